@@ -1,0 +1,88 @@
+"""The words of a judgement: what became of a check, a job, a run and a comparison."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from worker.contract import Reason
+
+
+class Verdict(StrEnum):
+    """What is concluded of a job or a run; in the order in which a run's is chosen among its jobs'."""
+
+    NEEDS_INFO = "needs_info"
+    REPRODUCED = "reproduced"
+    FLAKY = "flaky"
+    DIFFERENT = "different"
+    NOT_REPRODUCED = "not_reproduced"
+    CANNOT_SHOW = "cannot_show"
+    OBSERVED = "observed"
+    NO_RESULT = "no_result"
+
+
+class DifferentKind(StrEnum):
+    """How what was seen differs from what was claimed."""
+
+    CLEAN_ERROR = "clean_error"
+    OTHER_FAILURE = "other_failure"
+    NEAR_VALUE = "near_value"
+    OTHER_VALUE = "other_value"
+
+
+class CheckResult(StrEnum):
+    """What became of a check in an attempt, or over repeats, or over a pair."""
+
+    MET = "met"
+    ABSENT = "absent"
+    OTHER = "other"
+    UNREACHED = "unreached"
+
+
+class Defect(StrEnum):
+    """Whether what was seen is a defect."""
+
+    YES = "yes"
+    NO = "no"
+    UNDECIDED = "undecided"
+
+
+class Scope(StrEnum):
+    """How far a `not_reproduced` goes."""
+
+    AS_REPORTED = "as_reported"
+    ELSEWHERE = "elsewhere"
+
+
+class ComparisonResult(StrEnum):
+    """What a comparison of two attempts says."""
+
+    IDENTICAL = "identical"
+    EQUIVALENT = "equivalent"
+    DIFFERENT = "different"
+    INCOMPARABLE = "incomparable"
+
+
+class Finding(BaseModel):
+    """A check with what became of it. `observed` is what was seen in its place, cut short; hostile text."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    result: CheckResult
+    observed: str = ""
+    reason: Reason | None = None
+
+
+class JobJudgement(BaseModel):
+    """A job's verdict and what it rests on: `matched` of `of` counted attempts that reached the point."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: Verdict
+    reason: Reason | None = None
+    matched: int = 0
+    of: int = 0
+    rate_upper_bound: float | None = None
+    findings: tuple[Finding, ...] = ()

@@ -1,0 +1,310 @@
+"""The versioned messages between the trusted side and a node: one attempt in, one result out, and what surrounds them.
+
+Carried as JSON: one object per line on the stream of `python -m worker`, or as the only argument of a Celery task.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+CONTRACT_VERSION = 1
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+Scalar = str | int | float | bool | None
+# What was found, flat and dotted (`torch.version`, `cpu.model`, `blas.path`), so that two environments compare field by field.
+Environment = dict[str, Scalar | list[str]]
+
+
+class Device(StrEnum):
+    """The device a target grants."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+class AttemptKind(StrEnum):
+    """A preview is shown and never counted; a repeat is counted."""
+
+    PREVIEW = "preview"
+    REPEAT = "repeat"
+
+
+class Start(StrEnum):
+    """How the interpreter starts: by itself, or from one that is paused after its imports."""
+
+    COLD = "cold"
+    WARM = "warm"
+
+
+class Level(StrEnum):
+    """The isolation that was in force, strongest first."""
+
+    NAMESPACES_CGROUP = "ns+seccomp+cgroup"
+    NAMESPACES = "ns+seccomp"
+    LANDLOCK = "landlock+seccomp"
+    LIMITS_ONLY = "limits-only"
+
+    @property
+    def rank(self) -> int:
+        """0 is the strongest."""
+        return list(Level).index(self)
+
+    def satisfies(self, required: Level) -> bool:
+        """Whether this level is at least as strong as the required one."""
+        return self.rank <= required.rank
+
+
+class Outcome(StrEnum):
+    """What mechanically happened to an attempt; the first that applies, in this order."""
+
+    LOST = "lost"
+    CANCELLED = "cancelled"
+    SETUP_FAILED = "setup_failed"
+    TIMED_OUT = "timed_out"
+    OUTPUT_EXCEEDED = "output_exceeded"
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"
+    RAISED = "raised"
+    EXITED = "exited"
+    COMPLETED = "completed"
+
+
+class WhoCanAct(StrEnum):
+    """Who could change the outcome or the missing verdict."""
+
+    REPORTER = "reporter"
+    MAINTAINER = "maintainer"
+    OPERATOR = "operator"
+    SERVICE = "service"
+    NOBODY = "nobody"
+
+
+class Message(BaseModel):
+    """Immutable, and tolerant of fields that a newer side added."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Reason(Message):
+    """Why, by a stable code, with a detail for people and who can do something about it."""
+
+    code: str
+    detail: str = ""
+    who_can_act: WhoCanAct = WhoCanAct.NOBODY
+
+
+class Limits(Message):
+    """What an attempt may use. Bytes and seconds."""
+
+    wall_seconds: float = Field(default=60.0, gt=0, le=600)
+    memory_bytes: int = Field(default=4 * GIB, ge=64 * MIB)
+    stream_bytes: int = Field(default=256 * KIB, ge=KIB)
+    stream_kill_bytes: int = Field(default=64 * MIB, ge=KIB)
+    result_bytes: int = Field(default=4 * MIB, ge=16 * KIB)
+    scratch_bytes: int = Field(default=1 * GIB, ge=MIB)
+    processes_per_core: int = Field(default=128, ge=1)
+
+
+class Attempt(Message):
+    """One execution of one script on one target: everything a node has to know."""
+
+    type: Literal["attempt"] = "attempt"
+    contract: int = CONTRACT_VERSION
+    attempt_id: str
+    lease_no: int = 1
+    kind: AttemptKind = AttemptKind.REPEAT
+    start: Start = Start.COLD
+    script: str
+    toolchain: str
+    device: Device = Device.CPU
+    gpus: int = Field(default=0, ge=0)
+    settings: dict[str, str] = Field(default_factory=dict)
+    limits: Limits = Field(default_factory=Limits)
+    # Strangers' code is refused below this level.
+    required_level: Level = Level.NAMESPACES
+
+
+class Cancel(Message):
+    """Asks a node to stop an attempt."""
+
+    type: Literal["cancel"] = "cancel"
+    attempt_id: str
+
+
+class Drain(Message):
+    """Asks a node to finish what runs and to take nothing more."""
+
+    type: Literal["drain"] = "drain"
+
+
+class Gpu(Message):
+    """One card of a node; no serial number, no UUID."""
+
+    index: int
+    model: str
+    memory_bytes: int
+    capability: str
+    driver: str
+
+
+class ToolchainFacts(Message):
+    """What a toolchain on a node holds, as its trusted probe found it."""
+
+    name: str
+    state: Literal["ready", "building", "failed"]
+    python: str = ""
+    packages: dict[str, str] = Field(default_factory=dict)
+    torch: str | None = None
+    cuda_build: str | None = None
+    mkl: bool = False
+    detail: str = ""
+
+
+class Hello(Message):
+    """A node's first word, and again whenever what it offers changes."""
+
+    type: Literal["hello"] = "hello"
+    contracts: list[int] = Field(default_factory=lambda: [CONTRACT_VERSION])
+    node: str
+    instance: str
+    slots: int
+    level: Level
+    level_detail: str = ""
+    gpus: list[Gpu] = Field(default_factory=list)
+    toolchains: list[ToolchainFacts] = Field(default_factory=list)
+    cpu_model: str = ""
+    cpu_flags: list[str] = Field(default_factory=list)
+    cores: int = 1
+
+
+class Started(Message):
+    """An attempt left the node's queue and runs."""
+
+    type: Literal["started"] = "started"
+    node: str
+    instance: str
+    attempt_id: str
+    lease_no: int
+
+
+class ExceptionFacts(Message):
+    """An uncaught exception, by its qualified type and its message."""
+
+    type: str
+    message: str = ""
+
+
+class Observation(Message):
+    """What an attempt showed. Text is decoded with replacement; the digests are of the bytes, whole."""
+
+    exit_status: int | None = None
+    signal: str | None = None
+    exception: ExceptionFacts | None = None
+    stdout: str = ""
+    stderr: str = ""
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+    stdout_digest: str = ""
+    stderr_digest: str = ""
+    truncated: bool = False
+    # By the harness, in the script's process: may withhold a verdict, never clear one.
+    devices_used: list[str] = Field(default_factory=list)
+    # From outside: device nodes that a process of the attempt held open.
+    devices_opened: list[str] = Field(default_factory=list)
+    # Numeric flags at the end of the script, and those that the script changed from how it found them.
+    flags: dict[str, Scalar] = Field(default_factory=dict)
+    flags_changed: dict[str, Scalar] = Field(default_factory=dict)
+    hash_seed: str | None = None
+    wall_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_memory_bytes: int = 0
+    # At the wall limit only: whether the processes idled, and where they stood.
+    idle: bool | None = None
+    stacks: str = ""
+
+
+class Result(Message):
+    """One attempt's outcome; the node delivers it at least once, the recorder keeps the first."""
+
+    type: Literal["result"] = "result"
+    contract: int = CONTRACT_VERSION
+    node: str
+    instance: str
+    attempt_id: str
+    lease_no: int
+    kind: AttemptKind = AttemptKind.REPEAT
+    start: Start = Start.COLD
+    level: Level | None = None
+    outcome: Outcome
+    reason: Reason | None = None
+    observation: Observation = Field(default_factory=Observation)
+    environment: Environment = Field(default_factory=dict)
+
+
+class Draining(Message):
+    """A node takes nothing more; what it was given and has not started goes to others."""
+
+    type: Literal["draining"] = "draining"
+    node: str
+    instance: str
+
+
+class Refused(Message):
+    """A line on the stream that is no message; nothing was done."""
+
+    type: Literal["refused"] = "refused"
+    detail: str
+
+
+class Heartbeat(Message):
+    """The value of a node's broker key, which expires by itself."""
+
+    node: str
+    instance: str
+    running: list[str] = Field(default_factory=list)
+    free_slots: int = 0
+    draining: bool = False
+
+
+ToNode = Annotated[Attempt | Cancel | Drain, Field(discriminator="type")]
+FromNode = Annotated[Hello | Started | Result | Draining | Refused, Field(discriminator="type")]
+
+to_node: TypeAdapter[ToNode] = TypeAdapter(ToNode)
+from_node: TypeAdapter[FromNode] = TypeAdapter(FromNode)
+
+# Celery: names of tasks and queues, and the broker keys, in one place for both sides.
+TASK_ATTEMPT = "worker.attempt"
+TASK_FROM_NODE = "app.from_node"
+QUEUE_RECORDER = "recorder"
+
+
+def node_queue(node: str) -> str:
+    """The Celery queue that only this node consumes."""
+    return f"node.{node}"
+
+
+def heartbeat_key(node: str) -> str:
+    """The broker key a node refreshes; gone when the node is."""
+    return f"samehere:heartbeat:{node}"
+
+
+def cancel_key(node: str) -> str:
+    """The broker set of attempt ids that a node should stop."""
+    return f"samehere:cancel:{node}"
+
+
+# The settings a target may ask for, and their values; None means a whole number. What each does is in `worker.target_settings`.
+SETTINGS: dict[str, tuple[str, ...] | None] = {
+    "deterministic": ("on",),
+    "fill": ("nan",),
+    "threads": None,
+    "cpu-isa": ("avx2", "sse4.2", "compatible"),
+    "tf32": ("on", "off"),
+    "seed": None,
+}
