@@ -1,0 +1,66 @@
+"""What an operator can set on the trusted side: one frozen class, read from `SAMEHERE_*` variables, every default named here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from worker.contract import GIB, KIB, MIB, Level, Limits
+
+
+def default_home() -> Path:
+    """Where state lives when nobody says otherwise: `/var/lib/samehere` as root, else the user's data folder."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/samehere")
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "samehere"
+
+
+class ServiceSettings(BaseSettings):
+    """The service's settings. Seconds and bytes, as the names say."""
+
+    model_config = SettingsConfigDict(env_prefix="SAMEHERE_", frozen=True, extra="ignore")
+
+    home: Path = Field(default_factory=default_home, description="the folder that holds all state")
+    # Without these two, `samehere serve` starts an embedded Postgres and an embedded Valkey.
+    database_url: str | None = Field(default=None, description="postgresql://… of a server of your own")
+    broker_url: str | None = Field(default=None, description="redis://… or redis+socket:///path of a server of your own")
+    database_pool_size: int = Field(default=8, ge=1, le=100, description="connections one process keeps")
+
+    host: str = Field(default="127.0.0.1", description="address of the web; any but loopback is refused until tokens exist")
+    port: int = Field(default=8000, ge=0, le=65535)
+
+    preset: str = Field(default="quick", description="what a submission without preset and targets runs on")
+    required_level: Level = Field(default=Level.NAMESPACES, description="strangers' code is refused below this isolation")
+
+    script_bytes: int = Field(default=256 * KIB, ge=1)
+    report_bytes: int = Field(default=1 * MIB, ge=1)
+    wall_seconds: float = Field(default=60.0, gt=0, le=600)
+    memory_bytes: int = Field(default=4 * GIB, ge=64 * MIB)
+    stream_bytes: int = Field(default=256 * KIB, ge=KIB, description="kept of each output stream")
+    stream_kill_bytes: int = Field(default=64 * MIB, ge=KIB, description="an attempt that prints more is stopped")
+    result_bytes: int = Field(default=4 * MIB, ge=16 * KIB, description="a larger message of a node is refused")
+    cells: int = Field(default=400, ge=1, description="cells of one run, at most")
+    repeats: int = Field(default=250, ge=1, description="repeats of one job, at most")
+
+    heartbeat_seconds: float = Field(default=5.0, gt=0)
+    lease_seconds: float = Field(default=30.0, gt=0)
+    leases: int = Field(default=3, ge=1, description="leases an attempt may lose while it runs before it is lost")
+    unstarted_leases: int = Field(default=60, ge=1, description="leases in all, whatever became of them, before an attempt is lost")
+    job_restarts: int = Field(default=3, ge=0, description="how often a job starts again on another node or environment")
+    node_absence_seconds: float = Field(default=300.0, gt=0, description="how long queued attempts wait for a node that is away")
+    sweep_seconds: float = Field(default=5.0, gt=0, description="how often beat looks for what a lost message left behind")
+
+    @property
+    def limits(self) -> Limits:
+        """What one attempt may use."""
+        return Limits(
+            wall_seconds=self.wall_seconds,
+            memory_bytes=self.memory_bytes,
+            stream_bytes=self.stream_bytes,
+            stream_kill_bytes=self.stream_kill_bytes,
+            result_bytes=self.result_bytes,
+        )
