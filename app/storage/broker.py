@@ -1,8 +1,38 @@
-"""The broker as the trusted side uses it: the one place that knows its URL forms, keys and channels."""
+"""The broker as the trusted side uses it: the one place that knows its URL forms, keys, channels and Celery settings."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import cast
+
+import structlog
+from celery import Celery
+from kombu.exceptions import OperationalError
+from pydantic import ValidationError
+from redis import Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from app.errors import UnavailableError
 from app.settings import ServiceSettings
+from worker.contract import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, Attempt, Heartbeat, cancel_key, heartbeat_key, node_queue
+
+log = structlog.get_logger(__name__)
+
+QUEUE_DISPATCHER = "dispatcher"
+TASK_DISPATCH = "app.dispatch"
+TASK_REAP = "app.reap"
+
+# Apart from the nodes' keys: whoever restores unacknowledged messages must not restore theirs.
+UNACKED = "samehere.unacked"
+WAKE_UP = "samehere:dispatch-wanted"
+RECORDER_SINCE = "samehere:recorder-since"
+WAKE_UP_MILLISECONDS = 2000
+FLAG_SECONDS = 3600
+HEARTBEAT_BYTES = 64 * 1024
 
 
 def celery_url(url: str) -> str:
@@ -12,7 +42,7 @@ def celery_url(url: str) -> str:
 
 def redis_url(url: str) -> str:
     """The URL as redis-py wants it: `unix:///path` for a unix socket."""
-    return "unix://" + url.removeprefix("redis+socket://") if url.startswith("redis+socket://") else url
+    return "unix://" + url.removeprefix("redis+socket://").replace("virtual_host=", "db=") if url.startswith("redis+socket://") else url
 
 
 def run_channel(run_id: str) -> str:
@@ -20,12 +50,143 @@ def run_channel(run_id: str) -> str:
     return f"samehere:run:{run_id}"
 
 
+def make_celery(settings: ServiceSettings) -> Celery:
+    """The trusted side's Celery application, without tasks."""
+    if settings.broker_url is None:
+        raise UnavailableError("SAMEHERE_BROKER_URL is not set; `samehere serve` sets it for its own broker.")
+    application = Celery("samehere", broker=celery_url(settings.broker_url), set_as_current=False)
+    application.conf.update(
+        accept_content=["json"],
+        task_serializer="json",
+        result_backend=None,
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_reject_on_worker_lost=True,
+        task_default_queue=QUEUE_DISPATCHER,
+        task_create_missing_queues=True,
+        task_routes={TASK_FROM_NODE: {"queue": QUEUE_RECORDER}},
+        task_publish_retry=True,
+        task_publish_retry_policy={"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1},
+        task_send_sent_event=False,
+        worker_send_task_events=False,
+        worker_enable_remote_control=False,
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        worker_soft_shutdown_timeout=5.0,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options={
+            "visibility_timeout": max(1, int(settings.lease_seconds / 2)),
+            "unacked_key": UNACKED,
+            "unacked_index_key": f"{UNACKED}.index",
+            "unacked_mutex_key": f"{UNACKED}.mutex",
+            "socket_connect_timeout": 2,
+        },
+        beat_scheduler="celery.beat:Scheduler",
+        timezone="UTC",
+    )
+    return application
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    try:
+        yield
+    except (RedisError, OperationalError, OSError) as error:
+        raise UnavailableError("The broker does not answer.", code="broker_unavailable") from error
+
+
 class Broker:
     """Transport, heartbeats and pokes. Every method raises UnavailableError when the broker is down."""
 
     def __init__(self, settings: ServiceSettings) -> None:
-        raise NotImplementedError
+        self.celery = make_celery(settings)
+        url = redis_url(str(settings.broker_url))
+        timeouts = {} if url.startswith("unix://") else {"socket_connect_timeout": 2, "socket_timeout": 5}
+        self.redis: Redis = Redis.from_url(url, retry=Retry(NoBackoff(), 1), **timeouts)
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.redis.close()
+        self.celery.close()
 
     def ping(self) -> None:
         """Raise UnavailableError if the broker doesn't answer."""
-        raise NotImplementedError
+        with _answering():
+            self.redis.ping()
+
+    def send_attempt(self, node: str, attempt: Attempt, *, expires: datetime) -> None:
+        """Put an attempt into a node's own queue; it expires with its lease."""
+        with _answering():
+            self.celery.send_task(TASK_ATTEMPT, args=[attempt.model_dump(mode="json")], queue=node_queue(node), expires=expires)
+
+    def wake_dispatcher(self) -> None:
+        """Ask for a round of dispatch; wishes that no round has answered yet are one."""
+        with _answering():
+            if self.redis.set(WAKE_UP, 1, nx=True, px=WAKE_UP_MILLISECONDS):
+                self.celery.send_task(TASK_DISPATCH, queue=QUEUE_DISPATCHER, expires=WAKE_UP_MILLISECONDS / 1000 * 5)
+
+    def woken(self) -> None:
+        """A round of dispatch begins: what is wished from now on needs another."""
+        with _answering():
+            self.redis.delete(WAKE_UP)
+
+    def poke(self, run_id: str, number: int) -> None:
+        """Tell who watches a run that its events reach up to this number."""
+        with _answering():
+            self.redis.publish(run_channel(run_id), number)
+
+    def flag_cancelled(self, node: str, attempt_ids: Iterable[str]) -> None:
+        """Ask a node to stop these attempts."""
+        with _answering(), self.redis.pipeline() as pipeline:
+            pipeline.sadd(cancel_key(node), *attempt_ids)
+            pipeline.expire(cancel_key(node), FLAG_SECONDS)
+            pipeline.execute()
+
+    def unflag_cancelled(self, node: str, attempt_ids: Iterable[str]) -> None:
+        """The node stopped them."""
+        with _answering():
+            self.redis.srem(cancel_key(node), *attempt_ids)
+
+    def heartbeats(self, nodes: Iterable[str]) -> dict[str, Heartbeat]:
+        """The nodes among these that live, with what they run. A heartbeat that is none is no sign of life."""
+        names = list(nodes)
+        if not names:
+            return {}
+        with _answering():
+            values = cast("list[bytes | None]", self.redis.mget([heartbeat_key(name) for name in names]))
+        found: dict[str, Heartbeat] = {}
+        for name, value in zip(names, values, strict=True):
+            if value is None or len(value) > HEARTBEAT_BYTES:
+                continue
+            try:
+                heartbeat = Heartbeat.model_validate_json(value)
+            except ValidationError:
+                log.warning("heartbeat_refused", node=name)
+                continue
+            if heartbeat.node == name:
+                found[name] = heartbeat
+        return found
+
+    def recorder_backlog(self) -> int:
+        """Messages of nodes that are not recorded yet, those in a recorder's hands included."""
+        ours = f'"{QUEUE_RECORDER}"]'.encode()
+        with _answering():
+            waiting = self.redis.llen(QUEUE_RECORDER)
+            held = 0
+            if self.redis.hlen(UNACKED):
+                held = sum(1 for value in cast("list[bytes]", self.redis.hvals(UNACKED)) if value.rstrip().endswith(ours))
+        return waiting + held
+
+    def recorder_started(self) -> None:
+        """A recorder begins now."""
+        with _answering():
+            self.redis.set(RECORDER_SINCE, time.time())
+
+    def steady_seconds(self) -> float:
+        """For how long broker and recorder have both been up; a broker that forgot counts from now."""
+        with _answering():
+            self.redis.set(RECORDER_SINCE, time.time(), nx=True)
+            since = float(cast("bytes", self.redis.get(RECORDER_SINCE)) or time.time())
+            information = self.redis.info("server")
+        return min(time.time() - since, float(information["uptime_in_seconds"]))

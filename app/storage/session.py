@@ -2,18 +2,69 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Engine
+import json
+import re
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.errors import UnavailableError
 from app.settings import ServiceSettings
+from app.storage import outbox
 from app.storage.broker import Broker
+
+# Postgres has no NUL in text; a script may print one.
+ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def driver_url(url: str) -> str:
+    """The URL with the driver named."""
+    return re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", url)
+
+
+def to_json(value: Any) -> str:
+    """JSON that Postgres takes: without NUL; NaN and infinities are refused."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return ESCAPED_NUL.sub(rf"\g<1>{REPLACEMENT}", text) if "\\u0000" in text else text
 
 
 def make_engine(settings: ServiceSettings) -> Engine:
     """An engine on `settings.database_url`."""
-    raise NotImplementedError
+    if settings.database_url is None:
+        raise UnavailableError("SAMEHERE_DATABASE_URL is not set; `samehere serve` sets it for its own database.")
+    return create_engine(
+        driver_url(settings.database_url),
+        pool_size=settings.database_pool_size,
+        max_overflow=settings.database_pool_size,
+        pool_timeout=5,
+        pool_pre_ping=True,
+        json_serializer=to_json,
+        connect_args={"connect_timeout": 5, "application_name": "samehere", "options": "-c timezone=UTC -c lock_timeout=20s"},
+    )
 
 
 def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Session]:
     """Sessions for `with factory.begin() as session:`. Messages leave through the broker after the commit."""
-    raise NotImplementedError
+    factory = sessionmaker(engine, expire_on_commit=False)
+
+    @event.listens_for(factory, "after_commit")
+    def _deliver(session: Session) -> None:
+        if session.in_nested_transaction():
+            return
+        waiting = outbox.take(session)
+        if waiting is not None and broker is not None:
+            waiting.deliver(broker)
+
+    @event.listens_for(factory, "after_soft_rollback")
+    def _drop(session: Session, _previous: object) -> None:
+        outbox.take(session)
+
+    return factory
+
+
+def is_unavailable(error: DBAPIError) -> bool:
+    """Whether a database error means that the database is down, and not that a statement is wrong."""
+    return error.connection_invalidated or type(error.orig).__name__ in {"OperationalError", "ConnectionTimeout", "AdminShutdown"}

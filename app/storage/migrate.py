@@ -1,0 +1,54 @@
+"""Bring a database to the schema of this version, from a checkout or from an installed wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, pool
+
+from app.storage.session import driver_url
+
+
+def _configuration() -> Config:
+    import migrations
+
+    configuration = Config()
+    configuration.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
+    configuration.set_main_option("path_separator", "os")
+    return configuration
+
+
+def _run(url: str, step: Callable[[Config], None]) -> None:
+    configuration = _configuration()
+    engine = create_engine(driver_url(url), poolclass=pool.NullPool)
+    with engine.connect() as connection:
+        configuration.attributes["connection"] = connection
+        step(configuration)
+
+
+def upgrade(url: str, revision: str = "head") -> None:
+    """Migrate up."""
+    _run(url, lambda configuration: command.upgrade(configuration, revision))
+
+
+def downgrade(url: str, revision: str = "-1") -> None:
+    """Migrate down."""
+    _run(url, lambda configuration: command.downgrade(configuration, revision))
+
+
+def check(url: str) -> None:
+    """Raise alembic's CommandError when the models and the migrations differ."""
+    _run(url, command.check)
+
+
+def is_current(url: str) -> bool:
+    """Whether the database has this version's schema."""
+    engine = create_engine(driver_url(url), poolclass=pool.NullPool)
+    with engine.connect() as connection:
+        found = MigrationContext.configure(connection).get_current_revision()
+    return found == ScriptDirectory.from_config(_configuration()).get_current_head()

@@ -1,0 +1,48 @@
+"""One execution of a job, from the queue to its result."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.runs.document import AttemptState
+from app.storage.models.base import Base, Id, choice
+from worker.contract import AttemptKind, Outcome, Start
+
+
+class AttemptRow(Base):
+    __tablename__ = "attempt"
+    __table_args__ = (
+        Index(None, "job_id"),
+        Index("ix_attempt_queued", "run_id", postgresql_where=text("state = 'queued'")),
+        Index("ix_attempt_held", "node", postgresql_where=text("state IN ('leased', 'running')")),
+    )
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    run_id: Mapped[Id] = mapped_column(ForeignKey("run.id"))
+    job_id: Mapped[Id] = mapped_column(ForeignKey("job.id"))
+    generation: Mapped[int]
+    kind: Mapped[AttemptKind] = mapped_column(choice("kind", AttemptKind))
+    start: Mapped[Start] = mapped_column(choice("start", Start))
+    state: Mapped[AttemptState] = mapped_column(choice("state", AttemptState))
+    # False for a preview and for an attempt of a generation that was given up.
+    counted: Mapped[bool] = mapped_column(default=True)
+    # Fences: a result that names another lease is refused.
+    lease_no: Mapped[int] = mapped_column(default=0)
+    # Leases that ended without a result while the attempt ran.
+    leases_spent: Mapped[int] = mapped_column(default=0)
+    node: Mapped[str | None]
+    instance: Mapped[str | None]
+    created_at: Mapped[datetime]
+    queued_at: Mapped[datetime]
+    leased_at: Mapped[datetime | None]
+    lease_until: Mapped[datetime | None]
+    started_at: Mapped[datetime | None]
+    recorded_at: Mapped[datetime | None]
+    outcome: Mapped[Outcome | None] = mapped_column(choice("outcome", Outcome))
+    environment_digest: Mapped[str | None] = mapped_column(ForeignKey("environment.digest"))
+    # The Result, without its environment: that is kept once, by digest.
+    result: Mapped[dict[str, Any] | None]

@@ -1,0 +1,20 @@
+"""A key that was answered: the digest of the body it came with, and the run it made."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.storage.models.base import Base, Id
+
+
+class IdempotencyKeyRow(Base):
+    __tablename__ = "idempotency_key"
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    body_digest: Mapped[str]
+    # Deferred: the key is taken first, so that a second submission waits here for the first.
+    run_id: Mapped[Id] = mapped_column(ForeignKey("run.id", deferrable=True, initially="DEFERRED"))
+    created_at: Mapped[datetime]

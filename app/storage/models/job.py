@@ -1,0 +1,35 @@
+"""One cell of a run: a script on a target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.judging.judgement import Verdict
+from app.runs.document import JobState
+from app.storage.models.base import Base, Id, choice
+
+
+class JobRow(Base):
+    __tablename__ = "job"
+    __table_args__ = (
+        UniqueConstraint("run_id", "position"),
+        Index("ix_job_open", "run_id", postgresql_where=text("state IN ('queued', 'running')")),
+    )
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    run_id: Mapped[Id] = mapped_column(ForeignKey("run.id"))
+    # The order of the plan: cheap cells first.
+    position: Mapped[int]
+    script_digest: Mapped[str] = mapped_column(ForeignKey("script.digest"))
+    target: Mapped[dict[str, Any]]
+    state: Mapped[JobState] = mapped_column(choice("state", JobState))
+    # Why no node serves the target, as the plan found it.
+    reason: Mapped[dict[str, Any] | None]
+    # All counted attempts come from one generation: one node, one environment.
+    generation: Mapped[int] = mapped_column(default=1)
+    node: Mapped[str | None]
+    environment_digest: Mapped[str | None]
+    verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))

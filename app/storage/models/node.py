@@ -1,0 +1,23 @@
+"""A machine that executes, by its own last hello."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.storage.models.base import Base
+
+
+class NodeRow(Base):
+    __tablename__ = "node"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    instance: Mapped[str]
+    draining: Mapped[bool] = mapped_column(default=False)
+    hello: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+    hello_at: Mapped[datetime]
+    # The last sign of life, by message or heartbeat.
+    seen_at: Mapped[datetime]

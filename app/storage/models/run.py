@@ -1,0 +1,31 @@
+"""One launch of a report over a matrix."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.judging.judgement import Verdict
+from app.runs.document import RunState
+from app.storage.models.base import Base, Id, choice
+
+
+class RunRow(Base):
+    __tablename__ = "run"
+    __table_args__ = (Index(None, "report_id"), Index("ix_run_open", "id", postgresql_where=text("state IN ('queued', 'running')")))
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    report_id: Mapped[Id] = mapped_column(ForeignKey("report.id"))
+    state: Mapped[RunState] = mapped_column(choice("state", RunState))
+    preset: Mapped[str | None]
+    repeats_at_most: Mapped[int]
+    repeats_exact: Mapped[bool]
+    # The number of the latest event; changed under this row's lock only, so that numbers have no gaps.
+    last_event: Mapped[int] = mapped_column(default=0)
+    # Kept for lists; the run object judges anew.
+    verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
+    summary: Mapped[str] = mapped_column(default="")
+    created_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]

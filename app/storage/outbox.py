@@ -1,0 +1,75 @@
+"""Messages that wait for the commit: dropped on rollback, and never a reason to fail once the rows are kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import cast
+
+import structlog
+from sqlalchemy.orm import Session
+
+from app.errors import UnavailableError
+from app.storage.broker import Broker
+from worker.contract import Attempt
+
+log = structlog.get_logger(__name__)
+
+
+class Outbox:
+    """What one transaction wants to say. Attempts leave first, then flags, pokes and at most one wake-up."""
+
+    def __init__(self) -> None:
+        self.attempts: list[tuple[str, Attempt, datetime]] = []
+        self.flags: dict[str, set[str]] = {}
+        self.unflags: dict[str, set[str]] = {}
+        self.pokes: dict[str, int] = {}
+        self.wake = False
+
+    def send_attempt(self, node: str, attempt: Attempt, *, expires: datetime) -> None:
+        """Give a leased attempt to its node."""
+        self.attempts.append((node, attempt, expires))
+
+    def flag_cancelled(self, node: str, attempt_id: str) -> None:
+        """Ask a node to stop an attempt."""
+        self.flags.setdefault(node, set()).add(attempt_id)
+
+    def unflag_cancelled(self, node: str, attempt_id: str) -> None:
+        """Take that back: the attempt has ended."""
+        self.unflags.setdefault(node, set()).add(attempt_id)
+
+    def poke(self, run_id: str, number: int) -> None:
+        """Tell who watches a run."""
+        self.pokes[run_id] = max(number, self.pokes.get(run_id, 0))
+
+    def wake_dispatcher(self) -> None:
+        """Something can be dispatched."""
+        self.wake = True
+
+    def deliver(self, broker: Broker) -> None:
+        """Send everything. If the broker is down the rest is dropped: rows stay, leases run out, beat finds them."""
+        try:
+            for node, attempt, expires in self.attempts:
+                broker.send_attempt(node, attempt, expires=expires)
+            for node, ids in self.flags.items():
+                broker.flag_cancelled(node, ids)
+            for node, ids in self.unflags.items():
+                broker.unflag_cancelled(node, ids)
+            if self.wake:
+                broker.wake_dispatcher()
+            for run_id, number in self.pokes.items():
+                broker.poke(run_id, number)
+        except UnavailableError:
+            log.warning("outbox_dropped", attempts=len(self.attempts), wake=self.wake)
+
+
+KEY = "outbox"
+
+
+def outbox(session: Session) -> Outbox:
+    """The outbox of the session's transaction."""
+    return cast("Outbox", session.info.setdefault(KEY, Outbox()))
+
+
+def take(session: Session) -> Outbox | None:
+    """Remove and give what waits."""
+    return cast("Outbox | None", session.info.pop(KEY, None))

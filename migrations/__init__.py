@@ -1,0 +1,1 @@
+"""Alembic's folder; a package, so that a wheel carries it."""
