@@ -163,6 +163,8 @@ class ToolchainFacts(Message):
     torch: str | None = None
     cuda_build: str | None = None
     mkl: bool = False
+    # The values of `cpu-isa` that change anything with this toolchain on this node's CPU.
+    cpu_isa: list[str] = Field(default_factory=list)
     detail: str = ""
 
 
@@ -179,6 +181,7 @@ class Hello(Message):
     gpus: list[Gpu] = Field(default_factory=list)
     toolchains: list[ToolchainFacts] = Field(default_factory=list)
     cpu_model: str = ""
+    cpu_vendor: str = ""
     cpu_flags: list[str] = Field(default_factory=list)
     cores: int = 1
 
