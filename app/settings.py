@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from worker.contract import GIB, KIB, MIB, Level, Limits
+
+# Whom the embedded servers run as when we are root.
+SERVICE_UID = 47100
 
 
 def default_home() -> Path:
@@ -28,6 +32,7 @@ class ServiceSettings(BaseSettings):
     # Without these two, `samehere serve` starts an embedded Postgres and an embedded Valkey.
     database_url: str | None = Field(default=None, description="postgresql://… of a server of your own")
     broker_url: str | None = Field(default=None, description="redis://… or redis+socket:///path of a server of your own")
+    service_uid: int = Field(default=SERVICE_UID, ge=1, description="as root, whom the embedded servers run as; needs no passwd entry")
     database_pool_size: int = Field(default=8, ge=1, le=100, description="connections one process keeps")
 
     host: str = Field(default="127.0.0.1", description="address of the web; any but loopback is refused until tokens exist")
@@ -53,6 +58,11 @@ class ServiceSettings(BaseSettings):
     job_restarts: int = Field(default=3, ge=0, description="how often a job starts again on another node or environment")
     node_absence_seconds: float = Field(default=300.0, gt=0, description="how long queued attempts wait for a node that is away")
     sweep_seconds: float = Field(default=5.0, gt=0, description="how often beat looks for what a lost message left behind")
+
+    @property
+    def lease(self) -> timedelta:
+        """How long a node may hold an attempt without a sign of life."""
+        return timedelta(seconds=self.lease_seconds)
 
     @property
     def limits(self) -> Limits:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.errors import NotFoundError
+from app.storage.models import EventRow, RunRow
+from app.storage.outbox import outbox
+from app.storage.queries import runs as queries
 
 EventKind = Literal[
     "run.created",
@@ -31,7 +37,22 @@ class Event:
     ids: dict[str, str]
 
 
+def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
+    """Number an event. The run's row must be locked. After the run's last event there is no other."""
+    if run.state in {"finished", "cancelled"} and kind not in {"run.created", "run.finished", "run.cancelled"}:
+        return
+    run.last_event += 1
+    session.add(EventRow(run_id=run.id, number=run.last_event, kind=kind, ids={"run": run.id, **ids}, created_at=now()))
+    outbox(session).poke(run.id, run.last_event)
+
+
 def events_after(session: Session, run_id: str, last: int = 0, *, limit: int = 500) -> list[Event]:
-    """The events after number `last`, in order. Raises NotFoundError for an unknown run. `run_channel(run_id)` of
-    `app.storage.broker` is poked after each commit that adds some; a run's last event is `run.finished` or `run.cancelled`."""
-    raise NotImplementedError
+    """The events after number `last`, in order. Raises NotFoundError for an unknown run.
+
+    `run_channel(run_id)` of `app.storage.broker` is poked after each commit that adds some; a run's last event is
+    `run.finished` or `run.cancelled`.
+    """
+    if queries.run_of(session, run_id) is None:
+        raise NotFoundError("There is no run with this id.")
+    rows = queries.events_after(session, run_id, last, limit=limit)
+    return [Event(number=row.number, kind=cast("EventKind", row.kind), ids=row.ids) for row in rows]

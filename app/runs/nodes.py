@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections import Counter
+from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy.orm import Session
 
+from app.clock import now
+from app.errors import UnavailableError
 from app.storage.broker import Broker
-from worker.contract import Gpu, Hello, Level, ToolchainFacts
+from app.storage.models import NodeRow
+from app.storage.queries import nodes as queries
+from app.storage.queries import queue
+from worker.contract import Gpu, Heartbeat, Hello, Level, ToolchainFacts
 
 NodeState = Literal["ready", "draining", "away", "unknown"]
 
@@ -34,9 +40,42 @@ class NodeSummary(BaseModel):
 
 def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
     """All nodes ever seen, by name."""
-    raise NotImplementedError
+    rows = queries.all_nodes(session)
+    busy = Counter(hold.node for hold in queue.holds(session))
+    try:
+        heartbeats: dict[str, Heartbeat] | None = broker.heartbeats(row.name for row in rows)
+    except UnavailableError:
+        heartbeats = None
+    return [_summary(row, busy=busy[row.name], state=_state(row, heartbeats)) for row in rows]
+
+
+def _state(row: NodeRow, heartbeats: dict[str, Heartbeat] | None) -> NodeState:
+    if heartbeats is None:
+        return "unknown"
+    heartbeat = heartbeats.get(row.name)
+    if heartbeat is None or heartbeat.instance != row.instance:
+        return "away"
+    return "draining" if row.draining or heartbeat.draining else "ready"
+
+
+def _summary(row: NodeRow, *, busy: int, state: NodeState) -> NodeSummary:
+    hello = Hello.model_validate(row.hello)
+    return NodeSummary(
+        name=row.name,
+        state=state,
+        slots=hello.slots,
+        busy=busy,
+        level=hello.level,
+        level_detail=hello.level_detail,
+        cores=hello.cores,
+        cpu_model=hello.cpu_model,
+        gpus=hello.gpus,
+        toolchains=hello.toolchains,
+        hello_at=row.hello_at,
+    )
 
 
 def fleet(session: Session, *, absence_seconds: float) -> list[Hello]:
-    """What the nodes offer that were heard of lately; asks the database only."""
-    raise NotImplementedError
+    """What the nodes offer that gave a sign of life lately; asks the database only."""
+    since = now() - timedelta(seconds=absence_seconds)
+    return [Hello.model_validate(row.hello) for row in queries.all_nodes(session) if row.seen_at >= since and not row.draining]

@@ -9,9 +9,20 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy.orm import Session
 
+from app.errors import InputError, NotFoundError
+from app.ids import is_id, new_id
 from app.judging.judgement import Verdict
+from app.runs.assemble import RunFacts, assemble
 from app.runs.document import ReportPart, RunDocument, RunState
+from app.runs.facts import reading_of
+from app.runs.keep import digest_of
+from app.runs.launch import Wish, launch_reading
+from app.runs.nodes import fleet as known_fleet
+from app.runs.submit import answered_before
 from app.settings import ServiceSettings
+from app.storage.models import ReportRow, RunRow
+from app.storage.queries import reports as queries
+from app.storage.queries import runs as run_queries
 from app.targets.target import Target
 
 Item = TypeVar("Item")
@@ -66,21 +77,82 @@ class Page(Generic[Item]):
     next_cursor: str | None
 
 
+MOST = 200
+
+
+def _before(cursor: str | None) -> str | None:
+    if cursor is not None and not is_id(cursor):
+        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
+    return cursor
+
+
+def _limit(limit: int) -> int:
+    if not 1 <= limit <= MOST:
+        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
+    return limit
+
+
+def _run_summary(row: RunRow) -> RunSummary:
+    return RunSummary(
+        id=row.id,
+        state=row.state,
+        preset=row.preset,
+        verdict=row.verdict,
+        summary=row.summary,
+        created_at=row.created_at,
+        finished_at=row.finished_at,
+    )
+
+
 def list_reports(
     session: Session, *, cursor: str | None = None, limit: int = 50, source_url: str | None = None, query: str | None = None
 ) -> Page[ReportSummary]:
     """A page of reports. Raises InputError for a cursor that is none."""
-    raise NotImplementedError
+    rows = queries.reports(session, before=_before(cursor), limit=_limit(limit) + 1, source_url=source_url, query=query)
+    shown = rows[:limit]
+    ids = [row.id for row in shown]
+    counts, latest = queries.count_runs(session, ids), queries.latest_runs(session, ids)
+    items = tuple(
+        ReportSummary(
+            id=row.id,
+            title=row.title,
+            source_url=row.source_url,
+            created_at=row.created_at,
+            runs=counts.get(row.id, 0),
+            latest=_run_summary(latest[row.id]) if row.id in latest else None,
+        )
+        for row in shown
+    )
+    return Page(items=items, next_cursor=shown[-1].id if len(rows) > limit else None)
 
 
 def list_runs(session: Session, *, cursor: str | None = None, limit: int = 50) -> Page[RunSummary]:
-    """A page of runs."""
-    raise NotImplementedError
+    """A page of runs. Raises InputError for a cursor that is none."""
+    rows = queries.runs(session, before=_before(cursor), limit=_limit(limit) + 1)
+    shown = rows[:limit]
+    return Page(items=tuple(_run_summary(row) for row in shown), next_cursor=shown[-1].id if len(rows) > limit else None)
+
+
+def _report(session: Session, report_id: str) -> ReportRow:
+    row = run_queries.report_of(session, report_id)
+    if row is None:
+        raise NotFoundError("There is no report with this id.")
+    return row
 
 
 def report_details(session: Session, report_id: str) -> ReportDetails:
     """A report with its runs. Raises NotFoundError."""
-    raise NotImplementedError
+    row = _report(session, report_id)
+    facts = RunFacts(id=row.id, state="queued", created_at=row.created_at, report_id=row.id, title=row.title, source_url=row.source_url)
+    return ReportDetails(
+        id=row.id,
+        created_at=row.created_at,
+        form=row.form,
+        text=row.text,
+        claim_text=row.claim_text,
+        report=assemble(facts, reading_of(session, row), ()).report,
+        runs=[_run_summary(run) for run in queries.runs_of_report(session, report_id)],
+    )
 
 
 def launch(
@@ -94,4 +166,17 @@ def launch(
     idempotency_key: str | None = None,
 ) -> RunDocument:
     """A new run of a report that is kept. Raises NotFoundError, InputError; the caller commits."""
-    raise NotImplementedError
+    row = _report(session, report_id)
+    wish = Wish(preset=preset, targets=targets, repeats=repeats)
+    body = {
+        "report": report_id,
+        "preset": preset,
+        "targets": None if targets is None else [target.model_dump(mode="json") for target in targets],
+        "repeats": repeats,
+    }
+    run_id = new_id()
+    answered = answered_before(session, idempotency_key, body_digest=digest_of(body), run_id=run_id)
+    if answered is not None:
+        return answered
+    fleet = known_fleet(session, absence_seconds=settings.node_absence_seconds)
+    return launch_reading(session, row, reading_of(session, row), wish, run_id=run_id, fleet=fleet, settings=settings)

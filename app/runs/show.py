@@ -7,7 +7,11 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
+from app.errors import NotFoundError
 from app.runs.document import AttemptState, ComparisonPart, RunDocument, TargetPart
+from app.runs.facts import document_of, results_by_attempt
+from app.storage.models import AttemptRow, JobRow
+from app.storage.queries import runs as queries
 from worker.contract import AttemptKind, Environment, Level, Observation, Outcome, Reason, Start
 
 
@@ -52,12 +56,42 @@ class ComparisonDetails(BaseModel):
 
 def run_document(session: Session, run_id: str) -> RunDocument:
     """The run object. Raises NotFoundError."""
-    raise NotImplementedError
+    run = queries.run_of(session, run_id)
+    if run is None:
+        raise NotFoundError("There is no run with this id.")
+    return document_of(session, run)
 
 
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
     """An attempt, in full. Raises NotFoundError."""
-    raise NotImplementedError
+    attempt = session.get(AttemptRow, attempt_id)
+    job = None if attempt is None else session.get(JobRow, attempt.job_id)
+    if attempt is None or job is None:
+        raise NotFoundError("There is no attempt with this id.")
+    result = results_by_attempt(session, [attempt]).get(attempt.id)
+    return AttemptDetails(
+        id=attempt.id,
+        run=attempt.run_id,
+        job=job.id,
+        script=job.script_digest,
+        target=TargetPart.model_validate({key: job.target[key] for key in TargetPart.model_fields}),
+        kind=attempt.kind,
+        start=attempt.start,
+        state=attempt.state,
+        counted=attempt.counted,
+        lease_no=attempt.lease_no,
+        node=attempt.node,
+        level=None if result is None else result.level,
+        outcome=None if result is None else result.outcome,
+        reason=None if result is None else result.reason,
+        observation=None if result is None else result.observation,
+        environment_digest=attempt.environment_digest,
+        environment={} if result is None else result.environment,
+        created_at=attempt.created_at,
+        leased_at=attempt.leased_at,
+        started_at=attempt.started_at,
+        recorded_at=attempt.recorded_at,
+    )
 
 
 def comparison(session: Session, comparison_id: str) -> ComparisonDetails:

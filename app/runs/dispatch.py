@@ -1,0 +1,165 @@
+"""Give queued attempts to nodes: by what each can serve, fairly between runs, cheap cells first, never more than a node can hold."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.runs.events import emit
+from app.settings import ServiceSettings
+from app.storage.broker import Broker
+from app.storage.models import AttemptRow, JobRow, NodeRow, RunRow
+from app.storage.outbox import outbox
+from app.storage.queries import nodes as node_queries
+from app.storage.queries import queue
+from app.storage.queries import runs as queries
+from app.storage.queries.queue import Candidate, Hold
+from app.targets.fleet import can_serve
+from app.targets.target import Target
+from worker.contract import CONTRACT_VERSION, Attempt, Device, Heartbeat, Hello, Level
+
+log = structlog.get_logger(__name__)
+
+
+def gpus_of(target: Target) -> int:
+    """How many cards a target takes."""
+    return max(1, target.gpus) if target.device is Device.CUDA else 0
+
+
+@dataclass(slots=True)
+class Place:
+    """A living node and what it has room for."""
+
+    hello: Hello
+    room: int
+    gpus: int
+    _answers: dict[str, bool] = field(default_factory=dict)
+
+    def serves(self, target: Target, *, required_level: Level) -> bool:
+        """Whether the node could ever run this target."""
+        label = target.label()
+        if label not in self._answers:
+            self._answers[label] = can_serve(self.hello, target, required_level=required_level) is None
+        return self._answers[label]
+
+    def takes(self, target: Target, *, required_level: Level) -> bool:
+        """Whether the node has room for it now."""
+        return self.room > 0 and gpus_of(target) <= self.gpus and self.serves(target, required_level=required_level)
+
+    def fill(self, target: Target) -> None:
+        """Count one more attempt."""
+        self.room -= 1
+        self.gpus -= gpus_of(target)
+
+
+def living(rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat]) -> dict[str, Hello]:
+    """The nodes that take attempts: alive, as the instance that said hello, not draining, of our contract."""
+    found: dict[str, Hello] = {}
+    for row in rows:
+        heartbeat = heartbeats.get(row.name)
+        if heartbeat is None or heartbeat.instance != row.instance or heartbeat.draining or row.draining:
+            continue
+        hello = Hello.model_validate(row.hello)
+        if CONTRACT_VERSION in hello.contracts:
+            found[row.name] = hello
+    return found
+
+
+def _places(fleet: Mapping[str, Hello], holds: Sequence[Hold]) -> dict[str, Place]:
+    places = {name: Place(hello=hello, room=hello.slots + 1, gpus=len(hello.gpus)) for name, hello in fleet.items()}
+    for hold in holds:
+        if hold.node in places:
+            places[hold.node].fill(Target.model_validate(hold.target))
+    return places
+
+
+def choose(candidates: Sequence[Candidate], places: Mapping[str, Place], busy: Counter[str], *, required_level: Level) -> dict[str, str]:
+    """Which attempt goes to which node. The run with the fewest attempts at work comes first; a job stays on its node."""
+    by_run: dict[str, deque[Candidate]] = {}
+    for candidate in candidates:
+        by_run.setdefault(candidate.run_id, deque()).append(candidate)
+    bound = {candidate.job_id: candidate.node for candidate in candidates}
+    chosen: dict[str, str] = {}
+    while by_run and any(place.room > 0 for place in places.values()):
+        run_id = min(by_run, key=lambda key: (busy[key], key))
+        candidate = by_run[run_id].popleft()
+        if not by_run[run_id]:
+            del by_run[run_id]
+        target = Target.model_validate(candidate.target)
+        node = bound[candidate.job_id]
+        able = [
+            name for name in ([node] if node else places) if name in places and places[name].takes(target, required_level=required_level)
+        ]
+        if not able:
+            continue
+        name = max(able, key=lambda key: (places[key].room, key))
+        places[name].fill(target)
+        bound[candidate.job_id] = name
+        chosen[candidate.attempt_id] = name
+        busy[run_id] += 1
+    return chosen
+
+
+def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> int:
+    """One round: how many attempts were leased. Raises UnavailableError when the broker is down: then nothing is leased."""
+    heartbeats = broker.heartbeats(row.name for row in node_queries.all_nodes(session))
+    if not heartbeats:
+        return 0
+    # Two dispatchers must not both fill the same slots: the second waits here, then sees what the first did.
+    fleet = living(node_queries.lock_nodes(session, heartbeats), heartbeats)
+    candidates = queue.candidates(session, nodes=fleet)
+    if not candidates:
+        return 0
+    holds = queue.holds(session)
+    chosen = choose(candidates, _places(fleet, holds), Counter(hold.run_id for hold in holds), required_level=settings.required_level)
+    if not chosen:
+        return 0
+    locked = queue.lock_queued(session, chosen)
+    texts = queries.scripts(session, {job.script_digest for _run, job, _attempt in locked.values()})
+    leased = 0
+    for attempt_id in chosen:
+        if attempt_id not in locked:
+            continue
+        run, job, attempt = locked[attempt_id]
+        node = chosen[attempt_id]
+        if run.state not in queries.OPEN or job.node not in {None, node}:
+            continue
+        _lease(session, run, job, attempt, hello=fleet[node], text=texts[job.script_digest], settings=settings)
+        leased += 1
+    log.info("dispatched", leased=leased)
+    return leased
+
+
+def _lease(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, hello: Hello, text: str, settings: ServiceSettings) -> None:
+    moment = now()
+    until = moment + settings.lease
+    attempt.state = "leased"
+    attempt.lease_no += 1
+    attempt.node = hello.node
+    attempt.instance = hello.instance
+    attempt.leased_at = moment
+    attempt.lease_until = until
+    job.node = hello.node
+    job.state = "running"
+    run.state = "running"
+    target = Target.model_validate(job.target)
+    message = Attempt(
+        attempt_id=attempt.id,
+        lease_no=attempt.lease_no,
+        kind=attempt.kind,
+        start=attempt.start,
+        script=text,
+        toolchain=target.toolchain,
+        device=target.device,
+        gpus=gpus_of(target),
+        settings=target.settings,
+        limits=settings.limits,
+        required_level=settings.required_level,
+    )
+    outbox(session).send_attempt(hello.node, message, expires=until)
+    emit(session, run, "attempt.leased", job=job.id, attempt=attempt.id)

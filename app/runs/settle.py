@@ -1,0 +1,139 @@
+"""After each attempt that ended: run more, start the job again, or judge it; and finish the run with its last job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.ids import new_id
+from app.intake.reading import Reading, Script
+from app.judging.job import judge_job
+from app.judging.repeats import next_attempts
+from app.runs.events import emit
+from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
+from app.settings import ServiceSettings
+from app.storage.models import AttemptRow, JobRow, RunRow
+from app.storage.outbox import outbox
+from app.storage.queries import runs as queries
+from app.targets.plan import RepeatPlan
+from app.targets.target import Target
+from worker.contract import AttemptKind, Outcome, Result, Start
+
+# A plan that is not exact may grow to this many, to say "never" of something random.
+GROWN = 20
+
+
+def new_attempts(session: Session, job: JobRow, *, count: int) -> list[AttemptRow]:
+    """Queue attempts of a job."""
+    moment = now()
+    rows = [
+        AttemptRow(
+            id=new_id(),
+            run_id=job.run_id,
+            job_id=job.id,
+            generation=job.generation,
+            kind=AttemptKind.REPEAT,
+            start=Start.COLD,
+            state="queued",
+            counted=True,
+            lease_no=0,
+            leases_spent=0,
+            created_at=moment,
+            queued_at=moment,
+        )
+        for _ in range(count)
+    ]
+    session.add_all(rows)
+    return rows
+
+
+def script_of(reading: Reading, digest: str) -> Script:
+    """The script of a reading with this digest."""
+    return next(script for script in reading.scripts if script.digest == digest)
+
+
+def restart_job(session: Session, run: RunRow, job: JobRow, *, attempts: Sequence[AttemptRow]) -> None:
+    """Start a job again, on any node: what was recorded is kept and no longer counts, what was not goes on under the same id."""
+    if any(attempt.state == "recorded" and attempt.generation == job.generation for attempt in attempts):
+        job.generation += 1
+        for attempt in attempts:
+            if attempt.state in queries.WAITING:
+                attempt.generation = job.generation
+            else:
+                attempt.counted = False
+        emit(session, run, "job.restarted", job=job.id)
+    job.node = None
+    job.environment_digest = None
+
+
+def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceSettings) -> None:
+    """Decide what a job needs next. Run and job must be locked."""
+    if run.state not in queries.OPEN or job.state not in queries.OPEN:
+        return
+    session.flush()
+    attempts = [row for row in queries.attempts_of_job(session, job.id) if row.generation == job.generation]
+    results_by_id = results_by_attempt(session, attempts)
+    results = [results_by_id[row.id] for row in attempts if row.state == "recorded" and row.counted]
+    waiting = [row for row in attempts if row.state in queries.WAITING]
+    reading = reading_of(session, report_of_run(session, run))
+    script = script_of(reading, job.script_digest)
+    wanted = _wanted(run, job, reading, script, attempts=attempts, results=results, settings=settings)
+    if wanted > len(waiting):
+        new_attempts(session, job, count=wanted - len(waiting))
+        outbox(session).wake_dispatcher()
+        return
+    if wanted == 0:
+        for row in [row for row in waiting if row.state == "queued"]:
+            waiting.remove(row)
+            _withdraw(session, row)
+    if waiting:
+        return
+    job.state = "judged"
+    job.verdict = judge_job(reading.claim, script, Target.model_validate(job.target), results).verdict
+    emit(session, run, "job.judged", job=job.id)
+    finish_if_done(session, run)
+
+
+def _wanted(
+    run: RunRow,
+    job: JobRow,
+    reading: Reading,
+    script: Script,
+    *,
+    attempts: Sequence[AttemptRow],
+    results: Sequence[Result],
+    settings: ServiceSettings,
+) -> int:
+    """How many attempts should be waiting now."""
+    useless = sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in attempts)
+    if useless >= settings.leases:
+        return 0
+    plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+    wanted = next_attempts(reading.claim, script, Target.model_validate(job.target), results, plan)
+    # Lost attempts take their place in the plan: a job ends whatever its nodes do.
+    ended = sum(row.state not in queries.WAITING for row in attempts)
+    most = plan.at_most if plan.exact else max(plan.at_most, GROWN)
+    return max(0, min(wanted, most - ended))
+
+
+def _withdraw(session: Session, attempt: AttemptRow) -> None:
+    """Take an attempt back that is not needed: one that no node ever held has not happened."""
+    if attempt.lease_no == 0:
+        session.delete(attempt)
+    else:
+        attempt.state = "cancelled"
+
+
+def finish_if_done(session: Session, run: RunRow) -> None:
+    """Finish a run whose jobs are all judged. Its row must be locked."""
+    session.flush()
+    if run.state not in queries.OPEN or queries.has_open_jobs(session, run.id):
+        return
+    run.state = "finished"
+    run.finished_at = now()
+    document = document_of(session, run)
+    run.verdict = document.verdict
+    run.summary = document.summary
+    emit(session, run, "run.finished")

@@ -1,0 +1,32 @@
+"""Rows that are kept once: scripts and environments by digest, answers by idempotency key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from app.storage.models import EnvironmentRow, IdempotencyKeyRow, ScriptRow
+
+
+def keep_scripts(session: Session, texts: Mapping[str, str], *, moment: datetime) -> None:
+    """Keep scripts that are not kept yet. In order of digest, so that two submissions never wait for each other in a ring."""
+    rows = [{"digest": digest, "text": text, "created_at": moment} for digest, text in sorted(texts.items())]
+    if rows:
+        session.execute(insert(ScriptRow).on_conflict_do_nothing(), rows)
+
+
+def keep_environment(session: Session, digest: str, facts: dict[str, Any], *, moment: datetime) -> None:
+    """Keep an environment that is not kept yet."""
+    session.execute(insert(EnvironmentRow).values(digest=digest, facts=facts, created_at=moment).on_conflict_do_nothing())
+
+
+def take_key(session: Session, key: str, *, body_digest: str, run_id: str, moment: datetime) -> IdempotencyKeyRow | None:
+    """Take a key for a run; if it is taken, give who has it. Waits for a submission with the same key that is under way."""
+    statement = insert(IdempotencyKeyRow).values(key=key, body_digest=body_digest, run_id=run_id, created_at=moment)
+    if session.scalar(statement.on_conflict_do_nothing().returning(IdempotencyKeyRow.key)) is not None:
+        return None
+    return session.get(IdempotencyKeyRow, key)

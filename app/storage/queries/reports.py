@@ -1,0 +1,57 @@
+"""Lists of reports and runs, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
+
+from app.storage.models import ReportRow, RunRow
+
+
+def _like(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def reports(
+    session: Session, *, before: str | None, limit: int, source_url: str | None = None, query: str | None = None
+) -> Sequence[ReportRow]:
+    """Reports older than an id; every word of the query must be in the title, the text or the address."""
+    statement = select(ReportRow).order_by(ReportRow.id.desc()).limit(limit)
+    if before is not None:
+        statement = statement.where(ReportRow.id < before)
+    if source_url is not None:
+        statement = statement.where(ReportRow.source_url == source_url)
+    for word in (query or "").split():
+        columns = (ReportRow.title, ReportRow.text, ReportRow.source_url)
+        statement = statement.where(or_(*(column.ilike(_like(word), escape="\\") for column in columns)))
+    return session.scalars(statement).all()
+
+
+def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow]:
+    """Runs older than an id."""
+    statement = select(RunRow).order_by(RunRow.id.desc()).limit(limit)
+    if before is not None:
+        statement = statement.where(RunRow.id < before)
+    return session.scalars(statement).all()
+
+
+def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:
+    """All runs of a report."""
+    return session.scalars(select(RunRow).where(RunRow.report_id == report_id).order_by(RunRow.id.desc())).all()
+
+
+def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow]:
+    """The latest run of each report."""
+    statement = (
+        select(RunRow).where(RunRow.report_id.in_(list(report_ids))).distinct(RunRow.report_id).order_by(RunRow.report_id, RunRow.id.desc())
+    )
+    return {row.report_id: row for row in session.scalars(statement)}
+
+
+def count_runs(session: Session, report_ids: Iterable[str]) -> dict[str, int]:
+    """How many runs each report has."""
+    statement = select(RunRow.report_id, func.count()).where(RunRow.report_id.in_(list(report_ids))).group_by(RunRow.report_id)
+    return dict(session.execute(statement).tuples())

@@ -1,0 +1,89 @@
+"""Reading and locking runs, jobs and attempts. Writers lock in one order: run, job, attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from app.storage.models import AttemptRow, EnvironmentRow, EventRow, JobRow, ReportRow, RunRow, ScriptRow
+
+OPEN = ("queued", "running")
+WAITING = ("queued", "leased", "running")
+
+
+def run_of(session: Session, run_id: str) -> RunRow | None:
+    """A run."""
+    return session.get(RunRow, run_id)
+
+
+def lock_run(session: Session, run_id: str) -> RunRow | None:
+    """A run, locked and as it is now."""
+    return session.get(RunRow, run_id, with_for_update=True, populate_existing=True)
+
+
+def lock_job(session: Session, job_id: str) -> JobRow | None:
+    """A job, locked and as it is now; its run must be locked before."""
+    return session.get(JobRow, job_id, with_for_update=True, populate_existing=True)
+
+
+def lock_attempt(session: Session, attempt_id: str) -> AttemptRow | None:
+    """An attempt, locked and as it is now; its run and job must be locked before."""
+    return session.get(AttemptRow, attempt_id, with_for_update=True, populate_existing=True)
+
+
+def place_of_attempt(session: Session, attempt_id: str) -> tuple[str, str] | None:
+    """The run and the job of an attempt; they never change."""
+    row = session.execute(select(AttemptRow.run_id, AttemptRow.job_id).where(AttemptRow.id == attempt_id)).one_or_none()
+    return None if row is None else (row.run_id, row.job_id)
+
+
+def jobs_of_run(session: Session, run_id: str, *, lock: bool = False) -> Sequence[JobRow]:
+    """The jobs of a run in the order of the plan."""
+    query = select(JobRow).where(JobRow.run_id == run_id).order_by(JobRow.position)
+    return session.scalars(query.with_for_update() if lock else query, execution_options={"populate_existing": lock}).all()
+
+
+def attempts_of_run(session: Session, run_id: str, *, lock: bool = False) -> Sequence[AttemptRow]:
+    """The attempts of a run, oldest first."""
+    query = select(AttemptRow).join(JobRow, JobRow.id == AttemptRow.job_id).where(JobRow.run_id == run_id).order_by(AttemptRow.id)
+    return session.scalars(query.with_for_update(of=AttemptRow) if lock else query, execution_options={"populate_existing": lock}).all()
+
+
+def attempts_of_job(session: Session, job_id: str) -> Sequence[AttemptRow]:
+    """The attempts of a job, oldest first, locked and as they are now; run and job must be locked before."""
+    query = select(AttemptRow).where(AttemptRow.job_id == job_id).order_by(AttemptRow.id).with_for_update()
+    return session.scalars(query, execution_options={"populate_existing": True}).all()
+
+
+def has_open_jobs(session: Session, run_id: str) -> bool:
+    """Whether a job of the run is still to be judged."""
+    return session.scalar(select(JobRow.id).where(JobRow.run_id == run_id, JobRow.state.in_(OPEN)).limit(1)) is not None
+
+
+def environments(session: Session, digests: Iterable[str]) -> dict[str, EnvironmentRow]:
+    """Environments by digest."""
+    wanted = set(digests)
+    if not wanted:
+        return {}
+    return {row.digest: row for row in session.scalars(select(EnvironmentRow).where(EnvironmentRow.digest.in_(wanted)))}
+
+
+def scripts(session: Session, digests: Iterable[str]) -> dict[str, str]:
+    """Texts of scripts by digest."""
+    wanted = set(digests)
+    if not wanted:
+        return {}
+    return {row.digest: row.text for row in session.execute(select(ScriptRow.digest, ScriptRow.text).where(ScriptRow.digest.in_(wanted)))}
+
+
+def report_of(session: Session, report_id: str) -> ReportRow | None:
+    """A report."""
+    return session.get(ReportRow, report_id)
+
+
+def events_after(session: Session, run_id: str, last: int, *, limit: int) -> Sequence[EventRow]:
+    """The events of a run after a number, in order."""
+    query = select(EventRow).where(EventRow.run_id == run_id, EventRow.number > last).order_by(EventRow.number).limit(limit)
+    return session.scalars(query).all()

@@ -1,0 +1,49 @@
+"""`python -m app.tasks worker` records and dispatches; `python -m app.tasks beat` asks for a round now and then."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+from app.storage.broker import QUEUE_DISPATCHER
+from app.tasks.celery_app import Service, build
+from worker.contract import QUEUE_RECORDER
+
+THREADS = 4
+
+
+def _worker(service: Service, queues: list[str]) -> int:
+    worker = service.celery.Worker(
+        hostname="recorder@samehere",
+        pool="threads",
+        concurrency=THREADS,
+        queues=queues,
+        loglevel=logging.WARNING,
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        quiet=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def _beat(service: Service) -> int:
+    # The schedule is in memory: what beat asks for is due at every start.
+    service.celery.Beat(loglevel=logging.WARNING, quiet=True, pidfile=None).run()
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one of the two until it is told to stop."""
+    parser = argparse.ArgumentParser(prog="python -m app.tasks", description=__doc__)
+    parser.add_argument("process", choices=["worker", "beat"])
+    parser.add_argument("--queues", default=f"{QUEUE_RECORDER},{QUEUE_DISPATCHER}", help="what a worker consumes (default: %(default)s)")
+    chosen = parser.parse_args(arguments)
+    service = build()
+    return _worker(service, chosen.queues.split(",")) if chosen.process == "worker" else _beat(service)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""The trusted Celery application: it registers only its own tasks, each one transaction, and is the last to see an error."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from celery import Celery
+from celery.exceptions import Reject
+from celery.signals import worker_ready
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.errors import UnavailableError
+from app.runs import dispatch, reap, record
+from app.settings import ServiceSettings
+from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_REAP, Broker
+from app.storage.session import make_engine, session_factory
+from worker.contract import TASK_FROM_NODE
+
+log = structlog.get_logger(__name__)
+
+# How long a message waits before it is tried again while the database is away.
+RETRY_SECONDS = 1.0
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What the tasks work with."""
+
+    celery: Celery
+    settings: ServiceSettings
+    engine: Engine
+    broker: Broker
+    factory: sessionmaker[Session]
+
+
+def _record(service: Service, message: Any, *, tries: int) -> None:
+    """Record a message, or give it back to the queue when it is not the message's fault."""
+    try:
+        with service.factory.begin() as session:
+            record.receive(session, message, settings=service.settings)
+    except (DBAPIError, PoolTimeoutError) as error:
+        # A statement that this message makes fail every time must not come round for ever.
+        if isinstance(error, DBAPIError) and not _passes(error) and tries >= TRIES:
+            log.exception("node_message_dropped")
+            return
+        log.warning("node_message_postponed", problem=type(error).__name__)
+        time.sleep(RETRY_SECONDS)
+        raise Reject(type(error).__name__, requeue=True) from error
+    except Exception:  # the task boundary: the message is dropped, its attempt's lease runs out
+        log.exception("node_message_dropped")
+
+
+def _passes(error: DBAPIError) -> bool:
+    """Whether the database is away or was busy, so that the same statement will do later."""
+    name = type(error.orig).__name__
+    return error.connection_invalidated or name in {
+        "OperationalError",
+        "ConnectionTimeout",
+        "AdminShutdown",
+        "CannotConnectNow",
+        "DeadlockDetected",
+        "LockNotAvailable",
+        "SerializationFailure",
+        "TooManyConnections",
+    }
+
+
+def _round(service: Service, name: str) -> None:
+    """A round of dispatch or reaping; what goes wrong is tried again by the next one."""
+    try:
+        if name == TASK_DISPATCH:
+            service.broker.woken()
+            with service.factory.begin() as session:
+                dispatch.dispatch(session, service.broker, settings=service.settings)
+        else:
+            reap.reap(service.factory, service.broker, settings=service.settings)
+    except (DBAPIError, PoolTimeoutError, UnavailableError) as error:
+        log.warning("round_failed", task=name, problem=type(error).__name__)
+    except Exception:  # the task boundary
+        log.exception("round_failed", task=name)
+
+
+def build(settings: ServiceSettings | None = None) -> Service:
+    """The application with its tasks, on the database and the broker of the settings."""
+    chosen = ServiceSettings() if settings is None else settings
+    broker = Broker(chosen)
+    engine = make_engine(chosen)
+    application = broker.celery
+    service = Service(celery=application, settings=chosen, engine=engine, broker=broker, factory=session_factory(engine, broker))
+
+    @application.task(name=TASK_FROM_NODE, bind=True, acks_late=True)
+    def from_node(task: Any, message: Any) -> None:
+        # The transport counts nothing; a message that was given back says so.
+        _record(service, message, tries=TRIES if (task.request.delivery_info or {}).get("redelivered") else 0)
+
+    @application.task(name=TASK_DISPATCH)
+    def dispatch_round() -> None:
+        _round(service, TASK_DISPATCH)
+
+    @application.task(name=TASK_REAP)
+    def reap_round() -> None:
+        _round(service, TASK_REAP)
+
+    every = {"schedule": chosen.sweep_seconds, "options": {"queue": QUEUE_DISPATCHER, "expires": chosen.sweep_seconds}}
+    application.conf.beat_schedule = {"dispatch": {"task": TASK_DISPATCH, **every}, "reap": {"task": TASK_REAP, **every}}
+    application.conf.beat_max_loop_interval = chosen.sweep_seconds
+
+    @worker_ready.connect(weak=False)
+    def _ready(**_facts: Any) -> None:
+        try:
+            broker.recorder_started()
+        except UnavailableError:
+            log.warning("broker_unavailable")
+
+    return service
