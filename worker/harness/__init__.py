@@ -1,0 +1,25 @@
+"""What runs inside the sandbox in the toolchain's own Python; here it is only text that the node hands over."""
+
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+
+HARNESS_PATH = "/run/samehere/harness.py"
+HARNESS_CONFIG_PATH = "/run/samehere/harness.json"
+# The sandbox puts the number of the report channel in this one's place.
+REPORT_FD_PLACEHOLDER = "@REPORT_FD@"
+
+
+def harness_source() -> bytes:
+    """The program that watches a script from within its own process."""
+    return (_HERE / "watch.py").read_bytes()
+
+
+def probe_source() -> bytes:
+    """The program that records the environment in which a script would run."""
+    return (_HERE / "probe.py").read_bytes()
+
+
+def hook_source() -> str:
+    """The module in a toolchain's site-packages that starts the harness, if there is one to start."""
+    return (_HERE / "hook.py").read_text(encoding="utf-8")

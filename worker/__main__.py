@@ -1,0 +1,177 @@
+"""The node's command line: `python -m worker` is the stream; `node`, `toolchain` and `doctor` are its other sides."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import structlog
+from pydantic import ValidationError
+
+from worker.contract import Level, ToolchainFacts
+from worker.settings import NodeSettings
+
+_BAD_INPUT = 2
+_NO_SANDBOX = 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parsed = _parser().parse_args(arguments)
+    _log_to_stderr()
+    try:
+        settings = _settings(parsed)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        return _complain(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    match parsed.command:
+        case "node":
+            return _node(settings)
+        case "toolchain":
+            return _toolchain(settings, parsed)
+        case "doctor":
+            return _doctor(settings, as_json=parsed.json)
+        case _:
+            from worker.stream import run_stream
+
+            return run_stream(settings)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m worker", description="Attempts as lines of JSON on stdin, results as lines of JSON on stdout."
+    )
+    _add_node_options(parser)
+    parser.set_defaults(command="stream")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    node = commands.add_parser(
+        "node", help="a node on a broker", epilog="SAMEHERE_BROKER_URL=redis://10.0.0.1/0 python -m worker node --name lab-1"
+    )
+    _add_node_options(node)
+    node.set_defaults(command="node")
+    doctor = commands.add_parser("doctor", help="what this machine can do as a node, and what is missing")
+    doctor.add_argument("--json", action="store_true")
+    doctor.set_defaults(command="doctor")
+    toolchain = commands.add_parser("toolchain", help="the interpreters that scripts run in")
+    toolchain.set_defaults(command="toolchain")
+    actions = toolchain.add_subparsers(dest="action", required=True, metavar="ACTION")
+    add = actions.add_parser(
+        "add", help="build one from wheels", epilog="python -m worker toolchain add torch-2.13-cpu torch==2.13.0 numpy"
+    )
+    add.add_argument("name")
+    add.add_argument("requirements", nargs="+", metavar="REQUIREMENT")
+    add.add_argument("--python", type=Path, default=None, help="base interpreter; default: the one that runs this")
+    adopt = actions.add_parser(
+        "adopt",
+        help="use an environment that is there",
+        epilog="python -m worker toolchain adopt torch-2.11-cu130 --python /opt/torch/.venv/bin/python3",
+    )
+    adopt.add_argument("name")
+    adopt.add_argument("--python", type=Path, required=True, help="the environment's interpreter")
+    listing = actions.add_parser("list", help="name, state, packages, interpreter")
+    listing.add_argument("--json", action="store_true")
+    remove = actions.add_parser("remove", help="delete one")
+    remove.add_argument("name")
+    return parser
+
+
+def _add_node_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--slots", type=int, default=argparse.SUPPRESS, help="attempts at the same time")
+    parser.add_argument("--name", default=argparse.SUPPRESS, help="the node's public name")
+    parser.add_argument(
+        "--level", choices=[level.value for level in Level], default=argparse.SUPPRESS, help="insist on this isolation level"
+    )
+
+
+def _settings(parsed: argparse.Namespace) -> NodeSettings:
+    """Options win over the environment."""
+    given = {"slots": "slots", "name": "node_name", "level": "level"}
+    is_node = parsed.command in {"stream", "node"}
+    return NodeSettings(**{field: getattr(parsed, option) for option, field in given.items() if is_node and hasattr(parsed, option)})
+
+
+def _node(settings: NodeSettings) -> int:
+    from worker.node import run_node
+    from worker.sandbox import SandboxUnavailableError
+
+    if not settings.broker_url:
+        return _complain("SAMEHERE_BROKER_URL is not set: the Redis or Valkey of the service, such as redis://10.0.0.1:6379/0")
+    try:
+        return run_node(settings)
+    except SandboxUnavailableError as error:
+        _complain(str(error))
+        return _NO_SANDBOX
+
+
+def _toolchain(settings: NodeSettings, parsed: argparse.Namespace) -> int:
+    from worker.toolchains import ToolchainError, ToolchainStore
+    from worker.toolchains.adopt import adopt
+    from worker.toolchains.build import add
+
+    store = ToolchainStore(settings.toolchain_folder)
+    try:
+        match parsed.action:
+            case "add":
+                add(store, parsed.name, requirements=parsed.requirements, python=parsed.python)
+                _say(f"{parsed.name} is ready")
+            case "adopt":
+                adopt(store, parsed.name, python=parsed.python)
+                _say(f"{parsed.name} is ready")
+            case "remove":
+                store.remove(parsed.name)
+                _say(f"{parsed.name} is removed")
+            case _:
+                _list(store.list(), as_json=parsed.json)
+    except ToolchainError as error:
+        return _complain(str(error))
+    return 0
+
+
+def _list(found: Sequence[ToolchainFacts], *, as_json: bool) -> None:
+    if as_json:
+        _say(json.dumps([facts.model_dump(mode="json") for facts in found], indent=1))
+        return
+    for facts in found:
+        _say(f"{facts.name:24} {facts.state:9} torch {facts.torch or '-':16} {facts.python or facts.detail}")
+
+
+def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
+    from worker.doctor import examine
+
+    findings = examine(settings)
+    if as_json:
+        _say(json.dumps([finding.as_json() for finding in findings], indent=1))
+    else:
+        for finding in findings:
+            _say(f"{'ok ' if finding.good else 'NO '} {finding.what}: {finding.detail}")
+    return 0 if all(finding.good for finding in findings) else 1
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _complain(text: str) -> int:
+    sys.stderr.write(text + "\n")
+    return _BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""Runs the probe once per toolchain, cards and settings, and keeps what it said."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from worker.contract import Environment, Gpu, Limits
+from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, probe_source
+from worker.machine import read_cpu
+from worker.sandbox import Ending, Sandbox, SandboxJob
+from worker.toolchains import Toolchain
+
+PROBE_PATH = "/run/samehere/probe.py"
+_environment: TypeAdapter[Environment] = TypeAdapter(Environment)
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_PATH = re.compile(r"(?<![\w.])/(?:home|root|Users|mnt|srv|opt|var|tmp|work|data)(?:/|$)")
+_MAX_KEYS = 5000
+_MAX_TEXT = 1000
+
+
+class ProbeFailedError(Exception):
+    """The environment could not be recorded; the message holds no byte of the probe's output."""
+
+
+class EnvironmentRecorder:
+    """One per node process; threads of several slots share it, and its files outlive it."""
+
+    def __init__(self, cache_folder: Path, *, probe_seconds: float) -> None:
+        self._folder = cache_folder / "environments"
+        self._limits = Limits(wall_seconds=probe_seconds)
+        self._known: dict[str, Environment] = {}
+        self._lock = threading.Lock()
+
+    def record(self, job: SandboxJob, sandbox: Sandbox, *, toolchain: Toolchain, granted: Sequence[Gpu]) -> Environment:
+        """The environment in which `job` runs: same binds, devices, variables and settings. Raise ProbeFailedError."""
+        probe = self._probe_job(job, toolchain)
+        key = self._key(probe, toolchain, granted)
+        with self._lock:
+            known = self._known.get(key) or self._read(key)
+        if known is None:
+            known = self._run(probe, sandbox)
+            self._write(key, known)
+        with self._lock:
+            self._known[key] = known
+        return known
+
+    def _probe_job(self, job: SandboxJob, toolchain: Toolchain) -> SandboxJob:
+        harness = {path: content for path, content in job.files.items() if path.startswith("/run/samehere/")}
+        variables = {name: value for name, value in job.variables.items() if name != "PYTHONHASHSEED"}
+        argv = (toolchain.python, PROBE_PATH)
+        # Of the limits only that on memory is the job's own: the rest can't change what is found.
+        limits = self._limits.model_copy(update={"memory_bytes": job.limits.memory_bytes})
+        return replace(job, argv=argv, files={**harness, PROBE_PATH: probe_source()}, variables=variables, limits=limits)
+
+    def _run(self, probe: SandboxJob, sandbox: Sandbox) -> Environment:
+        result = sandbox.run(probe, cancelled=threading.Event())
+        if result.ending is not Ending.EXITED or result.exit_status != 0:
+            raise ProbeFailedError(f"the probe of the environment ended with {result.ending} and exit status {result.exit_status}")
+        try:
+            lines = (result.stdout.head + result.stdout.tail).decode("utf-8", "replace").strip().splitlines()
+            return scrub(_environment.validate_python(json.loads(lines[-1])))
+        except (IndexError, ValueError, ValidationError) as error:
+            raise ProbeFailedError("the probe of the environment gave no readable answer") from error
+
+    def _key(self, probe: SandboxJob, toolchain: Toolchain, granted: Sequence[Gpu]) -> str:
+        """All that the answer depends on; a reboot into another kernel or another driver asks again."""
+        cpu = read_cpu()
+        parts = [
+            hashlib.sha256(probe_source() + probe.files.get(HARNESS_PATH, b"")).hexdigest(),
+            probe.files.get(HARNESS_CONFIG_PATH, b"").decode(),
+            toolchain.name,
+            toolchain.build_id,
+            sorted(_without_paths(probe.variables).items()),
+            [gpu.model_dump(exclude={"index"}) for gpu in granted],
+            [cpu.model, cpu.vendor, sorted(cpu.flags), sorted(os.sched_getaffinity(0)), os.cpu_count()],
+            platform.release(),
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def _read(self, key: str) -> Environment | None:
+        try:
+            return _environment.validate_json((self._folder / f"{key}.json").read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def _write(self, key: str, environment: Environment) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = self._folder / f"{key}.{os.getpid()}.{threading.get_ident()}"
+        fresh.write_text(json.dumps(environment), encoding="utf-8")
+        fresh.replace(self._folder / f"{key}.json")
+
+
+def scrub(environment: Environment) -> Environment:
+    """Drop whatever looks like a path of someone's or a card's identity; the probe asks for neither, packages and drivers may tell."""
+    clean: Environment = {}
+    for name, value in list(environment.items())[:_MAX_KEYS]:
+        texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+        if any(_UUID.search(text) or _PATH.search(text) or len(text) > _MAX_TEXT for text in [name, *texts]):
+            continue
+        if any(host and host in text for text in texts for host in [_host_name()]):
+            continue
+        clean[name] = value
+    return dict(sorted(clean.items()))
+
+
+def _without_paths(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name != "LD_LIBRARY_PATH"}
+
+
+@cache
+def _host_name() -> str:
+    """Only where it can be told from an ordinary word."""
+    name = platform.node()
+    return name if len(name) > 5 and name not in {"localhost", "sandbox"} else ""

@@ -1,0 +1,206 @@
+"""One attempt to one result: refuse what this node can't do, run the rest in the sandbox, say what was seen."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from worker.contract import (
+    CONTRACT_VERSION,
+    Attempt,
+    Device,
+    Environment,
+    ExceptionFacts,
+    Gpu,
+    Limits,
+    Observation,
+    Outcome,
+    Reason,
+    Result,
+    Start,
+    WhoCanAct,
+)
+from worker.cuda_driver import driver_libraries
+from worker.environment import EnvironmentRecorder
+from worker.environment.capture import ProbeFailedError
+from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, REPORT_FD_PLACEHOLDER, harness_source
+from worker.harness_report import HarnessReport, plain_text, read_report
+from worker.machine import device_nodes
+from worker.outcomes import judge_ending, signal_name
+from worker.sandbox import Sandbox, SandboxJob, SandboxResult, Stream
+from worker.target_settings import AppliedSettings, SettingError, apply_settings
+from worker.toolchains import Toolchain, ToolchainStore
+from worker.tracebacks import read_traceback
+
+SCRIPT_PATH = "/home/u/script.py"
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which node speaks, and which start of it."""
+
+    node: str
+    instance: str
+
+
+class RefusedError(Exception):
+    """The attempt can't be set up here."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.detail)
+        self.reason = reason
+
+
+class Executor:
+    """Shared by the slots of a process; each brings its own sandbox."""
+
+    def __init__(self, identity: Identity, toolchains: ToolchainStore, environments: EnvironmentRecorder) -> None:
+        self._identity = identity
+        self._toolchains = toolchains
+        self._environments = environments
+
+    def execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
+        try:
+            return self._execute(attempt, sandbox, granted=granted, cancelled=cancelled)
+        except RefusedError as refused:
+            return self.without_run(attempt, Outcome.SETUP_FAILED, refused.reason)
+
+    def without_run(self, attempt: Attempt, outcome: Outcome, reason: Reason) -> Result:
+        """The result of an attempt whose script never started."""
+        return Result(
+            node=self._identity.node,
+            instance=self._identity.instance,
+            attempt_id=attempt.attempt_id,
+            lease_no=attempt.lease_no,
+            kind=attempt.kind,
+            start=Start.COLD,
+            outcome=outcome,
+            reason=reason,
+        )
+
+    def _execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
+        toolchain, applied = self._check(attempt, sandbox, granted=granted)
+        # Drawn and recorded, so that an order that hangs on it can be had again.
+        hash_seed = str(1 + secrets.randbelow(2**32 - 1))
+        job = _job(attempt, toolchain, applied, granted=granted, hash_seed=hash_seed)
+        try:
+            environment = self._environments.record(job, sandbox, toolchain=toolchain, granted=granted)
+        except ProbeFailedError as error:
+            raise RefusedError(Reason(code="probe_failed", detail=str(error), who_can_act=WhoCanAct.OPERATOR)) from error
+        result = sandbox.run(job, cancelled=cancelled)
+        return self._result(attempt, result, environment=environment, hash_seed=hash_seed)
+
+    def _check(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu]) -> tuple[Toolchain, AppliedSettings]:
+        if attempt.contract != CONTRACT_VERSION:
+            raise RefusedError(_operator("unknown_contract", f"This node speaks version {CONTRACT_VERSION} of the contract."))
+        if not sandbox.level.satisfies(attempt.required_level):
+            raise RefusedError(
+                _operator("level_too_weak", f"This node isolates at level {sandbox.level}; {attempt.required_level} is required.")
+            )
+        toolchain = self._toolchains.find(attempt.toolchain)
+        if toolchain is None:
+            raise RefusedError(_operator("unknown_toolchain", "This node does not have the toolchain."))
+        try:
+            applied = apply_settings(attempt.settings, cpu_isa=toolchain.facts.cpu_isa)
+        except SettingError as error:
+            raise RefusedError(error.reason) from error
+        wanted = gpus_wanted(attempt)
+        if len(granted) < wanted:
+            code = "too_few_gpus" if wanted > 1 else "no_gpu"
+            raise RefusedError(_operator(code, f"The target asks for {wanted} GPU(s); this node has fewer."))
+        return toolchain, applied
+
+    def _result(self, attempt: Attempt, result: SandboxResult, *, environment: Environment, hash_seed: str) -> Result:
+        report = read_report(result.report)
+        stderr = text_of(result.stderr)
+        exception = _exception(result, report, stderr)
+        ended = judge_ending(result, attempt.limits, exception=exception, stderr=stderr)
+        observation = Observation(
+            exit_status=result.exit_status,
+            signal=signal_name(result.signal),
+            exception=exception,
+            stdout=text_of(result.stdout),
+            stderr=stderr,
+            stdout_bytes=result.stdout.total_bytes,
+            stderr_bytes=result.stderr.total_bytes,
+            stdout_digest=result.stdout.digest,
+            stderr_digest=result.stderr.digest,
+            truncated=result.stdout.truncated or result.stderr.truncated,
+            devices_used=report.devices,
+            devices_opened=list(result.devices_opened),
+            flags=report.flags_at_end,
+            flags_changed=report.flags_changed,
+            hash_seed=hash_seed,
+            wall_seconds=round(result.wall_seconds, 4),
+            cpu_seconds=round(result.cpu_seconds, 4),
+            peak_memory_bytes=result.peak_memory_bytes,
+            idle=result.idle,
+        )
+        base = self.without_run(attempt, ended.outcome, Reason(code="none"))
+        update = {"reason": ended.reason, "level": result.level, "observation": observation, "environment": environment}
+        return _within_limit(base.model_copy(update=update), attempt.limits)
+
+
+def gpus_wanted(attempt: Attempt) -> int:
+    """A CPU target gets none, whatever it says."""
+    return max(1, attempt.gpus) if attempt.device is Device.CUDA else 0
+
+
+def text_of(stream: Stream) -> str:
+    """Decoded with replacement; says where bytes were left out."""
+    if not stream.truncated:
+        return plain_text((stream.head + stream.tail).decode("utf-8", "replace"))
+    missing = stream.total_bytes - len(stream.head) - len(stream.tail)
+    head, tail = (part.decode("utf-8", "replace") for part in (stream.head, stream.tail))
+    return plain_text(f"{head}\n[... {missing} bytes left out ...]\n{tail}")
+
+
+def _job(attempt: Attempt, toolchain: Toolchain, applied: AppliedSettings, *, granted: Sequence[Gpu], hash_seed: str) -> SandboxJob:
+    config = json.dumps({"report_fd": 0, "settings": applied.harness}).replace('"report_fd": 0', f'"report_fd": {REPORT_FD_PLACEHOLDER}')
+    driver = driver_libraries() if granted else None
+    return SandboxJob(
+        argv=(toolchain.python, SCRIPT_PATH),
+        files={
+            SCRIPT_PATH: attempt.script.encode("utf-8", "surrogatepass"),
+            HARNESS_PATH: harness_source(),
+            HARNESS_CONFIG_PATH: config.encode(),
+        },
+        variables={**applied.variables, **(driver.variables if driver else {}), "PYTHONHASHSEED": hash_seed},
+        binds=(*toolchain.binds, *(driver.binds if driver else ())),
+        devices=device_nodes(list(granted)),
+        limits=attempt.limits,
+    )
+
+
+def _exception(result: SandboxResult, report: HarnessReport, stderr: str) -> ExceptionFacts | None:
+    """Only where the exit status says that one ended the script: anyone can print a traceback."""
+    interrupted = report.exception is not None and report.exception.type == "KeyboardInterrupt"
+    if result.exit_status != 1 and not (interrupted and result.signal is not None):
+        return None
+    if report.exception is not None:
+        if report.message_withheld:
+            printed = read_traceback(stderr)
+            return report.exception.model_copy(update={"message": printed.message if printed else ""})
+        return report.exception
+    return None if report.ended else read_traceback(stderr)
+
+
+def _within_limit(result: Result, limits: Limits) -> Result:
+    """Escapes make JSON longer than what it carries; the streams give way."""
+    kept = limits.stream_bytes
+    while len(result.model_dump_json()) > limits.result_bytes and kept > 1024:
+        kept //= 2
+        seen = result.observation
+        shorter = seen.model_copy(update={"stdout": seen.stdout[-kept:], "stderr": seen.stderr[-kept:], "truncated": True})
+        result = result.model_copy(update={"observation": shorter})
+    return result
+
+
+def _operator(code: str, detail: str) -> Reason:
+    return Reason(code=code, detail=detail, who_can_act=WhoCanAct.OPERATOR)

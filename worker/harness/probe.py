@@ -1,0 +1,305 @@
+"""Records an environment from inside the sandbox, with the settings in force; prints one JSON object. Standard library, Python 3.8 syntax.
+
+Holds only what two equal machines have in common: no host name, serial number, UUID, path or volatile value.
+"""
+
+import ctypes
+import hashlib
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+
+VARIABLES = (
+    "ATEN_CPU_CAPABILITY",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_MODULE_LOADING",
+    "CUDA_VISIBLE_DEVICES",
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+    "MKL_CBWR",
+    "MKL_DYNAMIC",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "MKL_NUM_THREADS",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS",
+    "OMP_SCHEDULE",
+    "ONEDNN_MAX_CPU_ISA",
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_NUM_THREADS",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "TORCHINDUCTOR_DETERMINISTIC",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "TORCH_BLAS_PREFER_CUBLASLT",
+)
+CPU_FLAGS = [
+    "sse4_1",
+    "sse4_2",
+    "avx",
+    "avx2",
+    "fma",
+    "f16c",
+    "avx512f",
+    "avx512bw",
+    "avx512vl",
+    "avx512dq",
+    "avx512_vnni",
+    "avx512_bf16",
+    "avx512_fp16",
+    "avx_vnni",
+    "amx_tile",
+    "amx_bf16",
+    "amx_int8",
+    "asimd",
+    "asimdhp",
+    "asimddp",
+    "bf16",
+    "i8mm",
+    "sve",
+    "sve2",
+]
+# Words of MKL's own banner for the instruction set it will use, most specific first.
+MKL_ISA = (("AVX-512", "avx512"), ("AVX2", "avx2"), ("(Intel(R) AVX)", "avx"), ("SSE4.2", "sse4.2"), ("SSSE3", "ssse3"))
+ONEDNN_ISA = re.compile(r"onednn_verbose,(?:v\d+,)?info,cpu,isa:(.+)")
+
+found = {}
+
+
+def put(name, function, *arguments):
+    """Keep a value; a thing that this system lacks is simply not there."""
+    try:
+        value = function(*arguments)
+    except Exception:
+        return None
+    if value is not None:
+        found[name] = value
+    return value
+
+
+def first_line(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20, check=True)
+    return done.stdout.decode("utf-8", "replace").strip().splitlines()[0]
+
+
+def os_name():
+    with open("/usr/lib/os-release", encoding="utf-8") as file:
+        fields = dict(line.strip().split("=", 1) for line in file if "=" in line)
+    return fields["PRETTY_NAME"].strip('"')
+
+
+def system():
+    put("os.name", os_name)
+    put("os.kernel", platform.release)
+    put("os.machine", platform.machine)
+    put("os.libc", lambda: " ".join(platform.libc_ver()))
+    put("python.version", platform.python_version)
+    put("python.implementation", platform.python_implementation)
+    put("python.compiler", platform.python_compiler)
+    put("python.bits", lambda: sys.maxsize.bit_length() + 1)
+    for name in ("gcc", "clang", "cmake"):
+        put("tool." + name, first_line, name, "--version")
+
+
+def processor():
+    fields = {}
+    with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            key, colon, value = line.partition(":")
+            if not colon:
+                break
+            fields[key.strip()] = value.strip()
+    for ours, theirs in (
+        ("model", "model name"),
+        ("vendor", "vendor_id"),
+        ("family", "cpu family"),
+        ("number", "model"),
+        ("stepping", "stepping"),
+    ):
+        put("cpu." + ours, fields.get, theirs)
+    flags = set((fields.get("flags") or fields.get("Features") or "").split())
+    found["cpu.flags"] = [flag for flag in CPU_FLAGS if flag in flags]
+    put("cpu.cores", os.cpu_count)
+    put("cpu.affinity", lambda: len(os.sched_getaffinity(0)))
+
+
+def packages():
+    try:
+        from importlib.metadata import distributions
+    except ImportError:
+        return
+    for distribution in distributions():
+        name = distribution.metadata["Name"]
+        if name:
+            found.setdefault("package." + re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
+
+
+def captured(function):
+    """What a native library prints on descriptor 1 meanwhile."""
+    sys.stdout.flush()
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        try:
+            function()
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+        file.seek(0)
+        return file.read().decode("utf-8", "replace")
+
+
+def sample(torch, rows, columns):
+    """The same float32 numbers everywhere, with full mantissas."""
+    steps = torch.arange(rows * columns, dtype=torch.float64)
+    return (torch.frac(steps * 0.6180339887498949) - 0.5).float().reshape(rows, columns)
+
+
+def blas(torch):
+    """Which library multiplies matrices and which of its code paths: the banner names it, the bits of a product tell it apart."""
+    left, right = sample(torch, 33, 129), sample(torch, 129, 17)
+    product = []
+    text = captured(lambda: product.append(left @ right))
+    banner = re.search(r"MKL_VERBOSE (?:oneMKL|Intel\(R\) MKL) (.*)", text)
+    digest = hashlib.sha256(bytes(product[0].contiguous().view(torch.uint8).flatten().tolist())).hexdigest()[:16]
+    found["blas.fingerprint"] = digest
+    match = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+    library = "mkl" if banner else (match.group(1).lower() if match else "unknown")
+    found["blas.library"] = library
+    path = library
+    if banner:
+        words = banner.group(1)
+        put("blas.version", lambda: re.match(r"([\d.]+(?: Update \d+)?)", words).group(1))
+        isa = next((name for mark, name in MKL_ISA if mark in words), "generic")
+        branch = re.search(r"CNR:(\S+)", text)
+        path = "mkl:" + isa
+        if branch:
+            found["blas.cnr"] = branch.group(1).lower()
+            if branch.group(1) != "OFF":
+                path = "mkl:" + branch.group(1).lower()
+    elif library.startswith("open"):
+        put("blas.core", openblas_core)
+        path = library + ":" + str(found.get("blas.core", "unknown")).lower()
+    found["blas.path"] = path
+
+
+def openblas_core():
+    with open("/proc/self/maps", encoding="utf-8") as file:
+        path = next(line.split()[-1] for line in file if "openblas" in line)
+    function = ctypes.CDLL(path).openblas_get_corename
+    function.restype = ctypes.c_char_p
+    return function().decode("ascii")
+
+
+def onednn(torch):
+    text = captured(lambda: torch.ones(4, 4, 8, 8).to_mkldnn().relu().to_dense())
+    match = ONEDNN_ISA.search(text)
+    if match:
+        found["onednn.isa"] = match.group(1).strip()
+
+
+def torch_build(torch):
+    put("torch.version", lambda: str(torch.__version__))
+    put("torch.git", lambda: torch.version.git_version)
+    put("torch.debug", lambda: bool(torch.version.debug))
+    put("torch.cuda_build", lambda: torch.version.cuda)
+    put("torch.hip_build", lambda: torch.version.hip)
+    put("torch.cpu_capability", lambda: torch.backends.cpu.get_cpu_capability())
+    put("torch.mkl", lambda: torch.backends.mkl.is_available())
+    put("torch.mkldnn", lambda: torch.backends.mkldnn.is_available())
+    put("torch.openmp", lambda: torch.backends.openmp.is_available())
+    put("torch.xnnpack", lambda: bool(torch.backends.xnnpack.enabled))
+    put("torch.distributed", lambda: torch.distributed.is_available())
+    put("torch.xpu", lambda: torch.xpu.is_available())
+    put("torch.cxx11_abi", lambda: bool(torch._C._GLIBCXX_USE_CXX11_ABI))
+    put("onednn.version", lambda: re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show()).group(1))
+
+
+def torch_state(torch):
+    """The flags that the settings of a target are about, as a script finds them after `import torch`."""
+    native = torch._C
+    put("threads.torch", torch.get_num_threads)
+    put("threads.interop", torch.get_num_interop_threads)
+    put("threads.omp", lambda: int(re.search(r"omp_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info()).group(1)))
+    put("threads.mkl", lambda: int(re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info()).group(1)))
+    put("deterministic.enabled", torch.are_deterministic_algorithms_enabled)
+    put("deterministic.warn_only", torch.is_deterministic_algorithms_warn_only_enabled)
+    put("deterministic.fill", lambda: bool(torch.utils.deterministic.fill_uninitialized_memory))
+    put("default.dtype", lambda: str(torch.get_default_dtype()))
+    put("default.device", lambda: str(torch.get_default_device()))
+    put("tf32.matmul", native._get_cublas_allow_tf32)
+    put("tf32.cudnn", native._get_cudnn_allow_tf32)
+    put("float32_matmul_precision", torch.get_float32_matmul_precision)
+    for backend, operation in (("cuda", "matmul"), ("cuda", "conv"), ("cuda", "rnn"), ("mkldnn", "matmul"), ("mkldnn", "conv")):
+        put("precision.%s.%s" % (backend, operation), lambda: native._get_fp32_precision_getter(backend, operation))  # noqa: B023
+    put("matmul.fp16_reduction", lambda: str(native._get_cublas_allow_fp16_reduced_precision_reduction()))
+    put("matmul.bf16_reduction", lambda: str(native._get_cublas_allow_bf16_reduced_precision_reduction()))
+    put("cudnn.enabled", lambda: torch.backends.cudnn.enabled)
+    put("cudnn.benchmark", lambda: torch.backends.cudnn.benchmark)
+    put("cudnn.deterministic", lambda: torch.backends.cudnn.deterministic)
+
+
+def nvidia_driver():
+    library = ctypes.CDLL("libnvidia-ml.so.1")
+    text = ctypes.create_string_buffer(96)
+    if library.nvmlInit_v2() or library.nvmlSystemGetDriverVersion(text, 96):
+        return None
+    return text.value.decode("ascii", "replace")
+
+
+def cuda_version(number):
+    return "%d.%d" % (number // 1000, number % 1000 // 10)
+
+
+def cards(torch):
+    available = torch.cuda.is_available()
+    found["cuda.available"] = available
+    put("cudnn.version", torch.backends.cudnn.version)
+    put("nccl.version", lambda: ".".join(map(str, torch.cuda.nccl.version())) if torch.version.cuda else None)
+    put("cuda.arch_list", lambda: torch.cuda.get_arch_list() or None)
+    if not available:
+        return
+    put("gpu.driver", nvidia_driver)
+    put("cuda.driver", lambda: cuda_version(torch._C._cuda_getDriverVersion()))
+    put(
+        "cuda.runtime",
+        lambda: cuda_version(torch._C._cudart.cudaRuntimeGetVersion()) if hasattr(torch._C._cudart, "cudaRuntimeGetVersion") else None,
+    )
+    put("gpu.count", torch.cuda.device_count)
+    put("gpu.allocator", torch.cuda.get_allocator_backend)
+    for index in range(torch.cuda.device_count()):
+        about = torch.cuda.get_device_properties(index)
+        prefix = "gpu.%d." % index
+        found[prefix + "model"] = about.name
+        found[prefix + "capability"] = "%d.%d" % (about.major, about.minor)
+        found[prefix + "memory_bytes"] = about.total_memory
+        found[prefix + "multiprocessors"] = about.multi_processor_count
+
+
+def main():
+    # Read by the libraries at their first use, below; neither changes a path.
+    os.environ["MKL_VERBOSE"] = "1"
+    os.environ["ONEDNN_VERBOSE"] = "1"
+    system()
+    processor()
+    packages()
+    for name in VARIABLES:
+        put("variable." + name, os.environ.get, name)
+    try:
+        import torch
+    except Exception as error:
+        found["torch.import"] = type(error).__name__
+    else:
+        for part in (torch_build, torch_state, blas, onednn, cards):
+            try:
+                part(torch)
+            except Exception as error:  # noqa: PERF203
+                found["probe.failed." + part.__name__] = type(error).__name__
+    print(json.dumps(found, sort_keys=True))
+
+
+main()

@@ -1,0 +1,87 @@
+"""Reads what the script's side wrote on its channel: hostile bytes, of which only well-formed facts of bounded size are kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+
+from worker.contract import ExceptionFacts, Scalar
+
+_MAX_LINES = 100
+_MAX_FLAGS = 100
+_MAX_NAME = 200
+_MAX_MESSAGE = 8192
+_FLAG_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
+_DEVICE = re.compile(r"cpu|cuda:\d{1,3}")
+
+
+@dataclass(slots=True)
+class HarnessReport:
+    """Empty where the script ended without it (by a signal, `os._exit`) or silenced it."""
+
+    exception: ExceptionFacts | None = None
+    # The exception's message was the script's own code to compose: the traceback has it.
+    message_withheld: bool = False
+    flags_at_import: dict[str, Scalar] = field(default_factory=dict)
+    flags_at_end: dict[str, Scalar] = field(default_factory=dict)
+    devices: list[str] = field(default_factory=list)
+    ended: bool = False
+
+    @property
+    def flags_changed(self) -> dict[str, Scalar]:
+        """Flags at the end that differ from those right after `import torch`."""
+        return {name: value for name, value in self.flags_at_end.items() if self.flags_at_import.get(name) != value}
+
+
+def read_report(report: bytes) -> HarnessReport:
+    read = HarnessReport()
+    for line in report.split(b"\n")[:_MAX_LINES]:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(message, dict):
+            continue
+        match message.get("kind"):
+            case "exception":
+                _read_exception(read, message)
+            case "torch":
+                read.flags_at_import = _flags(message.get("flags"))
+            case "end":
+                read.ended = True
+                read.flags_at_end = _flags(message.get("flags"))
+                devices = message.get("devices")
+                if isinstance(devices, list):
+                    read.devices = [device for device in devices[:64] if isinstance(device, str) and _DEVICE.fullmatch(device)]
+            case _:
+                pass
+    return read
+
+
+def plain_text(text: str) -> str:
+    """Text that every database and JSON reader takes: neither NUL nor half a surrogate pair."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
+
+
+def _read_exception(read: HarnessReport, message: dict[str, object]) -> None:
+    kind, text = message.get("type"), message.get("message")
+    if isinstance(kind, str) and kind:
+        read.message_withheld = not isinstance(text, str)
+        read.exception = ExceptionFacts(
+            type=plain_text(kind[:_MAX_NAME]), message=plain_text(text[:_MAX_MESSAGE]) if isinstance(text, str) else ""
+        )
+
+
+def _flags(flags: object) -> dict[str, Scalar]:
+    if not isinstance(flags, dict):
+        return {}
+    kept: dict[str, Scalar] = {}
+    for name, value in list(flags.items())[:_MAX_FLAGS]:
+        if not isinstance(name, str) or not _FLAG_NAME.fullmatch(name):
+            continue
+        if isinstance(value, str):
+            kept[name] = plain_text(value[:_MAX_NAME])
+        elif isinstance(value, (bool, int, float)) or value is None:
+            kept[name] = value if not isinstance(value, int) or abs(value) < 2**63 else None
+    return kept

@@ -1,0 +1,167 @@
+"""The node on a broker: takes attempts from its own queue, gives signs of life, and delivers every result at least once."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from typing import Any
+
+import redis
+import structlog
+from celery import signals
+
+from worker.broker import connect
+from worker.contract import Attempt, Draining, Heartbeat, cancel_key, heartbeat_key
+from worker.courier import Courier
+from worker.environment import EnvironmentRecorder
+from worker.execute import Executor, Identity
+from worker.machine import find_gpus
+from worker.node_facts import say_hello
+from worker.settings import NodeSettings
+from worker.slots import SlotPool
+from worker.spool import Spool
+from worker.tasks import make_celery, register_attempt
+from worker.toolchains import ToolchainStore
+
+_log = structlog.get_logger(__name__)
+_TICK_SECONDS = 1.0
+_GOODBYE_SECONDS = 5.0
+
+
+class Node:
+    """Everything of one node process; `run` blocks until it is told to end."""
+
+    def __init__(self, settings: NodeSettings) -> None:
+        self._settings = settings
+        self._identity = Identity(settings.node_name, secrets.token_hex(8))
+        self._toolchains = ToolchainStore(settings.toolchain_folder)
+        self._gpus = find_gpus()
+        self._celery = make_celery(settings.broker_url, settings.node_name)
+        self._broker = connect(settings.broker_url)
+        self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
+        environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
+        executor = Executor(self._identity, self._toolchains, environments)
+        self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send)
+        self._draining = threading.Event()
+        self._ended = threading.Event()
+        self._said_draining = False
+        self._last_hello = ""
+        self._outage = False
+
+    def run(self) -> int:
+        """Raise SandboxUnavailableError when nothing can be isolated here."""
+        self._pool.start()
+        self._courier.start()
+        self._hello()
+        register_attempt(self._celery, self._run_attempt)
+        pulse = threading.Thread(target=self._pulse, name="heartbeat", daemon=True)
+        pulse.start()
+        signals.worker_shutting_down.connect(self._on_shutdown, weak=False)
+        worker = self._celery.Worker(
+            pool="threads",
+            concurrency=self._settings.slots,
+            hostname=f"{self._settings.node_name}@samehere",
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+            loglevel="WARNING",
+        )
+        worker.start()
+        self._end()
+        pulse.join(_GOODBYE_SECONDS)
+        return int(worker.exitcode or 0)
+
+    def _run_attempt(self, attempt: Attempt) -> None:
+        """In a thread of Celery's pool, which is as large as the number of slots: what waits, waits at the broker."""
+        if self._draining.is_set():
+            return
+        done = self._pool.submit(attempt)
+        if done is not None:
+            done.wait()
+
+    def _on_shutdown(self, **_: Any) -> None:
+        """From a signal handler: only say so; the heartbeat's thread acts."""
+        self._draining.set()
+
+    def _end(self) -> None:
+        self._draining.set()
+        self._pool.drain()
+        if not self._pool.join(0 if self._settings.drain_seconds == 0 else None):
+            self._pool.abandon()
+        self._ended.set()
+        self._courier.stop(_GOODBYE_SECONDS)
+
+    def _pulse(self) -> None:
+        """Once a second: what to cancel; less often the heartbeat and the hello. An outage is said once and waited out."""
+        next_beat = next_hello = 0.0
+        next_hello = time.monotonic() + self._settings.hello_seconds
+        drain_ends: float | None = None
+        while not self._ended.wait(_TICK_SECONDS if next_beat else 0.0):
+            now = time.monotonic()
+            if self._draining.is_set() and drain_ends is None:
+                drain_ends = now + self._settings.drain_seconds
+                self._courier.send(Draining(node=self._identity.node, instance=self._identity.instance))
+                self._pool.drain()
+                next_beat = now
+            if drain_ends is not None and now >= drain_ends:
+                _log.warning("drain_time_is_up", running=len(self._pool.running()))
+                self._pool.abandon()
+            if drain_ends is None and (now >= next_hello or self._offers_change()):
+                self._hello()
+                next_hello = now + self._settings.hello_seconds
+            try:
+                self._cancel_asked()
+                if now >= next_beat:
+                    self._beat()
+                    next_beat = now + self._settings.heartbeat_seconds
+            except redis.RedisError as error:
+                next_beat = now
+                self._note_outage(error)
+            else:
+                self._outage = False
+        self._say_goodbye()
+
+    def _cancel_asked(self) -> None:
+        key = cancel_key(self._identity.node)
+        asked = self._broker.smembers(key)
+        for attempt_id in asked if isinstance(asked, set) else ():
+            # What is not here yet stays in the set, for when it comes.
+            if self._pool.cancel(str(attempt_id)):
+                self._broker.srem(key, attempt_id)
+
+    def _beat(self) -> None:
+        draining = self._draining.is_set()
+        heartbeat = Heartbeat(
+            node=self._identity.node,
+            instance=self._identity.instance,
+            running=self._pool.running(),
+            free_slots=0 if draining else self._pool.free_slots,
+            draining=draining,
+        )
+        lifetime = max(1, round(3 * self._settings.heartbeat_seconds))
+        self._broker.set(heartbeat_key(self._identity.node), heartbeat.model_dump_json(), ex=lifetime)
+
+    def _say_goodbye(self) -> None:
+        """The next one to lease this node's attempts need not wait for the key to expire."""
+        try:
+            self._broker.delete(heartbeat_key(self._identity.node))
+        except redis.RedisError as error:
+            self._note_outage(error)
+
+    def _note_outage(self, error: redis.RedisError) -> None:
+        if not self._outage:
+            _log.warning("broker_unreachable", kind=type(error).__name__)
+        self._outage = True
+
+    def _hello(self) -> None:
+        hello = say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus)
+        self._last_hello = hello.model_dump_json()
+        self._courier.send(hello)
+
+    def _offers_change(self) -> bool:
+        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus).model_dump_json() != self._last_hello
+
+
+def run_node(settings: NodeSettings) -> int:
+    return Node(settings).run()

@@ -1,0 +1,28 @@
+"""What a node says of itself: its slots, cards, toolchains and level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from worker.contract import Gpu, Hello
+from worker.execute import Identity
+from worker.machine import read_cpu
+from worker.slots import SlotPool
+from worker.toolchains import ToolchainStore
+
+
+def say_hello(identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *, gpus: Sequence[Gpu]) -> Hello:
+    cpu = read_cpu()
+    return Hello(
+        node=identity.node,
+        instance=identity.instance,
+        slots=pool.slots,
+        level=pool.level,
+        level_detail=pool.level_detail,
+        gpus=list(gpus),
+        toolchains=toolchains.list(),
+        cpu_model=cpu.model,
+        cpu_vendor=cpu.vendor,
+        cpu_flags=sorted(cpu.flags),
+        cores=cpu.cores,
+    )

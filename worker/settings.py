@@ -1,0 +1,59 @@
+"""What an operator can set on a node, by environment variables that begin with SAMEHERE_."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from worker.contract import Level
+
+
+def default_home() -> Path:
+    """`/var/lib/samehere` as root, else the user's data folder."""
+    if os.geteuid() == 0:
+        return Path("/var/lib/samehere")
+    data = os.environ.get("XDG_DATA_HOME")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "samehere"
+
+
+def default_slots() -> int:
+    """Half the cores, at most four: attempts of torch take all cores they are given."""
+    return max(1, min(4, len(os.sched_getaffinity(0)) // 2))
+
+
+class NodeSettings(BaseSettings):
+    """Read once at start; each field is set by SAMEHERE_ and its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix="SAMEHERE_", frozen=True, extra="ignore")
+
+    home: Path = Field(default_factory=default_home, description="Where all state lives.")
+    toolchains: Path | None = Field(default=None, description="Folder of the toolchains; default: `toolchains` in the home.")
+    node_name: str = Field(default="local", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="The node's public name; never the host's.")
+    slots: int = Field(default_factory=default_slots, ge=1, le=256, description="How many attempts may run at the same time.")
+    level: Level | None = Field(default=None, description="Insist on this isolation level; default: the strongest that works.")
+    broker_url: str = Field(default="", description="Redis or Valkey, for `node` only: redis://, rediss:// or redis+socket://.")
+    heartbeat_seconds: float = Field(
+        default=5.0, gt=0, le=60, description="How often the node's broker key is refreshed; it lives three times as long."
+    )
+    hello_seconds: float = Field(default=60.0, gt=0, description="How often the node says again what it offers.")
+    drain_seconds: float = Field(default=60.0, ge=0, description="After SIGTERM: how long running attempts may take to end.")
+    probe_seconds: float = Field(default=180.0, gt=0, le=600, description="Wall limit of the probe that records an environment.")
+    message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, description="The longest message that is read.")
+
+    @property
+    def toolchain_folder(self) -> Path:
+        return self.toolchains or self.home / "toolchains"
+
+    @property
+    def lock_folder(self) -> Path:
+        return self.home / "locks"
+
+    @property
+    def cache_folder(self) -> Path:
+        return self.home / "cache"
+
+    def spool_folder(self, node: str) -> Path:
+        return self.home / "nodes" / node / "spool"

@@ -1,0 +1,231 @@
+"""The slots of one process: a long-lived thread and a sandbox each, fed from one queue, sharing the machine with other processes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from worker.contract import Attempt, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
+from worker.execute import Executor, Identity, gpus_wanted
+from worker.locks import HostLock, acquire_gpus, slot_lock
+from worker.sandbox import Sandbox, SandboxUnavailableError
+from worker.settings import NodeSettings
+
+# How soon a slot or card that another process gave back is noticed.
+_LOOK_AGAIN_SECONDS = 0.05
+_log = structlog.get_logger(__name__)
+
+Deliver = Callable[[Started | Result], None]
+
+
+@dataclass(slots=True)
+class _Entry:
+    attempt: Attempt
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(slots=True)
+class _Grant:
+    entry: _Entry
+    gpus: list[Gpu]
+    locks: list[HostLock]
+
+
+class SlotPool:
+    """`deliver` is called from the slots' threads, for each attempt first with Started and then with its Result."""
+
+    def __init__(self, settings: NodeSettings, executor: Executor, *, identity: Identity, gpus: Sequence[Gpu], deliver: Deliver) -> None:
+        self._settings = settings
+        self._executor = executor
+        self._identity = identity
+        self._gpus = list(gpus)
+        self._deliver = deliver
+        self._state = threading.Condition()
+        self._queue: list[_Entry] = []
+        self._running: dict[str, _Entry] = {}
+        self._threads: list[threading.Thread] = []
+        self._alive = 0
+        self._closing = False
+        self._abandoned = False
+        self._sandboxes: list[Sandbox] = []
+        self._problem: SandboxUnavailableError | None = None
+
+    def start(self) -> None:
+        """Raise SandboxUnavailableError when this machine gives no acceptable isolation."""
+        self._alive = self._settings.slots
+        for number in range(self._settings.slots):
+            thread = threading.Thread(target=self._slot, args=(number,), name=f"slot-{number}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        with self._state:
+            self._state.wait_for(lambda: self._problem is not None or bool(self._sandboxes))
+            if self._problem is not None:
+                raise self._problem
+
+    @property
+    def level(self) -> Level:
+        return self._sandboxes[0].level
+
+    @property
+    def level_detail(self) -> str:
+        return self._sandboxes[0].level_detail
+
+    @property
+    def slots(self) -> int:
+        """Those that still work: one whose attempt could not be killed is held back."""
+        with self._state:
+            return self._alive
+
+    @property
+    def free_slots(self) -> int:
+        with self._state:
+            return max(0, self._alive - len(self._running) - len(self._queue))
+
+    def running(self) -> list[str]:
+        """Ids of the attempts that run or wait here."""
+        with self._state:
+            return [*self._running, *(entry.attempt.attempt_id for entry in self._queue)]
+
+    def submit(self, attempt: Attempt) -> threading.Event | None:
+        """An event that is set when its result was delivered; None when it is already here or the pool closes."""
+        with self._state:
+            if self._closing or attempt.attempt_id in self._running or any(e.attempt.attempt_id == attempt.attempt_id for e in self._queue):
+                return None
+            entry = _Entry(attempt)
+            self._queue.append(entry)
+            self._state.notify_all()
+            return entry.done
+
+    def cancel(self, attempt_id: str) -> bool:
+        """Stop it; its result says so. False when it is not here."""
+        with self._state:
+            running = self._running.get(attempt_id)
+            if running is not None:
+                running.cancelled.set()
+                return True
+            waiting = next((entry for entry in self._queue if entry.attempt.attempt_id == attempt_id), None)
+            if waiting is None:
+                return False
+            self._queue.remove(waiting)
+        self._finish(
+            waiting, self._executor.without_run(waiting.attempt, Outcome.CANCELLED, Reason(code="cancelled", detail="Stopped on request."))
+        )
+        return True
+
+    def drain(self) -> None:
+        """Take nothing more and forget what has not started: it goes to others."""
+        with self._state:
+            self._closing = True
+            forgotten, self._queue = self._queue, []
+            self._state.notify_all()
+        for entry in forgotten:
+            entry.done.set()
+
+    def finish(self) -> None:
+        """Take nothing more, and end what was given."""
+        with self._state:
+            self._closing = True
+            self._state.notify_all()
+
+    def cancel_all(self) -> None:
+        for attempt_id in self.running():
+            self.cancel(attempt_id)
+
+    def abandon(self) -> None:
+        """Kill what runs without a word: its lease runs out and others run it."""
+        with self._state:
+            self._abandoned = True
+            for entry in self._running.values():
+                entry.cancelled.set()
+        self.drain()
+
+    def join(self, seconds: float | None = None) -> bool:
+        """Whether all slots ended in time; call `finish`, `drain` or `abandon` first."""
+        end = None if seconds is None else time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _slot(self, number: int) -> None:
+        try:
+            sandbox = Sandbox(slot=number, home=self._settings.home, level=self._settings.level)
+        except SandboxUnavailableError as error:
+            with self._state:
+                self._problem = error
+                self._state.notify_all()
+            return
+        with self._state:
+            self._sandboxes.append(sandbox)
+            self._state.notify_all()
+        lock = slot_lock(self._settings.lock_folder, number)
+        while True:
+            grant = self._next(lock)
+            if grant is None:
+                return
+            usable = self._run(grant, sandbox)
+            if not usable:
+                # The locks stay held: neither this slot's user id nor its cards are free of the old attempt.
+                with self._state:
+                    self._alive -= 1
+                _log.error("slot_held_back", slot=number)
+                return
+            for held in [*grant.locks, lock]:
+                held.release()
+
+    def _next(self, lock: HostLock) -> _Grant | None:
+        """The first attempt whose slot and cards can be had, with both locked; None when the pool has ended."""
+        with self._state:
+            while True:
+                if not self._queue:
+                    if self._closing:
+                        return None
+                    self._state.wait()
+                    continue
+                if lock.acquire():
+                    grant = self._take()
+                    if grant is not None:
+                        return grant
+                    lock.release()
+                self._state.wait(_LOOK_AGAIN_SECONDS)
+
+    def _take(self) -> _Grant | None:
+        for entry in self._queue:
+            wanted = gpus_wanted(entry.attempt)
+            # More than there are is the executor's to refuse.
+            obtainable = wanted if wanted <= len(self._gpus) else 0
+            locks = acquire_gpus(self._settings.lock_folder, [gpu.index for gpu in self._gpus], obtainable)
+            if locks is None:
+                continue
+            self._queue.remove(entry)
+            self._running[entry.attempt.attempt_id] = entry
+            return _Grant(entry, [gpu for gpu in self._gpus if gpu.index in locks], list(locks.values()))
+        return None
+
+    def _run(self, grant: _Grant, sandbox: Sandbox) -> bool:
+        """Whether the slot can be used again."""
+        attempt = grant.entry.attempt
+        identity = self._identity
+        self._deliver(Started(node=identity.node, instance=identity.instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
+        try:
+            result = self._executor.execute(attempt, sandbox, granted=grant.gpus, cancelled=grant.entry.cancelled)
+        except Exception:  # noqa: BLE001
+            # The boundary of a task: a fault of ours is said as such, and the slot goes on.
+            _log.exception("attempt_failed", attempt_id=attempt.attempt_id)
+            reason = Reason(code="node_fault", detail="The node failed; its log says why.", who_can_act=WhoCanAct.OPERATOR)
+            result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
+        self._finish(grant.entry, result)
+        return result.outcome is not Outcome.LOST
+
+    def _finish(self, entry: _Entry, result: Result) -> None:
+        with self._state:
+            silent = self._abandoned
+        if not silent:
+            self._deliver(result)
+        with self._state:
+            self._running.pop(entry.attempt.attempt_id, None)
+        entry.done.set()

@@ -1,0 +1,67 @@
+"""What an environment holds, read from its files: nothing of it is executed."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import mmap
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from worker.contract import ToolchainFacts
+
+# MKL inside libtorch itself (PyPI's builds), or beside it (conda's).
+_MKL_MARKS = (b"mkl_serv_cpu_detect", b"libmkl_")
+
+
+def read_facts(name: str, site_packages: Sequence[Path], *, detail: str = "") -> ToolchainFacts:
+    """Packages and torch's build; the first folder that holds a package wins, as on sys.path."""
+    packages: dict[str, str] = {}
+    for folder in site_packages:
+        for distribution in importlib.metadata.distributions(path=[str(folder)]):
+            name_found = distribution.metadata["Name"]
+            if name_found:
+                packages.setdefault(re.sub(r"[-_.]+", "-", str(name_found)).lower(), distribution.version)
+    torch = next((folder / "torch" for folder in site_packages if (folder / "torch" / "version.py").is_file()), None)
+    version = _assignments(torch / "version.py") if torch else {}
+    return ToolchainFacts(
+        name=name,
+        state="ready",
+        packages=dict(sorted(packages.items())),
+        torch=version.get("__version__") or packages.get("torch"),
+        cuda_build=version.get("cuda"),
+        mkl=torch is not None and _has_mkl(torch),
+        detail=detail,
+    )
+
+
+def stamp(site_packages: Sequence[Path]) -> str:
+    """Changes when a package is installed, removed or replaced."""
+    digest = hashlib.sha256()
+    for folder in site_packages:
+        for entry in sorted(folder.glob("*.dist-info")):
+            digest.update(f"{entry}\0{entry.stat().st_mtime_ns}\0".encode())
+    return digest.hexdigest()[:16]
+
+
+def _assignments(path: Path) -> dict[str, str]:
+    found = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(value))):
+                found[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=str(value))):
+                found[name] = value
+            case _:
+                pass
+    return found
+
+
+def _has_mkl(torch: Path) -> bool:
+    library = torch / "lib" / "libtorch_cpu.so"
+    if not library.is_file() or library.stat().st_size == 0:
+        return False
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return any(content.find(mark) >= 0 for mark in _MKL_MARKS)
