@@ -31,7 +31,7 @@ def _worker(service: Service, queues: list[str]) -> int:
 
 def _beat(service: Service) -> int:
     # The schedule is in memory: what beat asks for is due at every start.
-    service.celery.Beat(loglevel=logging.WARNING, quiet=True, pidfile=None).run()
+    service.celery.Beat(loglevel="WARNING", quiet=True, pidfile=None).run()
     return 0
 
 

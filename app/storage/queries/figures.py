@@ -12,18 +12,18 @@ from app.storage.models import AttemptRow, NodeRow, RunRow
 
 def attempts_by_state(session: Session) -> dict[str, int]:
     """Attempts in each state."""
-    return dict(session.execute(select(AttemptRow.state, func.count()).group_by(AttemptRow.state)).tuples())
+    return dict(session.execute(select(AttemptRow.state, func.count()).group_by(AttemptRow.state)).all())
 
 
 def attempts_by_outcome(session: Session) -> dict[str, int]:
     """Recorded attempts by outcome."""
     query = select(AttemptRow.outcome, func.count()).where(AttemptRow.outcome.is_not(None)).group_by(AttemptRow.outcome)
-    return {str(outcome): count for outcome, count in session.execute(query).tuples()}
+    return {str(outcome): count for outcome, count in session.execute(query).all()}
 
 
 def runs_by_state(session: Session) -> dict[str, int]:
     """Runs in each state."""
-    return dict(session.execute(select(RunRow.state, func.count()).group_by(RunRow.state)).tuples())
+    return dict(session.execute(select(RunRow.state, func.count()).group_by(RunRow.state)).all())
 
 
 def leases_given(session: Session) -> int:

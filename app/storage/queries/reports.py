@@ -45,13 +45,12 @@ def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:
 
 def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow]:
     """The latest run of each report."""
-    statement = (
-        select(RunRow).where(RunRow.report_id.in_(list(report_ids))).distinct(RunRow.report_id).order_by(RunRow.report_id, RunRow.id.desc())
-    )
+    newest = select(func.max(RunRow.id)).where(RunRow.report_id.in_(list(report_ids))).group_by(RunRow.report_id)
+    statement = select(RunRow).where(RunRow.id.in_(newest))
     return {row.report_id: row for row in session.scalars(statement)}
 
 
 def count_runs(session: Session, report_ids: Iterable[str]) -> dict[str, int]:
     """How many runs each report has."""
     statement = select(RunRow.report_id, func.count()).where(RunRow.report_id.in_(list(report_ids))).group_by(RunRow.report_id)
-    return dict(session.execute(statement).tuples())
+    return dict(session.execute(statement).all())
