@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
+import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from worker.contract import Level
-from worker.sandbox.errors import SandboxUnavailableError
-from worker.sandbox.job import SandboxJob, SandboxResult
+from worker.contract import MIB, Level, Limits
+from worker.sandbox import advice, binary, cgroup, gpu, launch, limits, processes, self_test, supervise
+from worker.sandbox.bubblewrap import Bubblewrap, Identity
+from worker.sandbox.errors import SandboxUnavailableError, SetupError
+from worker.sandbox.job import Ending, SandboxJob, SandboxResult
+from worker.sandbox.launch import Launch
+from worker.sandbox.memory import CountedMemory, PolledMemory
+from worker.sandbox.plain import Plain
+
+# One uid per slot: no two strangers share what the kernel counts per uid. The operator keeps the range free.
+FIRST_SLOT_UID = 47001
+_PROBE_LIMITS = Limits(wall_seconds=30, memory_bytes=256 * MIB, scratch_bytes=16 * MIB)
+_PR_SET_CHILD_SUBREAPER = 36
+_LIMITS_ONLY = "no isolation: the program sees and reaches everything that its user does; only its resources are limited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +37,167 @@ class Detected:
 
 
 class Sandbox:
-    """Construct it once per slot in a thread that lives as long as the slot, and run from that thread: the jobs die with it."""
+    """Construct it once per slot in a thread that lives as long as the slot, and run from that thread: the jobs die with it.
+
+    Raises `SandboxUnavailableError` where the level named, or any isolation, cannot be had.
+    """
 
     def __init__(self, *, slot: int, home: Path, level: Level | None = None) -> None:
         self.slot = slot
-        self.home = home
-        self.level: Level = level or Level.NAMESPACES
+        self.level: Level = Level.LIMITS_ONLY
         self.level_detail = ""
-        raise SandboxUnavailableError("not built yet")
+        self._identity = Identity(FIRST_SLOT_UID + slot if os.geteuid() == 0 else None)
+        self._jobs = 0
+        self._lost: list[int] = []
+        self._parents: cgroup.Parents | None = None
+        self._backend: Bubblewrap | Plain
+        if not sys.platform.startswith("linux"):
+            raise SandboxUnavailableError("nodes are Linux only: a sandbox needs its namespaces")
+        # So that what a killed job leaves in an uninterruptible call is ours to reap once it ends.
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        if level is Level.LIMITS_ONLY:
+            self.level_detail = _LIMITS_ONLY
+            self._backend = Plain(identity=self._identity)
+            return
+        self.level = self._choose(level)
+        self._backend = Bubblewrap(
+            binary.find(uid=self._identity.effective, home=home),
+            identity=self._identity,
+            memory_is_counted=self._parents is not None,
+        )
+        self._prove()
+
+    def _choose(self, level: Level | None) -> Level:
+        if level is Level.LANDLOCK:
+            raise SandboxUnavailableError(f"the level {level} is not built; name none, or one of the others")
+        if level is not Level.NAMESPACES:
+            found = cgroup.find()
+            self._parents, self.level_detail = found.parents, found.detail
+            if level is Level.NAMESPACES_CGROUP and found.parents is None:
+                raise SandboxUnavailableError(found.detail)
+        if self._parents is not None:
+            return Level.NAMESPACES_CGROUP
+        self.level_detail = f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
+        return Level.NAMESPACES
+
+    def _prove(self) -> None:
+        """Run the whole policy once, on nothing."""
+        result = self.run(SandboxJob(argv=("/usr/bin/env", "true"), limits=_PROBE_LIMITS), cancelled=threading.Event())
+        if result.ending is not Ending.EXITED or result.exit_status != 0:
+            said = result.detail or result.stderr.head.decode(errors="replace") or f"the probe ended with {result.exit_status}"
+            raise SandboxUnavailableError(advice.explain(said))
 
     def run(self, job: SandboxJob, *, cancelled: threading.Event) -> SandboxResult:
-        """Run one job to its end; blocks."""
-        raise NotImplementedError
+        """Run one job to its end and leave nothing of it; blocks."""
+        self._reap_lost()
+        if self._lost:
+            raise SandboxUnavailableError(f"slot {self.slot} is held by a process of an earlier job that cannot be killed")
+        leaf: cgroup.Leaf | None = None
+        started: Launch | None = None
+        self._jobs += 1
+        try:
+            leaf = self._make_leaf(job)
+            started = self._backend.start(job)
+            return self._watch(job, started, leaf, cancelled)
+        except SetupError as error:
+            return SandboxResult(ending=Ending.SETUP_FAILED, level=self.level, detail=str(error))
+        finally:
+            if started is not None:
+                self._end(started)
+            if leaf is not None:
+                leaf.remove()
+            if isinstance(self._backend, Plain):
+                self._backend.clean()
+
+    def _make_leaf(self, job: SandboxJob) -> cgroup.Leaf | None:
+        if self._parents is None:
+            return None
+        name = cgroup.leaf_name(f"slot{self.slot}", self._jobs)
+        try:
+            return cgroup.Leaf(self._parents, name, memory_bytes=job.limits.memory_bytes, processes=limits.process_limit(job.limits))
+        except OSError as error:
+            raise SetupError(f"the job's cgroup could not be made: {error.strerror}") from error
+
+    def _watch(self, job: SandboxJob, started: Launch, leaf: cgroup.Leaf | None, cancelled: threading.Event) -> SandboxResult:
+        nodes = gpu.nodes(job.devices)
+        wanted = limits.process_limits(
+            job.limits,
+            uid=self._identity.effective,
+            has_devices=bool(nodes),
+            memory_is_counted=leaf is not None,
+            confined=self.level is not Level.LIMITS_ONLY,
+        )
+        try:
+            if leaf is not None:
+                leaf.add(started.init_pid)
+        except OSError as error:
+            raise SetupError(f"the job could not be moved into its cgroup: {error.strerror}") from error
+        launch.await_ready(started)
+        memory = CountedMemory(leaf) if leaf else PolledMemory(limit_bytes=job.limits.memory_bytes, folders=started.folders)
+        self._hand_over(job, started, wanted)
+        watched = supervise.Watched(
+            limits=job.limits,
+            level=self.level,
+            memory=memory,
+            devices=processes.device_numbers(nodes),
+            cancelled=cancelled,
+            kill=lambda: self._backend.kill(started),
+            kill_harder=_harder(started, leaf),
+        )
+        return supervise.Supervision(started, watched).watch()
+
+    def _hand_over(self, job: SandboxJob, started: Launch, wanted: dict[int, tuple[int, int]]) -> None:
+        if isinstance(self._backend, Plain):
+            argv, variables, folder = self._backend.program(job)
+        else:
+            library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
+            argv, variables, folder = job.argv, launch.variables_of(job, library_path=library_path), job.working_directory
+        launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
+
+    def _end(self, started: Launch) -> None:
+        """Whatever happened: nothing of the job goes on, or the slot counts as lost."""
+        try:
+            if started.process.poll() is None:
+                self._backend.kill(started)
+                started.process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            started.process.kill()
+            self._lost.append(os.dup(started.init_fd))
+        started.close()
+
+    def _reap_lost(self) -> None:
+        still: list[int] = []
+        for fd in self._lost:
+            try:
+                gone = os.waitid(os.P_PIDFD, fd, os.WEXITED | os.WNOHANG) is not None
+            except ChildProcessError:
+                gone = not _alive(fd)
+            if gone:
+                os.close(fd)
+            else:
+                still.append(fd)
+        self._lost = still
 
     def self_test(self) -> list[str]:
         """What does not hold here, in plain words; empty when all holds."""
-        raise NotImplementedError
+        return self_test.problems(self)
+
+
+def _alive(pidfd: int) -> bool:
+    try:
+        signal.pidfd_send_signal(pidfd, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _harder(started: Launch, leaf: cgroup.Leaf | None) -> Callable[[], None]:
+    def kill() -> None:
+        started.process.kill()
+        if leaf is not None:
+            leaf.kill()
+
+    return kill
 
 
 def detect(*, home: Path) -> Detected:

@@ -1,0 +1,99 @@
+"""Whether a job uses more memory than it may: counted by its cgroup, or else polled."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+from worker.contract import KIB
+from worker.sandbox import processes
+from worker.sandbox.cgroup import Leaf
+from worker.sandbox.limits import memory_floor_bytes
+
+_INODE_BYTES = KIB
+# An exact count walks page tables; one that found nothing wrong is not repeated at once.
+_EXACT_PAUSE_SECONDS = 0.25
+_SIGKILL = 9
+
+
+class MemoryWatch(Protocol):
+    """Asked at each look, and once after the end."""
+
+    peak_bytes: int
+    interval_seconds: float
+
+    def exceeded(self, pids: Sequence[int]) -> str | None:
+        """What was exceeded, in plain words."""
+
+    def killed(self, signal: int | None) -> str | None:
+        """After the end, which the program's own signal tells: whether the kernel killed for memory."""
+
+
+class CountedMemory:
+    """The job's cgroup holds the limit; the kernel kills, and this sees that it did, also when only a child died."""
+
+    interval_seconds = 0.1
+
+    def __init__(self, leaf: Leaf) -> None:
+        self._leaf = leaf
+        self.peak_bytes = 0
+
+    def exceeded(self, pids: Sequence[int]) -> str | None:
+        """Count kills, sample the peak without the page cache."""
+        del pids
+        self.peak_bytes = max(self.peak_bytes, self._leaf.used_bytes())
+        return self.killed(None)
+
+    def killed(self, signal: int | None) -> str | None:
+        """Of any process: a program may well exit 0 after its child was killed."""
+        del signal
+        return "the kernel killed a process of the job at its memory limit" if self._leaf.oom_kills() else None
+
+
+class PolledMemory:
+    """Private and shared memory of all processes, and what the scratch folders hold; a floor for what nothing shows."""
+
+    interval_seconds = 0.05
+
+    def __init__(self, *, limit_bytes: int, folders: Sequence[int]) -> None:
+        self._limit = limit_bytes
+        self._folders = folders
+        self._floor = memory_floor_bytes()
+        self._exact_again_at = 0.0
+        self._kills_before = processes.machine_oom_kills()
+        self.peak_bytes = 0
+
+    def exceeded(self, pids: Sequence[int]) -> str | None:
+        """Compare a cheap upper bound first, and an exact count only above the limit."""
+        stored = self._stored_bytes()
+        used = processes.resident_bytes(pids) + stored
+        if used > self._limit and time.monotonic() >= self._exact_again_at:
+            private, shared = processes.proportional_bytes(pids)
+            # Files in memory that are also mapped would count twice.
+            used = private + max(shared, stored)
+            if used > self._limit:
+                self.peak_bytes = max(self.peak_bytes, used)
+                return "the processes of the job used more memory than the limit"
+            self._exact_again_at = time.monotonic() + _EXACT_PAUSE_SECONDS
+        self.peak_bytes = max(self.peak_bytes, min(used, self._limit))
+        if processes.available_bytes() < self._floor:
+            return "the machine was about to run out of memory"
+        return None
+
+    def killed(self, signal: int | None) -> str | None:
+        """Only the machine counts its kills: taken for this job's when the program itself ended so."""
+        if signal == _SIGKILL and processes.machine_oom_kills() > self._kills_before:
+            return "the kernel killed the program because the machine ran out of memory"
+        return None
+
+    def _stored_bytes(self) -> int:
+        total = 0
+        for folder in self._folders:
+            try:
+                use = os.fstatvfs(folder)
+            except OSError:
+                continue
+            total += (use.f_blocks - use.f_bfree) * use.f_frsize + (use.f_files - use.f_ffree) * _INODE_BYTES
+        return total

@@ -1,0 +1,106 @@
+"""A plain subprocess with limits and a scratch folder: no isolation at all, only for those who name it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from worker.sandbox import gpu, launch, processes
+from worker.sandbox.bubblewrap import Identity
+from worker.sandbox.errors import SetupError
+from worker.sandbox.job import SandboxJob
+from worker.sandbox.launch import Channels, Launch
+
+_KILL_SECONDS = 3.0
+
+
+class Plain:
+    """Starts jobs of one slot, each in a scratch folder that stands for the sandbox's own paths."""
+
+    def __init__(self, *, identity: Identity) -> None:
+        self._identity = identity
+        self.scratch: Path | None = None
+
+    def inside(self, path: str) -> str:
+        """Where a path of the sandbox lies really."""
+        return path if self.scratch is None else str(self.scratch) + path
+
+    def program(self, job: SandboxJob) -> tuple[tuple[str, ...], dict[str, str], str]:
+        """Arguments, variables and folder, with the sandbox's paths replaced by those in the scratch folder."""
+        written = {path: self.inside(path) for path in job.files}
+        library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
+        base = {"HOME": self.inside("/home/u"), "LANG": "C.UTF-8", "TMPDIR": self.inside("/tmp"), "USER": "u", "LOGNAME": "u"}  # noqa: S108
+        argv = tuple(written.get(argument, argument) for argument in job.argv)
+        return argv, launch.variables_of(job, base=base, library_path=library_path), self.inside(job.working_directory)
+
+    def start(self, job: SandboxJob) -> Launch:
+        """Up to the point where the parent of the program waits for its configuration."""
+        self.scratch = self._make_scratch(job)
+        channels = Channels.make()
+        stdout, stderr, report = channels.theirs
+        python = job.argv[0] if Path(job.argv[0]).name.startswith("python") else os.path.realpath(sys.executable)
+        init = self.scratch / "init.py"
+        uid = self._identity.uid
+        try:
+            process = subprocess.Popen(
+                [python, "-I", "-S", "-E", str(init), str(channels.their_control.fileno()), "open"],
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                pass_fds=[channels.their_control.fileno(), report],
+                env={},
+                cwd=self.scratch,
+                umask=0o022,
+                start_new_session=True,
+                user=uid,
+                group=uid,
+                extra_groups=None if uid is None else [],
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            channels.close()
+            self.clean()
+            raise SetupError(f"the program's parent could not be started as uid {self._identity.effective}: {error}") from error
+        channels.close_theirs()
+        mine = channels.ours
+        return Launch(process, process.pid, os.pidfd_open(process.pid), channels.control, mine[0], mine[1], mine[2], report)
+
+    def _make_scratch(self, job: SandboxJob) -> Path:
+        scratch = Path(tempfile.mkdtemp(prefix="samehere-"))
+        contents = {**launch.files_of(job), "/init.py": launch.INIT_SOURCE.read_bytes()}
+        for folder in ("/home/u", "/tmp", job.working_directory):  # noqa: S108
+            Path(str(scratch) + folder).mkdir(parents=True, exist_ok=True)
+        for path, data in contents.items():
+            target = Path(str(scratch) + path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        if self._identity.uid is not None:
+            for path_in in (scratch, *scratch.rglob("*")):
+                os.chown(path_in, self._identity.uid, self._identity.uid)
+        return scratch
+
+    def kill(self, started: Launch) -> None:
+        """All below the program's parent, which adopts orphans, until none is left; then the parent."""
+        deadline = time.monotonic() + _KILL_SECONDS
+        while time.monotonic() < deadline:
+            below = [pid for pid in processes.tree(started.init_pid) if pid != started.init_pid]
+            if not below:
+                break
+            for pid in below:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.002)
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(started.init_fd, signal.SIGKILL)
+
+    def clean(self) -> None:
+        """Remove the scratch folder; what resists is left to the system's own tidying of its folder for temporary files."""
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+            self.scratch = None

@@ -1,0 +1,71 @@
+"""A small attack on the sandbox from inside: what must hold before strangers' code may run."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from worker.contract import MIB, Level, Limits
+from worker.sandbox.job import Bind, Ending, SandboxJob
+
+if TYPE_CHECKING:
+    from worker.sandbox.backend import Sandbox
+
+_LIMITS = Limits(wall_seconds=30, memory_bytes=512 * MIB, scratch_bytes=16 * MIB)
+
+# Each line of the output is one thing that should have failed and did not.
+_PROBE = """
+import json, os, socket
+
+def succeeds(name, attempt):
+    try:
+        attempt()
+    except OSError:
+        return
+    print(json.dumps(name), flush=True)
+
+def other_processes():
+    if sum(name.isdigit() for name in os.listdir("/proc")) > 3: return
+    raise OSError
+
+def routes():
+    if len(open("/proc/net/route").read().splitlines()) < 2: raise OSError
+
+def privileges():
+    held = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
+    if held["NoNewPrivs"] == "1" and int(held["CapEff"], 16) == 0 and held["Seccomp"] == "2": raise OSError
+
+succeeds("it holds privileges, or no filter of system calls is in force", privileges)
+succeeds("it sees processes of the host", other_processes)
+succeeds("it has a route out of its network", routes)
+succeeds("it opens a raw socket", lambda: socket.socket(17, 3).close())
+succeeds("it opens a socket to the hypervisor", lambda: socket.socket(40, 1).close())
+succeeds("it reads the memory of pid 1", lambda: os.close(os.open("/proc/1/mem", os.O_RDONLY)))
+succeeds("it reads the environment of pid 1", lambda: open("/proc/1/environ").read())
+succeeds("it reads the host's accounts", lambda: open("/etc/shadow").read())
+succeeds("it writes to /usr", lambda: open("/usr/x", "w"))
+succeeds("it writes to /etc", lambda: open("/etc/x", "w"))
+succeeds("it writes to /dev", lambda: open("/dev/x", "w"))
+succeeds("it writes the kernel's settings", lambda: open("/proc/sys/kernel/core_pattern", "w").close())
+"""
+
+
+def _python() -> tuple[str, tuple[Bind, ...]]:
+    if Path("/usr/bin/python3").exists():
+        return "/usr/bin/python3", ()
+    return str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")), (Bind(sys.base_prefix, sys.base_prefix),)
+
+
+def problems(sandbox: Sandbox) -> list[str]:
+    """What the probe could do that it should not, and whether the sandbox told its end right."""
+    if sandbox.level is Level.LIMITS_ONLY:
+        return [sandbox.level_detail]
+    python, binds = _python()
+    job = SandboxJob(argv=(python, "-I", "/home/u/script.py"), files={"/home/u/script.py": _PROBE.encode()}, binds=binds, limits=_LIMITS)
+    result = sandbox.run(job, cancelled=threading.Event())
+    if result.ending is not Ending.EXITED or result.exit_status != 0:
+        return [f"the probe did not come to its end: {result.detail or result.stderr.head.decode(errors='replace')[-500:]}"]
+    return [f"a program is not held: {json.loads(line)}" for line in result.stdout.head.decode().splitlines()]
