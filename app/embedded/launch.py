@@ -3,7 +3,7 @@
 Run as `python -I -S launch.py SPEC PROGRAM ARGUMENT…`, by path and with the standard library alone, so that it starts in a few
 milliseconds and does not care from where it was installed. SPEC is a JSON object: `parent` (pid), `signal` (sent to the
 child when the parent's starting thread ends), `uid` (or null), `view` (folders and files to keep in reach), `passwd` (a file to
-see as /etc/passwd, or null), `cwd`.
+see as /etc/passwd, or null), `umask` (or null), `cwd`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def main(arguments: list[str]) -> None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-    os.umask(0o077)
+    if spec["umask"] is not None:
+        os.umask(spec["umask"])
     os.chdir(spec["cwd"])
     # After the change of uid, which clears it.
     _call(libc, "prctl", PR_SET_PDEATHSIG, spec["signal"], 0, 0, 0)

@@ -76,6 +76,11 @@ class EmbeddedPostgres(EmbeddedServer):
         """Of the maintenance database, as superuser."""
         return self._url(SUPERUSER, "postgres")
 
+    @property
+    def _running_url(self) -> str:
+        self._sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
+        return self.url
+
     def _launch(self) -> subprocess.Popen[bytes]:
         end_holders(self._data, "postgres", signals=self.stop_signals)
         self._sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)

@@ -139,18 +139,19 @@ class Program:
 
     def start(self, *, log: Path, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
         """Start it as a child that dies with the calling thread. Output goes to the log."""
-        spec = {
-            "parent": os.getpid(),
-            "signal": int(self.death_signal),
-            "uid": self.identity.drop_to,
-            "view": [str(path) for path in self.view],
-            "passwd": str(self.passwd) if self.passwd else None,
-            "cwd": str(self.cwd),
-        }
+        argv = launch_argv(
+            self.argv,
+            death_signal=self.death_signal,
+            cwd=self.cwd,
+            uid=self.identity.drop_to,
+            view=self.view,
+            passwd=self.passwd,
+            umask=0o077,
+        )
         output = open_log(log)
         try:
             return subprocess.Popen(
-                [sys.executable, "-I", "-S", launch.__file__, json.dumps(spec), *self.argv],
+                argv,
                 stdin=stdin,
                 stdout=output,
                 stderr=output,
@@ -160,6 +161,29 @@ class Program:
             )
         finally:
             os.close(output)
+
+
+def launch_argv(
+    argv: Sequence[str],
+    *,
+    death_signal: signal.Signals,
+    cwd: Path,
+    uid: int | None = None,
+    view: Sequence[Path] = (),
+    passwd: Path | None = None,
+    umask: int | None = None,
+) -> list[str]:
+    """The command line of a child that dies with the thread that starts it."""
+    spec = {
+        "parent": os.getpid(),
+        "signal": int(death_signal),
+        "uid": uid,
+        "view": [str(path) for path in view],
+        "passwd": str(passwd) if passwd else None,
+        "umask": umask,
+        "cwd": str(cwd),
+    }
+    return [sys.executable, "-I", "-S", launch.__file__, json.dumps(spec), *argv]
 
 
 def wait_until_ready(process: subprocess.Popen[bytes], ready: Callable[[], bool], *, name: str, log: Path, seconds: float) -> None:
@@ -272,6 +296,10 @@ class EmbeddedServer(ABC):
     def _prepare(self) -> None:  # noqa: B027  # most have nothing to do
         """Called once it serves."""
 
+    def is_running(self) -> bool:
+        """Whether the process that `start` started lives."""
+        return self._process is not None and self._process.poll() is None
+
     @property
     def process(self) -> subprocess.Popen[bytes]:
         """The server; only after `start`."""
@@ -292,6 +320,22 @@ class EmbeddedServer(ABC):
             self.stop()
             raise
         return self.url
+
+    @property
+    @abstractmethod
+    def _running_url(self) -> str:
+        """Where clients find the one that another process of this user runs."""
+
+    def attach(self) -> str | None:
+        """The URL of the one that another process runs in this home, or None. Starts nothing."""
+        path = self.folder / "lock"
+        if not path.exists():
+            return None
+        try:
+            Lock(path).release()
+        except SetupError:
+            return self._running_url
+        return None
 
     def stop(self) -> None:
         """End it in order, harder if that takes long."""

@@ -56,6 +56,11 @@ class EmbeddedValkey(EmbeddedServer):
         """As Celery wants it."""
         return f"redis+socket://{self._socket}"
 
+    @property
+    def _running_url(self) -> str:
+        self._socket = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity) / SOCKET
+        return self.url
+
     def _launch(self) -> subprocess.Popen[bytes]:
         self.identity.make_folder(self._data)
         end_holders(self._data, PROGRAM, signals=self.stop_signals)

@@ -1,0 +1,34 @@
+"""`python -m app.serve`: the same as `samehere serve`, without the rest of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pydantic import ValidationError
+
+from app.errors import SamehereError
+from app.serve.supervisor import serve
+from app.settings import ServiceSettings
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the service until it is told to stop."""
+    parser = argparse.ArgumentParser(prog="samehere serve")
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    parser.add_argument("--no-node", action="store_true")
+    chosen = parser.parse_args(arguments)
+    given = {name: value for name, value in (("host", chosen.host), ("port", chosen.port)) if value is not None}
+    try:
+        return serve(ServiceSettings(**given), with_node=not chosen.no_node)
+    except ValidationError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except SamehereError as error:
+        sys.stderr.write(f"samehere serve: {error.message}\n")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""A child of the supervisor: how it is started, ended, and started again after longer and longer waits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from app.embedded.process import launch_argv
+
+FIRST_WAIT_SECONDS = 0.5
+LONGEST_WAIT_SECONDS = 30.0
+# A child that ran this long is healthy again.
+HEALTHY_SECONDS = 60.0
+LINE_BYTES = 64 * 1024
+
+
+class Backoff:
+    """When to start something again that ended: after longer and longer waits, up to a bound."""
+
+    def __init__(self) -> None:
+        self.failures = 0
+        self.start_at = 0.0
+
+    def ended(self, now: float, *, ran_seconds: float) -> float:
+        """Note an end; how long to wait now."""
+        self.failures = 1 if ran_seconds > HEALTHY_SECONDS else self.failures + 1
+        wait = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2.0 ** (self.failures - 1))
+        self.start_at = now + wait
+        return wait
+
+
+class Child:
+    """One program, in a session of its own, that dies with the supervisor."""
+
+    def __init__(
+        self, name: str, module: Sequence[str], *, environment: Mapping[str, str], grace_seconds: float, keep: Sequence[int] = ()
+    ) -> None:
+        self.name = name
+        self.grace_seconds = grace_seconds
+        self.process: subprocess.Popen[bytes] | None = None
+        self.backoff = Backoff()
+        self.last_line = ""
+        self._module = module
+        self._environment = dict(environment)
+        self._keep = keep
+        self._started_at = 0.0
+        self._rest = b""
+
+    def start(self) -> BinaryIO:
+        """Start it; the end of the pipe that its output comes through."""
+        argv = [sys.executable, "-m", *self._module]
+        self.process = subprocess.Popen(
+            launch_argv(argv, death_signal=signal.SIGKILL, cwd=Path.cwd()),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=self._environment,
+            pass_fds=self._keep,
+            start_new_session=True,
+            bufsize=0,
+        )
+        self._started_at = time.monotonic()
+        self._rest = b""
+        output: BinaryIO = self.process.stdout  # type: ignore[assignment]
+        os.set_blocking(output.fileno(), False)
+        return output
+
+    def lines(self, chunk: bytes) -> list[str]:
+        """Whole lines of what came; an endless line is cut."""
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        if len(self._rest) > LINE_BYTES:
+            whole.append(self._rest)
+            self._rest = b""
+        found = [line.decode("utf-8", "replace") for line in whole if line.strip()]
+        if found:
+            self.last_line = found[-1]
+        return found
+
+    def ended(self, now: float) -> int | None:
+        """The exit status once it has ended, and then when to start it again; None while it runs."""
+        if self.process is None:
+            return None
+        status = self.process.poll()
+        if status is None:
+            return None
+        self._end_group()
+        self.process = None
+        self.backoff.ended(now, ran_seconds=now - self._started_at)
+        return status
+
+    def is_running(self) -> bool:
+        """Whether its process lives."""
+        return self.process is not None and self.process.poll() is None
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        if self.process is not None and self.is_running():
+            self.process.terminate()
+
+    def kill(self) -> None:
+        """End it and what it started."""
+        if self.process is not None:
+            self._end_group()
+            self.process.wait()
+            self.process = None
+
+    def _end_group(self) -> None:
+        if self.process is None:
+            return
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return

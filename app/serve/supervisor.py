@@ -1,0 +1,266 @@
+"""Starts the servers, migrates, starts the children, passes their output on, starts again what dies, and ends all in order."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import ipaddress
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+from app.embedded.postgres import EmbeddedPostgres
+from app.embedded.process import EmbeddedServer
+from app.embedded.valkey import EmbeddedValkey
+from app.errors import SetupError
+from app.serve.child import Backoff, Child
+from app.settings import ServiceSettings
+
+TICK_SECONDS = 0.1
+IDLE_TICK_SECONDS = 1.0
+# A child that ends with one of these has found its settings or its machine unfit: starting it again would not help.
+SETUP_STATUSES = (2, 3)
+FAILURES_BEFORE_READY = 5
+NODE = "local"
+# What the node runs may end; the rest is leased again at the next start.
+DRAIN_SECONDS = 10
+
+
+class _StopError(BaseException):
+    """Raised by the signal handler, wherever the supervisor is; never twice."""
+
+
+class Supervisor:
+    """Everything `samehere serve` runs. All of it dies with the thread that calls `run`."""
+
+    def __init__(self, settings: ServiceSettings, *, with_node: bool) -> None:
+        self._settings = settings
+        self._with_node = with_node
+        self._servers: list[EmbeddedServer] = []
+        self._children: list[Child] = []
+        self._selector = selectors.DefaultSelector()
+        self._stopping = False
+        self._ready = False
+        self._backoffs: dict[str, Backoff] = {}
+        self._started: dict[str, float] = {}
+
+    def run(self) -> int:
+        """Serve until SIGTERM or SIGINT: 0. Raises SetupError when something is set up wrongly."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        try:
+            listener = self._listen()
+            with listener:
+                self._start(listener)
+                self._watch(listener.getsockname()[1])
+        except _StopError:
+            pass
+        finally:
+            self._stopping = True
+            self._end()
+        return 0
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self._stopping:
+            # The second one: whoever sends it doesn't want to wait.
+            for child in self._children:
+                child.grace_seconds = 0.0
+            return
+        self._stopping = True
+        raise _StopError
+
+    def _listen(self) -> socket.socket:
+        settings = self._settings
+        try:
+            family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+            listener = socket.socket(family, socket.SOCK_STREAM)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(1024)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise SetupError(f"port {settings.port} of {settings.host} is taken: choose another by --port") from error
+            raise SetupError(f"can't listen on {settings.host} port {settings.port}: {error.strerror or error}") from error
+        return listener
+
+    def _start(self, listener: socket.socket) -> None:
+        settings = self._settings
+        database_url = settings.database_url or self._serve_by(EmbeddedPostgres(settings.home, service_uid=settings.service_uid))
+        broker_url = settings.broker_url or self._serve_by(EmbeddedValkey(settings.home, service_uid=settings.service_uid))
+        _migrate(database_url)
+        if not is_loopback(settings.host):
+            _require_token(database_url, settings)
+        node_environment = {
+            **{name: value for name, value in os.environ.items() if name != "SAMEHERE_DATABASE_URL"},
+            "SAMEHERE_HOME": str(settings.home.absolute()),
+            "SAMEHERE_BROKER_URL": broker_url,
+            "PYTHONUNBUFFERED": "1",
+        }
+        own_environment = {**node_environment, "SAMEHERE_DATABASE_URL": database_url, "SAMEHERE_HOST": settings.host}
+        fd = listener.fileno()
+        self._children = [
+            Child("recorder", ["app.tasks", "worker"], environment=own_environment, grace_seconds=10.0),
+            Child("web", ["app.serve.web", str(fd)], environment=own_environment, grace_seconds=8.0, keep=[fd]),
+            Child("beat", ["app.tasks", "beat"], environment=own_environment, grace_seconds=3.0),
+        ]
+        if self._with_node:
+            environment = {"SAMEHERE_DRAIN_SECONDS": str(DRAIN_SECONDS), **node_environment}
+            argv = ["worker", "node", "--name", NODE]
+            self._children.append(Child("node", argv, environment=environment, grace_seconds=DRAIN_SECONDS + 5))
+        for child in self._children:
+            self._begin(child)
+        _say(f"another node on this machine: SAMEHERE_BROKER_URL={broker_url} samehere node --name NAME")
+
+    def _serve_by(self, server: EmbeddedServer) -> str:
+        self._servers.append(server)
+        return self._start_server(server)
+
+    def _start_server(self, server: EmbeddedServer) -> str:
+        self._started[server.name] = time.monotonic()
+        return server.start()
+
+    def _begin(self, child: Child) -> None:
+        self._selector.register(child.start(), selectors.EVENT_READ, child)
+
+    def _watch(self, port: int) -> None:
+        while True:
+            self._pass_on(IDLE_TICK_SECONDS if self._ready else TICK_SECONDS)
+            now = time.monotonic()
+            for child in self._children:
+                status = child.ended(now)
+                if status is not None:
+                    self._after_end(child, status)
+                elif child.process is None and now >= child.backoff.start_at:
+                    self._begin(child)
+            for server in self._servers:
+                self._revive(server, now)
+            if not self._ready and answers(self._settings.host, port):
+                self._ready = True
+                sys.stdout.write(f"samehere is ready on http://{_shown_host(self._settings.host)}:{port}\n")
+                sys.stdout.flush()
+
+    def _pass_on(self, seconds: float) -> None:
+        """Wait for output of the children and write it to stderr, each line with its origin."""
+        for key, _ in self._selector.select(seconds):
+            chunk = os.read(key.fd, 65536)
+            if not chunk:
+                self._selector.unregister(key.fileobj)
+                key.fileobj.close()  # type: ignore[union-attr]
+                continue
+            for line in key.data.lines(chunk):
+                _say(line, origin=key.data.name)
+
+    def _after_end(self, child: Child, status: int) -> None:
+        self._pass_on(0)
+        if status in SETUP_STATUSES:
+            way_out = " (samehere serve --no-node does without)" if child.name == "node" else ""
+            raise SetupError(f"the {child.name} can't run{way_out}: {child.last_line}")
+        if not self._ready and child.backoff.failures >= FAILURES_BEFORE_READY:
+            raise SetupError(f"the {child.name} ended {child.backoff.failures} times before it was ready: {child.last_line}")
+        wait = child.backoff.start_at - time.monotonic()
+        _say(f"the {child.name} ended with status {status}; it starts again in {max(wait, 0):.1f} s")
+
+    def _revive(self, server: EmbeddedServer, now: float) -> None:
+        backoff = self._backoffs.setdefault(server.name, Backoff())
+        if server.is_running() or now < backoff.start_at:
+            return
+        backoff.ended(now, ran_seconds=now - self._started[server.name])
+        _say(f"the embedded {server.name} ended; it is started again")
+        try:
+            self._start_server(server)
+        except SetupError as error:
+            if backoff.failures >= FAILURES_BEFORE_READY:
+                raise
+            _say(error.message)
+
+    def _end(self) -> None:
+        """The web first, so that nothing new comes in; the recorder after the node, whose last results it takes; the servers last."""
+        for name in ("web", "beat", "node", "recorder"):
+            for child in self._children:
+                if child.name == name:
+                    self._end_child(child)
+        for server in reversed(self._servers):
+            server.stop()
+        self._selector.close()
+
+    def _end_child(self, child: Child) -> None:
+        child.terminate()
+        asked_at = time.monotonic()
+        while child.is_running() and time.monotonic() < asked_at + child.grace_seconds:
+            self._pass_on(0.05)
+        child.kill()
+        self._pass_on(0)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address of that name."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether the web says that it is ready."""
+    target = host if is_loopback(host) else "::1" if ":" in host else "127.0.0.1" if host in {"0.0.0.0", ""} else host  # noqa: S104
+    connection = http.client.HTTPConnection(target, port, timeout=2)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def serve(settings: ServiceSettings, *, with_node: bool = True) -> int:
+    """Run the service in this process's main thread until it is told to stop. Raises SetupError."""
+    return Supervisor(settings, with_node=with_node).run()
+
+
+def _migrate(database_url: str) -> None:
+    from alembic.util import CommandError
+    from sqlalchemy.exc import OperationalError
+
+    from app.storage.migrate import upgrade
+
+    try:
+        upgrade(database_url)
+    except OperationalError as error:
+        raise SetupError(f"can't reach the database: {error.orig}") from error
+    except CommandError as error:
+        raise SetupError(f"the database can't be migrated (is it of a newer version?): {error}") from error
+
+
+def _require_token(database_url: str, settings: ServiceSettings) -> None:
+    from app.runs.tokens import any_tokens
+    from app.storage.session import make_engine, session_factory
+
+    engine = make_engine(settings.model_copy(update={"database_url": database_url}))
+    with session_factory(engine, None).begin() as session:
+        found = any_tokens(session)
+    engine.dispose()
+    if not found:
+        raise SetupError(
+            f"{settings.host} is reachable from other machines, and no token exists: create one first "
+            "(samehere token create --scope submit), or stay on 127.0.0.1"
+        )
+
+
+def _shown_host(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _say(text: str, *, origin: str = "serve") -> None:
+    try:
+        sys.stderr.write(f"{origin:<8} | {text}\n")
+    except (BrokenPipeError, OSError):
+        # Whoever read our output is gone; that ends nobody's work.
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
