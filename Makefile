@@ -1,0 +1,71 @@
+# Everything a developer or a curious reader needs: `make help`.
+#
+# Variables: PYTHON (3.11 or newer), TORCH_SPEC and TORCH_INDEX (which torch the demonstration and the tests use),
+# TOOLCHAIN (its name), SAMEHERE_HOME (where toolchains and data live), PYTEST_ARGS.
+#   CPU build from PyTorch's own index:  make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
+#   CUDA build:                          make toolchain TOOLCHAIN=torch-2.13-cu130 TORCH_INDEX=https://download.pytorch.org/whl/cu130
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+TORCH_SPEC ?= torch==2.13.0
+TORCH_INDEX ?=
+TOOLCHAIN ?= torch-2.13-cpu
+PYTEST_ARGS ?=
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+
+.PHONY: help setup toolchain demo test serve lint bench clean
+
+help: ## show what there is
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+setup: .venv/installed ## create .venv with everything but the development tools
+
+.venv/pip:
+	@test -n "$(PYTHON)" || { echo "samehere needs Python 3.11 or newer; name it by PYTHON=/path/to/python" >&2; exit 2; }
+	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -yq --no-install-recommends python3-venv; \
+	  else echo "$(PYTHON) lacks venv and pip: install the python3-venv package of your distribution" >&2; exit 2; fi; fi
+	$(PYTHON) -m venv .venv
+	$(PIP) --upgrade 'pip>=25.1'
+	@touch $@
+
+.venv/installed: .venv/pip pyproject.toml
+	$(PIP) --editable '.[node,service,embedded]'
+	@touch $@
+
+.venv/dev: .venv/installed
+	$(PIP) --group dev
+	@touch $@
+
+toolchain: .venv/installed ## build the toolchain $(TOOLCHAIN), once
+	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL='$(TORCH_INDEX)' )$(BIN)/samehere toolchain add '$(TOOLCHAIN)' '$(TORCH_SPEC)' numpy
+
+demo: toolchain ## reproduce a report over the preset cpu-isa, and say what was measured
+	$(BIN)/samehere reproduce demo/logdet_singular.md --preset cpu-isa
+
+test: .venv/dev toolchain ## run all tests: real Postgres, real broker, real sandbox
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then \
+	  { apt-get update -q && apt-get install -yq --no-install-recommends chromium; } >/dev/null 2>&1 \
+	  || echo "chromium can't be installed: the tests marked 'browser' will say so" >&2; fi
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+serve: toolchain ## start the service on http://127.0.0.1:8000
+	$(BIN)/samehere serve
+
+lint: .venv/dev ## ruff, mypy, import-linter, codespell
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+bench: .venv/dev toolchain ## measure, as ratios within one run
+	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean: ## remove .venv and caches; what is in SAMEHERE_HOME stays
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
