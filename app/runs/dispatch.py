@@ -112,11 +112,12 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
         return 0
     # Two dispatchers must not both fill the same slots: the second waits here, then sees what the first did.
     fleet = living(node_queries.lock_nodes(session, heartbeats), heartbeats)
-    candidates = queue.candidates(session, nodes=fleet)
-    if not candidates:
-        return 0
     holds = queue.holds(session)
-    chosen = choose(candidates, _places(fleet, holds), Counter(hold.run_id for hold in holds), required_level=settings.required_level)
+    places = _places(fleet, holds)
+    if not any(place.room > 0 for place in places.values()):
+        return 0
+    candidates = queue.candidates(session, nodes=fleet)
+    chosen = choose(candidates, places, Counter(hold.run_id for hold in holds), required_level=settings.required_level)
     if not chosen:
         return 0
     locked = queue.lock_queued(session, chosen)

@@ -102,7 +102,7 @@ class Broker:
     def __init__(self, settings: ServiceSettings) -> None:
         self.celery = make_celery(settings)
         url = redis_url(str(settings.broker_url))
-        timeouts = {} if url.startswith("unix://") else {"socket_connect_timeout": 2, "socket_timeout": 5}
+        timeouts = {"socket_timeout": 5} if url.startswith("unix://") else {"socket_timeout": 5, "socket_connect_timeout": 2}
         self.redis: Redis = Redis.from_url(url, retry=Retry(NoBackoff(), 1), **timeouts)
 
     def close(self) -> None:

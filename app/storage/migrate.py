@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
@@ -18,7 +17,7 @@ def _configuration() -> Config:
     import migrations
 
     configuration = Config()
-    configuration.set_main_option("script_location", str(Path(migrations.__file__).parent).replace("%", "%%"))
+    configuration.set_main_option("script_location", str(next(iter(migrations.__path__))).replace("%", "%%"))
     configuration.set_main_option("path_separator", "os")
     return configuration
 

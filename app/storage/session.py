@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.errors import UnavailableError
@@ -42,7 +43,11 @@ def make_engine(settings: ServiceSettings) -> Engine:
         pool_timeout=5,
         pool_pre_ping=True,
         json_serializer=to_json,
-        connect_args={"connect_timeout": 5, "application_name": "samehere", "options": "-c timezone=UTC -c lock_timeout=20s"},
+        connect_args={
+            "connect_timeout": 5,
+            "application_name": "samehere",
+            "options": "-c timezone=UTC -c lock_timeout=20s -c statement_timeout=60s",
+        },
     )
 
 
@@ -65,6 +70,8 @@ def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Sessi
     return factory
 
 
-def is_unavailable(error: DBAPIError) -> bool:
-    """Whether a database error means that the database is down, and not that a statement is wrong."""
-    return error.connection_invalidated or type(error.orig).__name__ in {"OperationalError", "ConnectionTimeout", "AdminShutdown"}
+def is_unavailable(error: SQLAlchemyError) -> bool:
+    """Whether the database is away or busy, so that the same statement will do later, and not wrong."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    return isinstance(error, (OperationalError, InterfaceError, PoolTimeoutError))

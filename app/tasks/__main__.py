@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import warnings
 
+from celery.exceptions import SecurityWarning
+
+from app.log import log_to_stderr
 from app.storage.broker import QUEUE_DISPATCHER
 from app.tasks.celery_app import Service, build
 from worker.contract import QUEUE_RECORDER
@@ -41,6 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("process", choices=["worker", "beat"])
     parser.add_argument("--queues", default=f"{QUEUE_RECORDER},{QUEUE_DISPATCHER}", help="what a worker consumes (default: %(default)s)")
     chosen = parser.parse_args(arguments)
+    log_to_stderr()
+    # As root in a container, say. Only JSON is accepted, and strangers' code runs elsewhere.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
     service = build()
     return _worker(service, chosen.queues.split(",")) if chosen.process == "worker" else _beat(service)
 

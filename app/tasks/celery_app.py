@@ -11,22 +11,20 @@ from celery import Celery
 from celery.exceptions import Reject
 from celery.signals import worker_ready
 from sqlalchemy import Engine
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.errors import UnavailableError
 from app.runs import dispatch, reap, record
 from app.settings import ServiceSettings
 from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_REAP, Broker
-from app.storage.session import make_engine, session_factory
+from app.storage.session import is_unavailable, make_engine, session_factory
 from worker.contract import TASK_FROM_NODE
 
 log = structlog.get_logger(__name__)
 
 # How long a message waits before it is tried again while the database is away.
 RETRY_SECONDS = 1.0
-TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +38,13 @@ class Service:
     factory: sessionmaker[Session]
 
 
-def _record(service: Service, message: Any, *, tries: int) -> None:
+def _record(service: Service, message: Any) -> None:
     """Record a message, or give it back to the queue when it is not the message's fault."""
     try:
         with service.factory.begin() as session:
             record.receive(session, message, settings=service.settings)
-    except (DBAPIError, PoolTimeoutError) as error:
-        # A statement that this message makes fail every time must not come round for ever.
-        if isinstance(error, DBAPIError) and not _passes(error) and tries >= TRIES:
+    except SQLAlchemyError as error:
+        if not is_unavailable(error):
             log.exception("node_message_dropped")
             return
         log.warning("node_message_postponed", problem=type(error).__name__)
@@ -55,21 +52,6 @@ def _record(service: Service, message: Any, *, tries: int) -> None:
         raise Reject(type(error).__name__, requeue=True) from error
     except Exception:  # the task boundary: the message is dropped, its attempt's lease runs out
         log.exception("node_message_dropped")
-
-
-def _passes(error: DBAPIError) -> bool:
-    """Whether the database is away or was busy, so that the same statement will do later."""
-    name = type(error.orig).__name__
-    return error.connection_invalidated or name in {
-        "OperationalError",
-        "ConnectionTimeout",
-        "AdminShutdown",
-        "CannotConnectNow",
-        "DeadlockDetected",
-        "LockNotAvailable",
-        "SerializationFailure",
-        "TooManyConnections",
-    }
 
 
 def _round(service: Service, name: str) -> None:
@@ -81,7 +63,7 @@ def _round(service: Service, name: str) -> None:
                 dispatch.dispatch(session, service.broker, settings=service.settings)
         else:
             reap.reap(service.factory, service.broker, settings=service.settings)
-    except (DBAPIError, PoolTimeoutError, UnavailableError) as error:
+    except (SQLAlchemyError, UnavailableError) as error:
         log.warning("round_failed", task=name, problem=type(error).__name__)
     except Exception:  # the task boundary
         log.exception("round_failed", task=name)
@@ -95,10 +77,9 @@ def build(settings: ServiceSettings | None = None) -> Service:
     application = broker.celery
     service = Service(celery=application, settings=chosen, engine=engine, broker=broker, factory=session_factory(engine, broker))
 
-    @application.task(name=TASK_FROM_NODE, bind=True, acks_late=True)
-    def from_node(task: Any, message: Any) -> None:
-        # The transport counts nothing; a message that was given back says so.
-        _record(service, message, tries=TRIES if (task.request.delivery_info or {}).get("redelivered") else 0)
+    @application.task(name=TASK_FROM_NODE, acks_late=True)
+    def from_node(message: Any) -> None:
+        _record(service, message)
 
     @application.task(name=TASK_DISPATCH)
     def dispatch_round() -> None:

@@ -15,6 +15,16 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+FORMS = ("script", "report")
+JOB_STATES = ("queued", "running", "judged", "cancelled")
+KINDS = ("preview", "repeat")
+RUN_STATES = ("queued", "running", "finished", "cancelled")
+STARTS = ("cold", "warm")
+
+
+def choice(name: str, values: tuple[str, ...]) -> sa.Enum:
+    return sa.Enum(*values, name=name, native_enum=False, create_constraint=True, length=32)
+
 
 def upgrade() -> None:
 
@@ -41,7 +51,7 @@ def upgrade() -> None:
         sa.Column("id", sa.Text(collation="C"), nullable=False),
         sa.Column("title", sa.Text(), nullable=False),
         sa.Column("source_url", sa.Text(), nullable=True),
-        sa.Column("form", sa.Enum("script", "report", name="form", native_enum=False, create_constraint=True, length=32), nullable=False),
+        sa.Column("form", choice("form", FORMS), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("claim_text", sa.Text(), nullable=True),
         sa.Column("reading", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
@@ -73,7 +83,7 @@ def upgrade() -> None:
         sa.Column("report_id", sa.Text(collation="C"), nullable=False),
         sa.Column(
             "state",
-            sa.Enum("queued", "running", "finished", "cancelled", name="state", native_enum=False, create_constraint=True, length=32),
+            choice("state", RUN_STATES),
             nullable=False,
         ),
         sa.Column("preset", sa.Text(), nullable=True),
@@ -134,7 +144,7 @@ def upgrade() -> None:
         sa.Column("target", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column(
             "state",
-            sa.Enum("queued", "running", "judged", "cancelled", name="state", native_enum=False, create_constraint=True, length=32),
+            choice("state", JOB_STATES),
             nullable=False,
         ),
         sa.Column("reason", postgresql.JSONB(astext_type=sa.Text()), nullable=True),
@@ -171,8 +181,8 @@ def upgrade() -> None:
         sa.Column("run_id", sa.Text(collation="C"), nullable=False),
         sa.Column("job_id", sa.Text(collation="C"), nullable=False),
         sa.Column("generation", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.Enum("preview", "repeat", name="kind", native_enum=False, create_constraint=True, length=32), nullable=False),
-        sa.Column("start", sa.Enum("cold", "warm", name="start", native_enum=False, create_constraint=True, length=32), nullable=False),
+        sa.Column("kind", choice("kind", KINDS), nullable=False),
+        sa.Column("start", choice("start", STARTS), nullable=False),
         sa.Column(
             "state",
             sa.Enum(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from stage import Stage
 
 from app.settings import ServiceSettings
-from stage import Stage
 
 
 @pytest.fixture

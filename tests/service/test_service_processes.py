@@ -1,0 +1,153 @@
+"""The worker and the beat as processes, on a real broker; killed in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from celery import Celery
+from sqlalchemy.orm import Session
+from stage import TOOLCHAIN, Stage, result
+
+from app.storage.broker import celery_url
+from app.storage.queries.runs import lock_run
+from worker.contract import (
+    QUEUE_RECORDER,
+    TASK_FROM_NODE,
+    Attempt,
+    FromNode,
+    Hello,
+    Level,
+    ToolchainFacts,
+    node_queue,
+)
+
+pytestmark = pytest.mark.service
+
+
+class Processes:
+    """Starts the two, and ends what it started."""
+
+    def __init__(self, stage: Stage, home: str) -> None:
+        self.stage = stage
+        self.environment = {
+            **os.environ,
+            "SAMEHERE_DATABASE_URL": str(stage.settings.database_url),
+            "SAMEHERE_BROKER_URL": str(stage.settings.broker_url),
+            "SAMEHERE_LEASE_SECONDS": str(stage.settings.lease_seconds),
+            "SAMEHERE_SWEEP_SECONDS": "1",
+            "SAMEHERE_HOME": home,
+        }
+        self.home = home
+        self.running: list[subprocess.Popen[bytes]] = []
+        self.node = Celery("node", broker=celery_url(str(stage.settings.broker_url)), set_as_current=False)
+
+    def start(self, name: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-m", "app.tasks", name], env=self.environment, cwd=self.home)
+        self.running.append(process)
+        return process
+
+    def say(self, message: FromNode) -> None:
+        self.node.send_task(TASK_FROM_NODE, args=[message.model_dump(mode="json")], queue=QUEUE_RECORDER)
+
+    def hello(self) -> None:
+        facts = ToolchainFacts(name=TOOLCHAIN, state="ready", torch="2.13.0")
+        self.stage.beat("n1")
+        self.say(Hello(node="n1", instance="one", slots=4, level=Level.NAMESPACES_CGROUP, toolchains=[facts]))
+
+    def next_attempt(self) -> Attempt:
+        found: list[Attempt] = []
+        wait_for(lambda: bool(found.extend(self.stage.deliveries()) or found))
+        return found[0]
+
+    def end(self) -> None:
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.wait(10)
+        self.node.close()
+
+
+def wait_for(condition: Callable[[], bool], *, seconds: float = 40.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def processes(stage: Stage, tmp_path: object) -> Iterator[Processes]:
+    processes = Processes(stage, str(tmp_path))
+    yield processes
+    processes.end()
+
+
+def known(stage: Stage) -> bool:
+    from app.runs.nodes import list_nodes
+
+    with stage.session() as session:
+        return [node.state for node in list_nodes(session, stage.broker)] == ["ready"]
+
+
+def test_a_run_ends_although_the_recorder_is_killed_with_a_result_in_hand(stage: Stage, processes: Processes) -> None:
+    worker = processes.start("worker")
+    processes.hello()
+    wait_for(lambda: known(stage))
+    run_id = stage.submit(repeats=1).document.id
+    attempt = processes.next_attempt()
+    session: Session = stage.factory()
+    lock_run(session, run_id)
+    processes.say(result(attempt, node="n1"))
+    wait_for(lambda: stage.broker.recorder_backlog() == 1 and stage.queue_length(QUEUE_RECORDER) == 0)
+    worker.kill()
+    worker.wait(10)
+    session.rollback()
+    session.close()
+    assert stage.run(run_id).state == "running"
+    # Not recorded, and not forgotten: the message comes back after its visibility timeout.
+    processes.start("worker")
+    wait_for(lambda: stage.run(run_id).state == "finished")
+    assert [(row.state, row.lease_no) for row in stage.attempts(run_id)] == [("recorded", 1)]
+    assert stage.broker.recorder_backlog() == 0
+
+
+def test_beat_finds_what_a_lost_wake_up_left_behind(stage: Stage, processes: Processes) -> None:
+    stage.node("n1")
+    run_id = stage.submit(repeats=1).document.id
+    stage.broker.redis.delete("dispatcher")
+    processes.start("worker")
+    processes.start("beat")
+    attempt = processes.next_attempt()
+    processes.say(result(attempt, node="n1"))
+    wait_for(lambda: stage.run(run_id).state == "finished")
+
+
+def test_both_end_in_order_when_told_to(stage: Stage, processes: Processes) -> None:
+    worker, beat = processes.start("worker"), processes.start("beat")
+    stage.node("n1")
+    stage.submit(repeats=1)
+    processes.next_attempt()
+    worker.terminate()
+    beat.terminate()
+    assert worker.wait(20) == 0
+    assert beat.wait(20) == 0
+    assert list(Path(processes.home).iterdir()) == []
+
+
+def test_a_message_for_a_node_is_json_with_an_expiry(stage: Stage) -> None:
+    stage.node("n1")
+    stage.submit(repeats=1)
+    from app.runs.dispatch import dispatch
+
+    with stage.session() as session:
+        dispatch(session, stage.broker, settings=stage.settings)
+    raw = json.loads(stage.broker.redis.lindex(node_queue("n1"), 0))
+    assert raw["content-type"] == "application/json"
+    assert raw["headers"]["task"] == "worker.attempt"
+    assert raw["headers"]["expires"] is not None
