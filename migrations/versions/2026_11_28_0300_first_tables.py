@@ -15,6 +15,20 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+ATTEMPT_STATES = ("queued", "leased", "running", "recorded", "lost", "cancelled")
+OUTCOMES = (
+    "lost",
+    "cancelled",
+    "setup_failed",
+    "timed_out",
+    "output_exceeded",
+    "out_of_memory",
+    "crashed",
+    "raised",
+    "exited",
+    "completed",
+)
+VERDICTS = ("needs_info", "reproduced", "flaky", "different", "not_reproduced", "cannot_show", "observed", "no_result")
 FORMS = ("script", "report")
 JOB_STATES = ("queued", "running", "judged", "cancelled")
 KINDS = ("preview", "repeat")
@@ -27,7 +41,6 @@ def choice(name: str, values: tuple[str, ...]) -> sa.Enum:
 
 
 def upgrade() -> None:
-
     op.create_table(
         "environment",
         sa.Column("digest", sa.Text(), nullable=False),
@@ -92,20 +105,7 @@ def upgrade() -> None:
         sa.Column("last_event", sa.Integer(), nullable=False),
         sa.Column(
             "verdict",
-            sa.Enum(
-                "needs_info",
-                "reproduced",
-                "flaky",
-                "different",
-                "not_reproduced",
-                "cannot_show",
-                "observed",
-                "no_result",
-                name="verdict",
-                native_enum=False,
-                create_constraint=True,
-                length=32,
-            ),
+            choice("verdict", VERDICTS),
             nullable=True,
         ),
         sa.Column("summary", sa.Text(), nullable=False),
@@ -153,20 +153,7 @@ def upgrade() -> None:
         sa.Column("environment_digest", sa.Text(), nullable=True),
         sa.Column(
             "verdict",
-            sa.Enum(
-                "needs_info",
-                "reproduced",
-                "flaky",
-                "different",
-                "not_reproduced",
-                "cannot_show",
-                "observed",
-                "no_result",
-                name="verdict",
-                native_enum=False,
-                create_constraint=True,
-                length=32,
-            ),
+            choice("verdict", VERDICTS),
             nullable=True,
         ),
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_job_run_id_run")),
@@ -185,18 +172,7 @@ def upgrade() -> None:
         sa.Column("start", choice("start", STARTS), nullable=False),
         sa.Column(
             "state",
-            sa.Enum(
-                "queued",
-                "leased",
-                "running",
-                "recorded",
-                "lost",
-                "cancelled",
-                name="state",
-                native_enum=False,
-                create_constraint=True,
-                length=32,
-            ),
+            choice("state", ATTEMPT_STATES),
             nullable=False,
         ),
         sa.Column("counted", sa.Boolean(), nullable=False),
@@ -212,22 +188,7 @@ def upgrade() -> None:
         sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column(
             "outcome",
-            sa.Enum(
-                "lost",
-                "cancelled",
-                "setup_failed",
-                "timed_out",
-                "output_exceeded",
-                "out_of_memory",
-                "crashed",
-                "raised",
-                "exited",
-                "completed",
-                name="outcome",
-                native_enum=False,
-                create_constraint=True,
-                length=32,
-            ),
+            choice("outcome", OUTCOMES),
             nullable=True,
         ),
         sa.Column("environment_digest", sa.Text(), nullable=True),
@@ -243,7 +204,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-
     op.drop_index("ix_attempt_queued", table_name="attempt", postgresql_where=sa.text("state = 'queued'"))
     op.drop_index(op.f("ix_attempt_job_id"), table_name="attempt")
     op.drop_index("ix_attempt_held", table_name="attempt", postgresql_where=sa.text("state IN ('leased', 'running')"))
