@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.intake.reading import Reading
-from app.runs.document import AttemptState, JobState, RunDocument, RunState
+from app.runs.document import RunDocument
+from app.states import AttemptState, JobState, RunState
 from app.targets.target import Target
 from worker.contract import AttemptKind, Reason, Result, Start
 

@@ -9,11 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
+from app.states import AttemptState, JobState, RunState
 from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start
-
-RunState = Literal["queued", "running", "finished", "cancelled"]
-JobState = Literal["queued", "running", "judged", "cancelled"]
-AttemptState = Literal["queued", "leased", "running", "recorded", "lost", "cancelled"]
 
 
 class Part(BaseModel):

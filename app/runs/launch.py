@@ -14,11 +14,12 @@ from app.intake.reading import Reading
 from app.judging.judgement import Verdict
 from app.judging.repeats import next_attempts
 from app.runs.assemble import JobFacts, RunFacts, assemble
-from app.runs.document import JobState, RunDocument, RunState
+from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
 from app.runs.settle import new_attempts, script_of
 from app.settings import ServiceSettings
+from app.states import JobState, RunState
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
 from app.targets.plan import Cell, Plan, RepeatPlan, plan

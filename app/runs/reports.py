@@ -13,13 +13,14 @@ from app.errors import InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.judging.judgement import Verdict
 from app.runs.assemble import RunFacts, assemble
-from app.runs.document import ReportPart, RunDocument, RunState
+from app.runs.document import ReportPart, RunDocument
 from app.runs.facts import reading_of
 from app.runs.keep import digest_of
 from app.runs.launch import Wish, launch_reading
 from app.runs.nodes import fleet as known_fleet
 from app.runs.submit import answered_before
 from app.settings import ServiceSettings
+from app.states import RunState
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import reports as queries
 from app.storage.queries import runs as run_queries

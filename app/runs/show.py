@@ -8,8 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
-from app.runs.document import AttemptState, ComparisonPart, RunDocument, TargetPart
+from app.runs.document import ComparisonPart, RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
+from app.states import AttemptState
 from app.storage.models import AttemptRow, JobRow
 from app.storage.queries import runs as queries
 from worker.contract import AttemptKind, Environment, Level, Observation, Outcome, Reason, Start

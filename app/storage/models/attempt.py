@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.runs.document import AttemptState
+from app.states import AttemptState
 from app.storage.models.base import Base, Id, choice
 from worker.contract import AttemptKind, Outcome, Start
 

@@ -8,7 +8,7 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.judgement import Verdict
-from app.runs.document import JobState
+from app.states import JobState
 from app.storage.models.base import Base, Id, choice
 
 

@@ -1,0 +1,9 @@
+"""The states of a run, a job and an attempt: where each is in its life, and never what came of it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+RunState = Literal["queued", "running", "finished", "cancelled"]
+JobState = Literal["queued", "running", "judged", "cancelled"]
+AttemptState = Literal["queued", "leased", "running", "recorded", "lost", "cancelled"]
