@@ -1,0 +1,96 @@
+"""Python programs as jobs of a runner, and a look at the host's processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox_runner import Runner, node_python
+
+from worker.contract import MIB, Level, Limits
+from worker.sandbox import Bind, SandboxJob, SandboxResult
+
+SMALL = Limits(wall_seconds=20, memory_bytes=512 * MIB, scratch_bytes=32 * MIB)
+
+
+def python_job(
+    source: str,
+    *arguments: str,
+    python: str,
+    limits: Limits = SMALL,
+    variables: Mapping[str, str] | None = None,
+    devices: tuple[str, ...] = (),
+    files: Mapping[str, bytes] | None = None,
+) -> SandboxJob:
+    prefix = str(Path(python).parent.parent)
+    binds = () if prefix == "/usr" else (Bind(prefix, prefix),)
+    return SandboxJob(
+        argv=(python, "/home/u/script.py", *arguments),
+        files={"/home/u/script.py": source.encode(), **(files or {})},
+        binds=binds,
+        limits=limits,
+        variables=variables or {},
+        devices=devices,
+    )
+
+
+@dataclass(frozen=True)
+class Jobs:
+    runner: Runner
+
+    @property
+    def level(self) -> Level:
+        return self.runner.level
+
+    @property
+    def counted(self) -> bool:
+        return self.level is Level.NAMESPACES_CGROUP
+
+    def job(self, source: str, *arguments: str, **options: object) -> SandboxJob:
+        return python_job(source, *arguments, python=node_python(uid=self.runner.uid), **options)  # type: ignore[arg-type]
+
+    def run(self, source: str, *arguments: str, cancel_after: float | None = None, **options: object) -> SandboxResult:
+        return self.runner.run(self.job(source, *arguments, **options), cancel_after=cancel_after)
+
+    def said(self, source: str, *arguments: str, **options: object) -> str:
+        result = self.run(source, *arguments, **options)
+        assert (result.ending, result.exit_status) == ("exited", 0), (result.detail, result.stderr.head.decode(errors="replace"))
+        return result.stdout.head.decode()
+
+
+def marked(marker: str) -> list[int]:
+    """The host's processes with this word among their arguments."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                if marker.encode() in Path("/proc", name, "cmdline").read_bytes():
+                    found.append(int(name))
+            except OSError:
+                continue
+    return found
+
+
+def until_marked(marker: str, *, count: int = 1, seconds: float = 10.0) -> list[int]:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        found = marked(marker)
+        if len(found) >= count:
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"{marker} did not come up")
+
+
+def until_gone(marker: str, *, seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while marked(marker):
+        assert time.monotonic() < end, marked(marker)
+        time.sleep(0.01)
+
+
+def fields(pid: int) -> dict[str, str]:
+    """Of /proc/<pid>/status."""
+    return dict(line.split(":\t", 1) for line in Path("/proc", str(pid), "status").read_text().splitlines() if ":\t" in line)

@@ -1,0 +1,134 @@
+"""Runs jobs in a process of its own, as root or as a plain user, so that one test covers both; also run by path as that process."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import BinaryIO
+
+from worker.contract import Level
+from worker.sandbox import Sandbox, SandboxJob, SandboxResult, cgroup, private_mounts
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAIN_UID = 47999
+AS_ROOT = os.geteuid() == 0
+SECRET = "hunter2-in-the-environment-of-the-node"
+
+
+def _send(stream: BinaryIO, value: object) -> None:
+    data = pickle.dumps(value)
+    stream.write(struct.pack("!I", len(data)) + data)
+    stream.flush()
+
+
+def _receive(stream: BinaryIO) -> object:
+    header = stream.read(4)
+    if len(header) < 4:
+        raise EOFError
+    return pickle.loads(stream.read(struct.unpack("!I", header)[0]))  # noqa: S301 - our own process
+
+
+class Runner:
+    """A node's slot in another process."""
+
+    def __init__(self, *, level: Level, home: Path, uid: int | None = None, python: str = sys.executable) -> None:
+        self.level = level
+        self.uid = uid
+        path = [str(ROOT), *(entry for entry in sys.path if entry.endswith("site-packages"))]
+        self.process = subprocess.Popen(
+            [python, str(Path(__file__)), level.value, str(home)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={"PYTHONPATH": ":".join(path), "PATH": "/usr/bin:/bin", "NODE_SECRET": SECRET, "PYTHONDONTWRITEBYTECODE": "1"},
+            user=uid,
+            group=uid,
+            extra_groups=None if uid is None else [],
+        )
+        self.sandbox_uid = _receive(self._stdout)
+
+    @property
+    def _stdout(self) -> BinaryIO:
+        assert self.process.stdout is not None
+        return self.process.stdout  # type: ignore[return-value]
+
+    def run(self, job: SandboxJob, *, cancel_after: float | None = None) -> SandboxResult:
+        self.start(job, cancel_after=cancel_after)
+        return self.result()
+
+    def start(self, job: SandboxJob, *, cancel_after: float | None = None) -> None:
+        assert self.process.stdin is not None
+        _send(self.process.stdin, ("run", job, cancel_after))  # type: ignore[arg-type]
+
+    def result(self) -> SandboxResult:
+        result = _receive(self._stdout)
+        assert isinstance(result, SandboxResult)
+        return result
+
+    def ask(self, what: str) -> object:
+        assert self.process.stdin is not None
+        _send(self.process.stdin, (what, None, None))  # type: ignore[arg-type]
+        return _receive(self._stdout)
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self._stdout.close()
+        if self.process.wait(20) not in (0, -signal.SIGKILL):
+            raise AssertionError(f"the runner ended with {self.process.returncode}")
+
+
+def node_python(*, uid: int | None) -> str:
+    """This interpreter, at a place that the uid can read."""
+    name = f"python3.{sys.version_info.minor}"
+    return str(Path(sys.base_prefix if uid is None else private_mounts.show(sys.base_prefix, uid=uid), "bin", name))
+
+
+def make_runner(kind: str, home: Path) -> Runner:
+    if kind == "counted" and cgroup.find().parents is None:
+        import pytest
+
+        pytest.skip(cgroup.find().detail)
+    uid = PLAIN_UID if kind == "plain" else None
+    level = Level.NAMESPACES_CGROUP if kind == "counted" else Level.NAMESPACES
+    return Runner(level=level, home=home, uid=uid, python=node_python(uid=uid) if uid else sys.executable)
+
+
+def _open_descriptors() -> list[str]:
+    return sorted(os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if Path(f"/proc/self/fd/{name}").exists())
+
+
+def main() -> None:
+    sandbox = Sandbox(slot=0, home=Path(sys.argv[2]), level=Level(sys.argv[1]))
+    # Inheritable, and its bytes are a secret: what a careless library leaves open.
+    planted = os.memfd_create("planted-in-the-node", 0)
+    os.write(planted, SECRET.encode())
+    os.set_inheritable(planted, True)
+    _send(sys.stdout.buffer, sandbox._identity.effective)  # type: ignore[arg-type]
+    while True:
+        try:
+            what, job, cancel_after = _receive(sys.stdin.buffer)  # type: ignore[misc,arg-type]
+        except EOFError:
+            return
+        if what == "descriptors":
+            _send(sys.stdout.buffer, _open_descriptors())  # type: ignore[arg-type]
+            continue
+        if what == "self_test":
+            _send(sys.stdout.buffer, sandbox.self_test())  # type: ignore[arg-type]
+            continue
+        cancelled = threading.Event()
+        timer = threading.Timer(cancel_after, cancelled.set) if cancel_after is not None else None
+        if timer:
+            timer.start()
+        _send(sys.stdout.buffer, sandbox.run(job, cancelled=cancelled))  # type: ignore[arg-type]
+        if timer:
+            timer.cancel()
+
+
+if __name__ == "__main__":
+    main()
