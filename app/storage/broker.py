@@ -54,6 +54,7 @@ def make_celery(settings: ServiceSettings) -> Celery:
     """The trusted side's Celery application, without tasks."""
     if settings.broker_url is None:
         raise UnavailableError("SAMEHERE_BROKER_URL is not set; `samehere serve` sets it for its own broker.")
+    visibility = max(1, int(settings.lease_seconds / 2))
     application = Celery("samehere", broker=celery_url(settings.broker_url), set_as_current=False)
     application.conf.update(
         accept_content=["json"],
@@ -76,7 +77,11 @@ def make_celery(settings: ServiceSettings) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options={
-            "visibility_timeout": max(1, int(settings.lease_seconds / 2)),
+            # A message in a killed recorder's hands comes back well before the lease of its attempt ends.
+            "visibility_timeout": visibility,
+            "unacked_restore_interval": max(1, visibility // 3),
+            "unacked_restore_throttle": 1,
+            "unacked_mutex_expire": visibility,
             "unacked_key": UNACKED,
             "unacked_index_key": f"{UNACKED}.index",
             "unacked_mutex_key": f"{UNACKED}.mutex",

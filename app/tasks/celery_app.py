@@ -89,6 +89,11 @@ def build(settings: ServiceSettings | None = None) -> Service:
     def reap_round() -> None:
         _round(service, TASK_REAP)
 
+    # Celery brings tasks that call tasks; a node could name them.
+    application.finalize()
+    for name in set(application.tasks) - {TASK_FROM_NODE, TASK_DISPATCH, TASK_REAP}:
+        application.tasks.unregister(name)
+
     every = {"schedule": chosen.sweep_seconds, "options": {"queue": QUEUE_DISPATCHER, "expires": chosen.sweep_seconds}}
     application.conf.beat_schedule = {"dispatch": {"task": TASK_DISPATCH, **every}, "reap": {"task": TASK_REAP, **every}}
     application.conf.beat_max_loop_interval = chosen.sweep_seconds

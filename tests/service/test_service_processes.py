@@ -140,6 +140,17 @@ def test_both_end_in_order_when_told_to(stage: Stage, processes: Processes) -> N
     assert list(Path(processes.home).iterdir()) == []
 
 
+def test_only_our_own_tasks_can_be_named(stage: Stage) -> None:
+    from app.tasks.celery_app import build
+
+    service = build(stage.settings)
+    assert set(service.celery.tasks) == {"app.from_node", "app.dispatch", "app.reap"}
+    assert service.celery.conf.accept_content == ["json"]
+    assert not service.celery.conf.worker_enable_remote_control
+    service.engine.dispose()
+    service.broker.close()
+
+
 def test_a_message_for_a_node_is_json_with_an_expiry(stage: Stage) -> None:
     stage.node("n1")
     stage.submit(repeats=1)

@@ -51,4 +51,5 @@ def set_draining(session: Session, *, name: str, instance: str) -> bool:
 
 def seen(session: Session, names: Iterable[str], *, moment: datetime) -> None:
     """These nodes gave a sign of life."""
-    session.execute(update(NodeRow).where(NodeRow.name.in_(list(names))).values(seen_at=moment))
+    for row in lock_nodes(session, names):
+        row.seen_at = moment
