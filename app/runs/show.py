@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
+from app.ids import PATTERN
 from app.runs.document import ComparisonPart, RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
 from app.states import AttemptState
@@ -96,5 +97,17 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
 
 
 def comparison(session: Session, comparison_id: str) -> ComparisonDetails:
-    """A comparison of two attempts of one run. Raises NotFoundError."""
-    raise NotImplementedError
+    """A comparison of two attempts of one run, made anew. Raises NotFoundError."""
+    # Its id holds the ids of both attempts; which run it belongs to follows from either.
+    ids = PATTERN.findall(comparison_id)
+    place = queries.place_of_attempt(session, ids[0]) if ids else None
+    if place is not None:
+        for part in run_document(session, place[0]).comparisons:
+            if part.id == comparison_id:
+                return ComparisonDetails(
+                    run=place[0],
+                    comparison=part,
+                    baseline=attempt_details(session, part.baseline),
+                    candidate=attempt_details(session, part.candidate),
+                )
+    raise NotFoundError("There is no comparison with this id.")
