@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox_runner import Runner, node_python
+from sandbox_runner import NODE_PYTHON, Runner, readable_prefix
 
 from worker.contract import MIB, Level, Limits
 from worker.sandbox import Bind, SandboxJob, SandboxResult
@@ -19,16 +20,15 @@ SMALL = Limits(wall_seconds=20, memory_bytes=512 * MIB, scratch_bytes=32 * MIB)
 def python_job(
     source: str,
     *arguments: str,
-    python: str,
+    uid: int | None,
     limits: Limits = SMALL,
     variables: Mapping[str, str] | None = None,
     devices: tuple[str, ...] = (),
     files: Mapping[str, bytes] | None = None,
 ) -> SandboxJob:
-    prefix = str(Path(python).parent.parent)
-    binds = () if prefix == "/usr" else (Bind(prefix, prefix),)
+    binds = () if sys.base_prefix == "/usr" else (Bind(readable_prefix(uid=uid), sys.base_prefix),)
     return SandboxJob(
-        argv=(python, "/home/u/script.py", *arguments),
+        argv=(NODE_PYTHON, "/home/u/script.py", *arguments),
         files={"/home/u/script.py": source.encode(), **(files or {})},
         binds=binds,
         limits=limits,
@@ -50,7 +50,7 @@ class Jobs:
         return self.level is Level.NAMESPACES_CGROUP
 
     def job(self, source: str, *arguments: str, **options: object) -> SandboxJob:
-        return python_job(source, *arguments, python=node_python(uid=self.runner.uid), **options)  # type: ignore[arg-type]
+        return python_job(source, *arguments, uid=self.runner.uid, **options)  # type: ignore[arg-type]
 
     def run(self, source: str, *arguments: str, cancel_after: float | None = None, **options: object) -> SandboxResult:
         return self.runner.run(self.job(source, *arguments, **options), cancel_after=cancel_after)
@@ -64,13 +64,12 @@ class Jobs:
 def marked(marker: str) -> list[int]:
     """The host's processes with this word among their arguments."""
     found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            try:
-                if marker.encode() in Path("/proc", name, "cmdline").read_bytes():
-                    found.append(int(name))
-            except OSError:
-                continue
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if int(folder.name) != os.getpid() and marker.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
     return found
 
 

@@ -37,15 +37,16 @@ def _receive(stream: BinaryIO) -> object:
 class Runner:
     """A node's slot in another process."""
 
-    def __init__(self, *, level: Level, home: Path, uid: int | None = None, python: str = sys.executable) -> None:
+    def __init__(self, *, level: Level, home: Path, uid: int | None = None) -> None:
         self.level = level
         self.uid = uid
+        prefix = readable_prefix(uid=uid)
         path = [str(ROOT), *(entry for entry in sys.path if entry.endswith("site-packages"))]
         self.process = subprocess.Popen(
-            [python, str(Path(__file__)), level.value, str(home)],
+            [NODE_PYTHON.replace(sys.base_prefix, prefix, 1), str(Path(__file__)), level.value, str(home)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={"PYTHONPATH": ":".join(path), "PATH": "/usr/bin:/bin", "NODE_SECRET": SECRET, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={"PYTHONPATH": ":".join(path), "LD_LIBRARY_PATH": f"{prefix}/lib", "NODE_SECRET": SECRET, "PYTHONDONTWRITEBYTECODE": "1"},
             user=uid,
             group=uid,
             extra_groups=None if uid is None else [],
@@ -83,10 +84,12 @@ class Runner:
             raise AssertionError(f"the runner ended with {self.process.returncode}")
 
 
-def node_python(*, uid: int | None) -> str:
-    """This interpreter, at a place that the uid can read."""
-    name = f"python3.{sys.version_info.minor}"
-    return str(Path(sys.base_prefix if uid is None else private_mounts.show(sys.base_prefix, uid=uid), "bin", name))
+NODE_PYTHON = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}"))
+
+
+def readable_prefix(*, uid: int | None) -> str:
+    """Where the uid can read this interpreter's folders."""
+    return sys.base_prefix if uid is None else private_mounts.show(sys.base_prefix, uid=uid)
 
 
 def make_runner(kind: str, home: Path) -> Runner:
@@ -96,11 +99,17 @@ def make_runner(kind: str, home: Path) -> Runner:
         pytest.skip(cgroup.find().detail)
     uid = PLAIN_UID if kind == "plain" else None
     level = Level.NAMESPACES_CGROUP if kind == "counted" else Level.NAMESPACES
-    return Runner(level=level, home=home, uid=uid, python=node_python(uid=uid) if uid else sys.executable)
+    return Runner(level=level, home=home, uid=uid)
 
 
 def _open_descriptors() -> list[str]:
-    return sorted(os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if Path(f"/proc/self/fd/{name}").exists())
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            found.append(str(link.readlink()))
+        except FileNotFoundError:  # that of the listing itself
+            continue
+    return sorted(found)
 
 
 def main() -> None:

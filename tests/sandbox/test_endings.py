@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import signal
 
-from sandbox_jobs import SMALL, Jobs, python_job
+from sandbox_jobs import SMALL, Jobs
 
 from worker.contract import KIB
 from worker.sandbox import Ending, SandboxJob
@@ -101,8 +101,7 @@ def test_report_is_capped_and_its_writer_does_not_block(jobs: Jobs) -> None:
 
 
 def test_a_program_that_is_not_there(jobs: Jobs) -> None:
-    job = python_job("", python="/usr/bin/python-that-is-not-there")
-    result = jobs.runner.run(SandboxJob(argv=job.argv, files=job.files, limits=SMALL))
+    result = jobs.runner.run(SandboxJob(argv=("/usr/bin/python-that-is-not-there",), limits=SMALL))
     assert result.ending is Ending.SETUP_FAILED
     assert result.detail
     result = jobs.runner.run(SandboxJob(argv=("/usr/bin/not-there",), limits=SMALL))

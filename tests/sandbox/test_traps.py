@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from sandbox_jobs import Jobs, fields, marked, python_job, until_gone, until_marked
-from sandbox_runner import AS_ROOT, SECRET, Runner, make_runner, node_python
+from sandbox_runner import AS_ROOT, NODE_PYTHON, SECRET, Runner, make_runner
 
 from worker.sandbox import Bind, Ending, SandboxJob, binary, private_mounts
 
@@ -56,7 +56,7 @@ def test_an_interpreter_under_a_closed_home(jobs: Jobs) -> None:
         (closed / "inner").mkdir(parents=True)
         (closed / "inner" / "file").write_text("seen")
         closed.chmod(0o700)
-        job = python_job("print(open('/toolchain/file').read())", python=node_python(uid=None))
+        job = python_job("print(open('/toolchain/file').read())", uid=None)
         shown = SandboxJob(argv=job.argv, files=job.files, limits=job.limits, binds=(*job.binds, Bind(str(closed / "inner"), "/toolchain")))
         assert jobs.runner.run(shown).stdout.head == b"seen\n"
         # On the host it stays as closed as it was, and nothing is mounted.
@@ -141,7 +141,7 @@ def test_the_session_keyring_is_out_of_reach(sandbox_home: Path) -> None:
     key = libc.syscall(ADD_KEY, b"user", b"samehere-test", b"secret", 6, -3)
     assert key > 0
     libc.syscall(KEYCTL, 5, key, ctypes.c_uint32(0x3F3F3F3F))
-    outside = subprocess.run([node_python(uid=None), "-c", READ_KEY], capture_output=True, text=True, check=True)
+    outside = subprocess.run([NODE_PYTHON, "-c", READ_KEY], capture_output=True, text=True, check=True)
     assert outside.stdout == "found\n"
     runner = make_runner("polled", sandbox_home)
     try:
