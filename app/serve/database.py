@@ -1,19 +1,34 @@
-"""The service's database for a command: the running service's, or one that is started for as long as the command needs it."""
+"""The service's database: its schema, and for a command the running one, or one that is started as long as it is needed."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from app.embedded.postgres import EmbeddedPostgres
+from app.errors import SetupError
 from app.settings import ServiceSettings
+
+
+def migrate(database_url: str) -> None:
+    """Bring a database to the schema of this version. Raises SetupError."""
+    from alembic.util import CommandError
+    from sqlalchemy.exc import OperationalError
+
+    from app.storage.migrate import upgrade
+
+    try:
+        upgrade(database_url)
+    except OperationalError as error:
+        raise SetupError(f"can't reach the database: {error.orig}") from error
+    except CommandError as error:
+        raise SetupError(f"the database can't be migrated (is it of a newer version?): {error}") from error
 
 
 @contextmanager
 def database(settings: ServiceSettings) -> Iterator[str]:
     """The URL of a migrated database. Raises SetupError."""
-    from app.storage.migrate import upgrade
-
     if settings.database_url is not None:
         yield settings.database_url
         return
@@ -24,7 +39,22 @@ def database(settings: ServiceSettings) -> Iterator[str]:
         return
     try:
         url = server.start()
-        upgrade(url)
+        migrate(url)
         yield url
     finally:
         server.stop()
+
+
+def main() -> int:
+    """`python -m app.serve.database`: migrate a database of your own, before the processes that use it start."""
+    try:
+        with database(ServiceSettings()) as url:
+            migrate(url)
+    except SetupError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import http.client
-import ipaddress
 import os
 import selectors
 import signal
@@ -19,6 +18,8 @@ from app.embedded.process import EmbeddedServer
 from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError
 from app.serve.child import Backoff, Child
+from app.serve.database import migrate
+from app.serve.exposure import is_loopback, require_token
 from app.settings import ServiceSettings
 
 TICK_SECONDS = 0.1
@@ -92,9 +93,8 @@ class Supervisor:
         settings = self._settings
         database_url = settings.database_url or self._serve_by(EmbeddedPostgres(settings.home, service_uid=settings.service_uid))
         broker_url = settings.broker_url or self._serve_by(EmbeddedValkey(settings.home, service_uid=settings.service_uid))
-        _migrate(database_url)
-        if not is_loopback(settings.host):
-            _require_token(database_url, settings)
+        migrate(database_url)
+        require_token(settings, database_url)
         node_environment = {
             **{name: value for name, value in os.environ.items() if name != "SAMEHERE_DATABASE_URL"},
             "SAMEHERE_HOME": str(settings.home.absolute()),
@@ -105,7 +105,7 @@ class Supervisor:
         fd = listener.fileno()
         self._children = [
             Child("recorder", ["app.tasks", "worker"], environment=own_environment, grace_seconds=10.0),
-            Child("web", ["app.serve.web", str(fd)], environment=own_environment, grace_seconds=8.0, keep=[fd]),
+            Child("web", ["app.serve.web", "--fd", str(fd)], environment=own_environment, grace_seconds=8.0, keep=[fd]),
             Child("beat", ["app.tasks", "beat"], environment=own_environment, grace_seconds=3.0),
         ]
         if self._with_node:
@@ -197,16 +197,6 @@ class Supervisor:
         self._pass_on(0)
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address of that name."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def answers(host: str, port: int) -> bool:
     """Whether the web says that it is ready."""
     target = host if is_loopback(host) else "::1" if ":" in host else "127.0.0.1" if host in {"0.0.0.0", ""} else host  # noqa: S104
@@ -223,35 +213,6 @@ def answers(host: str, port: int) -> bool:
 def serve(settings: ServiceSettings, *, with_node: bool = True) -> int:
     """Run the service in this process's main thread until it is told to stop. Raises SetupError."""
     return Supervisor(settings, with_node=with_node).run()
-
-
-def _migrate(database_url: str) -> None:
-    from alembic.util import CommandError
-    from sqlalchemy.exc import OperationalError
-
-    from app.storage.migrate import upgrade
-
-    try:
-        upgrade(database_url)
-    except OperationalError as error:
-        raise SetupError(f"can't reach the database: {error.orig}") from error
-    except CommandError as error:
-        raise SetupError(f"the database can't be migrated (is it of a newer version?): {error}") from error
-
-
-def _require_token(database_url: str, settings: ServiceSettings) -> None:
-    from app.runs.tokens import any_tokens
-    from app.storage.session import make_engine, session_factory
-
-    engine = make_engine(settings.model_copy(update={"database_url": database_url}))
-    with session_factory(engine, None).begin() as session:
-        found = any_tokens(session)
-    engine.dispose()
-    if not found:
-        raise SetupError(
-            f"{settings.host} is reachable from other machines, and no token exists: create one first "
-            "(samehere token create --scope submit), or stay on 127.0.0.1"
-        )
 
 
 def _shown_host(host: str) -> str:

@@ -1,29 +1,46 @@
-"""The web process: uvicorn on a socket that the supervisor keeps open, so that a restart refuses nobody."""
+"""The web process: uvicorn on a socket that the supervisor keeps open (so that a restart refuses nobody), or on its own address."""
 
 from __future__ import annotations
 
+import argparse
 import socket
 import sys
 
 import uvicorn
 
+from app.errors import SetupError
+from app.serve.exposure import require_token
+from app.settings import ServiceSettings
+
 # Streams of events stay open for ever: they are cut when the web ends.
 GRACE_SECONDS = 3
 
 
-def main(fd: int) -> None:
-    """Serve the application on an inherited listening socket."""
+def main(arguments: list[str] | None = None) -> int:
+    """Serve the application until told to stop."""
+    parser = argparse.ArgumentParser(prog="python -m app.serve.web")
+    parser.add_argument("--fd", type=int, help="an inherited socket that listens; default: SAMEHERE_HOST and SAMEHERE_PORT")
+    fd = parser.parse_args(arguments).fd
+    settings = ServiceSettings()
+    try:
+        require_token(settings, settings.database_url or "")
+    except SetupError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 2
     configuration = uvicorn.Config(
         "app.main:create_app",
         factory=True,
+        host=settings.host,
+        port=settings.port,
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    uvicorn.Server(configuration).run(sockets=[socket.socket(fileno=fd)])
+    uvicorn.Server(configuration).run(sockets=[socket.socket(fileno=fd)] if fd is not None else None)
+    return 0
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Who can reach the web: only this machine, until a token exists."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from app.errors import SetupError
+from app.settings import ServiceSettings
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address of that name."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def require_token(settings: ServiceSettings, database_url: str) -> None:
+    """Raise SetupError if other machines could reach the web and no token exists."""
+    from app.runs.tokens import any_tokens
+    from app.storage.session import make_engine, session_factory
+
+    if is_loopback(settings.host):
+        return
+    engine = make_engine(settings.model_copy(update={"database_url": database_url}))
+    with session_factory(engine, None).begin() as session:
+        found = any_tokens(session)
+    engine.dispose()
+    if not found:
+        raise SetupError(
+            f"{settings.host} is reachable from other machines, and no token exists: create one first "
+            "(samehere token create --scope submit), or stay on 127.0.0.1"
+        )

@@ -1,0 +1,86 @@
+"""What a user can meet is documented: every setting, every verdict, every outcome, every state."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from settings_page import with_tables
+
+from app.judging.judgement import CheckResult, ComparisonResult, Defect, DifferentKind, Scope, Verdict
+from app.states import AttemptState, JobState, RunState
+from worker.contract import Level, Outcome, WhoCanAct
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+
+def section(page: str, heading: str) -> str:
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", page, flags=re.DOTALL | re.MULTILINE)
+    assert found, heading
+    return found[1]
+
+
+def rows(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^\| `([^`]+)` \| (.+?) \|$", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("words", "heading"),
+    [
+        (Verdict, "Verdicts"),
+        (DifferentKind, "Verdicts"),
+        (Scope, "Verdicts"),
+        (Defect, "Whether it is a defect, and why"),
+        (CheckResult, "What became of a check"),
+        (Outcome, "Outcomes of an attempt"),
+        (ComparisonResult, "Comparisons"),
+        (Level, "Isolation levels"),
+        (WhoCanAct, "Who can act"),
+    ],
+)
+def test_every_word_has_one_plain_sentence(words: type[StrEnum], heading: str) -> None:
+    explained = rows(section((DOCS / "glossary.md").read_text(), heading))
+    for word in words:
+        assert word.value in explained
+        assert explained[word.value].endswith(".")
+
+
+def test_outcomes_stand_in_the_order_in_which_they_apply() -> None:
+    explained = rows(section((DOCS / "glossary.md").read_text(), "Outcomes of an attempt"))
+    assert list(explained) == [outcome.value for outcome in Outcome]
+
+
+@pytest.mark.parametrize(("states", "heading"), [(RunState, "Run"), (JobState, "Job"), (AttemptState, "Attempt")])
+def test_every_state_is_explained_and_drawn(states: object, heading: str) -> None:
+    text = section((DOCS / "states.md").read_text(), heading)
+    assert set(rows(text)) == set(get_args(states))
+    diagram = text.partition("```mermaid")[2].partition("```")[0]
+    drawn = set(re.findall(r"\b[a-z_]+\b", re.sub(r":.*", "", diagram))) - {"stateDiagram", "v"}
+    assert drawn == set(get_args(states))
+
+
+def test_the_settings_page_is_up_to_date() -> None:
+    page = (DOCS / "settings.md").read_text()
+    assert with_tables(page) == page, "run: python tests/conventions/settings_page.py"
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))], ids=lambda path: path.name)
+def test_links_between_pages_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text()):
+        if "://" not in target and not target.startswith("mailto:"):
+            assert (path.parent / target).exists(), target
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    numbers = [int(path.name[:4]) for path in sorted((DOCS / "decisions").glob("*.md"))]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "decisions").glob("*.md")), ids=lambda path: path.name)
+def test_a_decision_says_why(path: Path) -> None:
+    text = path.read_text()
+    assert all(f"\n## {heading}\n" in text for heading in ("Context", "Decision", "Consequences"))
