@@ -1,0 +1,168 @@
+"""`samehere serve` as an operator meets it: it starts, repairs itself, refuses what is unsafe, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import Service, free_port, is_ready, service_environment, start_service, stop_service
+
+from app.serve.child import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Backoff, Child
+from app.serve.exposure import is_loopback
+
+pytestmark = pytest.mark.service
+
+
+def processes(home: Path) -> dict[int, str]:
+    """Everything that belongs to a home: by its environment, or by what it holds open."""
+    found = {}
+    for process in psutil.process_iter():
+        try:
+            argv = process.cmdline()
+            if process.environ().get("SAMEHERE_HOME") == str(home) or any(str(home) in word for word in argv) or str(home) in process.cwd():
+                found[process.pid] = " ".join(argv)
+        except psutil.Error:
+            continue
+    found.pop(os.getpid(), None)
+    return found
+
+
+def eventually(condition: Callable[[], bool], *, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def find(home: Path, words: str) -> int:
+    return next(pid for pid, command in processes(home).items() if words in command)
+
+
+@pytest.fixture
+def own_service(home: Path) -> Iterator[Service]:
+    """A service that a test may break, without a node."""
+    service = start_service(home, "--no-node")
+    yield service
+    stop_service(service)
+
+
+def run_serve(home: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app.serve", *options],
+        env={**service_environment(home), **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_sigterm_ends_everything_in_order(home: Path) -> None:
+    service = start_service(home)
+    names = " ".join(processes(home).values())
+    assert all(
+        words in names for words in ("app.serve.web", "app.tasks worker", "app.tasks beat", "worker node", "postgres", "valkey-server")
+    )
+    assert stop_service(service) == 0
+    assert processes(home) == {}
+    assert f"samehere is ready on {service.url}" in service.log.read_text()
+    assert "database system is shut down" in (home / "postgres" / "postgres.log").read_text()
+
+
+def test_kill_9_of_the_supervisor_leaves_nothing(home: Path) -> None:
+    service = start_service(home)
+    service.process.kill()
+    service.process.wait()
+    assert eventually(lambda: processes(home) == {}, seconds=15), processes(home)
+    again = start_service(home, "--no-node")
+    assert stop_service(again) == 0
+
+
+@pytest.mark.parametrize("words", ["app.serve.web", "app.tasks worker", "app.tasks beat", "bin/postgres", "valkey-server"])
+def test_what_is_killed_starts_again(own_service: Service, words: str) -> None:
+    pid = find(own_service.home, words)
+    os.kill(pid, signal.SIGKILL)
+    assert eventually(lambda: any(words in command for other, command in processes(own_service.home).items() if other != pid), seconds=20)
+    assert eventually(lambda: is_ready(own_service.url), seconds=20)
+    assert own_service.process.poll() is None
+
+
+def test_a_second_one_on_the_same_home_is_refused(own_service: Service) -> None:
+    done = run_serve(own_service.home, "--port", str(free_port()))
+    assert done.returncode == 2
+    assert "another samehere" in done.stderr
+    assert is_ready(own_service.url)
+
+
+def test_a_taken_port_is_named(home: Path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        done = run_serve(home, "--port", str(port))
+    assert done.returncode == 2
+    assert done.stderr == f"samehere serve: port {port} of 127.0.0.1 is taken: choose another by --port\n"
+    assert processes(home) == {}
+
+
+def test_an_open_address_is_refused_without_a_token(home: Path) -> None:
+    done = run_serve(home, "--host", "0.0.0.0", "--port", "0")  # noqa: S104
+    assert done.returncode == 2
+    assert "no token exists" in done.stderr
+    assert processes(home) == {}
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"SAMEHERE_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}, "can't reach the database"),
+        ({"SAMEHERE_LEASE_SECONDS": "-1"}, "lease_seconds"),
+    ],
+)
+def test_a_wrong_setting_is_named(home: Path, variables: dict[str, str], words: str) -> None:
+    done = run_serve(home, "--port", "0", **variables)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.0.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),  # noqa: S104
+        ("::", False),
+        ("example.org", False),
+    ],
+)
+def test_loopback(host: str, *, expected: bool) -> None:
+    assert is_loopback(host) is expected
+
+
+def test_waits_grow_up_to_a_bound_and_forget() -> None:
+    backoff = Backoff()
+    waits = [backoff.ended(0.0, ran_seconds=1.0) for _ in range(12)]
+    assert waits[:3] == [FIRST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2, FIRST_WAIT_SECONDS * 4]
+    assert waits[-1] == LONGEST_WAIT_SECONDS
+    assert backoff.ended(0.0, ran_seconds=3600.0) == FIRST_WAIT_SECONDS
+
+
+def test_an_endless_line_is_cut() -> None:
+    child = Child("x", ["nothing"], environment={}, grace_seconds=1.0)
+    assert child.lines(b"a\nb") == ["a"]
+    assert child.lines(b"c\n\n\xff\n") == ["bc", "\N{REPLACEMENT CHARACTER}"]
+    assert [len(line) for line in child.lines(b"x" * 70_000)] == [70_000]
+    assert child.lines(b"y\n") == ["y"]
