@@ -8,6 +8,10 @@ _DOCKER = (
     "this looks like a container: start it with `--security-opt seccomp=unconfined --security-opt systempaths=unconfined` "
     "(and `--security-opt apparmor=unconfined` where AppArmor is on); no capability and no --privileged is needed"
 )
+_MASKED_PROC = (
+    "parts of /proc are masked here, as container engines do, and then no process may mount a /proc of its own: start the container "
+    "with `--security-opt systempaths=unconfined` (podman: `--security-opt unmask=ALL`)"
+)
 _APPARMOR = (
     "AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns=1): allow them for bwrap by a profile "
     "`profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }` with the path of the bwrap in use, or set that sysctl to 0"
@@ -59,4 +63,5 @@ def causes() -> list[str]:
 
 def explain(said: str) -> str:
     """The message of `SandboxUnavailableError`."""
-    return f"no isolation can be had here: {said}. " + "; ".join(causes() or [_UNKNOWN])
+    found = ([_MASKED_PROC] if "mount proc" in said else []) + causes()
+    return f"no isolation can be had here: {said.rstrip('.')}. " + "; ".join(found or [_UNKNOWN])

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from worker.sandbox import gpu, launch, processes
+from worker.sandbox import gpu, launch, private_mounts, processes
 from worker.sandbox.bubblewrap import Identity
 from worker.sandbox.errors import SetupError
 from worker.sandbox.job import SandboxJob
@@ -45,7 +45,7 @@ class Plain:
         self.scratch = self._make_scratch(job)
         channels = Channels.make()
         stdout, stderr, report = channels.theirs
-        python = job.argv[0] if Path(job.argv[0]).name.startswith("python") else os.path.realpath(sys.executable)
+        python, variables = _interpreter(self._identity.effective)
         init = self.scratch / "init.py"
         uid = self._identity.uid
         try:
@@ -55,7 +55,7 @@ class Plain:
                 stdout=stdout,
                 stderr=stderr,
                 pass_fds=[channels.their_control.fileno(), report],
-                env={},
+                env=variables,
                 cwd=self.scratch,
                 umask=0o022,
                 start_new_session=True,
@@ -72,7 +72,7 @@ class Plain:
         return Launch(process, process.pid, os.pidfd_open(process.pid), channels.control, mine[0], mine[1], mine[2], report)
 
     def _make_scratch(self, job: SandboxJob) -> Path:
-        scratch = Path(tempfile.mkdtemp(prefix="samehere-"))
+        scratch = Path(tempfile.mkdtemp(prefix="samehere-job-"))
         contents = {**launch.files_of(job), "/init.py": launch.INIT_SOURCE.read_bytes()}
         for folder in ("/home/u", "/tmp", job.working_directory):  # noqa: S108
             Path(str(scratch) + folder).mkdir(parents=True, exist_ok=True)
@@ -104,3 +104,10 @@ class Plain:
         if self.scratch is not None:
             shutil.rmtree(self.scratch, ignore_errors=True)
             self.scratch = None
+
+
+def _interpreter(uid: int) -> tuple[str, dict[str, str]]:
+    """This node's Python where the uid can read it, with the variables that it needs there."""
+    prefix = private_mounts.show(sys.base_prefix, uid=uid)
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return str(Path(prefix, "bin", name)), {} if prefix == sys.base_prefix else {"LD_LIBRARY_PATH": f"{prefix}/lib"}
