@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg import sql
+from running_service import SHARED_TOOLCHAINS, Service, start_service, stop_service
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.orm import Session
 
 from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.valkey import EmbeddedValkey
-from app.settings import default_home
 
 TEMPLATE = "samehere_template"
-SHARED_TOOLCHAINS = Path(os.environ.get("SAMEHERE_TOOLCHAINS") or Path(os.environ.get("SAMEHERE_HOME") or default_home()) / "toolchains")
-READY_SECONDS = 90.0
 
 
 @pytest.fixture(autouse=True)
@@ -155,80 +146,6 @@ def toolchain(toolchains: Path) -> str:
     return names[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """A running `samehere serve`."""
-
-    url: str
-    home: Path
-    log: Path
-    process: subprocess.Popen[bytes]
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables that make a `samehere` command talk about this service's home."""
-        return service_environment(self.home)
-
-
-def service_environment(home: Path) -> dict[str, str]:
-    """An environment for `samehere` commands: own home, shared toolchains."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
-    return {**kept, "SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(SHARED_TOOLCHAINS), "PYTHONUNBUFFERED": "1"}
-
-
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-def start_service(home: Path, *options: str, environment: dict[str, str] | None = None) -> Service:
-    """Start `samehere serve` and wait until it is ready; fails with the end of its log."""
-    port = free_port()
-    log = home / "serve.log"
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "app.serve", "--port", str(port), *options],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env={**service_environment(home), **(environment or {})},
-            start_new_session=True,
-        )
-    service = Service(url=f"http://127.0.0.1:{port}", home=home, log=log, process=process)
-    deadline = time.monotonic() + READY_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        if is_ready(service.url):
-            return service
-        time.sleep(0.1)
-    stop_service(service)
-    pytest.fail(f"`samehere serve` did not get ready (status {process.returncode}):\n{log.read_text(errors='replace')[-6000:]}")
-
-
-def is_ready(url: str) -> bool:
-    """Whether /readyz answers 200."""
-    try:
-        with urllib.request.urlopen(f"{url}/readyz", timeout=2) as response:  # noqa: S310  # our own
-            return bool(response.status == 200)
-    except (OSError, urllib.error.URLError):
-        return False
-
-
-def stop_service(service: Service) -> int:
-    """End a service in order; its exit status."""
-    if service.process.poll() is None:
-        service.process.send_signal(signal.SIGTERM)
-    try:
-        return service.process.wait(60)
-    except subprocess.TimeoutExpired:
-        service.process.kill()
-        return service.process.wait(10)
-
-
 @pytest.fixture(scope="session")
 def service(session_home: Path, toolchain: str) -> Iterator[Service]:
     """A whole service with a local node, for tests that only add to it."""
@@ -238,3 +155,15 @@ def service(session_home: Path, toolchain: str) -> Iterator[Service]:
     running = start_service(home)
     yield running
     stop_service(running)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a system Chromium, for the tests marked `browser`."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        reason = "no chromium on this machine: install your distribution's package to run the tests in a browser"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found

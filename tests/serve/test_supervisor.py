@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import Service, free_port, is_ready, service_environment, start_service, stop_service
+from running_service import Service, free_port, is_ready, service_environment, start_service, stop_service
 
 from app.serve.child import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Backoff, Child
 from app.serve.exposure import is_loopback

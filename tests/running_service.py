@@ -1,0 +1,94 @@
+"""Starts and ends a whole `samehere serve` for tests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.settings import default_home
+
+# Read once, before a test hides the settings of whoever started the tests.
+SHARED_TOOLCHAINS = Path(os.environ.get("SAMEHERE_TOOLCHAINS") or Path(os.environ.get("SAMEHERE_HOME") or default_home()) / "toolchains")
+READY_SECONDS = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A running `samehere serve`."""
+
+    url: str
+    home: Path
+    log: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that make a `samehere` command talk about this service's home."""
+        return service_environment(self.home)
+
+
+def service_environment(home: Path) -> dict[str, str]:
+    """An environment for `samehere` commands: own home, shared toolchains."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
+    return {**kept, "SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(SHARED_TOOLCHAINS), "PYTHONUNBUFFERED": "1"}
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+def start_service(home: Path, *options: str, environment: dict[str, str] | None = None) -> Service:
+    """Start `samehere serve` and wait until it is ready; fails with the end of its log."""
+    port = free_port()
+    log = home / "serve.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "app.serve", "--port", str(port), *options],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**service_environment(home), **(environment or {})},
+            start_new_session=True,
+        )
+    service = Service(url=f"http://127.0.0.1:{port}", home=home, log=log, process=process)
+    deadline = time.monotonic() + READY_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        if is_ready(service.url):
+            return service
+        time.sleep(0.1)
+    stop_service(service)
+    pytest.fail(f"`samehere serve` did not get ready (status {process.returncode}):\n{log.read_text(errors='replace')[-6000:]}")
+
+
+def is_ready(url: str) -> bool:
+    """Whether /readyz answers 200."""
+    try:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=2) as response:  # noqa: S310  # our own
+            return bool(response.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def stop_service(service: Service) -> int:
+    """End a service in order; its exit status."""
+    if service.process.poll() is None:
+        service.process.send_signal(signal.SIGTERM)
+    try:
+        return service.process.wait(60)
+    except subprocess.TimeoutExpired:
+        service.process.kill()
+        return service.process.wait(10)
