@@ -36,6 +36,7 @@ setup: .venv/installed ## create .venv with everything but the development tools
 
 .venv/installed: .venv/pip pyproject.toml
 	$(PIP) --editable '.[node,service,embedded]'
+	@$(BIN)/python -m compileall -q app worker migrations
 	@touch $@
 
 .venv/dev: .venv/installed

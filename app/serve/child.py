@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+import app
 from app.embedded.process import launch_argv
 
 FIRST_WAIT_SECONDS = 0.5
@@ -18,6 +19,18 @@ LONGEST_WAIT_SECONDS = 30.0
 # A child that ran this long is healthy again.
 HEALTHY_SECONDS = 60.0
 LINE_BYTES = 64 * 1024
+
+
+def installation() -> list[Path]:
+    """The folders that a Python process of ours reads: the interpreter, the packages, our sources, and where it is started."""
+    return [Path(sys.prefix), Path(sys.base_prefix), Path(app.__file__).resolve().parents[1], Path.cwd()]
+
+
+def can_drop_to(uid: int, view: Sequence[Path]) -> bool:
+    """Whether a process of that uid can be given what it must reach."""
+    argv = [sys.executable, "-c", "import app, pydantic"]
+    probe = launch_argv(argv, death_signal=signal.SIGKILL, cwd=Path.cwd(), uid=uid, view=view)
+    return subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
 
 class Backoff:
@@ -39,7 +52,15 @@ class Child:
     """One program, in a session of its own, that dies with the supervisor."""
 
     def __init__(
-        self, name: str, module: Sequence[str], *, environment: Mapping[str, str], grace_seconds: float, keep: Sequence[int] = ()
+        self,
+        name: str,
+        module: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        grace_seconds: float,
+        keep: Sequence[int] = (),
+        drop_to: int | None = None,
+        view: Sequence[Path] = (),
     ) -> None:
         self.name = name
         self.grace_seconds = grace_seconds
@@ -49,6 +70,8 @@ class Child:
         self._module = module
         self._environment = dict(environment)
         self._keep = keep
+        self._drop_to = drop_to
+        self._view = view
         self._started_at = 0.0
         self._rest = b""
 
@@ -56,7 +79,7 @@ class Child:
         """Start it; the end of the pipe that its output comes through."""
         argv = [sys.executable, "-m", *self._module]
         self.process = subprocess.Popen(
-            launch_argv(argv, death_signal=signal.SIGKILL, cwd=Path.cwd()),
+            launch_argv(argv, death_signal=signal.SIGKILL, cwd=Path.cwd(), uid=self._drop_to, view=self._view),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

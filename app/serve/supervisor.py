@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -17,7 +18,7 @@ from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.process import EmbeddedServer
 from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError
-from app.serve.child import Backoff, Child
+from app.serve.child import Backoff, Child, can_drop_to, installation
 from app.serve.database import migrate
 from app.serve.exposure import is_loopback, require_token
 from app.settings import ServiceSettings
@@ -103,10 +104,13 @@ class Supervisor:
         }
         own_environment = {**node_environment, "SAMEHERE_DATABASE_URL": database_url, "SAMEHERE_HOST": settings.host}
         fd = listener.fileno()
+        view = [*installation(), *(server.sockets for server in self._servers)]
+        uid = self._own_uid(view)
+        trusted = partial(Child, environment=own_environment, drop_to=uid, view=view)
         self._children = [
-            Child("recorder", ["app.tasks", "worker"], environment=own_environment, grace_seconds=10.0),
-            Child("web", ["app.serve.web", "--fd", str(fd)], environment=own_environment, grace_seconds=8.0, keep=[fd]),
-            Child("beat", ["app.tasks", "beat"], environment=own_environment, grace_seconds=3.0),
+            trusted("recorder", ["app.tasks", "worker"], grace_seconds=10.0),
+            trusted("web", ["app.serve.web", "--fd", str(fd)], grace_seconds=8.0, keep=[fd]),
+            trusted("beat", ["app.tasks", "beat"], grace_seconds=3.0),
         ]
         if self._with_node:
             environment = {"SAMEHERE_DRAIN_SECONDS": str(DRAIN_SECONDS), **node_environment}
@@ -115,6 +119,16 @@ class Supervisor:
         for child in self._children:
             self._begin(child)
         _say(f"another node on this machine: SAMEHERE_BROKER_URL={broker_url} samehere node --name NAME")
+
+    def _own_uid(self, view: list[Path]) -> int | None:
+        """As root, the uid that web, recorder and beat drop to; the node needs root for the uids of its slots."""
+        if os.geteuid() != 0:
+            return None
+        uid = self._settings.service_uid
+        if can_drop_to(uid, view):
+            return uid
+        _say(f"web, recorder and beat run as root: uid {uid} can't reach the installation, and this container allows no private view of it")
+        return None
 
     def _serve_by(self, server: EmbeddedServer) -> str:
         self._servers.append(server)
