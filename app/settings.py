@@ -32,7 +32,7 @@ class ServiceSettings(BaseSettings):
     # Without these two, `samehere serve` starts an embedded Postgres and an embedded Valkey.
     database_url: str | None = Field(default=None, description="postgresql://… of a server of your own")
     broker_url: str | None = Field(default=None, description="redis://… or redis+socket:///path of a server of your own")
-    service_uid: int = Field(default=SERVICE_UID, ge=1, description="as root, whom the embedded servers run as; needs no passwd entry")
+    service_uid: int = Field(default=SERVICE_UID, ge=1, description="as root, whom the servers, web, recorder and beat run as")
     database_pool_size: int = Field(default=8, ge=1, le=100, description="connections one process keeps")
 
     host: str = Field(default="127.0.0.1", description="address of the web; any but loopback is refused until tokens exist")

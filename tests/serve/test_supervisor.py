@@ -17,6 +17,7 @@ from running_service import Service, free_port, is_ready, service_environment, s
 
 from app.serve.child import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Backoff, Child
 from app.serve.exposure import is_loopback
+from app.settings import SERVICE_UID
 
 pytestmark = pytest.mark.service
 
@@ -77,6 +78,13 @@ def test_sigterm_ends_everything_in_order(home: Path) -> None:
     assert processes(home) == {}
     assert f"samehere is ready on {service.url}" in service.log.read_text()
     assert "database system is shut down" in (home / "postgres" / "postgres.log").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a uid to drop")
+def test_what_reads_strangers_text_is_not_root(own_service: Service) -> None:
+    for words in ("app.serve.web", "app.tasks worker", "app.tasks beat", "bin/postgres", "valkey-server"):
+        uids = psutil.Process(find(own_service.home, words)).uids()
+        assert {uids.real, uids.effective, uids.saved} == {SERVICE_UID}, words
 
 
 def test_kill_9_of_the_supervisor_leaves_nothing(home: Path) -> None:
