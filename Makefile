@@ -43,7 +43,7 @@ setup: .venv/installed ## create .venv with everything but the development tools
 	$(PIP) --group dev
 	@touch $@
 
-toolchain: .venv/installed ## build the toolchain $(TOOLCHAIN), once
+toolchain: .venv/installed ## build the toolchain with torch, once
 	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL='$(TORCH_INDEX)' )$(BIN)/samehere toolchain add '$(TOOLCHAIN)' '$(TORCH_SPEC)' numpy
 
 demo: toolchain ## reproduce a report over the preset cpu-isa, and say what was measured

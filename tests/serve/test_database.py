@@ -1,0 +1,61 @@
+"""The database for a command: the running service's, or one for as long as the command takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.embedded.postgres import EmbeddedPostgres
+from app.embedded.process import holders
+from app.embedded.valkey import EmbeddedValkey
+from app.errors import SetupError
+from app.serve.database import database, migrate
+from app.settings import ServiceSettings
+from app.storage.migrate import is_current
+
+
+def test_one_is_started_and_ended_again(home: Path) -> None:
+    with database(ServiceSettings(home=home)) as url:
+        assert is_current(url)
+        assert holders(home / "postgres" / "data", "postgres")
+    assert holders(home / "postgres" / "data", "postgres") == []
+
+
+def test_the_running_one_is_used_and_left_alone(home: Path) -> None:
+    running = EmbeddedPostgres(home)
+    try:
+        url = running.start()
+        migrate(url)
+        with database(ServiceSettings(home=home)) as found:
+            assert found == url
+        assert running.is_running()
+    finally:
+        running.stop()
+
+
+def test_a_named_one_is_taken_as_it_is(home: Path) -> None:
+    with database(ServiceSettings(home=home, database_url="postgresql://elsewhere/x")) as url:
+        assert url == "postgresql://elsewhere/x"
+    assert list(home.iterdir()) == []
+
+
+def test_a_broker_is_found_only_while_it_runs(home: Path) -> None:
+    running = EmbeddedValkey(home)
+    assert EmbeddedValkey(home).attach() is None
+    try:
+        url = running.start()
+        assert EmbeddedValkey(home).attach() == url
+    finally:
+        running.stop()
+    assert EmbeddedValkey(home).attach() is None
+
+
+def test_a_database_that_is_newer_is_left_alone(empty_database: str) -> None:
+    import psycopg
+
+    migrate(empty_database)
+    with psycopg.connect(empty_database) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = 'from_the_future'")
+    with pytest.raises(SetupError, match="newer version"):
+        migrate(empty_database)
