@@ -1,0 +1,67 @@
+"""How many more attempts a job needs before its verdict is strong enough; 0 when it is decided."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claims import Claim, Role
+from app.intake.reading import Script
+from app.judging.checks import is_over_repeats
+from app.judging.job import counted, judge_job
+from app.judging.judgement import JobJudgement, Verdict
+from app.judging.reach import ONE_ONLY
+from app.targets.plan import RepeatPlan
+from app.targets.target import Target
+from worker.contract import Result
+
+# Equal attempts before "always", and before "never" of something that may be random.
+ALWAYS = 3
+ALWAYS_RANDOM = 10
+NEVER_RANDOM = 20
+
+_SOMETIMES = re.compile(
+    r"\b(?:sometimes|occasionally|intermittent(?:ly)?|flaky|random(?:ly)?|rarely|now and then|once in a while"
+    r"|(?:\d+|one|two|three|four|five)\s+(?:times\s+)?(?:in|out of)\s+(?:\d+|ten|five|every)"
+    r"|\d+\s*%\s+of\s+(?:the\s+)?(?:time|runs))\b",
+    re.IGNORECASE,
+)
+
+
+def may_vary(claim: Claim, script: Script) -> bool:
+    """Whether repeats may differ by chance: the script draws without a seed, or the reporter says so."""
+    return script.unseeded or _SOMETIMES.search(claim.text[:20_000]) is not None
+
+
+def next_attempts(claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan) -> int:
+    """How many attempts to run now, beyond the counted `results`. An exact plan gives exactly its number."""
+    have = len(counted(results))
+    if plan.exact:
+        return max(0, plan.at_most - have)
+    if not have:
+        # One alone first: it tells whether this target can show anything at all.
+        return 1
+    judgement = judge_job(claim, script, target, results)
+    return max(0, min(_wanted(judgement, claim, script, plan), _most(claim, script, plan)) - have)
+
+
+def _most(claim: Claim, script: Script, plan: RepeatPlan) -> int:
+    return max(plan.at_most, NEVER_RANDOM) if may_vary(claim, script) else plan.at_most
+
+
+def _wanted(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatPlan) -> int:
+    """How many counted attempts this judgement should rest on."""
+    by_chance = may_vary(claim, script) and not any(is_over_repeats(check) for check in claim.having(Role.BUG))
+    match judgement.verdict:
+        case Verdict.FLAKY:
+            return 0
+        case Verdict.CANNOT_SHOW:
+            return ALWAYS if judgement.reason == ONE_ONLY else 0
+        case Verdict.REPRODUCED:
+            return ALWAYS_RANDOM if by_chance else ALWAYS
+        case Verdict.NOT_REPRODUCED:
+            return NEVER_RANDOM if by_chance else plan.at_most
+        case Verdict.DIFFERENT:
+            return NEVER_RANDOM if by_chance else ALWAYS
+        case _:
+            return ALWAYS
