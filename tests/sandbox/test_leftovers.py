@@ -27,11 +27,12 @@ def _cgroups(owner: int) -> set[str]:
     return {str(leaf) for parent in (parents.memory, parents.pids) if parent is not None for leaf in parent.glob(f"samehere-{owner}-*")}
 
 
-def _zombies() -> int:
+def _zombies(parent: int) -> int:
     count = 0
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            count += fields(int(folder.name))["State"].startswith("Z")
+            state = fields(int(folder.name))
+            count += state["State"].startswith("Z") and int(state["PPid"]) == parent
         except (OSError, KeyError):
             continue
     return count
@@ -40,7 +41,11 @@ def _zombies() -> int:
 def test_thirty_jobs(jobs: Jobs) -> None:
     marker = uuid.uuid4().hex
     jobs.run(PROGRAMS[0], marker)
-    descriptors, zombies, mounts = jobs.runner.ask("descriptors"), _zombies(), Path("/proc/self/mountinfo").read_text()
+    descriptors, zombies, mounts = (
+        jobs.runner.ask("descriptors"),
+        _zombies(jobs.runner.process.pid),
+        Path("/proc/self/mountinfo").read_text(),
+    )
     mine = Path(f"/proc/{jobs.runner.process.pid}/mountinfo").read_text()
     assert not _cgroups(jobs.runner.process.pid)
     for number in range(30):
@@ -51,7 +56,7 @@ def test_thirty_jobs(jobs: Jobs) -> None:
     assert Path("/proc/self/mountinfo").read_text() == mounts
     assert Path(f"/proc/{jobs.runner.process.pid}/mountinfo").read_text() == mine
     assert not _cgroups(jobs.runner.process.pid)
-    assert _zombies() <= zombies
+    assert _zombies(jobs.runner.process.pid) == zombies == 0
 
 
 def test_jobs_see_nothing_of_each_other(jobs: Jobs) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
-import signal
+import select
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from worker.sandbox.plain import Plain
 FIRST_SLOT_UID = 47001
 _PROBE_LIMITS = Limits(wall_seconds=30, memory_bytes=256 * MIB, scratch_bytes=16 * MIB)
 _PR_SET_CHILD_SUBREAPER = 36
+_END_SECONDS = 5.0
 _LIMITS_ONLY = "no isolation: the program sees and reaches everything that its user does; only its resources are limited"
 
 
@@ -34,6 +36,14 @@ class Detected:
 
     level: Level | None
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """Pid 1 of a job that could not be killed, and the job's cgroup."""
+
+    init_fd: int
+    leaf: cgroup.Leaf | None
 
 
 class Sandbox:
@@ -48,7 +58,7 @@ class Sandbox:
         self.level_detail = ""
         self._identity = Identity(FIRST_SLOT_UID + slot if os.geteuid() == 0 else None)
         self._jobs = 0
-        self._lost: list[int] = []
+        self._lost: list[_Lost] = []
         self._parents: cgroup.Parents | None = None
         self._backend: Bubblewrap | Plain
         if not sys.platform.startswith("linux"):
@@ -102,10 +112,12 @@ class Sandbox:
         except SetupError as error:
             return SandboxResult(ending=Ending.SETUP_FAILED, level=self.level, detail=str(error))
         finally:
-            if started is not None:
-                self._end(started)
-            if leaf is not None:
+            if started is not None and not self._end(started):
+                self._lost.append(_Lost(os.dup(started.init_fd), leaf))
+            elif leaf is not None:
                 leaf.remove()
+            if started is not None:
+                started.close()
             if isinstance(self._backend, Plain):
                 self._backend.clean()
 
@@ -154,28 +166,26 @@ class Sandbox:
             argv, variables, folder = job.argv, launch.variables_of(job, library_path=library_path), job.working_directory
         launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
 
-    def _end(self, started: Launch) -> None:
-        """Whatever happened: nothing of the job goes on, or the slot counts as lost."""
-        try:
-            if started.process.poll() is None:
-                self._backend.kill(started)
-                started.process.wait(5.0)
-        except subprocess.TimeoutExpired:
-            started.process.kill()
-            self._lost.append(os.dup(started.init_fd))
-        started.close()
+    def _end(self, started: Launch) -> bool:
+        """Whatever happened: whether nothing of the job goes on."""
+        if started.process.poll() is None:
+            self._backend.kill(started)
+            try:
+                started.process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                started.process.kill()
+                started.process.wait(_END_SECONDS)
+        return _ended(started.init_fd)
 
     def _reap_lost(self) -> None:
-        still: list[int] = []
-        for fd in self._lost:
-            try:
-                gone = os.waitid(os.P_PIDFD, fd, os.WEXITED | os.WNOHANG) is not None
-            except ChildProcessError:
-                gone = not _alive(fd)
-            if gone:
-                os.close(fd)
-            else:
-                still.append(fd)
+        still: list[_Lost] = []
+        for lost in self._lost:
+            if not _ended(lost.init_fd):
+                still.append(lost)
+                continue
+            os.close(lost.init_fd)
+            if lost.leaf is not None:
+                lost.leaf.remove()
         self._lost = still
 
     def self_test(self) -> list[str]:
@@ -183,11 +193,12 @@ class Sandbox:
         return self_test.problems(self)
 
 
-def _alive(pidfd: int) -> bool:
-    try:
-        signal.pidfd_send_signal(pidfd, 0)
-    except ProcessLookupError:
+def _ended(pidfd: int) -> bool:
+    """Whether the process is gone; reaps it where it became our child."""
+    if not select.select([pidfd], [], [], 0)[0]:
         return False
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOHANG)
     return True
 
 
