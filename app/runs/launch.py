@@ -38,17 +38,18 @@ class Wish:
 
 def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings) -> Plan:
     """The cells of a run. Raises InputError for a wish that can't be planned."""
-    if wish.preset is not None and wish.targets is not None:
-        raise InputError("Send either a preset or targets.", code="preset_or_targets", field="targets")
     if wish.targets is not None and not wish.targets:
         raise InputError("Send at least one target.", code="no_targets", field="targets")
-    if wish.repeats is not None and not 1 <= wish.repeats <= settings.repeats:
-        raise InputError(f"repeats is a number from 1 to {settings.repeats}.", code="bad_repeats", field="repeats")
-    preset = settings.preset if wish.targets is None and wish.preset is None else wish.preset
-    made = plan(reading, preset=preset, targets=wish.targets, repeats=wish.repeats, fleet=fleet, required_level=settings.required_level)
-    if len(made.cells) > settings.cells:
-        raise InputError(f"This makes {len(made.cells)} cells; a run has at most {settings.cells}.", code="too_many_cells", field="targets")
-    return made
+    return plan(
+        reading,
+        preset=settings.preset if wish.targets is None and wish.preset is None else wish.preset,
+        targets=wish.targets,
+        repeats=wish.repeats,
+        fleet=fleet,
+        required_level=settings.required_level,
+        most_cells=settings.cells,
+        most_repeats=settings.repeats,
+    )
 
 
 def plan_document(
