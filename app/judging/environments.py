@@ -1,0 +1,53 @@
+"""Environments: their digest, and which fields of two of them differ, likeliest culprit first."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from worker.contract import Environment
+
+# Where two results differ, these fields explain it most often; the first that fits a field's name decides its place.
+_CULPRITS = (
+    "torch.version",
+    "torch.git",
+    "torch.",
+    "blas.path",
+    "blas.",
+    "torch.cpu_capability",
+    "onednn.",
+    "gpu.model",
+    "gpu.capability",
+    "cuda.",
+    "cudnn.",
+    "deterministic",
+    "precision.",
+    "tf32",
+    "default",
+    "threads",
+    "package.numpy",
+    "cpu.model",
+    "cpu.",
+    "gpu.",
+    "nccl",
+    "variable.",
+    "python.version",
+    "package.",
+    "os.",
+)
+
+
+def digest_of(environment: Environment) -> str:
+    """SHA-256 of the environment as canonical JSON."""
+    text = json.dumps(environment, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def differing_fields(one: Environment, other: Environment) -> list[str]:
+    """The names of the fields that differ, likeliest culprit first."""
+    names = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
+    return sorted(names, key=lambda name: (_rank(name), name))
+
+
+def _rank(name: str) -> int:
+    return next((place for place, begin in enumerate(_CULPRITS) if name.startswith(begin)), len(_CULPRITS))
