@@ -38,9 +38,9 @@ _CULPRITS = (
 
 
 def digest_of(environment: Environment) -> str:
-    """SHA-256 of the environment as canonical JSON."""
+    """`sha256:` and the SHA-256 of the environment as canonical JSON."""
     text = json.dumps(environment, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
 def differing_fields(one: Environment, other: Environment) -> list[str]:
