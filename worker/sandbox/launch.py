@@ -63,6 +63,9 @@ class Channels:
     def make(cls) -> Channels:
         """Pipes for stdout, stderr and report; a socket for the control."""
         control, their_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # Celery sets a default timeout while it shuts down, which would make pid 1's end return at once.
+        for end in (control, their_control):
+            end.setblocking(True)
         pipes = [os.pipe() for _ in range(3)]
         for reading, _ in pipes:
             os.set_blocking(reading, False)
