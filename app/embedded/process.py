@@ -24,6 +24,8 @@ from app.errors import SetupError
 SOCKET_PATH_BYTES = 107
 LOG_BYTES = 8 * 1024 * 1024
 READY_SECONDS = 60.0
+# Longer than a glance of `is_held`, or than the end of a holder that was killed.
+LOCK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,18 +114,39 @@ class Lock:
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(self._fd, 20).decode("ascii", "replace").strip()
-            os.close(self._fd)
-            raise SetupError(f"another samehere (pid {holder or 'unknown'}) already runs the server of {path.parent}") from None
+        deadline = time.monotonic() + LOCK_SECONDS
+        while not _try_lock(self._fd, fcntl.LOCK_EX):
+            if time.monotonic() > deadline:
+                holder = os.read(self._fd, 20).decode("ascii", "replace").strip()
+                os.close(self._fd)
+                raise SetupError(f"another samehere (pid {holder or 'unknown'}) already runs the server of {path.parent}")
+            time.sleep(0.02)
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
         """Let go."""
         os.close(self._fd)
+
+    @staticmethod
+    def is_held(path: Path) -> bool:
+        """Whether somebody has it."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            return not _try_lock(fd, fcntl.LOCK_SH)
+        finally:
+            os.close(fd)
+
+
+def _try_lock(fd: int, kind: int) -> bool:
+    try:
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,14 +353,7 @@ class EmbeddedServer(ABC):
 
     def attach(self) -> str | None:
         """The URL of the one that another process runs in this home, or None. Starts nothing."""
-        path = self.folder / "lock"
-        if not path.exists():
-            return None
-        try:
-            Lock(path).release()
-        except SetupError:
-            return self._running_url
-        return None
+        return self._running_url if Lock.is_held(self.folder / "lock") else None
 
     def stop(self) -> None:
         """End it in order, harder if that takes long."""
