@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.clock import now
+from app.judging.environments import digest_of
 from app.runs.events import emit
-from app.runs.keep import digest_of, split_result, storable
+from app.runs.keep import split_result, storable
 from app.runs.leases import end_lease, void_leases
 from app.runs.settle import restart_job, settle_job
 from app.settings import ServiceSettings
