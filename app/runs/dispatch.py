@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 
 import structlog
 from sqlalchemy.orm import Session
@@ -85,24 +86,31 @@ def choose(candidates: Sequence[Candidate], places: Mapping[str, Place], busy: C
         by_run.setdefault(candidate.run_id, deque()).append(candidate)
     bound = {candidate.job_id: candidate.node for candidate in candidates}
     chosen: dict[str, str] = {}
-    while by_run and any(place.room > 0 for place in places.values()):
-        run_id = min(by_run, key=lambda key: (busy[key], key))
+    turns = [(busy[run_id], run_id) for run_id in by_run]
+    heapify(turns)
+    while turns and any(place.room > 0 for place in places.values()):
+        _at_work, run_id = heappop(turns)
         candidate = by_run[run_id].popleft()
-        if not by_run[run_id]:
-            del by_run[run_id]
-        target = Target.model_validate(candidate.target)
-        node = bound[candidate.job_id]
-        able = [
-            name for name in ([node] if node else places) if name in places and places[name].takes(target, required_level=required_level)
-        ]
-        if not able:
-            continue
-        name = max(able, key=lambda key: (places[key].room, key))
-        places[name].fill(target)
-        bound[candidate.job_id] = name
-        chosen[candidate.attempt_id] = name
-        busy[run_id] += 1
+        name = _home(candidate, bound[candidate.job_id], places, required_level=required_level)
+        if name is not None:
+            bound[candidate.job_id] = name
+            chosen[candidate.attempt_id] = name
+            busy[run_id] += 1
+        if by_run[run_id]:
+            heappush(turns, (busy[run_id], run_id))
     return chosen
+
+
+def _home(candidate: Candidate, bound: str | None, places: Mapping[str, Place], *, required_level: Level) -> str | None:
+    """The node for an attempt, with the place taken: its job's, else the one with most room."""
+    target = Target.model_validate(candidate.target)
+    names = list(places) if bound is None else [bound]
+    able = [name for name in names if name in places and places[name].takes(target, required_level=required_level)]
+    if not able:
+        return None
+    name = max(able, key=lambda key: (places[key].room, key))
+    places[name].fill(target)
+    return name
 
 
 def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> int:
