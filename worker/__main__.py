@@ -13,6 +13,7 @@ import structlog
 from pydantic import ValidationError
 
 from worker.contract import Level, ToolchainFacts
+from worker.sandbox import private_mounts
 from worker.settings import NodeSettings
 
 _BAD_INPUT = 2
@@ -37,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         case _:
             from worker.stream import run_stream
 
+            # Before there is a second thread: all slots share what of root's own folders must be shown.
+            private_mounts.enter()
             return run_stream(settings)
 
 
@@ -100,6 +103,7 @@ def _node(settings: NodeSettings) -> int:
     if not settings.broker_url:
         return _complain("SAMEHERE_BROKER_URL is not set: the Redis or Valkey of the service, such as redis://10.0.0.1:6379/0")
     try:
+        private_mounts.enter()
         return run_node(settings)
     except SandboxUnavailableError as error:
         _complain(str(error))
@@ -139,15 +143,16 @@ def _list(found: Sequence[ToolchainFacts], *, as_json: bool) -> None:
 
 
 def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
-    from worker.doctor import examine
+    from worker.doctor import examine, is_usable
 
-    findings = examine(settings)
+    examination = examine(settings)
     if as_json:
-        _say(json.dumps([finding.as_json() for finding in findings], indent=1))
+        _say(json.dumps(examination.as_json(), indent=1))
     else:
-        for finding in findings:
-            _say(f"{'ok ' if finding.good else 'NO '} {finding.what}: {finding.detail}")
-    return 0 if all(finding.good for finding in findings) else 1
+        _say(f"level: {examination.level or 'none'}; {examination.means}")
+        for check in examination.checks:
+            _say(f"{'ok' if check.ok else 'NO'}  {check.name}: {check.found}{'; ' + check.cure if check.cure else ''}")
+    return 0 if is_usable(examination) else 1
 
 
 def _log_to_stderr() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import redis
 
@@ -18,7 +18,7 @@ def redis_url(broker_url: str) -> str:
         ("db" if key == "virtual_host" else key, value.lstrip("/") if key == "virtual_host" else value)
         for key, value in parse_qsl(parts.query)
     ]
-    return urlunsplit(("unix", parts.netloc, parts.path, urlencode(query), ""))
+    return f"unix://{parts.netloc}{parts.path}{'?' + urlencode(query) if query else ''}"
 
 
 def connect(broker_url: str) -> redis.Redis:

@@ -2,62 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-
 from worker.machine import find_gpus, read_cpu
-from worker.sandbox import Sandbox, SandboxUnavailableError
+from worker.sandbox.doctor import Check, Examination
+from worker.sandbox.doctor import examine as examine_sandbox
 from worker.settings import NodeSettings
 from worker.toolchains import ToolchainStore
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at."""
-
-    what: str
-    good: bool
-    detail: str
-
-    def as_json(self) -> dict[str, object]:
-        return asdict(self)
+_FIRST = "samehere toolchain add torch-2.13-cpu torch==2.13.0 numpy"
 
 
-def examine(settings: NodeSettings) -> list[Finding]:
-    return [*_sandbox(settings), *_toolchains(settings), _gpus(), _processor()]
+def examine(settings: NodeSettings) -> Examination:
+    """Runs small jobs in the real sandbox."""
+    sandbox = examine_sandbox(home=settings.home)
+    return Examination(sandbox.level, sandbox.means, (*sandbox.checks, _processor(), _gpus(), *_toolchains(settings)))
 
 
-def _sandbox(settings: NodeSettings) -> list[Finding]:
-    try:
-        sandbox = Sandbox(slot=0, home=settings.home, level=settings.level)
-    except SandboxUnavailableError as error:
-        return [Finding("sandbox", good=False, detail=str(error))]
-    problems = sandbox.self_test()
-    level = Finding("sandbox", good=True, detail=f"{sandbox.level}{'; ' + sandbox.level_detail if sandbox.level_detail else ''}")
-    test = Finding("sandbox self-test", good=not problems, detail="; ".join(problems) or "holds")
-    return [level, test]
+def is_usable(examination: Examination) -> bool:
+    """Whether attempts can run here at all: strangers' code is held, and there is something to run it in."""
+    ready = any(check.ok for check in examination.checks if check.name.startswith("toolchain "))
+    held = all(check.ok for check in examination.checks if check.name == "attack from inside")
+    return examination.level is not None and held and ready
 
 
-def _toolchains(settings: NodeSettings) -> list[Finding]:
+def _toolchains(settings: NodeSettings) -> list[Check]:
     found = ToolchainStore(settings.toolchain_folder).list()
     if not found:
-        return [Finding("toolchains", good=False, detail="none; add one: samehere toolchain add torch-2.13-cpu torch==2.13.0 numpy")]
+        return [Check("toolchains", ok=False, found="none", cure=f"add one: {_FIRST}")]
     return [
-        Finding(
-            f"toolchain {facts.name}",
-            good=facts.state == "ready",
-            detail=f"torch {facts.torch}" if facts.state == "ready" else f"{facts.state}: {facts.detail}",
-        )
+        Check(f"toolchain {facts.name}", ok=True, found=f"torch {facts.torch or 'none'}")
+        if facts.state == "ready"
+        else Check(f"toolchain {facts.name}", ok=False, found=facts.state, cure=facts.detail)
         for facts in found
     ]
 
 
-def _gpus() -> Finding:
+def _gpus() -> Check:
     gpus = find_gpus()
-    return Finding(
-        "GPUs", good=True, detail=", ".join(f"{gpu.index}: {gpu.model} (sm{gpu.capability.replace('.', '')})" for gpu in gpus) or "none"
-    )
+    found = ", ".join(f"{gpu.index}: {gpu.model}, sm{gpu.capability.replace('.', '')}, driver {gpu.driver}" for gpu in gpus)
+    return Check("GPUs by NVML", ok=True, found=found or "none")
 
 
-def _processor() -> Finding:
+def _processor() -> Check:
     cpu = read_cpu()
-    return Finding("CPU", good=True, detail=f"{cpu.model}, {cpu.cores} cores")
+    return Check("CPU", ok=True, found=f"{cpu.model}, {cpu.cores} cores")

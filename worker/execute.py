@@ -25,7 +25,6 @@ from worker.contract import (
     Start,
     WhoCanAct,
 )
-from worker.cuda_driver import driver_libraries
 from worker.environment import EnvironmentRecorder
 from worker.environment.capture import ProbeFailedError
 from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, REPORT_FD_PLACEHOLDER, harness_source
@@ -163,7 +162,6 @@ def text_of(stream: Stream) -> str:
 
 def _job(attempt: Attempt, toolchain: Toolchain, applied: AppliedSettings, *, granted: Sequence[Gpu], hash_seed: str) -> SandboxJob:
     config = json.dumps({"report_fd": 0, "settings": applied.harness}).replace('"report_fd": 0', f'"report_fd": {REPORT_FD_PLACEHOLDER}')
-    driver = driver_libraries() if granted else None
     return SandboxJob(
         argv=(toolchain.python, SCRIPT_PATH),
         files={
@@ -171,8 +169,8 @@ def _job(attempt: Attempt, toolchain: Toolchain, applied: AppliedSettings, *, gr
             HARNESS_PATH: harness_source(),
             HARNESS_CONFIG_PATH: config.encode(),
         },
-        variables={**applied.variables, **(driver.variables if driver else {}), "PYTHONHASHSEED": hash_seed},
-        binds=(*toolchain.binds, *(driver.binds if driver else ())),
+        variables={**applied.variables, "PYTHONHASHSEED": hash_seed},
+        binds=toolchain.binds,
         devices=device_nodes(list(granted)),
         limits=attempt.limits,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass, field
 
@@ -80,8 +81,20 @@ def _flags(flags: object) -> dict[str, Scalar]:
     for name, value in list(flags.items())[:_MAX_FLAGS]:
         if not isinstance(name, str) or not _FLAG_NAME.fullmatch(name):
             continue
-        if isinstance(value, str):
-            kept[name] = plain_text(value[:_MAX_NAME])
-        elif isinstance(value, (bool, int, float)) or value is None:
-            kept[name] = value if not isinstance(value, int) or abs(value) < 2**63 else None
+        kept[name] = _scalar(value)
     return kept
+
+
+def _scalar(value: object) -> Scalar:
+    """None for what no other reader of JSON would take."""
+    match value:
+        case str():
+            return plain_text(value[:_MAX_NAME])
+        case bool():
+            return value
+        case int():
+            return value if abs(value) < 2**63 else None
+        case float():
+            return value if math.isfinite(value) else None
+        case _:
+            return None

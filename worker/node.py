@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+import warnings
 from typing import Any
 
 import redis
@@ -58,6 +59,8 @@ class Node:
         pulse = threading.Thread(target=self._pulse, name="heartbeat", daemon=True)
         pulse.start()
         signals.worker_shutting_down.connect(self._on_shutdown, weak=False)
+        # The node may be root: what it runs for others never is.
+        warnings.filterwarnings("ignore", message="You're running the worker with superuser")
         worker = self._celery.Worker(
             pool="threads",
             concurrency=self._settings.slots,
@@ -66,6 +69,7 @@ class Node:
             without_mingle=True,
             without_heartbeat=True,
             loglevel="WARNING",
+            quiet=True,
         )
         worker.start()
         self._end()
@@ -87,8 +91,7 @@ class Node:
     def _end(self) -> None:
         self._draining.set()
         self._pool.drain()
-        if not self._pool.join(0 if self._settings.drain_seconds == 0 else None):
-            self._pool.abandon()
+        self._pool.join()
         self._ended.set()
         self._courier.stop(_GOODBYE_SECONDS)
 

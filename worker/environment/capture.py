@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -81,7 +81,7 @@ class EnvironmentRecorder:
             probe.files.get(HARNESS_CONFIG_PATH, b"").decode(),
             toolchain.name,
             toolchain.build_id,
-            sorted(_without_paths(probe.variables).items()),
+            sorted(probe.variables.items()),
             [gpu.model_dump(exclude={"index"}) for gpu in granted],
             [cpu.model, cpu.vendor, sorted(cpu.flags), sorted(os.sched_getaffinity(0)), os.cpu_count()],
             platform.release(),
@@ -112,10 +112,6 @@ def scrub(environment: Environment) -> Environment:
             continue
         clean[name] = value
     return dict(sorted(clean.items()))
-
-
-def _without_paths(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if name != "LD_LIBRARY_PATH"}
 
 
 @cache

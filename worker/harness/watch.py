@@ -4,7 +4,6 @@ It stands in nobody's way: no wrapper is on the stack while the script or torch 
 and what it needs beyond `sys` and `os` is imported after the script has ended.
 """
 
-import atexit
 import os
 import sys
 
@@ -203,8 +202,13 @@ class Watch:
         call_after_import("torch", self.after_import)
         self.channel = Channel(config.get("report_fd"))
         if self.channel.fd >= 0:
+            known = "atexit" in sys.modules
+            import atexit
+
             # First in, last out: what the script and torch do at exit has been done by then.
             atexit.register(self.at_exit)
+            if not known:
+                del sys.modules["atexit"]
 
     def after_import(self):
         torch = sys.modules.get("torch")
@@ -233,4 +237,6 @@ class Watch:
             return
 
 
-Watch(read_config())
+# Python executes the start-up files of a virtual environment twice.
+if not any(getattr(finder, "__module__", None) == __name__ for finder in sys.meta_path):
+    Watch(read_config())

@@ -1,0 +1,245 @@
+"""The node on a real broker: it delivers what it was given, through outages and restarts."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from celery import Celery
+
+from app.embedded.valkey import EmbeddedValkey
+from worker.broker import connect, redis_url
+from worker.contract import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, Outcome, Result, cancel_key, heartbeat_key, node_queue
+from worker.spool import Spool
+from worker.tasks import make_celery
+
+NODE = "lab-1"
+StartNode = Callable[..., subprocess.Popen[bytes]]
+
+
+class Service:
+    """The trusted side's ends of the two queues."""
+
+    def __init__(self, broker_url: str) -> None:
+        self.client = connect(broker_url)
+        self.celery = Celery("service", broker=broker_url, set_as_current=False)
+        self.celery.conf.update(task_ignore_result=True, result_backend=None)
+
+    def give(self, attempt_id: str, script: str, toolchain: str, *, expires: float | None = 60, **more: Any) -> None:
+        message = {"type": "attempt", "attempt_id": attempt_id, "script": script, "toolchain": toolchain, **more}
+        self.celery.send_task(TASK_ATTEMPT, args=[message], queue=node_queue(NODE), expires=expires, ignore_result=True)
+
+    def hear(self, kind: str | None = None, *, seconds: float = 60) -> dict[str, Any]:
+        """The next message (of a kind) on the recorder's queue."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                taken = self.client.brpop([QUEUE_RECORDER], timeout=1)
+            except redis.RedisError:
+                time.sleep(0.2)
+                continue
+            if taken is None:
+                continue
+            envelope = json.loads(taken[1])  # type: ignore[index]
+            assert envelope["headers"]["task"] == TASK_FROM_NODE
+            assert envelope["content-type"] == "application/json"
+            message: dict[str, Any] = json.loads(base64.b64decode(envelope["body"]))[0][0]
+            if kind is None or message["type"] == kind:
+                return message
+        pytest.fail(f"no {kind or 'message'} within {seconds} s")
+
+    def close(self) -> None:
+        self.client.close()
+        self.celery.close()
+
+
+@pytest.fixture
+def service(broker_url: str) -> Iterator[Service]:
+    service = Service(broker_url)
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def start_node(tmp_path: Path, toolchains: Path, broker_url: str) -> Iterator[StartNode]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(**variables: str) -> subprocess.Popen[bytes]:
+        base = {
+            "SAMEHERE_HOME": str(tmp_path),
+            "SAMEHERE_TOOLCHAINS": str(toolchains),
+            "SAMEHERE_BROKER_URL": broker_url,
+            "SAMEHERE_HEARTBEAT_SECONDS": "1",
+        }
+        command = [sys.executable, "-m", "worker", "node", "--name", NODE, "--slots", "1"]
+        with (tmp_path / "node.log").open("ab") as log:
+            process = subprocess.Popen(command, env={**os.environ, **base, **variables}, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.sandbox
+def test_an_attempt_there_and_back_and_a_clean_end(service: Service, start_node: StartNode, toolchain: str) -> None:
+    node = start_node()
+    hello = service.hear()
+    assert (hello["type"], hello["node"], hello["slots"]) == ("hello", NODE, 1)
+    assert toolchain in [facts["name"] for facts in hello["toolchains"]]
+    service.give("a", "print('here')", toolchain, lease_no=3)
+    assert (service.hear("started")["attempt_id"]) == "a"
+    result = service.hear("result")
+    assert (result["outcome"], result["observation"]["stdout"], result["lease_no"], result["instance"]) == (
+        "completed",
+        "here\n",
+        3,
+        hello["instance"],
+    )
+    beat = json.loads(str(service.client.get(heartbeat_key(NODE))))
+    assert (beat["node"], beat["draining"], beat["instance"]) == (NODE, False, hello["instance"])
+    assert 0 < int(str(service.client.ttl(heartbeat_key(NODE)))) <= 3
+    node.send_signal(signal.SIGTERM)
+    assert service.hear()["type"] == "draining"
+    assert node.wait(20) == 0
+    assert service.client.get(heartbeat_key(NODE)) is None
+
+
+@pytest.mark.sandbox
+def test_cancel_by_the_brokers_set(service: Service, start_node: StartNode, toolchain: str) -> None:
+    start_node()
+    service.give("a", "import time; time.sleep(100)", toolchain)
+    service.hear("started")
+    service.client.sadd(cancel_key(NODE), "a")
+    assert service.hear("result")["outcome"] == "cancelled"
+    time.sleep(0.2)
+    assert service.client.smembers(cancel_key(NODE)) == set()
+
+
+@pytest.mark.sandbox
+def test_a_drain_lets_what_runs_end(service: Service, start_node: StartNode, toolchain: str) -> None:
+    node = start_node()
+    service.give("a", "import time; time.sleep(4); print('done')", toolchain)
+    service.hear("started")
+    node.send_signal(signal.SIGTERM)
+    service.hear("draining")
+    heard = service.hear("result")
+    assert heard["observation"]["stdout"] == "done\n", (heard["outcome"], heard["reason"], heard["observation"])
+    assert node.wait(20) == 0
+
+
+@pytest.mark.sandbox
+def test_after_the_grace_it_ends_without_a_word(service: Service, start_node: StartNode, toolchain: str) -> None:
+    node = start_node(SAMEHERE_DRAIN_SECONDS="2")
+    service.give("a", "import time; time.sleep(100)", toolchain)
+    service.hear("started")
+    node.send_signal(signal.SIGTERM)
+    assert node.wait(20) == 0
+    heard = service.hear()
+    assert heard["type"] == "draining", heard
+    assert service.client.llen(QUEUE_RECORDER) == 0
+
+
+@pytest.mark.sandbox
+def test_what_expired_never_starts(service: Service, start_node: StartNode, toolchain: str) -> None:
+    service.give("old", "print(1)", toolchain, expires=0.5)
+    time.sleep(1)
+    service.give("new", "print(2)", toolchain)
+    start_node()
+    assert service.hear("started")["attempt_id"] == "new"
+    assert service.hear("result")["attempt_id"] == "new"
+
+
+@pytest.mark.sandbox
+def test_results_of_a_former_life_come_before_the_new_hello(service: Service, start_node: StartNode, tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "nodes" / NODE / "spool")
+    for number in range(3):
+        spool.add(Result(node=NODE, instance="former", attempt_id=str(number), lease_no=1, outcome=Outcome.COMPLETED))
+    start_node()
+    heard = [service.hear() for _ in range(4)]
+    assert [message["type"] for message in heard] == ["result", "result", "result", "hello"]
+    assert [message["attempt_id"] for message in heard[:3]] == ["0", "1", "2"]
+    time.sleep(0.3)
+    assert spool.pending() == []
+
+
+@pytest.mark.sandbox
+def test_a_killed_node_comes_back_and_takes_more(service: Service, start_node: StartNode, toolchain: str) -> None:
+    first = start_node()
+    hello = service.hear("hello")
+    service.give("a", "import time; time.sleep(100)", toolchain)
+    service.hear("started")
+    first.kill()
+    first.wait()
+    start_node()
+    assert service.hear("hello")["instance"] != hello["instance"]
+    service.give("b", "print('b')", toolchain)
+    assert service.hear("result")["attempt_id"] == "b"
+
+
+@pytest.mark.sandbox
+def test_an_outage_of_the_broker_loses_no_result(session_home: Path, start_node: StartNode, toolchain: str) -> None:
+    folder = session_home / "outage"
+    folder.mkdir()
+    folder.chmod(0o711)
+    server = EmbeddedValkey(folder)
+    url = server.start()
+    service = Service(url)
+    node = start_node(SAMEHERE_BROKER_URL=url)
+    service.hear("hello")
+    service.give("a", "import time; time.sleep(3); print('a')", toolchain)
+    service.hear("started")
+    server.stop()
+    time.sleep(5)
+    server = EmbeddedValkey(folder)
+    assert server.start() == url
+    try:
+        assert service.hear("result")["observation"]["stdout"] == "a\n"
+        service.give("b", "print('b')", toolchain)
+        assert service.hear("result")["observation"]["stdout"] == "b\n"
+        assert node.poll() is None
+    finally:
+        service.close()
+        server.stop()
+
+
+def test_a_spool_survives_what_is_cut_off(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    kept = spool.add(Result(node="n", instance="i", attempt_id="a", lease_no=1, outcome=Outcome.COMPLETED))
+    (tmp_path / "000000000009.result.writing").write_text("{")
+    (tmp_path / "000000000008.result.json").write_text("{")
+    again = Spool(tmp_path)
+    pending = again.pending()
+    assert pending[0] == kept
+    read = [again.read(path) for path in pending]
+    assert [result.attempt_id if result else None for result in read] == ["a", None]
+    assert again.pending() == [kept]
+    newer = again.add(Result(node="n", instance="i", attempt_id="b", lease_no=1, outcome=Outcome.COMPLETED))
+    assert again.pending() == [kept, newer]
+
+
+def test_the_node_knows_one_task_and_one_queue() -> None:
+    app = make_celery("redis://localhost:1/0", "x")
+    assert [queue.name for queue in app.conf.task_queues] == ["node.x"]
+    assert app.conf.accept_content == ["json"]
+    assert app.conf.worker_enable_remote_control is False
+    assert not app.conf.task_acks_late
+
+
+def test_broker_urls() -> None:
+    assert redis_url("redis+socket:///run/v.sock") == "unix:///run/v.sock"
+    assert redis_url("redis+socket:///run/v.sock?virtual_host=2") == "unix:///run/v.sock?db=2"
+    assert redis_url("redis+socket://:pw@/run/v.sock") == "unix://:pw@/run/v.sock"
+    assert redis_url("rediss://h:1/3") == "rediss://h:1/3"

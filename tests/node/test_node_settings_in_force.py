@@ -1,0 +1,193 @@
+"""What a target asks for is in force, and the probe says so; what can't be is refused."""
+
+from __future__ import annotations
+
+import json
+import platform
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from worker.contract import SETTINGS, Attempt, Outcome, Result
+from worker.environment import EnvironmentRecorder
+from worker.environment.capture import scrub
+from worker.execute import Executor, Identity
+from worker.machine import read_cpu
+from worker.sandbox import Sandbox
+from worker.target_settings import CPU_ISA_VARIABLES, SettingError, apply_settings, effective_cpu_isa
+from worker.toolchains import ToolchainStore
+
+Execute = Callable[..., Result]
+ASK = """
+import random, torch
+print(torch.get_num_threads(), torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled(),
+      torch.utils.deterministic.fill_uninitialized_memory, torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
+print(random.random(), torch.rand(1).item())
+"""
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("settings", "expected", "found"),
+    [
+        ({"threads": "1"}, "1 False False True False True", {"threads.torch": 1, "threads.omp": 1, "threads.mkl": 1}),
+        (
+            {"deterministic": "on"},
+            "True False False False True",
+            {"deterministic.enabled": True, "deterministic.fill": False, "variable.CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
+        ),
+        (
+            {"fill": "nan"},
+            "True True True False True",
+            {"deterministic.enabled": True, "deterministic.warn_only": True, "deterministic.fill": True},
+        ),
+        ({"tf32": "on"}, "False False True True True", {"tf32.matmul": True, "tf32.cudnn": True}),
+        (
+            {"tf32": "off"},
+            "False False True False False",
+            {"tf32.matmul": False, "tf32.cudnn": False, "variable.NVIDIA_TF32_OVERRIDE": "0"},
+        ),
+    ],
+)
+def test_in_force_and_recorded(settings: dict[str, str], expected: str, found: dict[str, object], execute: Execute) -> None:
+    result = execute(ASK, settings=settings)
+    assert result.observation.stderr == ""
+    assert result.observation.stdout.splitlines()[0].endswith(expected)
+    assert {name: result.environment.get(name) for name in found} == found
+
+
+@pytest.mark.sandbox
+def test_a_seed_makes_runs_equal(execute: Execute) -> None:
+    runs = {execute(ASK, settings={"seed": seed}).observation.stdout for seed in ("5", "5", "6")}
+    assert len(runs) == 2
+
+
+@pytest.mark.sandbox
+def test_cpu_isa_changes_the_code_path(execute: Execute, toolchains: Path, toolchain: str) -> None:
+    found = ToolchainStore(toolchains).find(toolchain)
+    assert found is not None
+    if not found.facts.cpu_isa:
+        pytest.skip("this toolchain has no MKL")
+    script = "import torch\nprint(torch.backends.cpu.get_cpu_capability())"
+    plain = execute(script).environment
+    for value in found.facts.cpu_isa:
+        changed = execute(script, settings={"cpu-isa": value})
+        assert changed.environment["blas.path"] != plain["blas.path"]
+        assert changed.environment["blas.fingerprint"] != plain["blas.fingerprint"]
+        assert changed.environment["torch.cpu_capability"] != plain["torch.cpu_capability"]
+    for value in set(CPU_ISA_VARIABLES) - set(found.facts.cpu_isa):
+        refused = execute(script, settings={"cpu-isa": value})
+        assert refused.outcome is Outcome.SETUP_FAILED
+        assert refused.reason is not None
+        assert refused.reason.code == "setting_without_effect"
+
+
+def test_which_cpu_isa_can_be_had() -> None:
+    flags = frozenset({"avx2", "sse4_2"})
+    assert effective_cpu_isa(mkl=True, vendor="GenuineIntel", flags=flags) == ["avx2", "sse4.2", "compatible"]
+    assert effective_cpu_isa(mkl=True, vendor="GenuineIntel", flags=frozenset({"sse4_2"})) == ["sse4.2", "compatible"]
+    assert effective_cpu_isa(mkl=True, vendor="AuthenticAMD", flags=flags) == ["compatible"]
+    assert effective_cpu_isa(mkl=False, vendor="GenuineIntel", flags=flags) == []
+
+
+def test_the_table_of_variables_is_that_of_the_cases() -> None:
+    cases = Path("/work/shared/cases/expected.json")
+    if not cases.exists():
+        pytest.skip("the shared cases are not on this machine")
+    assert json.loads(cases.read_text())["_cpu_isa"] == CPU_ISA_VARIABLES
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"bogus": "1"},
+        {"threads": "0"},
+        {"threads": "-1"},
+        {"threads": "²"},
+        {"threads": "9" * 30},
+        {"seed": "1.5"},
+        {"tf32": "maybe"},
+        {"cpu-isa": "avx9"},
+        {"fill": "0"},
+    ],
+)
+def test_what_is_no_setting_is_refused(settings: dict[str, str]) -> None:
+    with pytest.raises(SettingError) as refused:
+        apply_settings(settings, cpu_isa=["avx2"])
+    assert refused.value.reason.code == "unknown_setting"
+    assert "bogus" not in str(refused.value)
+
+
+def test_every_setting_of_the_contract_does_something() -> None:
+    for name, values in SETTINGS.items():
+        for value in values or ("1",):
+            applied = apply_settings({name: value}, cpu_isa=list(CPU_ISA_VARIABLES))
+            assert applied.variables or applied.harness
+
+
+@pytest.mark.sandbox
+def test_the_probe_tells_nothing_about_whose_machine_it_is(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_SCHEDULE", "planted-secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-secret")
+    environment = execute("print(1)").environment
+    text = json.dumps(environment)
+    for forbidden in ("planted-secret", "/root", "/home", "/tmp", str(Path.home()), platform.node()):
+        assert forbidden not in text
+    for needed in (
+        "os.name",
+        "os.kernel",
+        "os.libc",
+        "python.version",
+        "torch.version",
+        "torch.git",
+        "cpu.model",
+        "cpu.affinity",
+        "blas.path",
+        "threads.torch",
+        "package.numpy",
+    ):
+        assert needed in environment
+    assert environment["cpu.model"] == read_cpu().model
+    assert not [name for name in environment if name.startswith("probe.failed")]
+
+
+def test_scrubbing_drops_paths_and_identities() -> None:
+    dirty = {
+        "package.mine": "1.0 @ file:///home/alice/mine",
+        "gpu.0.id": "GPU-8a4f1d0e-0000-4000-8000-5f3c1d2e3f40",
+        "tool.gcc": "gcc (Debian 12.2.0-14) 12.2.0",
+        "cuda.arch_list": ["sm_90", "/root/x"],
+        "threads.torch": 2,
+    }
+    assert scrub(dirty) == {"tool.gcc": "gcc (Debian 12.2.0-14) 12.2.0", "threads.torch": 2}
+
+
+@pytest.mark.sandbox
+def test_equal_machines_give_equal_environments(sandbox: Sandbox, toolchains: Path, toolchain: str, tmp_path: Path) -> None:
+    found = []
+    for number in range(2):
+        recorder = EnvironmentRecorder(tmp_path / str(number), probe_seconds=120)
+        executor = Executor(Identity("n", "i"), ToolchainStore(toolchains), recorder)
+        attempt = Attempt(attempt_id="a", script="print(1)", toolchain=toolchain)
+        found.append(executor.execute(attempt, sandbox, granted=[], cancelled=threading.Event()).environment)
+    assert found[0] == found[1] != {}
+
+
+@pytest.mark.sandbox
+def test_the_probe_runs_once_and_is_kept_across_processes(sandbox: Sandbox, toolchains: Path, toolchain: str, tmp_path: Path) -> None:
+    def once() -> float:
+        recorder = EnvironmentRecorder(tmp_path, probe_seconds=120)
+        executor = Executor(Identity("n", "i"), ToolchainStore(toolchains), recorder)
+        start = time.monotonic()
+        result = executor.execute(
+            Attempt(attempt_id="a", script="print(1)", toolchain=toolchain), sandbox, granted=[], cancelled=threading.Event()
+        )
+        assert result.environment["blas.path"]
+        return time.monotonic() - start
+
+    first, second = once(), once()
+    assert len(list((tmp_path / "environments").glob("*.json"))) == 1
+    assert second < first / 2
