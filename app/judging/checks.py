@@ -1,46 +1,69 @@
-"""What became of a check in one attempt, or over the repeats of a job: one judge for each kind."""
+"""What became of a check in one attempt: one judge for each kind, then what the target lacks and where the claim is said to hold."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import assert_never
 
-from app.intake.claims import Check, CheckKind, Over, Role
+from app.intake.claims import Check, CheckKind, Role
 from app.intake.reading import Script
 from app.judging.judgement import CheckResult, Finding
+from app.judging.numbers import Number, numbers_in, same_value
 from app.judging.numbers import matches as same_number
-from app.judging.numbers import number_of, numbers_in
-from app.judging.output import fingerprint, found_lines, nearest_line
-from app.judging.reach import NO_GPU, NO_SIDES, NOTHING_SHOWN, ONE_ONLY, lack_of
-from app.judging.sides import lines_of_sides, side_says, sides_agree
-from app.judging.signature import exceptions_in, matches_exception
+from app.judging.output import found_lines, nearest_line
+from app.judging.places import away, excluded
+from app.judging.reach import ENDED_EARLIER, MEMORY_LIMIT, NO_SIDES, NOTHING_SHOWN, PATH_NOT_TAKEN, ended_by_limit, lack_of
+from app.judging.sides import lines_of_sides, side_of, side_says, sides_agree
+from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception
 from app.targets.target import Target
-from worker.contract import Device, ExceptionFacts, Outcome, Reason, Result
+from worker.contract import Outcome, Reason, Result
 
 MOST_OBSERVED = 400
+# A script that ends with one of these was broken before it came to its point, unless that is what is claimed.
+BROKEN = {"NameError", "SyntaxError", "IndentationError", "TabError"}
+# In an attempt by itself, nothing was shown. Beside attempts that showed the claim, it is one that did not.
+SILENT = {NOTHING_SHOWN.code, PATH_NOT_TAKEN.code}
 
 
-def excluded(check: Check, target: Target) -> Reason | None:
-    """Why the check does not speak of this target; None when it does."""
-    if check.where.device == Device.CUDA and target.device is Device.CPU:
-        return NO_GPU
-    return None
+def is_over_repeats(check: Check) -> bool:
+    """Whether the check is judged over the repeats of a job and not in one attempt."""
+    return check.kind is CheckKind.VARIES
 
 
 def judge_check(check: Check, result: Result, *, expected: Sequence[Check], script: Script, target: Target) -> Finding:
     """A check over one attempt. `expected` are the claim's checks of what should be seen instead."""
-    lack = lack_of(result, script, target)
-    away = excluded(check, target)
-    if away is not None:
-        return _finding(check, CheckResult.UNREACHED, result, reason=away)
+    elsewhere = excluded(check, target)
+    if elsewhere is not None:
+        return _finding(check, CheckResult.UNREACHED, result, reason=elsewhere)
     found = _seen(check, result, expected)
-    if found is CheckResult.MET and lack is not None and lack.code in {"no_gpu", "too_few_gpus"} and check.kind is CheckKind.EXCEPTION:
-        return _finding(check, CheckResult.UNREACHED, result, reason=lack)
-    if found is not CheckResult.MET and lack is not None:
-        return _finding(check, CheckResult.UNREACHED, result, reason=lack)
-    if found is CheckResult.UNREACHED:
-        return _finding(check, found, result, reason=NO_SIDES if check.kind is CheckKind.DIFFERS else NOTHING_SHOWN)
-    return _finding(check, found, result)
+    reason = _outweighs(check, result, lack_of(result, script, target), found)
+    if reason is None and found is not CheckResult.MET:
+        reason = away(check, result, target)
+    if reason is None and found is CheckResult.UNREACHED:
+        reason = _why_nothing(check, result)
+    return _finding(check, CheckResult.UNREACHED if reason is not None else found, result, reason=reason)
+
+
+def _outweighs(check: Check, result: Result, lack: Reason | None, found: CheckResult) -> Reason | None:
+    """The lack, where it speaks louder than what was seen: always, unless the claim itself was plainly met."""
+    if lack is None or found is not CheckResult.MET:
+        return lack
+    limit = ended_by_limit(result)
+    match check.kind:
+        case CheckKind.EXIT_STATUS:
+            return lack
+        case CheckKind.OUT_OF_MEMORY:
+            return limit
+        case CheckKind.EXCEPTION if lack.code in {"no_gpu", "too_few_gpus"} or not (check.message or "").strip():
+            return None if lack == MEMORY_LIMIT and limit is None else lack
+        case _:
+            return None
+
+
+def _why_nothing(check: Check, result: Result) -> Reason:
+    if result.outcome is not Outcome.COMPLETED:
+        return ENDED_EARLIER
+    return NO_SIDES if check.kind is CheckKind.DIFFERS else NOTHING_SHOWN
 
 
 def _finding(check: Check, found: CheckResult, result: Result, *, reason: Reason | None = None) -> Finding:
@@ -62,138 +85,111 @@ def observed(check: Check, result: Result) -> str:
     return seen.signal or str(result.outcome)
 
 
-def _seen(check: Check, result: Result, expected: Sequence[Check]) -> CheckResult:  # noqa: PLR0911 - one arm a kind
+def _seen(check: Check, result: Result, expected: Sequence[Check]) -> CheckResult:
     """What was seen, lacks aside."""
+    found = _of_kind(check, result)
+    if found is CheckResult.MET:
+        return CheckResult.ABSENT if _only_nearly(check, result, expected) else found
+    if _as_expected(expected, result):
+        return CheckResult.ABSENT
+    raised = result.observation.exception
+    if found is CheckResult.OTHER and raised is not None and last_name(raised.type) in BROKEN:
+        return CheckResult.UNREACHED
+    return found
+
+
+def _of_kind(check: Check, result: Result) -> CheckResult:  # noqa: PLR0911 - one arm a kind
     match check.kind:
         case CheckKind.EXCEPTION:
             return _exception(check, result)
         case CheckKind.CRASH:
-            return _crash(check, result)
+            return _met_or(crashed_as(check.signal, result), result)
         case CheckKind.EXIT_STATUS:
             return _exit_status(check, result)
         case CheckKind.OUTPUT:
-            return _output(check, result, expected)
+            return _output(check, result)
         case CheckKind.VALUE:
-            return _value(check, result, expected)
+            return _value(check, result)
         case CheckKind.HANG:
-            return _hang(result)
+            return _hang(check, result)
         case CheckKind.OUT_OF_MEMORY:
-            return _out_of_memory(result)
+            return _met_or(_ran_out_of_memory(result), result)
         case CheckKind.DIFFERS:
             return _differs(check, result)
         case CheckKind.VARIES:
-            return CheckResult.UNREACHED if result.outcome is not Outcome.COMPLETED else CheckResult.ABSENT
+            return CheckResult.UNREACHED
         case _:
             assert_never(check.kind)
 
 
-def _ended_well(result: Result) -> bool:
-    return result.outcome is Outcome.COMPLETED
-
-
-def _failures(result: Result) -> list[ExceptionFacts]:
-    seen = result.observation
-    raised = [] if seen.exception is None else [seen.exception]
-    return raised + exceptions_in(seen.stderr) + exceptions_in(seen.stdout)
+def _met_or(met: bool, result: Result) -> CheckResult:  # noqa: FBT001 - the one thing it is about
+    """For failures: met, or gone, or another one."""
+    if met:
+        return CheckResult.MET
+    return CheckResult.ABSENT if result.outcome is Outcome.COMPLETED and not printed_failure(result) else CheckResult.OTHER
 
 
 def _exception(check: Check, result: Result) -> CheckResult:
-    if any(matches_exception(check.exception_type, check.message, failure) for failure in _failures(result)):
-        return CheckResult.MET
-    if _printed_exception(check, result.observation.stdout):
-        return CheckResult.MET
-    return CheckResult.ABSENT if _ended_well(result) else CheckResult.OTHER
-
-
-def _printed_exception(check: Check, stdout: str) -> bool:
-    """Whether the script caught it and printed its type and message itself."""
-    if not check.exception_type or not (check.message or "").strip():
-        return False
-    name = check.exception_type.rsplit(".", 1)[-1]
-    for line in stdout.splitlines():
-        before, found, after = line.partition(name)
-        if found and not (before and (before[-1].isalnum() or before[-1] == "_")):
-            printed = ExceptionFacts(type=name, message=after.lstrip(" :('\""))
-            if matches_exception(name, check.message, printed):
-                return True
-    return False
-
-
-def _crash(check: Check, result: Result) -> CheckResult:
-    seen = result.observation
-    signal = check.signal or "SIGSEGV"
-    said = (f"terminated with signal {signal}", f"died with <Signals.{signal}")
-    in_child = any(words in failure.message for failure in _failures(result) for words in said)
-    if seen.signal == signal or in_child:
-        return CheckResult.MET
-    return CheckResult.ABSENT if _ended_well(result) else CheckResult.OTHER
+    raised = any(matches_exception(check.exception_type, check.message, failure) for failure in failures_of(result))
+    return _met_or(raised or prints_exception(check.exception_type, check.message, result.observation.stdout), result)
 
 
 def _exit_status(check: Check, result: Result) -> CheckResult:
-    status = result.observation.exit_status
-    if status is not None and status == check.exit_status:
-        return CheckResult.MET
-    return CheckResult.ABSENT if _ended_well(result) else CheckResult.OTHER
+    status, raised = result.observation.exit_status, result.observation.exception
+    broken = raised is not None and last_name(raised.type) in BROKEN
+    return _met_or(status is not None and status == check.exit_status and not broken, result)
 
 
-def _output(check: Check, result: Result, expected: Sequence[Check]) -> CheckResult:
-    stdout = result.observation.stdout
-    if found_lines(check.lines, stdout):
-        return CheckResult.MET
-    if _as_expected(expected, result):
-        return CheckResult.ABSENT
-    if not stdout.strip() and _ended_well(result):
-        return CheckResult.UNREACHED
-    return CheckResult.OTHER
-
-
-def _as_expected(expected: Sequence[Check], result: Result) -> bool:
-    """Whether the value that should be seen is seen."""
-    mine = [check for check in expected if check.role is Role.EXPECTED and check.kind in {CheckKind.OUTPUT, CheckKind.VALUE}]
-    stdout = result.observation.stdout
-    return bool(mine) and all(
-        found_lines(check.lines, stdout) if check.kind is CheckKind.OUTPUT else _value_shown(check, result) for check in mine
+def _ran_out_of_memory(result: Result) -> bool:
+    return any(
+        last_name(failure.type) in {"MemoryError", "OutOfMemoryError", "_ArrayMemoryError"}
+        or any(words in failure.message.lower() for words in ("out of memory", "not enough memory", "can't allocate memory"))
+        for failure in failures_of(result)
     )
 
 
-def _value_shown(check: Check, result: Result) -> bool:
-    claimed = number_of(check.number or "")
-    lines = result.observation.stdout.splitlines()
+def _output(check: Check, result: Result) -> CheckResult:
+    seen = result.observation
+    if found_lines(check.lines, _of_its_side(check, seen.stdout)) or found_lines(check.lines, seen.stderr):
+        return CheckResult.MET
+    return CheckResult.OTHER if seen.stdout.strip() or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
+
+
+def _of_its_side(check: Check, stdout: str) -> str:
+    """The lines that name the check's device, if it has one and lines name it; else all."""
+    if check.where.device not in {"cpu", "cuda"}:
+        return stdout
+    mine = [line for line in stdout.splitlines() if side_of(line, ("cpu", "cuda")) == check.where.device]
+    return "\n".join(mine) if mine else stdout
+
+
+def _value(check: Check, result: Result) -> CheckResult:
+    claimed, shown = _claimed_number(check), _numbers_in_place(check, result)
+    if claimed is not None and any(same_number(claimed, number) for number in shown):
+        return CheckResult.MET
+    ended_by_itself = result.outcome in {Outcome.RAISED, Outcome.CRASHED}
+    return CheckResult.OTHER if claimed is not None and (shown or ended_by_itself) else CheckResult.UNREACHED
+
+
+def _claimed_number(check: Check) -> Number | None:
+    found = numbers_in(check.number or "")
+    return found[0] if found else None
+
+
+def _numbers_in_place(check: Check, result: Result) -> list[Number]:
+    """The numbers that may be the claimed one: on lines with its label, at its position."""
+    lines = _of_its_side(check, result.observation.stdout).splitlines()
     if check.label:
         lines = [line for line in lines if check.label.casefold() in line.casefold()]
     numbers = [number for line in lines for number in numbers_in(line)]
-    if claimed is None or not numbers:
-        return False
-    if check.position == "last":
-        numbers = numbers[-1:]
-    elif check.position == "first":
-        numbers = numbers[:1]
-    return any(same_number(claimed, number) for number in numbers)
+    return numbers[-1:] if check.position == "last" else numbers[:1] if check.position == "first" else numbers
 
 
-def _value(check: Check, result: Result, expected: Sequence[Check]) -> CheckResult:
-    if _value_shown(check, result):
-        return CheckResult.MET
-    if _as_expected(expected, result):
-        return CheckResult.ABSENT
-    if not numbers_in(result.observation.stdout) and _ended_well(result):
-        return CheckResult.UNREACHED
-    return CheckResult.OTHER
-
-
-def _hang(result: Result) -> CheckResult:
+def _hang(check: Check, result: Result) -> CheckResult:
     if result.outcome is Outcome.TIMED_OUT:
-        return CheckResult.MET if result.observation.idle else CheckResult.UNREACHED
-    return CheckResult.ABSENT if _ended_well(result) else CheckResult.OTHER
-
-
-def _out_of_memory(result: Result) -> CheckResult:
-    for failure in _failures(result):
-        if failure.type.rsplit(".", 1)[-1] in {"MemoryError", "OutOfMemoryError"} or "not enough memory" in failure.message.lower():
-            return CheckResult.MET
-    if result.outcome is Outcome.OUT_OF_MEMORY:
-        return CheckResult.UNREACHED
-    return CheckResult.ABSENT if _ended_well(result) else CheckResult.OTHER
+        stands = bool(check.message) and (check.message or "") in result.observation.stacks
+        return CheckResult.MET if result.observation.idle or stands else CheckResult.UNREACHED
+    return _met_or(met=False, result=result)
 
 
 def _differs(check: Check, result: Result) -> CheckResult:
@@ -203,27 +199,24 @@ def _differs(check: Check, result: Result) -> CheckResult:
     if sides_agree(lines):
         return CheckResult.ABSENT
     claimed = [(side, line) for side, line in zip(check.sides, check.side_lines, strict=False) if line]
-    if all(side_says(lines[side], side, line) for side, line in claimed):
-        return CheckResult.MET
-    return CheckResult.OTHER
+    return CheckResult.MET if all(side_says(lines[side], side, line) for side, line in claimed) else CheckResult.OTHER
 
 
-def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, target: Target) -> Finding:
-    """A check over the repeats of a job: another result each time."""
-    away = excluded(check, target)
-    lacks = [lack_of(result, script, target) for result in results]
-    reached = [result for result, lack in zip(results, lacks, strict=True) if lack is None and result.outcome is not Outcome.CRASHED]
-    if away is not None or len(reached) < 2:
-        first_lack = next((lack for lack in lacks if lack is not None), None)
-        return Finding(text=check.text, result=CheckResult.UNREACHED, reason=away or first_lack or ONE_ONLY)
-    said = [(fingerprint(result.observation.stdout), result.observation.exit_status) for result in reached]
-    varies = len(set(said)) > 1
-    shown = "\n".join(dict.fromkeys(result.observation.stdout.strip()[:100] for result in reached))
-    found = CheckResult.MET if varies else CheckResult.ABSENT
-    return Finding(text=check.text, result=found, observed=shown[:MOST_OBSERVED])
+def _as_expected(expected: Sequence[Check], result: Result) -> bool:
+    """Whether what should be seen instead is seen: all of it."""
+    mine = [check for check in expected if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD]
+    return bool(mine) and all(_of_kind(check, result) is CheckResult.MET for check in mine)
 
 
-def is_over_repeats(check: Check) -> bool:
-    """Whether the check is judged over the repeats of a job and not in one attempt."""
-    return check.over is Over.REPEATS or check.kind is CheckKind.VARIES
+_SHOWN_INSTEAD = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.EXCEPTION}
 
+
+def _only_nearly(check: Check, result: Result, expected: Sequence[Check]) -> bool:
+    """Whether the expected number is there exactly, and the claimed one only because the prints are short."""
+    wanted = [_claimed_number(other) for other in expected if other.kind is CheckKind.VALUE]
+    claimed = _claimed_number(check)
+    if check.kind is not CheckKind.VALUE or claimed is None or not wanted:
+        return False
+    shown = [number.value for number in _numbers_in_place(check, result)]
+    exactly = any(same_value(claimed.value, value) for value in shown)
+    return not exactly and all(number is not None and any(same_value(number.value, value) for value in shown) for number in wanted)

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from app.intake.claims import Check, CheckKind, Claim, Role
+from app.intake.claims import Check, CheckKind, Claim, Over, Role
 from app.intake.reading import Script
-from app.judging.checks import excluded, is_over_repeats, judge_check, judge_repeats
+from app.judging.checks import SILENT, is_over_repeats, judge_check
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
-from app.judging.numbers import number_of, numbers_in
-from app.judging.reach import NO_SIDES, lack_of
+from app.judging.numbers import near, numbers_in
+from app.judging.places import excluded
+from app.judging.reach import NO_SIDES, TOO_FEW_ATTEMPTS, commonest, lack_of
+from app.judging.variation import Variation, judge_repeats
+from app.targets.plan import RepeatPlan
 from app.targets.target import Target
-from worker.contract import Outcome, Reason, Result, Start
+from worker.contract import AttemptKind, Outcome, Reason, Result, Start
 
 # Trouble of ours: no evidence of anything.
 UNCOUNTED = {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
-NEAR = 1e-3
+# Attempts before "never", unless fewer were asked for.
+LEAST_FOR_NEVER = 3
 # What says most about a job, first.
 _STRONGEST = (CheckResult.MET, CheckResult.OTHER, CheckResult.ABSENT, CheckResult.UNREACHED)
+_MOST_DETAIL = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What became of the bug in one attempt."""
+
+    result: Result
+    found: CheckResult
+    reasons: tuple[Reason, ...]
+
+    @property
+    def cold(self) -> bool:
+        """Whether the attempt started by itself."""
+        return self.result.start is Start.COLD
 
 
 def counted(results: Sequence[Result]) -> list[Result]:
-    """The attempts that are evidence."""
-    return [result for result in results if result.outcome not in UNCOUNTED]
+    """The attempts that are evidence, in an order that does not depend on when they came in."""
+    kept = [result for result in results if result.outcome not in UNCOUNTED and result.kind is not AttemptKind.PREVIEW]
+    return sorted(kept, key=lambda result: result.attempt_id)
 
 
 def rate_upper_bound(cold: int) -> float | None:
@@ -31,16 +51,16 @@ def rate_upper_bound(cold: int) -> float | None:
     return None if cold < 1 else round(1 - 0.05 ** (1 / cold), 4)
 
 
-def judge_job(claim: Claim, script: Script, target: Target, results: Sequence[Result]) -> JobJudgement:
-    """Judge the counted attempts of one job. Total: any results give a judgement."""
+def judge_job(claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None = None) -> JobJudgement:
+    """Judge the counted attempts of one job. Total: any results give a judgement. The plan says how few may have been asked for."""
     evidence = counted(results)
     cold = [result for result in evidence if result.start is Start.COLD]
     if not cold:
         return JobJudgement(verdict=Verdict.NO_RESULT, reason=_trouble(results))
-    bugs = [check for check in claim.having(Role.BUG) if check.kind is not CheckKind.DIFFERS or check.sides]
+    bugs = [check for check in claim.having(Role.BUG) if check.over is not Over.PAIR]
     over_repeats = [check for check in bugs if is_over_repeats(check)]
-    in_attempt = [check for check in bugs if not is_over_repeats(check)]
-    others = [check for check in claim.checks if check.role is not Role.BUG and not is_over_repeats(check)]
+    in_attempt = [check for check in bugs if not is_over_repeats(check) and (check.kind is not CheckKind.DIFFERS or check.sides)]
+    others = [check for check in claim.checks if check.role is not Role.BUG and not is_over_repeats(check) and check.over is not Over.PAIR]
     expected = claim.having(Role.EXPECTED)
 
     def judged(checks: Sequence[Check], result: Result) -> list[Finding]:
@@ -48,17 +68,27 @@ def judge_job(claim: Claim, script: Script, target: Target, results: Sequence[Re
 
     rows = [judged(in_attempt, result) for result in evidence]
     details = _merged([judged(others, result) for result in evidence])
+    least = _least(plan, asked=len(cold))
     if over_repeats:
-        repeats = [judge_repeats(check, evidence, script=script, target=target) for check in over_repeats]
-        return _by_repeats(repeats, (*_merged(rows), *details), of=len(evidence))
+        variation = judge_repeats(over_repeats[0], cold, script=script, target=target)
+        return _by_repeats(variation, (*_merged(rows), *details), least=least)
     if not in_attempt or _unreadable(in_attempt, rows, evidence):
         return _without_claim(script, target, evidence, (*_merged(rows), *details), readable=not in_attempt)
-    steps = [_of_attempt(in_attempt, row, target) for row in rows]
-    return _by_attempts(steps, rows, details, evidence)
+    steps = [_step(in_attempt, row, result, target) for row, result in zip(rows, evidence, strict=True)]
+    return _by_attempts(steps, (*_merged(rows), *details), claim, least=least)
+
+
+def _least(plan: RepeatPlan | None, *, asked: int) -> int:
+    """How many cold attempts a "never" needs. Without a plan, all that counted are all that were asked for."""
+    if plan is None:
+        return min(LEAST_FOR_NEVER, asked)
+    return min(LEAST_FOR_NEVER, plan.at_most) if plan.exact else LEAST_FOR_NEVER
 
 
 def _trouble(results: Sequence[Result]) -> Reason | None:
-    return next((result.reason for result in results if result.reason is not None), None)
+    """What went wrong on our side; a node's words, cut short."""
+    reason = commonest([result.reason for result in results if result.reason is not None and result.outcome in UNCOUNTED])
+    return None if reason is None else reason.model_copy(update={"detail": reason.detail[:_MOST_DETAIL]})
 
 
 def _merged(rows: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
@@ -69,11 +99,8 @@ def _merged(rows: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
 def _unreadable(checks: Sequence[Check], rows: Sequence[Sequence[Finding]], evidence: Sequence[Result]) -> bool:
     """Whether the claim is only of a difference and the script, though it ended, never printed two sides."""
     ended = [row for row, result in zip(rows, evidence, strict=True) if result.outcome is Outcome.COMPLETED]
-    return (
-        all(check.kind is CheckKind.DIFFERS for check in checks)
-        and bool(ended)
-        and all(finding.reason == NO_SIDES for row in ended for finding in row)
-    )
+    differences = all(check.kind is CheckKind.DIFFERS for check in checks)
+    return differences and bool(ended) and all(finding.reason == NO_SIDES for row in ended for finding in row)
 
 
 def _without_claim(
@@ -81,59 +108,73 @@ def _without_claim(
 ) -> JobJudgement:
     """No bug check: what was seen is a fact, unless this target could not even show that."""
     lacks = [lack_of(result, script, target) for result in evidence]
-    if all(lack is not None for lack in lacks):
-        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=lacks[0], findings=findings)
+    # Nothing is claimed of a GPU, so it is no lack that none was used.
+    known = [lack for lack in lacks if lack is not None and lack.code not in SILENT]
+    if len(known) == len(evidence):
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=commonest(known), findings=findings)
     return JobJudgement(verdict=Verdict.OBSERVED, reason=None if readable else NO_SIDES, of=len(evidence), findings=findings)
 
 
-def _by_repeats(repeats: Sequence[Finding], details: tuple[Finding, ...], *, of: int) -> JobJudgement:
-    findings = (*repeats, *details)
-    found = {finding.result for finding in repeats}
-    if found == {CheckResult.UNREACHED}:
-        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=repeats[0].reason, findings=findings)
-    if CheckResult.MET in found:
-        return JobJudgement(verdict=Verdict.REPRODUCED, matched=of, of=of, findings=findings)
-    return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=of, findings=findings)
+def _by_repeats(variation: Variation, details: tuple[Finding, ...], *, least: int) -> JobJudgement:
+    finding, of = variation.finding, variation.of
+    findings = (finding, *details)
+    if finding.result is CheckResult.UNREACHED:
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=finding.reason, findings=findings)
+    if finding.result is CheckResult.MET:
+        verdict = Verdict.REPRODUCED if variation.differing == of else Verdict.FLAKY
+        return JobJudgement(verdict=verdict, matched=variation.differing, of=of, findings=findings)
+    if of < least:
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=of, findings=findings)
+    # The first attempt is what the others are held against.
+    return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=of, rate_upper_bound=rate_upper_bound(of - 1), findings=findings)
 
 
-def _of_attempt(checks: Sequence[Check], row: Sequence[Finding], target: Target) -> CheckResult:
+def _step(checks: Sequence[Check], row: Sequence[Finding], result: Result, target: Target) -> Step:
     """What became of the bug in one attempt: every check that speaks of this target must agree."""
-    spoken = [finding.result for check, finding in zip(checks, row, strict=True) if excluded(check, target) is None]
-    found = set(spoken)
+    spoken = [finding for check, finding in zip(checks, row, strict=True) if excluded(check, target) is None]
+    reasons = tuple(finding.reason for finding in row if finding.reason is not None)
+    found = {finding.result for finding in spoken}
     if not found or CheckResult.UNREACHED in found:
-        return CheckResult.UNREACHED
-    if len(found) == 1:
-        return spoken[0]
-    return CheckResult.OTHER
+        return Step(result, CheckResult.UNREACHED, reasons)
+    return Step(result, found.pop() if len(found) == 1 else CheckResult.OTHER, reasons)
 
 
-def _by_attempts(
-    steps: Sequence[CheckResult], rows: Sequence[Sequence[Finding]], details: tuple[Finding, ...], evidence: Sequence[Result]
-) -> JobJudgement:
-    findings = (*_merged(rows), *details)
-    cold_steps = {step for step, result in zip(steps, evidence, strict=True) if result.start is Start.COLD}
-    # A warm attempt counts only where a cold one said the same, and never towards "does not happen".
-    reached = [
-        (step, result)
-        for step, result in zip(steps, evidence, strict=True)
-        if step is not CheckResult.UNREACHED and (result.start is Start.COLD or (step in cold_steps and step is not CheckResult.ABSENT))
-    ]
+def _by_attempts(steps: Sequence[Step], findings: tuple[Finding, ...], claim: Claim, *, least: int) -> JobJudgement:
+    reached = _reached(steps)
     if not reached:
-        reasons = [finding.reason for row in rows for finding in row if finding.reason is not None]
-        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=reasons[0] if reasons else None, findings=findings)
-    tally = Counter(step for step, _ in reached)
-    met, of = tally[CheckResult.MET], len(reached)
-    cold = sum(result.start is Start.COLD for _, result in reached)
-    bound = rate_upper_bound(cold) if met == 0 else None
-    if met == of:
-        return JobJudgement(verdict=Verdict.REPRODUCED, matched=met, of=of, findings=findings)
+        reason = commonest([reason for step in steps for reason in step.reasons])
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=reason, findings=findings)
+    met = [step for step in reached if step.found is CheckResult.MET]
+    cold = sum(step.cold for step in reached)
+    of = len(reached)
     if met:
-        return JobJudgement(verdict=Verdict.FLAKY, matched=met, of=of, findings=findings)
-    if tally[CheckResult.OTHER]:
-        result = next(result for step, result in reached if step is CheckResult.OTHER)
-        kind = _kind(result, findings)
+        verdict = Verdict.REPRODUCED if len(met) == of else Verdict.FLAKY
+        return JobJudgement(verdict=verdict, matched=len(met), of=of, findings=findings)
+    bound = rate_upper_bound(cold)
+    others = [step for step in reached if step.found is CheckResult.OTHER]
+    if others:
+        kind = _kind(others[0].result, claim, findings)
         return JobJudgement(verdict=Verdict.DIFFERENT, reason=kind, of=of, rate_upper_bound=bound, findings=findings)
-    return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=of, rate_upper_bound=bound, findings=findings)
+    if cold < least:
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=cold, findings=findings)
+    return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=cold, rate_upper_bound=bound, findings=findings)
+
+
+def _reached(steps: Sequence[Step]) -> list[Step]:
+    """The steps that are evidence of the claim. A warm attempt is, where a cold one said the same, and never towards "never"."""
+    if any(step.found is CheckResult.MET for step in steps if step.cold):
+        # Beside attempts that showed it, one that showed nothing is one that did not.
+        steps = [Step(step.result, CheckResult.ABSENT, ()) if _silent(step) else step for step in steps]
+    said_cold = {step.found for step in steps if step.cold}
+    return [
+        step
+        for step in steps
+        if step.found is not CheckResult.UNREACHED and (step.cold or (step.found in said_cold and step.found is not CheckResult.ABSENT))
+    ]
+
+
+def _silent(step: Step) -> bool:
+    return step.found is CheckResult.UNREACHED and bool(step.reasons) and all(reason.code in SILENT for reason in step.reasons)
 
 
 _KINDS = {
@@ -142,13 +183,15 @@ _KINDS = {
     DifferentKind.NEAR_VALUE: "The value is close to the claimed one, and not the same.",
     DifferentKind.OTHER_VALUE: "Another value than the claimed one is printed.",
 }
+_FAILURES = {CheckKind.EXCEPTION, CheckKind.EXIT_STATUS}
 
 
-def _kind(result: Result, findings: Sequence[Finding]) -> Reason:
-    """How what was seen differs from the claim."""
-    if result.outcome is Outcome.RAISED:
+def _kind(result: Result, claim: Claim, findings: Sequence[Finding]) -> Reason:
+    """How what was seen differs from the claim: a crash or a wrong value that is now an error, another failure, another value."""
+    of_failure = any(check.kind in _FAILURES for check in claim.having(Role.BUG))
+    if result.outcome is Outcome.RAISED and not of_failure:
         kind = DifferentKind.CLEAN_ERROR
-    elif result.outcome in {Outcome.CRASHED, Outcome.EXITED, Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY}:
+    elif result.outcome is not Outcome.COMPLETED or of_failure:
         kind = DifferentKind.OTHER_FAILURE
     elif any(_is_near(finding) for finding in findings if finding.result is CheckResult.OTHER):
         kind = DifferentKind.NEAR_VALUE
@@ -159,11 +202,5 @@ def _kind(result: Result, findings: Sequence[Finding]) -> Reason:
 
 def _is_near(finding: Finding) -> bool:
     """Whether the claimed numbers and those in their place differ by little."""
-    claimed = [number_of(number.text) for number in numbers_in(finding.text)]
-    seen = numbers_in(finding.observed)
-    if not claimed or len(claimed) != len(seen):
-        return False
-    return all(
-        one is not None and abs(one.value - other.value) <= NEAR * max(abs(one.value), abs(other.value))
-        for one, other in zip(claimed, seen, strict=True)
-    )
+    claimed, seen = numbers_in(finding.text), numbers_in(finding.observed)
+    return 0 < len(claimed) == len(seen) and all(near(one.value, other.value) for one, other in zip(claimed, seen, strict=True))

@@ -7,14 +7,19 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-# A number stands alone: no letter, digit or dot runs into it. The sign belongs to it unless it follows an operand (`a-1`, `3-1`).
+# A number stands alone: no letter, digit or dot runs into it, and it is no part of a version. The sign belongs to it unless it follows
+# an operand (`a-1`, `3-1`).
 _NUMBER = re.compile(
-    r"(?<![\w.])(?P<sign>(?<![\w)\]])[+-])?"
+    r"(?<![\w.])(?P<sign>[+-])?"
     r"(?P<body>0[xX][0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?(?:[pP][+-]?\d+)?"
     r"|(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-    r"|(?:nan|NaN|NAN|inf|Inf|INF|infinity|Infinity)(?=[jJ]?(?!\w)))"
-    r"(?P<imaginary>[jJ](?!\w))?(?![0-9a-zA-Z_])"
+    r"|(?:nan|NaN|NAN|infinity|Infinity|inf|Inf|INF))"
+    r"(?P<imaginary>[jJ])?(?![0-9a-zA-Z_])(?!\.\d)"
 )
+# Fewer digits than these round to too much: a claim of `0.5` is `0.5`, one of `0.513` is whatever rounds to it.
+_LEAST_DIGITS = 3
+# Two values are near when they differ by less than this share of the larger.
+_NEAR = 1e-2
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,57 +28,70 @@ class Number:
 
     text: str
     value: float
-    start: int
-    end: int
+    start: int = 0
+    end: int = 0
     imaginary: bool = False
 
     @property
+    def _body(self) -> str:
+        return self.text.lstrip("+-").lower().replace("_", "").rstrip("j")
+
+    @property
     def digits(self) -> int:
-        """Significant digits as written; 0 for nan, inf and hexadecimal."""
-        body = self.text.lstrip("+-").lower()
-        if not math.isfinite(self.value) or body.startswith("0x"):
+        """Significant digits as written; 0 for nan, inf and hexadecimal, which are exact."""
+        if not math.isfinite(self.value) or self._body.startswith("0x"):
             return 0
-        mantissa = body.split("e", maxsplit=1)[0].replace(".", "").replace("_", "")
+        mantissa = self._body.split("e", maxsplit=1)[0].replace(".", "")
         return len(mantissa.lstrip("0")) or 1
 
     @property
-    def step(self) -> float:
-        """What the last written digit is worth; 0 for a whole value."""
-        body = self.text.lstrip("+-").lower().replace("_", "").rstrip("j")
-        mantissa, _, exponent = body.partition("e")
-        if body.endswith("."):
-            return 0.0  # torch and numpy print whole values so
+    def step(self) -> Decimal:
+        """What the last written digit is worth."""
+        mantissa, _, exponent = self._body.partition("e")
         places = len(mantissa.partition(".")[2])
-        power = int(exponent or 0) - places
-        return float(10.0**power) if -320 < power < 300 else 0.0
+        return Decimal(1).scaleb(max(-400, min(400, int(exponent[:9] or 0) - places)))
+
+    @property
+    def whole(self) -> bool:
+        """Whether it was written as an integer: integers are exact."""
+        return not set(self._body) & set(".e")
 
 
 def numbers_in(text: str) -> list[Number]:
     """The numbers of a text, left to right."""
-    return [
-        Number(text=found.group(), value=_value(found), start=found.start(), end=found.end(), imaginary=found["imaginary"] is not None)
-        for found in _NUMBER.finditer(text)
-    ]
+    return [_number(text, found) for found in _NUMBER.finditer(text)]
 
 
-def _value(found: re.Match[str]) -> float:
-    body = found["body"].lower().replace("_", "")
+def _number(text: str, found: re.Match[str]) -> Number:
+    start, sign = found.start(), found["sign"] or ""
+    imaginary = found["imaginary"] is not None
+    if imaginary and not sign and start and text[start - 1] in "+-":
+        # In `1.5-2j` the sign is the imaginary part's own.
+        start, sign = start - 1, text[start - 1]
+    value = _value(found["body"].lower().replace("_", ""))
+    return Number(text=text[start : found.end()], value=-value if sign == "-" else value, start=start, end=found.end(), imaginary=imaginary)
+
+
+def _value(body: str) -> float:
     try:
-        value = (float.fromhex(body) if "." in body or "p" in body else float(int(body, 16))) if body.startswith("0x") else float(body)
+        if body.startswith("0x"):
+            return float.fromhex(body) if "." in body or "p" in body else float(int(body, 16))
+        return float(body)
     except OverflowError:
-        value = math.inf
-    return -value if found["sign"] == "-" else value
+        return math.inf
 
 
 def number_of(text: str) -> Number | None:
-    """The one number that the text is, or None."""
-    found = numbers_in(text.strip())
-    return found[0] if len(found) == 1 and found[0].text == text.strip() else None
+    """The one number that the text is, perhaps in the dress of a print such as `np.float64(0.5)`; or None."""
+    found = numbers_in(text)
+    return found[0] if len(found) == 1 else None
 
 
 def same_value(one: float, other: float) -> bool:
-    """Equal values; nan equals nan."""
-    return one == other or (math.isnan(one) and math.isnan(other))
+    """Equal values; nan equals nan, and zero does not equal minus zero."""
+    if math.isnan(one) or math.isnan(other):
+        return math.isnan(one) and math.isnan(other)
+    return one == other and math.copysign(1, one) == math.copysign(1, other)
 
 
 def matches(claimed: Number, seen: Number) -> bool:
@@ -84,28 +102,27 @@ def matches(claimed: Number, seen: Number) -> bool:
         return True
     if not (math.isfinite(claimed.value) and math.isfinite(seen.value)) or not (claimed.digits and seen.digits):
         return False
-    if math.copysign(1, claimed.value) != math.copysign(1, seen.value):
-        return False
-    if _is_whole(claimed) and _is_whole(seen):
+    if math.copysign(1, claimed.value) != math.copysign(1, seen.value) or (claimed.whole and seen.whole):
         return False
     return _rounds_to(seen, claimed) or _rounds_to(claimed, seen) or _short_print(claimed, seen)
 
 
-def _is_whole(number: Number) -> bool:
-    """Whether it was written as an integer: integers are exact."""
-    return not set(number.text.lower()) & set(".e")
+def near(one: float, other: float) -> bool:
+    """Whether two values are close without being equal for the reader."""
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return same_value(one, other)
+    return abs(one - other) <= _NEAR * max(abs(one), abs(other))
 
 
 def _rounds_to(fine: Number, coarse: Number) -> bool:
-    """Whether the finer print rounds to the coarser one. One digit is too coarse to say anything of a longer print."""
-    if coarse.digits < 2 or fine.step > coarse.step or not coarse.step:
+    """Whether the finer print rounds to the coarser one."""
+    if coarse.digits < _LEAST_DIGITS or coarse.whole or fine.step > coarse.step:
         return False
-    gap = abs(Decimal(repr(fine.value)) - Decimal(repr(coarse.value)))
-    return gap <= Decimal(repr(coarse.step)) / 2
+    return abs(Decimal(fine.value) - Decimal(coarse.value)) <= coarse.step / 2 * Decimal("1.0000001")
 
 
 def _short_print(claimed: Number, seen: Number) -> bool:
-    """Whether both may print one float16: 4448 prints as `4448.` here and `4450.0` there."""
+    """Whether both may print one float16: 4448 prints as `4448.` here and as `4450.0` there."""
     for short, long in ((claimed, seen), (seen, claimed)):
         kept = short.text.lstrip("+-").rstrip("0").rstrip(".").rstrip("0")
         digits = len(kept.replace(".", ""))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 from app.intake.reading import NeedKind, Script
 from app.targets.target import Target
@@ -13,19 +15,32 @@ def _reason(code: str, detail: str, who: WhoCanAct = WhoCanAct.NOBODY) -> Reason
     return Reason(code=code, detail=detail, who_can_act=who)
 
 
-NO_GPU = _reason("no_gpu", "The script needs a GPU and this target grants none.", WhoCanAct.OPERATOR)
-TOO_FEW_GPUS = _reason("too_few_gpus", "The script needs more GPUs than this target grants.", WhoCanAct.OPERATOR)
-TIME_LIMIT = _reason("time_limit", "The script was stopped at the time limit.", WhoCanAct.OPERATOR)
-OUTPUT_LIMIT = _reason("output_limit", "The script was stopped because it printed too much.", WhoCanAct.REPORTER)
-MEMORY_LIMIT = _reason("memory_limit", "The script was stopped at the memory limit.", WhoCanAct.OPERATOR)
-PATH_NOT_TAKEN = _reason("path_not_taken", "The script ran without using the GPU that this target grants.", WhoCanAct.REPORTER)
-GAVE_UP = _reason("gave_up_politely", "The script saw that something is missing, said so and ended.", WhoCanAct.OPERATOR)
-STALE = _reason("stale_reproducer", "The script uses a part of the library that this version no longer has.", WhoCanAct.REPORTER)
-NOTHING_SHOWN = _reason("nothing_shown", "The script ended without showing anything of the claim.", WhoCanAct.REPORTER)
-ONE_ONLY = _reason("too_few_attempts", "A claim about repeats needs at least two attempts that ended.")
-NO_SIDES = _reason("no_sides", "The script prints no two sides that could be compared.", WhoCanAct.REPORTER)
+_OPERATOR, _REPORTER = WhoCanAct.OPERATOR, WhoCanAct.REPORTER
+NO_GPU = _reason("no_gpu", "The script needs a GPU and this target grants none.", _OPERATOR)
+TOO_FEW_GPUS = _reason("too_few_gpus", "The script needs more GPUs than this target grants.", _OPERATOR)
+TIME_LIMIT = _reason("time_limit", "The script was stopped at the time limit.", _OPERATOR)
+OUTPUT_LIMIT = _reason("output_limit", "The script was stopped because it printed too much.", _REPORTER)
+MEMORY_LIMIT = _reason("memory_limit", "The script was stopped at the memory limit.", _OPERATOR)
+SANDBOX_LIMIT = _reason("sandbox_limit", "The script needs something that the sandbox does not allow.", _OPERATOR)
+MISSING_PACKAGE = _reason("missing_package", "The script needs a package that the toolchain does not have.", _OPERATOR)
+MISSING_FILE = _reason("missing_file", "The script needs a file that is not in the report.", _REPORTER)
+NEEDS_INPUT = _reason("needs_input", "The script needs arguments or input that are not in the report.", _REPORTER)
+NO_NETWORK = _reason("no_network", "The script needs the network, and the sandbox has none.", _REPORTER)
+NO_KERNELS = _reason("no_kernels_for_card", "The toolchain's build has no kernels for this card.", _OPERATOR)
+NO_DETERMINISTIC = _reason("no_deterministic_kernel", "The script uses an operation that has no deterministic form.")
+NO_COMPILER = _reason("no_compiler", "The script needs a compiler that works on the node.", _OPERATOR)
+OTHER_OS = _reason("other_os", "The script or the claim is about another operating system.", _OPERATOR)
+OTHER_VERSION = _reason("other_version", "The claim is about another version than this target's.", _OPERATOR)
+OTHER_DEVICE = _reason("other_device", "The claim is about another device than the one that was used.", _OPERATOR)
+STALE = _reason("stale_reproducer", "The script uses a part of the library that this version no longer has.", _REPORTER)
+PATH_NOT_TAKEN = _reason("path_not_taken", "The script ran without using the GPU that this target grants.", _REPORTER)
+GAVE_UP = _reason("gave_up_politely", "The script saw that something is missing, said so and ended.", _OPERATOR)
+NOTHING_SHOWN = _reason("nothing_shown", "The script ended without showing anything of the claim.", _REPORTER)
+ENDED_EARLIER = _reason("ended_earlier", "The script failed before the point of the claim.", _REPORTER)
+TOO_FEW_ATTEMPTS = _reason("too_few_attempts", "Too few attempts ended in a way that counts.", WhoCanAct.SERVICE)
+NO_SIDES = _reason("no_sides", "The script prints no two sides that could be compared.", _REPORTER)
 
-# By what torch, CUDA and Python say; each with whether it counts when the script merely printed it.
+# What torch, CUDA and Python say of a lack. The first that is found in how an attempt failed is the reason.
 _SAID: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), reason)
     for pattern, reason in (
@@ -35,40 +50,53 @@ _SAID: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
         (r"no CUDA-capable device is detected", NO_GPU),
         (r"Cannot access accelerator device when none is available", NO_GPU),
         (r"on a CUDA device but torch\.cuda\.is_available\(\) is False", NO_GPU),
+        (r"not linked with support for cuda devices", NO_GPU),
         (r"Distributed package doesn't have NCCL|NCCL backend.{0,40}not available|ProcessGroupNCCL is only supported with GPUs", NO_GPU),
-        (r"Could not run '[^']+' with arguments from the 'CUDA' backend", NO_GPU),
+        (r"Could not run '[^']{1,80}' with arguments from the 'CUDA' backend", NO_GPU),
         (r"invalid device ordinal|Duplicate GPU detected", TOO_FEW_GPUS),
-        (
-            r"no kernel image is available for execution on the device",
-            _reason("no_kernels_for_card", "The toolchain's build has no kernels for this card.", WhoCanAct.OPERATOR),
-        ),
-        (
-            r"does not have a deterministic implementation",
-            _reason("no_deterministic_kernel", "The script uses an operation that has no deterministic form."),
-        ),
-        (
-            r"name resolution|Name or service not known|Network is unreachable|URLError|ConnectionError|Max retries exceeded",
-            _reason("no_network", "The script needs the network, and the sandbox has none.", WhoCanAct.REPORTER),
-        ),
-        (
-            r"InvalidCxxCompiler|No working C\+\+ compiler found|CppCompileError",
-            _reason("no_compiler", "The script needs a C++ compiler that works on the node.", WhoCanAct.OPERATOR),
-        ),
-        (
-            r"the following arguments are required|EOFError: EOF when reading a line",
-            _reason("needs_input", "The script needs arguments or input that are not in the report.", WhoCanAct.REPORTER),
-        ),
+        (r"no kernel image is available for execution on the device", NO_KERNELS),
+        (r"does not have a deterministic implementation", NO_DETERMINISTIC),
+        (r"Temporary failure in name resolution|Name or service not known|Network is unreachable|Max retries exceeded", NO_NETWORK),
+        (r"InvalidCxxCompiler|No working C\+\+ compiler found|Failed to find C compiler", NO_COMPILER),
+        (r"error: the following arguments are required|EOFError: EOF when reading a line", NEEDS_INPUT),
+        (r"has no attribute 'windll'|No module named '(?:winreg|msvcrt|_winapi)'", OTHER_OS),
     )
 )
-_MISSING_PACKAGE = re.compile(r"No module named")
-_STALE = re.compile(r"module '[\w.]+' has no attribute|cannot import name '[^']*' from 'torch|No module named 'torch\.")
+# What is believed even where the script caught it, printed it and ended well.
+_BELIEVED_WHEN_PRINTED = {"no_gpu", "too_few_gpus"}
+_STALE = re.compile(
+    r"module '[\w.]{1,200}' has no attribute|cannot import name '[^']{1,200}' from '|No module named 'torch\."
+    r"|got an unexpected keyword argument"
+)
+_OF_NAMES = {"AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
+_BY_TYPE: dict[str, Reason] = {
+    "ImportError": MISSING_PACKAGE,
+    "ModuleNotFoundError": MISSING_PACKAGE,
+    "FileNotFoundError": MISSING_FILE,
+    "EOFError": NEEDS_INPUT,
+    "ConnectionError": NO_NETWORK,
+    "ConnectTimeout": NO_NETWORK,
+    "gaierror": NO_NETWORK,
+    "URLError": NO_NETWORK,
+    "LocalEntryNotFoundError": NO_NETWORK,
+    "OfflineModeIsEnabled": NO_NETWORK,
+    "PermissionError": SANDBOX_LIMIT,
+    "OutOfMemoryError": MEMORY_LIMIT,
+    "MemoryError": MEMORY_LIMIT,
+}
+_MEMORY = re.compile(r"CUDA out of memory|DefaultCPUAllocator: (?:not enough|can't allocate) memory")
+_SANDBOX = re.compile(r"\[Errno (?:28|30)\]|can't start new thread")
+# The node's own words for a limit that the script met as an error.
+_LIMITS_BEHIND = {"scratch_limit", "process_limit", "file_size_limit"}
 _GAVE_UP = re.compile(
-    r"(?:cuda|gpu)s?\b.{0,40}\b(?:not|un|n't|no)\s*(?:be\s+)?(?:available|found|detected|enabled|supported)"
-    r"|\bno\s+(?:cuda|gpu)\b|\b(?:requires?|needs?|need)\b.{0,30}\b(?:cuda|gpu)s?\b|(?:cuda|gpu)\s*(?:is\s+)?unavailable",
+    r"(?:cuda|gpu)s?\b.{0,40}\b(?:not|n't|un|no)\s*(?:be\s+)?(?:available|found|detected|enabled|supported)"
+    r"|\bno\s+(?:cuda|gpus?|nvidia)\b|\b(?:requires?|needs?)\b.{0,30}\b(?:cuda|gpus?)\b",
     re.IGNORECASE,
 )
-# Where reading stops: what a script says of a lack stands near the end or near the start.
+_GOES_ON = re.compile(r"\b(?:using|use|on|to|with)\s+(?:the\s+)?cpu\b|fall(?:ing)?\s*back|instead", re.IGNORECASE)
+# Where reading stops: what a script says of a lack stands near the end.
 _WINDOW = 20_000
+_GIVES_UP_WITHIN = 300
 
 
 def ended_by_limit(result: Result) -> Reason | None:
@@ -84,52 +112,80 @@ def ended_by_limit(result: Result) -> Reason | None:
             return None
 
 
-def _failure_text(result: Result) -> str:
-    seen = result.observation
-    said = "" if seen.exception is None else f"{seen.exception.type}: {seen.exception.message}\n"
-    failed = result.outcome in {Outcome.RAISED, Outcome.EXITED, Outcome.CRASHED}
-    return said + (seen.stderr[-_WINDOW:] if failed else "")
-
-
 def lack_of(result: Result, script: Script, target: Target) -> Reason | None:
     """What this attempt lacked, by how it failed, or by how it ended without failing. None: nothing that we can see."""
     limit = ended_by_limit(result)
     if limit is not None:
         return limit
-    failure = _failure_text(result)
-    if failure:
-        for pattern, reason in _SAID:
-            if pattern.search(failure):
-                return reason
-        by_type = _lack_by_exception(result)
-        if by_type is not None:
-            return by_type
+    if result.outcome in {Outcome.RAISED, Outcome.EXITED, Outcome.CRASHED}:
+        found = _lack_by_exception(result) or _said_lack(result.observation.stderr[-_WINDOW:])
+        if found is not None:
+            return found
     return _lack_without_failure(result, script, target)
+
+
+def _said_lack(text: str) -> Reason | None:
+    return next((reason for pattern, reason in _SAID if pattern.search(text)), None)
 
 
 def _lack_by_exception(result: Result) -> Reason | None:
     raised = result.observation.exception
     if raised is None:
         return None
-    name = raised.type.rsplit(".", 1)[-1]
-    if name in {"AttributeError", "ImportError", "ModuleNotFoundError"} and _STALE.search(raised.message):
+    name, message = raised.type.rsplit(".", 1)[-1], raised.message[:_WINDOW]
+    return _said_lack(f"{name}: {message}") or _lack_by_message(name, message, result.reason) or _BY_TYPE.get(name)
+
+
+def _lack_by_message(name: str, message: str, reason: Reason | None) -> Reason | None:
+    if name in _OF_NAMES and _STALE.search(message):
         return STALE
-    if name in {"ImportError", "ModuleNotFoundError"} and _MISSING_PACKAGE.search(raised.message):
-        return _reason("missing_package", "The script needs a package that the toolchain does not have.", WhoCanAct.OPERATOR)
-    if name == "FileNotFoundError":
-        return _reason("missing_file", "The script needs a file that is not in the report.", WhoCanAct.REPORTER)
-    return None
+    if _MEMORY.search(message):
+        return MEMORY_LIMIT
+    limited = reason is not None and reason.code in _LIMITS_BEHIND
+    return SANDBOX_LIMIT if limited or _SANDBOX.search(message) else None
 
 
 def _lack_without_failure(result: Result, script: Script, target: Target) -> Reason | None:
-    if result.outcome not in {Outcome.COMPLETED, Outcome.EXITED, Outcome.RAISED}:
+    if result.outcome not in {Outcome.COMPLETED, Outcome.EXITED}:
         return None
-    seen = result.observation
-    used_gpu = any(device.startswith("cuda") for device in seen.devices_used)
-    needs_gpu = max((need.count for need in script.needs if need.kind is NeedKind.GPU), default=0)
-    granted = target.gpus if target.device is Device.CUDA else 0
-    if not used_gpu and _GAVE_UP.search(seen.stdout[:_WINDOW] + seen.stderr[-_WINDOW:]) and result.outcome is not Outcome.RAISED:
-        return NO_GPU if needs_gpu and not granted else GAVE_UP
-    if result.outcome is Outcome.COMPLETED and needs_gpu and granted and seen.devices_used and not used_gpu:
+    printed = _said_lack(result.observation.stdout[-_WINDOW:])
+    if printed is not None and printed.code in _BELIEVED_WHEN_PRINTED:
+        return printed
+    needs_gpu = any(need.kind is NeedKind.GPU for need in script.needs)
+    used_gpu = uses_gpu(result)
+    if not used_gpu and _gives_up(result):
+        return NO_GPU if needs_gpu and target.device is Device.CPU else GAVE_UP
+    if (
+        result.outcome is Outcome.COMPLETED
+        and needs_gpu
+        and target.device is Device.CUDA
+        and result.observation.devices_used
+        and not used_gpu
+    ):
         return PATH_NOT_TAKEN
     return None
+
+
+def uses_gpu(result: Result) -> bool:
+    """Whether a card was used, as the harness says or as is seen from outside: a child process has no harness."""
+    seen = result.observation
+    return any(device.startswith("cuda") for device in seen.devices_used) or any(
+        re.fullmatch(r"/dev/nvidia\d+", device) for device in seen.devices_opened
+    )
+
+
+def _gives_up(result: Result) -> bool:
+    """Whether the last thing that was said is that there is no GPU, and not that the script goes on without one."""
+    seen = result.observation
+    lines = [line.strip() for line in (seen.stdout if seen.stdout.strip() else seen.stderr)[-_WINDOW:].splitlines() if line.strip()]
+    last = "\n".join(lines if len(lines) <= 3 else lines[-1:])
+    return len(last) <= _GIVES_UP_WITHIN and _GAVE_UP.search(last) is not None and _GOES_ON.search(last) is None
+
+
+def commonest(reasons: Sequence[Reason]) -> Reason | None:
+    """The reason given most often; of equals, the first by its code: the order of attempts says nothing."""
+    counts = Counter(reason.code for reason in reasons)
+    if not counts:
+        return None
+    code = min(counts, key=lambda code: (-counts[code], code))
+    return min((reason for reason in reasons if reason.code == code), key=lambda reason: reason.detail)

@@ -10,7 +10,7 @@ from app.intake.reading import Script
 from app.judging.checks import is_over_repeats
 from app.judging.job import counted, judge_job
 from app.judging.judgement import JobJudgement, Verdict
-from app.judging.reach import ONE_ONLY
+from app.judging.reach import TOO_FEW_ATTEMPTS
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Result
@@ -56,7 +56,7 @@ def _wanted(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatP
         case Verdict.FLAKY:
             return 0
         case Verdict.CANNOT_SHOW:
-            return ALWAYS if judgement.reason == ONE_ONLY else 0
+            return ALWAYS if judgement.reason == TOO_FEW_ATTEMPTS else 0
         case Verdict.REPRODUCED:
             return ALWAYS_RANDOM if by_chance else ALWAYS
         case Verdict.NOT_REPRODUCED:

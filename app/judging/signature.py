@@ -1,17 +1,24 @@
-"""What identifies a failure: the exception's type and its message with everything masked that changes from run to run."""
+"""What identifies a failure: a signal, or the exception's type and its message with everything masked that changes from run to run."""
 
 from __future__ import annotations
 
 import re
+import signal as signals
+from collections.abc import Iterator
 
-from worker.contract import ExceptionFacts
+from worker.contract import ExceptionFacts, Outcome, Result
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 _PATH = re.compile(r"(?:[A-Za-z]:\\|\.{0,2}/)[^\s'\"`:,)]{2,}")
 _NUMBER = re.compile(r"(?<![A-Za-z_])[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _SPACE = re.compile(r"\s+")
+_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|^Traceback \(most recent")
 _TYPE = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*")
 
+# A message of so many characters is no chance word.
+_TELLING = 16
+_LONGEST = 20_000
+_LIMITED = {Outcome.TIMED_OUT, Outcome.OUTPUT_EXCEEDED, Outcome.OUT_OF_MEMORY}
 # One failure under several names, by version or by module.
 _SAME_TYPE = {
     "OutOfMemoryError": "OutOfMemoryError",
@@ -53,12 +60,20 @@ def same_message(claimed: str, seen: str) -> bool:
     if not wanted:
         return True
     whole = masked(seen)
+    if _same_first_line(claimed, seen):
+        return True
     if whole == wanted or _begins(whole, wanted):
         return True
     wanted = wanted.removesuffix("...").removesuffix("…").rstrip()
     if len(wanted) >= 12 and _begins(whole, wanted):
         return True
     return len(wanted) >= 12 and any(_begins(masked(line), wanted) for line in seen.splitlines())
+
+
+def _same_first_line(claimed: str, seen: str) -> bool:
+    """Whether two messages of several lines begin alike; a line that only introduces what follows (`… raised:`) says nothing."""
+    lines = [next((line.strip() for line in text.splitlines() if line.strip()), "") for text in (claimed, seen)]
+    return len(lines[0]) >= _TELLING and not lines[0].endswith(":") and masked(lines[0]) == masked(lines[1])
 
 
 def _begins(text: str, beginning: str) -> bool:
@@ -70,6 +85,9 @@ def matches_exception(claimed_type: str | None, claimed_message: str | None, see
     """Whether a seen exception is the claimed one, by type and by message."""
     if claimed_type is not None and not same_type(claimed_type, seen.type):
         return False
+    if claimed_type is not None and {last_name(claimed_type), last_name(seen.type)} == {"OutOfMemoryError"}:
+        # The rest of the message tells of the card, and every version words it in its own way.
+        return True
     renamed = claimed_type is not None and last_name(claimed_type) != last_name(seen.type)
     if renamed and not (claimed_message or "").strip():
         return False
@@ -89,3 +107,49 @@ def exceptions_in(stderr: str) -> list[ExceptionFacts]:
                 found.append(ExceptionFacts(type=kind, message=message))
             inside = False
     return found
+
+
+def failures_of(result: Result) -> list[ExceptionFacts]:
+    """Every exception that an attempt showed: the uncaught one, those of its children and threads, those it printed."""
+    seen = result.observation
+    raised = [] if seen.exception is None else [seen.exception, *exceptions_in(seen.exception.message)]
+    return raised + exceptions_in(seen.stderr) + exceptions_in(seen.stdout)
+
+
+def prints_exception(claimed_type: str | None, claimed_message: str | None, stdout: str) -> bool:
+    """Whether the script caught the exception and printed it itself: its type and message, or a message that can't be chance."""
+    wanted = masked(claimed_message or "")
+    if not wanted:
+        return False
+    if claimed_type is None or len(wanted) >= _TELLING:
+        return any(wanted in masked(line) for line in stdout.splitlines() if len(line) < _LONGEST)
+    name = claimed_type.rsplit(".", 1)[-1]
+    return any(matches_exception(name, claimed_message, facts) for facts in _named_in(stdout, name))
+
+
+def _named_in(stdout: str, name: str) -> Iterator[ExceptionFacts]:
+    for line in stdout.splitlines():
+        before, found, after = line.partition(name)
+        if found and not (before and (before[-1].isalnum() or before[-1] == "_")):
+            yield ExceptionFacts(type=name, message=after.lstrip(" :('\""))
+
+
+def printed_failure(result: Result) -> bool:
+    """Whether an attempt that ended well printed a failure nevertheless."""
+    seen = result.observation
+    return bool(exceptions_in(seen.stderr)) or any(_ERROR.search(line) for line in seen.stdout.splitlines())
+
+
+def crashed_as(signal: str | None, result: Result) -> bool:
+    """Whether an attempt, or a child of it that it tells of, died by this signal; by any, where none is named."""
+    if result.outcome in _LIMITED:
+        return False
+    seen = result.observation
+    names = [signal] if signal else ["SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS", "SIGTRAP"]
+    if seen.signal is not None and (signal is None or seen.signal == signal):
+        return True
+    statuses = {128 + signals.Signals[name] for name in names if name in signals.Signals.__members__}
+    if seen.exit_status in statuses:
+        return True
+    said = seen.stderr + seen.stdout + (seen.exception.message if seen.exception is not None else "")
+    return any(word.format(name) in said for name in names for word in ("terminated with signal {}", "died with <Signals.{}"))
