@@ -6,11 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.intake.reading import Reading
-from app.runs.document import RunDocument
+from app.intake.claims import Check
+from app.intake.reading import Reading, Script
+from app.judging.comparison import compare
+from app.judging.environments import digest_of
+from app.judging.job import judge_job
+from app.judging.judged import JudgedCell
+from app.judging.judgement import Finding, JobJudgement, Verdict
+from app.judging.run import judge_run
+from app.judging.summary import summarise
+from app.runs.document import (
+    AttemptPart,
+    CheckPart,
+    ClaimPart,
+    ComparisonPart,
+    DifferencePart,
+    FindingPart,
+    JobPart,
+    ReportPart,
+    RunDocument,
+    ScriptPart,
+    TargetPart,
+)
 from app.states import AttemptState, JobState, RunState
 from app.targets.target import Target
-from worker.contract import AttemptKind, Reason, Result, Start
+from worker.contract import KIB, AttemptKind, Environment, Outcome, Reason, Result, Start
+
+STREAM_BYTES = 4 * KIB
+# Trouble of ours is a second column, in sight; it is compared with nothing.
+_INCOMPARABLE = {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,4 +77,180 @@ class RunFacts:
 
 def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDocument:
     """The document of a run in any state; verdicts are judged anew from the attempts each time."""
-    raise NotImplementedError
+    scripts = {script.digest: script for script in reading.scripts}
+    cells = [_cell(reading, scripts[job.script], job) for job in jobs]
+    judgement = judge_run(reading, cells)
+    finished = run.state == "finished"
+    decided = [cell for cell in cells if cell.judgement is not None]
+    return RunDocument(
+        id=run.id,
+        state=run.state,
+        verdict=judgement.verdict if finished else None,
+        so_far=None if finished else judgement.verdict,
+        seen=judgement.seen,
+        defect=judgement.defect,
+        cause=judgement.cause,
+        summary=summarise(judgement, decided) if finished or decided else "",
+        scope=judgement.scope,
+        scope_differs=list(judgement.scope_differs),
+        where=list(judgement.where),
+        not_where=list(judgement.not_where),
+        newest=judgement.newest,
+        without_result=judgement.without_result,
+        ask=list(reading.ask),
+        preset=run.preset,
+        report=report_part(reading, report_id=run.report_id, title=run.title, source_url=run.source_url),
+        jobs=[_job(job, cell) for job, cell in zip(jobs, cells, strict=True)],
+        comparisons=_comparisons(jobs),
+        environments=_environments(jobs),
+        created_at=run.created_at,
+        finished_at=run.finished_at,
+    )
+
+
+def report_part(reading: Reading, *, report_id: str | None = None, title: str = "", source_url: str | None = None) -> ReportPart:
+    """A report as it was read."""
+    return ReportPart(
+        id=report_id,
+        title=title or reading.title,
+        source_url=source_url,
+        scripts=[
+            ScriptPart(
+                role=script.role,
+                as_given=script.as_given,
+                script=script.script,
+                repairs=list(script.repairs),
+                digest=script.digest,
+                needs=list(script.needs),
+            )
+            for script in reading.scripts
+        ],
+        claim=ClaimPart(checks=[_check(check) for check in reading.claim.checks]),
+        environment=reading.environment,
+    )
+
+
+def _check(check: Check) -> CheckPart:
+    where = {name: str(value) for name, value in check.where.model_dump(exclude_none=True).items()}
+    return CheckPart(text=check.text, kind=check.kind, role=check.role, where=where, over=check.over)
+
+
+def _cell(reading: Reading, script: Script, job: JobFacts) -> JudgedCell:
+    """A job as judging sees it: judged once it has ended, or in between from what there is."""
+    results = tuple(attempt.result for attempt in job.attempts if attempt.counted and attempt.result is not None)
+    judgement: JobJudgement | None
+    if job.reason is not None:
+        judgement = JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=job.reason)
+    elif job.state == "judged" or results:
+        judgement = judge_job(reading.claim, script, job.target, results)
+    else:
+        judgement = None
+    return JudgedCell(job_id=job.id, script=job.script, target=job.target, judgement=judgement, results=results)
+
+
+def _job(job: JobFacts, cell: JudgedCell) -> JobPart:
+    judgement = cell.judgement or JobJudgement(verdict=Verdict.NO_RESULT)
+    target = job.target
+    return JobPart(
+        id=job.id,
+        script=job.script,
+        target=TargetPart(device=target.device, gpus=target.gpus, toolchain=target.toolchain, settings=target.settings),
+        state=job.state,
+        verdict=judgement.verdict if job.state == "judged" else None,
+        reason=judgement.reason if cell.judgement is not None else None,
+        matched=judgement.matched,
+        of=judgement.of,
+        rate_upper_bound=judgement.rate_upper_bound,
+        checks=[_finding(finding) for finding in judgement.findings],
+        attempts=[_attempt(attempt) for attempt in job.attempts],
+    )
+
+
+def _finding(finding: Finding) -> FindingPart:
+    return FindingPart(text=finding.text, result=finding.result, observed=finding.observed)
+
+
+def _short(text: str) -> str:
+    """A stream cut to its beginning and its end, in whole characters."""
+    data = text.encode(errors="replace")
+    if len(data) <= STREAM_BYTES:
+        return text
+    half = STREAM_BYTES // 2 - 16
+    return data[:half].decode(errors="ignore") + "\n[… cut …]\n" + data[-half:].decode(errors="ignore")
+
+
+def _attempt(attempt: AttemptFacts) -> AttemptPart:
+    facts = {"id": attempt.id, "kind": attempt.kind, "start": attempt.start, "state": attempt.state, "counted": attempt.counted}
+    result = attempt.result
+    if result is None:
+        return AttemptPart.model_validate(facts)
+    seen = result.observation
+    stdout, stderr = _short(seen.stdout), _short(seen.stderr)
+    return AttemptPart.model_validate(
+        {
+            **facts,
+            "node": result.node,
+            "level": result.level,
+            "outcome": result.outcome,
+            "reason": result.reason,
+            "exit_status": seen.exit_status,
+            "signal": seen.signal,
+            "exception": seen.exception,
+            "stdout": stdout,
+            "stderr": stderr,
+            "truncated": seen.truncated or stdout != seen.stdout or stderr != seen.stderr,
+            "devices_used": seen.devices_used,
+            "flags_changed": seen.flags_changed,
+            "wall_seconds": seen.wall_seconds,
+            "peak_memory_bytes": seen.peak_memory_bytes,
+            "environment": digest_of(result.environment) if result.environment else None,
+        }
+    )
+
+
+def _environments(jobs: Sequence[JobFacts]) -> dict[str, Environment]:
+    found = [attempt.result.environment for job in jobs for attempt in job.attempts if attempt.result is not None]
+    return {digest_of(environment): environment for environment in found if environment}
+
+
+def _first(job: JobFacts) -> tuple[str, Result] | None:
+    """The first counted attempt of a job that shows anything."""
+    return next(iter(_shown(job)), None)
+
+
+def _shown(job: JobFacts) -> list[tuple[str, Result]]:
+    return [
+        (attempt.id, attempt.result)
+        for attempt in job.attempts
+        if attempt.counted and attempt.result is not None and attempt.result.outcome not in _INCOMPARABLE
+    ]
+
+
+def _comparisons(jobs: Sequence[JobFacts]) -> list[ComparisonPart]:
+    """Within a job: the first attempt and the first that differs from it. Across jobs of a script: the plainest target against each other."""
+    parts: list[ComparisonPart] = []
+    for script in dict.fromkeys(job.script for job in jobs):
+        mine = [job for job in jobs if job.script == script and _first(job) is not None]
+        for job in mine:
+            first, *others = _shown(job)
+            parts += [part for part in (_compared(first, other) for other in others) if part.result not in {"identical", "equivalent"}][:1]
+        firsts = [first for first in map(_first, sorted(mine, key=_plainness)) if first is not None]
+        parts += [_compared(firsts[0], other) for other in firsts[1:]]
+    return parts
+
+
+def _plainness(job: JobFacts) -> tuple[int, int]:
+    return (len(job.target.settings), job.target.gpus)
+
+
+def _compared(baseline: tuple[str, Result], candidate: tuple[str, Result]) -> ComparisonPart:
+    made = compare(baseline[1], candidate[1])
+    first = {} if made.first is None else {"line": made.first_line, "baseline": made.first.baseline, "candidate": made.first.candidate}
+    return ComparisonPart(
+        id=f"{baseline[0]}-{candidate[0]}",
+        baseline=baseline[0],
+        candidate=candidate[0],
+        result=made.result,
+        differences=[DifferencePart(about=one.about, baseline=one.baseline, candidate=one.candidate) for one in made.differences],
+        first_difference=first,
+    )
