@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.judging.environments import differing_fields
 from app.judging.judgement import ComparisonResult
 from app.judging.numbers import Number
-from app.judging.output import Token, tokens_of
-from worker.contract import Environment, Outcome, Result
+from app.judging.output import steady, tokens_of
+from app.judging.reach import ended_by_limit
+from worker.contract import Environment, Outcome, Result, Scalar
 
 MOST_SHOWN = 300
-MOST_LINES = 400
+MOST_LINES_SHOWN = 10
 # Ours: nothing that could be compared.
 _NOTHING = {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
-
-# What most often explains a numeric difference, first. Anything else follows by name.
-_CULPRITS = (
-    "blas.path",
-    "blas.cnr",
-    "torch.version",
-    "torch.cpu_capability",
-    "onednn.isa",
-    "gpu.",
-    "cuda.",
-    "cudnn.",
-    "tf32.",
-    "deterministic.",
-    "float32_matmul_precision",
-    "precision.",
-    "threads.",
-    "default.",
-    "cpu.",
-    "python.version",
-    "package.",
-)
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+# Variables follow from settings, and the fingerprint of a library from its path.
+_UNTOLD = ("variable.", "blas.fingerprint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +34,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a comparison says; `first` is the first printed line in which the two differ."""
+    """What a comparison says; `first` is the first printed line in which the two differ, or else how they ended otherwise."""
 
     result: ComparisonResult
     differences: tuple[Difference, ...] = ()
@@ -57,78 +43,106 @@ class Comparison:
 
 
 def compare(baseline: Result, candidate: Result) -> Comparison:
-    """Compare what two attempts showed. The environments' differences are listed, and never decide."""
-    environment = environment_differences(baseline.environment, candidate.environment)
+    """Compare what two attempts showed. What surrounds it (stderr, flags, the environments) is listed, and never makes them different."""
+    around = (*_around(baseline, candidate), *environment_differences(baseline.environment, candidate.environment))
     if baseline.outcome in _NOTHING or candidate.outcome in _NOTHING:
-        return Comparison(ComparisonResult.INCOMPARABLE, differences=environment)
-    ending = _ending_differences(baseline, candidate)
-    one, other = baseline.observation, candidate.observation
-    same_bytes = one.stdout_digest == other.stdout_digest if one.stdout_digest and other.stdout_digest else one.stdout == other.stdout
-    printed, number = (None, None) if same_bytes else _first_printed(one.stdout, other.stdout)
-    shown = (*ending, *([printed] if printed else []))
+        return Comparison(ComparisonResult.INCOMPARABLE, differences=around)
+    endings = _ending_differences(baseline, candidate)
+    lines, first_line = _printed_differences(baseline, candidate)
+    shown = (*lines, *endings) if lines else tuple(endings)
+    first = shown[0] if shown else None
+    if ended_by_limit(baseline) != ended_by_limit(candidate):
+        # One of them was cut off by a limit of ours: what it would have shown is not known.
+        return Comparison(ComparisonResult.INCOMPARABLE, (*endings, *lines, *around), first, first_line)
     if shown:
-        result = ComparisonResult.DIFFERENT
-    elif same_bytes:
-        result = ComparisonResult.IDENTICAL
-    elif one.truncated or other.truncated:
-        result = ComparisonResult.DIFFERENT
-    else:
-        result = ComparisonResult.EQUIVALENT
-    return Comparison(result, differences=(*shown, *environment), first=printed, first_line=number)
+        return Comparison(ComparisonResult.DIFFERENT, (*endings, *lines, *around), first, first_line)
+    same = _same_bytes(baseline, candidate, "stdout") and _same_bytes(baseline, candidate, "stderr")
+    return Comparison(ComparisonResult.IDENTICAL if same else ComparisonResult.EQUIVALENT, around)
+
+
+def _same_bytes(baseline: Result, candidate: Result, stream: str) -> bool:
+    one, other = (getattr(result.observation, f"{stream}_digest") for result in (baseline, candidate))
+    if one and other:
+        return bool(one == other)
+    return bool(getattr(baseline.observation, stream) == getattr(candidate.observation, stream))
 
 
 def _ending_differences(baseline: Result, candidate: Result) -> list[Difference]:
     one, other = baseline.observation, candidate.observation
     pairs = (
-        ("outcome", baseline.outcome, candidate.outcome),
-        ("exit_status", one.exit_status, other.exit_status),
-        ("signal", one.signal, other.signal),
+        ("outcome", str(baseline.outcome), str(candidate.outcome)),
+        ("exit_status", _said(one.exit_status), _said(other.exit_status)),
+        ("signal", _said(one.signal), _said(other.signal)),
         ("exception", _exception(baseline), _exception(candidate)),
     )
-    return [Difference(about, _cut(str(left)), _cut(str(right))) for about, left, right in pairs if left != right]
+    return [Difference(about, _cut(left), _cut(right)) for about, left, right in pairs if _ADDRESS.sub("", left) != _ADDRESS.sub("", right)]
 
 
-def _exception(result: Result) -> str | None:
+def _exception(result: Result) -> str:
     raised = result.observation.exception
-    return None if raised is None else f"{raised.type}: {raised.message}"
+    return "none" if raised is None else f"{raised.type}: {raised.message}"
+
+
+def _said(value: object) -> str:
+    return "none" if value is None else str(value)
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
 
 
-def _first_printed(baseline: str, candidate: str) -> tuple[Difference | None, int | None]:
-    """The first line that says something else; spacing and addresses aside."""
-    one, other = baseline.splitlines()[:MOST_LINES], candidate.splitlines()[:MOST_LINES]
+def _printed_differences(baseline: Result, candidate: Result) -> tuple[tuple[Difference, ...], int | None]:
+    """The lines that say something else, and the number of the first; numbers as values, in whatever order the lines come."""
+    if _same_bytes(baseline, candidate, "stdout"):
+        return (), None
+    one, other = baseline.observation.stdout.splitlines(), candidate.observation.stdout.splitlines()
+    left, right = [_meaning(line) for line in one], [_meaning(line) for line in other]
+    if Counter(filter(None, left)) == Counter(filter(None, right)):
+        if not (baseline.observation.truncated or candidate.observation.truncated):
+            return (), None
+        return (Difference("stdout", "differs in the part that was not kept", "differs in the part that was not kept"),), None
+    found: list[Difference] = []
+    first = None
     for number in range(max(len(one), len(other))):
-        left = one[number] if number < len(one) else ""
-        right = other[number] if number < len(other) else ""
-        if left != right and not _same(tokens_of(left), tokens_of(right)):
-            return Difference("stdout", _cut(left), _cut(right)), number + 1
-    return None, None
+        if (left[number] if number < len(left) else ()) != (right[number] if number < len(right) else ()):
+            first = number + 1 if first is None else first
+            shown = [_cut(lines[number]) if number < len(lines) else "" for lines in (one, other)]
+            found.append(Difference("stdout", shown[0], shown[1]))
+            if len(found) == MOST_LINES_SHOWN:
+                break
+    return tuple(found), first
 
 
-def _same(one: Sequence[Token], other: Sequence[Token]) -> bool:
-    """Whether two lines say exactly the same: equal digits, equal words."""
-    return [_exact(token) for token in one] == [_exact(token) for token in other]
+def _meaning(line: str) -> tuple[str, ...]:
+    """What a line says, so that equal values compare equal however they are written: nan is nan, and zero is not minus zero."""
+    return tuple(
+        repr(complex(0, token.value) if token.imaginary else token.value) if isinstance(token, Number) else token
+        for token in tokens_of(steady(line))
+    )
 
 
-def _exact(token: Token) -> str:
-    return token.text if isinstance(token, Number) else token
+def _around(baseline: Result, candidate: Result) -> list[Difference]:
+    """Weak evidence: what the streams of warnings say, and the flags as the scripts left them."""
+    one, other = baseline.observation, candidate.observation
+    found = [
+        Difference(f"flag: {name}", _said(one.flags.get(name)), _said(other.flags.get(name))) for name in _differing(one.flags, other.flags)
+    ]
+    if [_meaning(line) for line in one.stderr.splitlines()] != [_meaning(line) for line in other.stderr.splitlines()]:
+        found.append(Difference("stderr", _cut(one.stderr), _cut(other.stderr)))
+    return found
+
+
+def _differing(one: Mapping[str, Scalar], other: Mapping[str, Scalar]) -> list[str]:
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
 def environment_differences(baseline: Environment, candidate: Environment) -> tuple[Difference, ...]:
     """The fields in which two environments differ, likeliest culprit first."""
-    names = [name for name in baseline.keys() | candidate.keys() if baseline.get(name) != candidate.get(name)]
-    names = [name for name in names if not name.startswith("variable.") and name != "blas.fingerprint"]
     return tuple(
         Difference(f"environment: {name}", _cut(_field(baseline, name)), _cut(_field(candidate, name)))
-        for name in sorted(names, key=lambda name: (_culprit(name), name))
+        for name in differing_fields(baseline, candidate)
+        if not name.startswith(_UNTOLD)
     )
-
-
-def _culprit(name: str) -> int:
-    return next((at for at, begin in enumerate(_CULPRITS) if name.startswith(begin)), len(_CULPRITS))
 
 
 def _field(environment: Environment, name: str) -> str:
