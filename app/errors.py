@@ -67,3 +67,9 @@ class SetupError(SamehereError):
     """What the operator set up can't work: nothing is started, exit status 2."""
 
     code = "setup"
+
+
+class NodeError(SamehereError):
+    """The node on this machine did not do its part: exit status 1."""
+
+    code = "node_failed"

@@ -1,0 +1,205 @@
+"""The command line: `samehere reproduce`, `read`, `serve`, `token`, and the node's commands."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import typer
+
+from app.command.consoles import errors
+from app.command.outcome import status_of_error
+from app.errors import SamehereError
+
+application = typer.Typer(
+    name="samehere",
+    help="Settles bug reports on real hardware: does it happen, where, how often, and is it a defect or rounding?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+tokens = typer.Typer(help="Tokens of the service's API.", no_args_is_help=True, rich_markup_mode=None)
+application.add_typer(tokens, name="token")
+
+PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+class FormName(StrEnum):
+    """What a file holds."""
+
+    SCRIPT = "script"
+    REPORT = "report"
+
+
+class IsolationName(StrEnum):
+    """The isolation that can be named: only the one that is never taken by itself."""
+
+    LIMITS_ONLY = "limits-only"
+
+
+class ScopeName(StrEnum):
+    """What a token may do; each includes the ones before it."""
+
+    READ = "read"
+    SUBMIT = "submit"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="A .py or .md file, or - for standard input.", show_default=False)]
+As = Annotated[FormName | None, typer.Option("--as", help="What FILE holds; default: by its name, else by its content.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@application.command(
+    epilog="Example: samehere reproduce report.md --target cpu@torch-2.13:cpu-isa=compatible,threads=1 --target cpu --repeats 5"
+)
+def reproduce(
+    file: File,
+    *,
+    form: As = None,
+    preset: Annotated[str | None, typer.Option(help="A named set of targets: quick, cpu-isa, determinism.")] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(metavar="TARGET", help="DEVICE[*GPUS][/CAPABILITY][@TOOLCHAIN][:SETTING=VALUE,…]; again for more.")
+    ] = None,
+    repeats: Annotated[int | None, typer.Option(help="Exactly this many attempts of each cell; default: as many as it takes.")] = None,
+    claim: Annotated[str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")] = None,
+    title: Annotated[str, typer.Option(help="A title, instead of the report's.")] = "",
+    server: Annotated[str | None, typer.Option(metavar="URL", help="Run on this service instead of this machine.")] = None,
+    token: Annotated[
+        str | None, typer.Option(help="A token of that service; better by the variable.", envvar="SAMEHERE_TOKEN", show_envvar=True)
+    ] = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Exit status for `git bisect run`: 0 absent, 1 seen, 125 can't tell.")
+    ] = False,
+    isolation: Annotated[
+        IsolationName | None, typer.Option(help="Only limits, no isolation: for a file of your own, where nothing better can be had.")
+    ] = None,
+    wall: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of an attempt.")] = None,
+    memory: Annotated[int | None, typer.Option(metavar="MIB", help="Memory limit of an attempt.")] = None,
+    json: Json = False,
+) -> None:
+    """Run the script of a report in a sandbox, on several targets, several times, and say what was seen.
+
+    Exit status: 0 any verdict, 2 bad input or option, 3 no result, 1 a fault of ours.
+    """
+    from app.command.reproduce import Request
+    from app.command.reproduce import reproduce as run
+
+    request = Request(
+        file=file,
+        form=_form(form),
+        preset=preset,
+        targets=tuple(target or ()),
+        repeats=repeats,
+        claim=claim,
+        title=title,
+        as_json=json,
+        server=server,
+        token=token,
+        exit_code=exit_code,
+        isolation=None if isolation is None else "limits-only",
+        wall_seconds=wall,
+        memory_mib=memory,
+    )
+    raise typer.Exit(run(request))
+
+
+@application.command(epilog="Example: samehere read report.md --json")
+def read(file: File, *, form: As = None, json: Json = False) -> None:
+    """Show what is taken from a report (scripts, claim, environment) and what would be asked; nothing is run."""
+    from app.command.read_report import read_report
+
+    raise typer.Exit(read_report(file, form=_form(form), as_json=json))
+
+
+@application.command(epilog="Example: samehere serve --port 8080")
+def serve(
+    *,
+    host: Annotated[str | None, typer.Option(help="Address of the web; any but loopback is refused until a token exists.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the web; 0 takes a free one.")] = None,
+    no_node: Annotated[bool, typer.Option("--no-node", help="Without a node on this machine.")] = False,
+) -> None:
+    """Start the service: web, recorder, dispatcher, beat and a node, with a Postgres and a Valkey of their own."""
+    from app.command.service import serve as run
+
+    raise typer.Exit(run(host=host, port=port, no_node=no_node))
+
+
+@application.command(context_settings=PASS_ON, add_help_option=False)
+def node(words: typer.Context) -> None:
+    """Offer this machine to a service, as a node."""
+    _become_worker("node", words)
+
+
+@application.command(context_settings=PASS_ON, add_help_option=False)
+def toolchain(words: typer.Context) -> None:
+    """Build, adopt, list and remove the interpreters that scripts run in."""
+    _become_worker("toolchain", words)
+
+
+@application.command(context_settings=PASS_ON, add_help_option=False)
+def doctor(words: typer.Context) -> None:
+    """Say what this machine can do as a node, and what is missing."""
+    _become_worker("doctor", words)
+
+
+@tokens.command("create", epilog="Example: samehere token create --name triage-bot --scope read --scope submit")
+def create_token(
+    *,
+    scope: Annotated[list[ScopeName], typer.Option(help="What it may do; again for more.")],
+    name: Annotated[str, typer.Option(help="Whose it is.")] = "token",
+    json: Json = False,
+) -> None:
+    """Make a token. It is printed once, and kept as a digest only."""
+    from app.command.token import create
+
+    create(name, scope, as_json=json)
+
+
+@tokens.command("list", epilog="Example: samehere token list --json")
+def list_tokens(*, json: Json = False) -> None:
+    """Show the tokens there are, without their secrets."""
+    from app.command.token import show_all
+
+    show_all(as_json=json)
+
+
+@tokens.command("revoke", epilog="Example: samehere token revoke 06b4k1m3…")
+def revoke_token(token_id: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")]) -> None:
+    """Make a token invalid."""
+    from app.command.token import revoke
+
+    revoke(token_id)
+
+
+def _form(name: FormName | None) -> Literal["auto", "script", "report"]:
+    return "auto" if name is None else "script" if name is FormName.SCRIPT else "report"
+
+
+def _become_worker(command: str, context: typer.Context) -> None:
+    from app.command.node_work import become_worker
+
+    become_worker([command, *context.args])
+
+
+def main() -> None:
+    """The entry point: errors that we know are one line each."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A terminal that lacks a character must not end the answer.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        application()
+    except SamehereError as error:
+        errors().print(f"samehere: {error.message}", style="red", soft_wrap=True)
+        sys.exit(status_of_error(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""`samehere reproduce`: read a report, run its script here or on a server, and say what was seen."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from app.command.client import ENDED, Client
+from app.command.configuration import load_settings
+from app.command.consoles import errors, output
+from app.command.outcome import CANNOT_TELL, OWN_FAULT, status_of_error, status_of_run
+from app.command.progress import ConsoleProgress
+from app.command.render import render
+from app.command.source import Form, Source, argument_text, read_source
+from app.errors import InputError, SamehereError, SetupError, UnavailableError
+from app.ids import new_id
+from app.intake.markdown import looks_like_markdown
+from app.intake.read import read
+from app.intake.reading import Reading
+from app.runs.document import RunDocument
+from app.settings import ServiceSettings
+from app.targets.parse import parse_target
+from app.targets.presets import preset_named
+from worker.contract import Level, Limits
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The options of the command, as given."""
+
+    file: str
+    form: Form = "auto"
+    preset: str | None = None
+    targets: tuple[str, ...] = ()
+    repeats: int | None = None
+    claim: str | None = None
+    title: str = ""
+    as_json: bool = False
+    server: str | None = None
+    token: str | None = None
+    exit_code: bool = False
+    isolation: Literal["limits-only"] | None = None
+    wall_seconds: float | None = None
+    memory_mib: int | None = None
+
+
+def reproduce(request: Request) -> int:
+    """Do it; the exit status. Raises SamehereError."""
+    try:
+        with _interruptible():
+            status = _reproduce(request)
+    except SamehereError as error:
+        # A bisection must not take our fault for an answer.
+        if not (request.exit_code and status_of_error(error) == OWN_FAULT):
+            raise
+        errors().print(f"samehere: {error.message}", style="red", markup=False, highlight=False)
+        status = CANNOT_TELL
+    return status
+
+
+def _reproduce(request: Request) -> int:
+    settings = load_settings()
+    source = read_source(request.file, form=request.form, most_bytes=settings.report_bytes)
+    reading = _read(source, request, settings)
+    _check(request)
+    document: RunDocument
+    if request.server is not None:
+        raw, document = _on_server(source, reading, request)
+    else:
+        document = _here(reading, request, settings)
+        raw = document.model_dump(mode="json", by_alias=True)
+    if request.as_json:
+        sys.stdout.write(json.dumps(raw, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
+    else:
+        render(document, output())
+    return status_of_run(state=document.state, verdict=document.verdict, seen=document.seen, as_answer=request.exit_code)
+
+
+def _read(source: Source, request: Request, settings: ServiceSettings) -> Reading:
+    claim = None if request.claim is None else argument_text(request.claim)
+    return read(
+        source.text,
+        form=source.form,
+        claim=claim,
+        title=argument_text(request.title),
+        most_script_bytes=settings.script_bytes,
+        most_report_bytes=settings.report_bytes,
+    )
+
+
+def _check(request: Request) -> None:
+    """Refuse what can't be meant, before anything is done."""
+    if request.preset is not None and request.targets:
+        raise InputError("Give either --preset or --target.", code="preset_or_targets", field="target")
+    if request.preset is not None and request.server is None:
+        preset_named(request.preset)
+    for text in request.targets:
+        parse_target(text)
+    if request.server is not None:
+        for option, value in (("--isolation", request.isolation), ("--wall", request.wall_seconds), ("--memory", request.memory_mib)):
+            if value is not None:
+                raise InputError(f"{option} is for runs on this machine; the server has its own.", code="not_on_server", field=option)
+    elif sys.platform != "linux":
+        raise SetupError("Scripts run on Linux only. Elsewhere: samehere reproduce --server URL, and samehere read.", code="not_linux")
+    elif request.isolation is not None and request.file == "-":
+        raise InputError(
+            "--isolation limits-only is for a file of your own that you name; standard input may be anyone's.",
+            code="limits_only_needs_file",
+            field="--isolation",
+        )
+
+
+def _here(reading: Reading, request: Request, settings: ServiceSettings) -> RunDocument:
+    from app.runs.local import LocalWish, run_locally
+
+    level = None
+    if request.isolation is not None:
+        level = Level.LIMITS_ONLY
+        errors().print(
+            "Warning: limits-only does not isolate. The script runs as you and can read, change and send whatever you can.",
+            style="bold yellow",
+            highlight=False,
+        )
+    wish = LocalWish(
+        preset=request.preset,
+        targets=tuple(map(parse_target, request.targets)) or None,
+        repeats=request.repeats,
+        limits=_limits(request, settings),
+        level=level,
+    )
+    progress = ConsoleProgress(errors())
+    with progress.shown("Starting"):
+        return run_locally(reading, wish, progress=progress)
+
+
+def _limits(request: Request, settings: ServiceSettings) -> Limits:
+    given: dict[str, Any] = {}
+    if request.wall_seconds is not None:
+        given["wall_seconds"] = request.wall_seconds
+    if request.memory_mib is not None:
+        given["memory_bytes"] = request.memory_mib * MIB
+    try:
+        return Limits.model_validate(settings.limits.model_dump() | given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = {"wall_seconds": "--wall", "memory_bytes": "--memory"}.get(str(first["loc"][0]), str(first["loc"][0]))
+        raise InputError(f"{option}: {first['msg']}.", code="bad_limit", field=option) from error
+
+
+def _on_server(source: Source, reading: Reading, request: Request) -> tuple[dict[str, Any], RunDocument]:
+    client = Client(request.server or "", token=request.token)
+    progress = ConsoleProgress(errors())
+    with progress.shown("Sending"):
+        run = client.submit(_submission(source, reading, request), idempotency_key=new_id())
+        run_id = str(run.get("id", ""))
+        try:
+            for run in client.follow(run_id):
+                jobs = [job for job in run.get("jobs", []) if isinstance(job, dict)]
+                progress.counted(sum(job.get("state") == "judged" for job in jobs), len(jobs))
+        except KeyboardInterrupt:
+            run = _cancel(client, run_id)
+    try:
+        return run, RunDocument.model_validate(run)
+    except ValidationError as error:
+        raise UnavailableError("The server's answer is no run of this version: is it a newer or an older samehere?") from error
+
+
+def _submission(source: Source, reading: Reading, request: Request) -> Mapping[str, Any]:
+    """As the interface takes it. What a `-` or an unknown name holds was decided when it was read."""
+    form = source.form if source.form != "auto" else ("report" if looks_like_markdown(source.text) else "script")
+    targets = [parse_target(text).model_dump(mode="json", exclude_none=True) for text in request.targets]
+    body = {
+        form: source.text,
+        "claim": None if request.claim is None else argument_text(request.claim),
+        "preset": request.preset,
+        "targets": targets or None,
+        "repeats": request.repeats,
+        "title": reading.title or None,
+    }
+    return {key: value for key, value in body.items() if value is not None}
+
+
+def _cancel(client: Client, run_id: str) -> dict[str, Any]:
+    """Stop it there as well; say so when that can't be done."""
+    try:
+        client.cancel(run_id)
+        run = client.run(run_id)
+    except (SamehereError, OSError) as error:
+        raise UnavailableError(f"The run goes on at {client.url}/runs/{run_id}: it could not be cancelled.") from error
+    return run if run.get("state") in ENDED else {**run, "state": "cancelled"}
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: with nothing left behind."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in _signals()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _signals() -> list[signal.Signals]:
+    return [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
