@@ -1,0 +1,5 @@
+# Claim: Aborted (core dumped)
+import os
+
+print("before", flush=True)
+os.abort()

@@ -1,0 +1,4 @@
+# Claim: ValueError: never gets here
+kept = []
+while True:
+    kept.append(bytearray(16 * 1024 * 1024))

@@ -1,0 +1,4 @@
+# Claim: another result every time
+import random
+
+print(random.random())

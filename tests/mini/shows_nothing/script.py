@@ -1,0 +1,2 @@
+# Claim: prints "the wrong thing"
+total = sum(range(10))
