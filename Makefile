@@ -16,7 +16,7 @@ TOOLCHAIN ?= torch-2.13-cpu
 PYTEST_ARGS ?=
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
 
 .PHONY: help setup toolchain demo test serve lint bench clean
 
