@@ -80,9 +80,7 @@ def judge_job(claim: Claim, script: Script, target: Target, results: Sequence[Re
 
 def _least(plan: RepeatPlan | None, *, asked: int) -> int:
     """How many cold attempts a "never" needs. Without a plan, all that counted are all that were asked for."""
-    if plan is None:
-        return min(LEAST_FOR_NEVER, asked)
-    return min(LEAST_FOR_NEVER, plan.at_most) if plan.exact else LEAST_FOR_NEVER
+    return min(LEAST_FOR_NEVER, asked if plan is None else plan.at_most)
 
 
 def _trouble(results: Sequence[Result]) -> Reason | None:

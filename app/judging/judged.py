@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.intake.reading import ScriptRole
 from app.judging.judgement import JobJudgement, Verdict
 from app.targets.target import Target
 from worker.contract import Result
@@ -18,6 +19,7 @@ class JudgedCell:
     target: Target
     judgement: JobJudgement | None
     results: tuple[Result, ...] = ()
+    role: ScriptRole = ScriptRole.MAIN
 
     @property
     def verdict(self) -> Verdict | None:

@@ -10,7 +10,7 @@ from app.intake.reading import Script
 from app.judging.checks import is_over_repeats
 from app.judging.job import counted, judge_job
 from app.judging.judgement import JobJudgement, Verdict
-from app.judging.reach import TOO_FEW_ATTEMPTS
+from app.judging.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Result
@@ -54,9 +54,9 @@ def _wanted(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatP
     by_chance = may_vary(claim, script) and not any(is_over_repeats(check) for check in claim.having(Role.BUG))
     match judgement.verdict:
         case Verdict.FLAKY:
-            return 0
+            return plan.at_most
         case Verdict.CANNOT_SHOW:
-            return ALWAYS if judgement.reason == TOO_FEW_ATTEMPTS else 0
+            return _wanted_of_nothing(judgement, plan, by_chance=by_chance)
         case Verdict.REPRODUCED:
             return ALWAYS_RANDOM if by_chance else ALWAYS
         case Verdict.NOT_REPRODUCED:
@@ -65,3 +65,11 @@ def _wanted(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatP
             return NEVER_RANDOM if by_chance else ALWAYS
         case _:
             return ALWAYS
+
+
+def _wanted_of_nothing(judgement: JobJudgement, plan: RepeatPlan, *, by_chance: bool) -> int:
+    """A lack does not go away by repeating; too few attempts do, and silence may where chance has a part."""
+    code = None if judgement.reason is None else judgement.reason.code
+    if code == TOO_FEW_ATTEMPTS.code:
+        return plan.at_most
+    return NEVER_RANDOM if by_chance and code == NOTHING_SHOWN.code else 0

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.intake.claims import Check, CheckKind, Claim, Over
-from app.intake.reading import Reading
+from app.intake.claims import Check, CheckKind, Claim, Over, Role
+from app.intake.reading import NeedKind, Reading, ScriptRole
 from app.judging.cause import cause_of
+from app.judging.job import LEAST_FOR_NEVER, counted
 from app.judging.judged import JudgedCell
 from app.judging.judgement import CheckResult, Defect, Finding, Scope, Verdict
-from app.judging.numbers import numbers_in
-from app.judging.output import fingerprint
-from worker.contract import Environment, Outcome, Result
+from app.judging.output import contains, equal_tokens, tokens_of
+from app.judging.places import release_of, same_release, system_of, torch_of
+from app.judging.reach import NO_SIDES, TOO_FEW_ATTEMPTS
+from app.judging.sides import without_name
+from worker.contract import Environment, Outcome, Result, Start
 
 # `reproduced` and `flaky` are sightings of the claim itself.
 SEEN = {Verdict.REPRODUCED, Verdict.FLAKY}
@@ -42,16 +44,17 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     """Judge a run by its jobs. Total; jobs without a judgement yet are left out."""
     if reading.ask:
         return RunJudgement(verdict=Verdict.NEEDS_INFO)
-    done = [cell for cell in cells if cell.verdict is not None]
+    # A control shows how things should be; what happens to it is no verdict on the claim.
+    done = [cell for cell in cells if cell.verdict is not None and cell.role is not ScriptRole.CONTROL]
     pairs = _judge_pairs(reading.claim, done)
-    verdicts = {cell.verdict for cell in done} | {verdict for verdict in map(_pair_verdict, pairs) if verdict is not None}
+    verdicts = {cell.verdict for cell in done} | {_PAIR_VERDICT[finding.result] for finding in pairs}
     verdict = next((verdict for verdict in Verdict if verdict in verdicts), None)
-    if verdict is None and not cells:
+    if verdict is None and all(cell.verdict is not None for cell in cells):
         verdict = Verdict.NO_RESULT
     where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in SEEN))
     not_where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in NOT_SEEN))
     cause, defect = cause_of(reading.claim, reading.scripts, done)
-    scope, differs = _scope(verdict, reading.environment, done)
+    scope, differs = _scope(verdict, reading, done)
     return RunJudgement(
         verdict=verdict,
         seen=bool(where) or any(finding.result is CheckResult.MET for finding in pairs),
@@ -68,36 +71,45 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
 
 
 def _judge_pairs(claim: Claim, cells: Sequence[JudgedCell]) -> tuple[Finding, ...]:
-    return tuple(_judge_pair(check, cells) for check in claim.checks if check.over is Over.PAIR and check.kind is CheckKind.DIFFERS)
+    bugs = claim.having(Role.BUG)
+    return tuple(_judge_pair(check, cells) for check in bugs if check.over is Over.PAIR and check.kind is CheckKind.DIFFERS)
 
 
 def _judge_pair(check: Check, cells: Sequence[JudgedCell]) -> Finding:
-    """A difference between two targets: the plainest cell of each side, by what their first ended attempts print."""
-    sides: dict[str, Result] = {}
-    for side in check.sides:
-        for cell in sorted(cells, key=lambda cell: len(cell.target.settings)):
-            if cell.target.device == side and cell.verdict in {Verdict.OBSERVED, *SEEN, *NOT_SEEN}:
-                ended = next((result for result in cell.results if result.outcome is Outcome.COMPLETED), None)
-                if ended is not None:
-                    sides.setdefault(side, ended)
-    if len(sides) < 2 or len(sides) != len(check.sides):
-        return Finding(text=check.text, result=CheckResult.UNREACHED)
-    said = {fingerprint(_without_device_names(result.observation.stdout)) for result in sides.values()}
-    shown = "\n".join(f"{side}: {result.observation.stdout.strip()[:150]}" for side, result in sides.items())
-    return Finding(text=check.text, result=CheckResult.MET if len(said) > 1 else CheckResult.ABSENT, observed=shown)
+    """A difference between two targets: the plainest cell of each side, by what its first attempt that ended prints."""
+    sides = {side: _ended_on(side, cells) for side in check.sides}
+    if len(sides) < 2 or not all(sides.values()):
+        return Finding(text=check.text, result=CheckResult.UNREACHED, reason=NO_SIDES)
+    firsts = {side: ended[0].observation.stdout for side, ended in sides.items()}
+    shown = "\n".join(f"{side}: {stdout.strip()[:150]}" for side, stdout in firsts.items())
+    said = [[token for line in stdout.splitlines() for token in without_name(line, side)] for side, stdout in firsts.items()]
+    if not all(said):
+        return Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=NO_SIDES)
+    if all(equal_tokens(said[0], other) for other in said[1:]):
+        if min(len(ended) for ended in sides.values()) < LEAST_FOR_NEVER:
+            return Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=TOO_FEW_ATTEMPTS)
+        return Finding(text=check.text, result=CheckResult.ABSENT, observed=shown)
+    claimed = zip(check.sides, check.side_lines, strict=False)
+    as_claimed = all(contains(tokens_of(firsts[side]), without_name(line, side)) for side, line in claimed if line)
+    return Finding(text=check.text, result=CheckResult.MET if as_claimed else CheckResult.OTHER, observed=shown)
 
 
-def _without_device_names(stdout: str) -> str:
-    return re.sub(r"\b(?:cpu|cuda(?::\d+)?|gpu)\b|,?\s*device='[^']*'", " ", stdout, flags=re.IGNORECASE)
+def _ended_on(side: str, cells: Sequence[JudgedCell]) -> list[Result]:
+    """The cold attempts that ended, of the plainest cell on this device that could show anything."""
+    able = [cell for cell in cells if cell.target.device == side and cell.verdict in {Verdict.OBSERVED, *SEEN, *NOT_SEEN}]
+    for cell in sorted(able, key=lambda cell: len(cell.target.settings)):
+        ended = [result for result in counted(cell.results) if result.outcome is Outcome.COMPLETED and result.start is Start.COLD]
+        if ended:
+            return ended
+    return []
 
 
-def _pair_verdict(finding: Finding) -> Verdict | None:
-    return {
-        CheckResult.MET: Verdict.REPRODUCED,
-        CheckResult.ABSENT: Verdict.NOT_REPRODUCED,
-        CheckResult.OTHER: Verdict.DIFFERENT,
-        CheckResult.UNREACHED: Verdict.CANNOT_SHOW,
-    }[finding.result]
+_PAIR_VERDICT = {
+    CheckResult.MET: Verdict.REPRODUCED,
+    CheckResult.ABSENT: Verdict.NOT_REPRODUCED,
+    CheckResult.OTHER: Verdict.DIFFERENT,
+    CheckResult.UNREACHED: Verdict.CANNOT_SHOW,
+}
 
 
 def _newest(cells: Sequence[JudgedCell]) -> str | None:
@@ -105,67 +117,46 @@ def _newest(cells: Sequence[JudgedCell]) -> str | None:
     reached = [cell for cell in cells if cell.verdict not in {Verdict.NO_RESULT, Verdict.CANNOT_SHOW}]
     if not reached:
         return None
-    return max(reached, key=lambda cell: (_release(_torch_of(cell)), -len(cell.target.settings))).target.label()
+    return max(reached, key=lambda cell: (release_of(_torch_of(cell)), -len(cell.target.settings))).target.label()
 
 
 def _torch_of(cell: JudgedCell) -> str:
-    version = next((result.environment.get("torch.version") for result in cell.results), None)
-    return version if isinstance(version, str) else cell.target.toolchain
+    return torch_of(cell.results[0] if cell.results else None, cell.target)
 
 
-def _release(version: str) -> tuple[float, ...]:
-    found = re.search(r"\d+(?:\.\d+)*", version)
-    return tuple(float(part) for part in found.group().split(".")) if found else ()
-
-
-def _scope(verdict: Verdict | None, claimed: Environment, cells: Sequence[JudgedCell]) -> tuple[Scope | None, tuple[str, ...]]:
+def _scope(verdict: Verdict | None, reading: Reading, cells: Sequence[JudgedCell]) -> tuple[Scope | None, tuple[str, ...]]:
     """How far a "no" goes: as reported only where version, device and system are the reporter's."""
     if verdict is not Verdict.NOT_REPRODUCED:
         return None, ()
     said_no = [cell for cell in cells if cell.verdict is Verdict.NOT_REPRODUCED]
-    missing = [_differing(claimed, cell) for cell in said_no]
-    best = min(missing, key=len, default=("torch.version", "device", "os.name"))
+    differing = [_differing(reading, cell) for cell in said_no]
+    best = min(differing, key=len, default=("torch.version", "device", "os.name"))
     return (Scope.AS_REPORTED if not best else Scope.ELSEWHERE), best
 
 
-def _differing(claimed: Environment, cell: JudgedCell) -> tuple[str, ...]:
-    """The fields in which a cell is not the reporter's place; what was not claimed is not known to be equal."""
-    found = cell.results[0].environment if cell.results else {}
+def _differing(reading: Reading, cell: JudgedCell) -> tuple[str, ...]:
+    """The fields in which a cell is not the reporter's place; a version or a system that is not named is not known to be equal."""
+    claimed, found = reading.environment, cell.results[0].environment if cell.results else {}
+    version, system = claimed.get("torch.version"), claimed.get("os.name")
     differs = []
-    if not _same_minor(claimed.get("torch.version"), found.get("torch.version")):
+    if not isinstance(version, str) or not same_release(version, _torch_of(cell)):
         differs.append("torch.version")
-    if not _same_device(claimed, cell, found):
+    if not _same_device(reading, cell, found):
         differs.append("device")
-    if not _same_system(claimed.get("os.name"), found.get("os.name")):
+    if not isinstance(system, str) or system_of(system) != system_of(str(found.get("os.name") or "linux")):
         differs.append("os.name")
     return tuple(differs)
 
 
-def _same_minor(claimed: object, found: object) -> bool:
-    if not isinstance(claimed, str) or not isinstance(found, str):
-        return False
-    one, other = numbers_in(claimed.partition("+")[0]), numbers_in(found.partition("+")[0])
-    return _release(claimed)[:2] == _release(found)[:2] if one or other or claimed else False
-
-
-def _same_device(claimed: Environment, cell: JudgedCell, found: Environment) -> bool:
-    model = claimed.get("gpu.model")
+def _same_device(reading: Reading, cell: JudgedCell, found: Environment) -> bool:
+    """Whether the cell granted the device that the claim is about. A claim that names none and needs no card is about the CPU."""
+    about_gpu = any(check.where.device == "cuda" or "cuda" in check.sides for check in reading.claim.having(Role.BUG))
+    needs_gpu = any(need.kind is NeedKind.GPU for script in reading.scripts for need in script.needs)
+    model = reading.environment.get("gpu.model")
+    if not (about_gpu or needs_gpu):
+        # The card of the reporter's machine matters only where the claim is about cards.
+        return True
     if isinstance(model, str):
         seen = found.get("gpu.model")
         return isinstance(seen, str) and (model.casefold() in seen.casefold() or seen.casefold() in model.casefold())
-    return str(claimed.get("device", "")) == cell.target.device
-
-
-_SYSTEMS = ("windows", "mac", "linux", "ubuntu", "debian", "arch", "fedora", "centos", "red hat", "suse")
-
-
-def _same_system(claimed: object, found: object) -> bool:
-    """Linux distributions count as one system; Windows and macOS are others."""
-    if not isinstance(claimed, str) or not isinstance(found, str):
-        return False
-
-    def family(text: str) -> str:
-        word = next((word for word in _SYSTEMS if word in text.casefold()), "")
-        return "linux" if word not in {"windows", "mac", ""} else word
-
-    return bool(family(claimed)) and family(claimed) == family(found)
+    return cell.target.device == "cuda"

@@ -86,5 +86,6 @@ def _not_reproduced(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str
 
 
 def _lacks(cells: Sequence[JudgedCell]) -> str:
-    details = [cell.judgement.reason.detail for cell in cells if cell.judgement and cell.judgement.reason and cell.verdict is Verdict.CANNOT_SHOW]
+    without = [cell.judgement.reason for cell in cells if cell.judgement and cell.verdict is Verdict.CANNOT_SHOW]
+    details = [reason.detail for reason in without if reason is not None]
     return " ".join(dict.fromkeys(detail for detail in details if detail)) or "the point of the claim was not reached."

@@ -29,10 +29,13 @@ from app.runs.document import (
     TargetPart,
 )
 from app.states import AttemptState, JobState, RunState
+from app.targets.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import KIB, AttemptKind, Environment, Outcome, Reason, Result, Start
 
 STREAM_BYTES = 4 * KIB
+# What is said of a job that still runs: never "no", which needs them all.
+_TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
 # Trouble of ours is a second column, in sight; it is compared with nothing.
 _INCOMPARABLE = {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
 
@@ -73,12 +76,14 @@ class RunFacts:
     report_id: str | None = None
     title: str = ""
     source_url: str | None = None
+    # Says how few attempts were asked for; unknown, those that there are must do.
+    repeats: RepeatPlan | None = None
 
 
 def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDocument:
     """The document of a run in any state; verdicts are judged anew from the attempts each time."""
     scripts = {script.digest: script for script in reading.scripts}
-    cells = [_cell(reading, scripts[job.script], job) for job in jobs]
+    cells = [_cell(reading, scripts[job.script], job, plan=run.repeats) for job in jobs]
     judgement = judge_run(reading, cells)
     finished = run.state == "finished"
     decided = [cell for cell in cells if cell.judgement is not None]
@@ -135,17 +140,22 @@ def _check(check: Check) -> CheckPart:
     return CheckPart(text=check.text, kind=check.kind, role=check.role, where=where, over=check.over)
 
 
-def _cell(reading: Reading, script: Script, job: JobFacts) -> JudgedCell:
-    """A job as judging sees it: judged once it has ended, or in between from what there is."""
-    results = tuple(attempt.result for attempt in job.attempts if attempt.counted and attempt.result is not None)
-    judgement: JobJudgement | None
+def _cell(reading: Reading, script: Script, job: JobFacts, *, plan: RepeatPlan | None) -> JudgedCell:
+    """A job as judging sees it: judged once it has ended, and before that only where something was seen."""
+    results = tuple(
+        attempt.result.model_copy(update={"attempt_id": attempt.id, "kind": attempt.kind, "start": attempt.start})
+        for attempt in job.attempts
+        if attempt.counted and attempt.result is not None
+    )
+    judgement: JobJudgement | None = None
     if job.reason is not None:
         judgement = JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=job.reason)
-    elif job.state == "judged" or results:
-        judgement = judge_job(reading.claim, script, job.target, results)
-    else:
-        judgement = None
-    return JudgedCell(job_id=job.id, script=job.script, target=job.target, judgement=judgement, results=results)
+    elif job.state == "judged":
+        judgement = judge_job(reading.claim, script, job.target, results, plan=plan)
+    elif results:
+        interim = judge_job(reading.claim, script, job.target, results)
+        judgement = interim if interim.verdict in _TOLD_EARLY else None
+    return JudgedCell(job_id=job.id, script=job.script, target=job.target, judgement=judgement, results=results, role=script.role)
 
 
 def _job(job: JobFacts, cell: JudgedCell) -> JobPart:
@@ -227,7 +237,7 @@ def _shown(job: JobFacts) -> list[tuple[str, Result]]:
 
 
 def _comparisons(jobs: Sequence[JobFacts]) -> list[ComparisonPart]:
-    """Within a job: the first attempt and the first that differs from it. Across jobs of a script: the plainest target against each other."""
+    """Within a job: the first attempt and the first that differs. Across the jobs of a script: the plainest target and each other."""
     parts: list[ComparisonPart] = []
     for script in dict.fromkeys(job.script for job in jobs):
         mine = [job for job in jobs if job.script == script and _first(job) is not None]

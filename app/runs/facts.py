@@ -13,6 +13,7 @@ from app.runs.document import RunDocument
 from app.runs.keep import digests_in, join_reading, join_result
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, ReportRow, RunRow
 from app.storage.queries import runs as queries
+from app.targets.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Reason, Result
 
@@ -53,6 +54,7 @@ def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
         report_id=run.report_id,
         title=report.title,
         source_url=report.source_url,
+        repeats=RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact),
     )
 
 

@@ -251,7 +251,7 @@ class _Conductor:
             if not job.waiting():
                 job.state = "judged"
                 if job.cell.reason is None:
-                    self._progress.judged(target, judge_job(claim, job.script, target, job.results()))
+                    self._progress.judged(target, judge_job(claim, job.script, target, job.results(), plan=self._plan.repeats))
 
     def _replace_node(self, error: NodeError) -> None:
         """Start the node again, and give what it held to the new one. Raises NodeError when none comes up."""
@@ -301,5 +301,6 @@ def _document(
         finished_at=now(),
         preset=None if made is None else made.preset,
         title=title or reading.title,
+        repeats=None if made is None else made.repeats,
     )
     return assemble(facts, reading, [_facts(job) for job in jobs])

@@ -91,7 +91,8 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     if waiting:
         return
     job.state = "judged"
-    job.verdict = judge_job(reading.claim, script, Target.model_validate(job.target), results).verdict
+    plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+    job.verdict = judge_job(reading.claim, script, Target.model_validate(job.target), results, plan=plan).verdict
     emit(session, run, "job.judged", job=job.id)
     finish_if_done(session, run)
 
