@@ -38,6 +38,11 @@ class ServiceSettings(BaseSettings):
     host: str = Field(default="127.0.0.1", description="address of the web; any but loopback is refused until tokens exist")
     port: int = Field(default=8000, ge=0, le=65535, description="port of the web; 0 takes a free one")
 
+    hosts: tuple[str, ...] = Field(default=(), description="further names under which the web is reached, as JSON; * allows any")
+    anonymous_scopes: tuple[str, ...] | None = Field(
+        default=None, description='what callers without a token may do, as JSON; default: ["read","submit"] on loopback, else ["read"]'
+    )
+
     preset: str = Field(default="quick", description="what a submission without preset and targets runs on")
     required_level: Level = Field(default=Level.NAMESPACES, description="strangers' code is refused below this isolation")
 

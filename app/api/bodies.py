@@ -1,0 +1,123 @@
+"""What REST takes and gives beyond the run object."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.errors import InputError
+from app.intake.reading import Ask
+from app.judging.judgement import Verdict
+from app.runs.document import ReportPart
+from app.runs.submit import Submission
+from app.targets.parse import make_target
+from app.targets.target import Target
+from worker.contract import ToolchainFacts
+
+Item = TypeVar("Item")
+
+
+class Body(BaseModel):
+    """A request body; a field that does not exist is an error, so that a typo is not a silent default."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class TargetBody(Body):
+    """A target as asked for."""
+
+    device: str = Field(default="cpu", examples=["cuda"])
+    gpus: int = Field(default=0, ge=0, le=16)
+    capability: str | None = Field(default=None, examples=["sm90"])
+    toolchain: str = Field(default="", max_length=100, examples=["torch-2.13"])
+    settings: dict[str, str | int | bool] = Field(default_factory=dict, examples=[{"cpu-isa": "sse4.2"}])
+
+    def target(self) -> Target:
+        """The checked target. Raises InputError."""
+        return make_target(self.model_dump())
+
+
+class WishBody(Body):
+    """Where to run: a preset or targets; neither means the default preset."""
+
+    preset: str | None = Field(default=None, max_length=100, examples=["quick"])
+    targets: list[TargetBody] | None = Field(default=None, max_length=400)
+    repeats: int | None = Field(default=None, ge=1, description="exactly so many attempts a cell; without it they adapt")
+
+    def made_targets(self) -> tuple[Target, ...] | None:
+        """The checked targets."""
+        return None if self.targets is None else tuple(target.target() for target in self.targets)
+
+
+class RunBody(WishBody):
+    """A submission: a script or a report."""
+
+    script: str | None = Field(default=None, examples=["import torch\nprint(torch.ones(2).sum().item())\n"])
+    report: str | None = Field(default=None, description="the body of an issue, in Markdown")
+    claim: str | None = Field(default=None, examples=["prints 2.0, expected 3.0"])
+    title: str = ""
+    source_url: str | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
+
+    def submission(self, *, idempotency_key: str | None) -> Submission:
+        """The submission. Raises InputError."""
+        if (self.script is None) == (self.report is None):
+            raise InputError("Send exactly one of script and report.", code="script_or_report", field="script")
+        return Submission(
+            script=self.script,
+            report=self.report,
+            claim=self.claim,
+            preset=self.preset,
+            targets=self.made_targets(),
+            repeats=self.repeats,
+            title=self.title,
+            source_url=self.source_url,
+            idempotency_key=idempotency_key,
+        )
+
+
+class ReadBody(Body):
+    """A text to read, without running anything."""
+
+    script: str | None = None
+    report: str | None = None
+    claim: str | None = None
+    title: str = ""
+
+
+class ReadingBody(BaseModel):
+    """What was read."""
+
+    report: ReportPart
+    verdict: Verdict | None
+    ask: list[Ask]
+
+
+class PageBody(BaseModel, Generic[Item]):
+    """A page of a list, newest first; `next` is the cursor of the next page, null on the last one."""
+
+    items: list[Item]
+    next: str | None = None
+
+
+class PresetBody(BaseModel):
+    """A named matrix."""
+
+    name: str
+    summary: str
+    settings: list[dict[str, str]]
+    repeats: int
+
+
+class ToolchainBody(BaseModel):
+    """A toolchain, and the nodes that have it."""
+
+    name: str
+    nodes: list[str]
+    facts: ToolchainFacts
+
+
+class HealthBody(BaseModel):
+    """Alive, or ready."""
+
+    status: str

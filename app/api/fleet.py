@@ -1,0 +1,38 @@
+"""What there is to run on, over REST: presets, nodes, toolchains."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from app.api.bodies import PageBody, PresetBody, ToolchainBody
+from app.http.access import CanRead
+from app.http.problems import documented
+from app.http.state import BrokerDep, SessionDep
+from app.runs.nodes import NodeSummary, list_nodes
+from app.targets.presets import PRESETS
+
+router = APIRouter(tags=["fleet"])
+
+
+@router.get("/presets", operation_id="list_presets", responses=documented(401))
+def get_presets(_may: CanRead) -> PageBody[PresetBody]:
+    """The named matrices."""
+    items = [PresetBody(name=one.name, summary=one.summary, settings=list(one.settings), repeats=one.repeats) for one in PRESETS.values()]
+    return PageBody(items=items)
+
+
+@router.get("/nodes", operation_id="list_nodes", responses=documented(401))
+def get_nodes(session: SessionDep, broker: BrokerDep, _may: CanRead) -> PageBody[NodeSummary]:
+    """The machines that execute."""
+    return PageBody(items=list_nodes(session, broker))
+
+
+@router.get("/toolchains", operation_id="list_toolchains", responses=documented(401))
+def get_toolchains(session: SessionDep, broker: BrokerDep, _may: CanRead) -> PageBody[ToolchainBody]:
+    """The toolchains of all nodes."""
+    found: dict[str, ToolchainBody] = {}
+    for node in list_nodes(session, broker):
+        for facts in node.toolchains:
+            known = found.setdefault(facts.name, ToolchainBody(name=facts.name, nodes=[], facts=facts))
+            known.nodes.append(node.name)
+    return PageBody(items=[found[name] for name in sorted(found)])

@@ -1,0 +1,60 @@
+"""For operators and their tools: alive, ready, figures."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from sqlalchemy import text
+
+from app.api.bodies import HealthBody
+from app.http.problems import documented
+from app.http.state import BrokerDep, SessionDep
+from app.runs.metrics import Snapshot, snapshot
+
+router = APIRouter(tags=["operations"])
+
+
+@router.get("/healthz", operation_id="health")
+def get_health() -> HealthBody:
+    """The process lives."""
+    return HealthBody(status="alive")
+
+
+@router.get("/readyz", operation_id="readiness", responses=documented())
+def get_ready(session: SessionDep, broker: BrokerDep) -> HealthBody:
+    """Database and broker answer."""
+    session.execute(text("SELECT 1 FROM run LIMIT 1"))
+    broker.ping()
+    return HealthBody(status="ready")
+
+
+@router.get("/metrics", operation_id="metrics", response_class=Response, responses=documented())
+def get_metrics(session: SessionDep) -> Response:
+    """Prometheus figures, read from the database."""
+    return Response(_exposed(snapshot(session)), media_type=CONTENT_TYPE_LATEST)
+
+
+def _exposed(figures: Snapshot) -> bytes:
+    registry = CollectorRegistry()
+    plain = {
+        "queue_length": ("attempts that wait for a node", figures.queue_length),
+        "oldest_queued_seconds": ("how long the oldest of them waits", figures.oldest_queued_seconds),
+        "nodes_ready": ("nodes that gave a sign of life lately", figures.nodes_ready),
+        "nodes_known": ("nodes ever seen", figures.nodes_known),
+        "attempts_enqueued": ("attempts ever queued", figures.enqueued),
+        "attempts_claimed": ("leases ever given", figures.claimed),
+        "attempts_finished": ("attempts recorded", figures.finished),
+        "attempts_lost": ("attempts given up after their leases", figures.lost),
+    }
+    for name, (words, value) in plain.items():
+        Gauge(f"samehere_{name}", words, registry=registry).set(value)
+    for name, label, counts in (
+        ("attempts", "state", figures.attempts_by_state),
+        ("attempts_recorded", "outcome", figures.attempts_by_outcome),
+        ("runs", "state", figures.runs_by_state),
+    ):
+        gauge = Gauge(f"samehere_{name}", f"{name} by {label}", [label], registry=registry)
+        for key, count in counts.items():
+            gauge.labels(key).set(count)
+    return generate_latest(registry)

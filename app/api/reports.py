@@ -1,0 +1,89 @@
+"""Reports over REST: read without running, list, show, run again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from app.api.bodies import PageBody, ReadBody, ReadingBody, WishBody
+from app.api.runs import Key
+from app.errors import InputError
+from app.http.access import CanRead, CanSubmit
+from app.http.problems import documented
+from app.http.state import SessionDep, SettingsDep
+from app.intake.read import read
+from app.judging.judgement import Verdict
+from app.runs.assemble import report_part
+from app.runs.document import RunDocument
+from app.runs.reports import ReportDetails, ReportSummary, launch, list_reports, report_details
+
+router = APIRouter(tags=["reports"])
+
+
+@router.post("/reports:read", operation_id="read_report", responses=documented(401, 413, 422))
+def post_read(body: ReadBody, settings: SettingsDep, _may: CanRead) -> ReadingBody:
+    """Read a report: scripts, claim, environment, what is missing. Nothing is stored and nothing is run."""
+    if (body.script is None) == (body.report is None):
+        raise InputError("Send exactly one of script and report.", code="script_or_report", field="script")
+    reading = read(
+        (body.script if body.report is None else body.report) or "",
+        form="script" if body.report is None else "report",
+        claim=body.claim,
+        title=body.title,
+        most_script_bytes=settings.script_bytes,
+        most_report_bytes=settings.report_bytes,
+    )
+    verdict = Verdict.NEEDS_INFO if reading.ask else None
+    return ReadingBody(report=report_part(reading), verdict=verdict, ask=list(reading.ask))
+
+
+@router.get("/reports", operation_id="list_reports", responses=documented(401, 422))
+def get_reports(
+    session: SessionDep,
+    _may: CanRead,
+    source_url: Annotated[str | None, Query(max_length=2000)] = None,
+    q: Annotated[str | None, Query(max_length=300, description="words of the title or the text")] = None,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> PageBody[ReportSummary]:
+    """Reports, newest first."""
+    page = list_reports(session, cursor=cursor, limit=limit, source_url=source_url, query=q)
+    return PageBody(items=list(page.items), next=page.next_cursor)
+
+
+@router.get("/reports/{report_id}", operation_id="get_report", responses=documented(401, 404))
+def get_report(report_id: str, session: SessionDep, _may: CanRead) -> ReportDetails:
+    """A report with its runs."""
+    return report_details(session, report_id)
+
+
+@router.post(
+    "/reports/{report_id}/runs",
+    operation_id="run_report",
+    status_code=202,
+    response_model=RunDocument,
+    responses=documented(401, 403, 404, 422),
+)
+def post_report_run(
+    *,
+    report_id: str,
+    body: WishBody,
+    response: Response,
+    session: SessionDep,
+    settings: SettingsDep,
+    _may: CanSubmit,
+    idempotency_key: Key = None,
+) -> RunDocument:
+    """Run a report that is kept once more."""
+    document = launch(
+        session,
+        report_id,
+        settings=settings,
+        preset=body.preset,
+        targets=body.made_targets(),
+        repeats=body.repeats,
+        idempotency_key=idempotency_key,
+    )
+    response.headers["Location"] = f"/api/v1/runs/{document.id}"
+    return document

@@ -1,0 +1,1 @@
+"""What REST and pages have in common: sessions, access, problems, guards."""

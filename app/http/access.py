@@ -1,0 +1,49 @@
+"""Who may do what: bearer tokens with scopes; without a token, what the settings grant to anyone who can reach us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from app.errors import ForbiddenError, UnauthorisedError
+from app.http.state import SessionDep, SettingsDep
+from app.runs.tokens import Scope, Token, authenticate
+
+bearer = HTTPBearer(auto_error=False, scheme_name="token", description="A token made by `samehere token create --scope …`.")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+
+
+def _allow(request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials, *, scope: Scope) -> Token | None:
+    if credentials is not None:
+        token = authenticate(session, credentials.credentials)
+        if not token.allows(scope):
+            raise ForbiddenError(f"This token lacks the scope {scope}.", code="scope_missing")
+        return token
+    if request.headers.get("Authorization"):
+        raise UnauthorisedError("Send a token as `Authorization: Bearer …`.")
+    granted = settings.anonymous_scopes if settings.anonymous_scopes is not None else _default(settings.host)
+    if scope not in granted:
+        raise UnauthorisedError(f"This needs a token with the scope {scope}: ask the operator for one.")
+    return None
+
+
+def _default(host: str) -> tuple[str, ...]:
+    """On loopback whoever reaches us may submit; elsewhere only read."""
+    return (Scope.READ, Scope.SUBMIT) if host in {"127.0.0.1", "::1", "localhost"} else (Scope.READ,)
+
+
+def requires(scope: Scope) -> Callable[..., Token | None]:
+    """A dependency that lets only those through who hold the scope."""
+
+    def allowed(request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials) -> Token | None:
+        return _allow(request, session, settings, credentials, scope=scope)
+
+    return allowed
+
+
+CanRead = Annotated[Token | None, Depends(requires(Scope.READ), scope="function")]
+CanSubmit = Annotated[Token | None, Depends(requires(Scope.SUBMIT), scope="function")]
+CanMaintain = Annotated[Token | None, Depends(requires(Scope.MAINTAIN), scope="function")]

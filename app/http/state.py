@@ -1,0 +1,48 @@
+"""What a web process holds, and how a request gets at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+from sqlalchemy import Engine
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.settings import ServiceSettings
+from app.storage.broker import Broker
+
+
+@dataclass(frozen=True, slots=True)
+class WebState:
+    """Settings, database and broker of one web process."""
+
+    settings: ServiceSettings
+    engine: Engine
+    sessions: sessionmaker[Session]
+    broker: Broker
+
+
+def state_of(request: Request) -> WebState:
+    """The state of the application that answers the request."""
+    return cast("WebState", request.app.state.web)
+
+
+def _session(request: Request) -> Iterator[Session]:
+    with state_of(request).sessions.begin() as session:
+        yield session
+
+
+def _settings(request: Request) -> ServiceSettings:
+    return state_of(request).settings
+
+
+def _broker(request: Request) -> Broker:
+    return state_of(request).broker
+
+
+# Scope "function": the commit comes before the response, so that a failing commit is a 5xx and never a 202.
+SessionDep = Annotated[Session, Depends(_session, scope="function")]
+SettingsDep = Annotated[ServiceSettings, Depends(_settings)]
+BrokerDep = Annotated[Broker, Depends(_broker)]

@@ -1,0 +1,70 @@
+"""The web application: REST, pages, and what every request passes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+
+from anyio import to_thread
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, Response
+
+from app.api import fleet, operations, reports, runs
+from app.http import problems
+from app.http.guards import Guards
+from app.http.problems import Problem
+from app.http.state import WebState
+from app.settings import ServiceSettings
+from app.storage.broker import Broker
+from app.storage.session import make_engine, session_factory
+
+DESCRIPTION = """Reproduces bug reports on real hardware and says what it saw. Errors are problem documents (RFC 9457).
+Lists are newest first; `next` is the cursor of the next page. Ids sort by time. What is submitted becomes public here."""
+# JSON may write one character of a report in up to six: `\\u00e9`.
+BODY_FACTOR = 6
+BODY_REST = 64 * 1024
+
+
+def _version() -> str:
+    try:
+        return version("samehere")
+    except PackageNotFoundError:
+        return "0"
+
+
+def create_app(settings: ServiceSettings | None = None) -> FastAPI:
+    """The application. Settings come from the environment when none are given."""
+    chosen = settings or ServiceSettings()
+    broker = Broker(chosen)
+    engine = make_engine(chosen)
+
+    @asynccontextmanager
+    async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
+        # As many threads as connections: a request never waits for a connection that waits for a thread.
+        to_thread.current_default_thread_limiter().total_tokens = 2 * chosen.database_pool_size
+        yield
+        engine.dispose()
+        broker.close()
+
+    application = FastAPI(
+        title="samehere",
+        version=_version(),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    application.state.web = WebState(settings=chosen, engine=engine, sessions=session_factory(engine, broker), broker=broker)
+    problems.install(application, page=_problem_page)
+    for area in (runs, reports, fleet):
+        application.include_router(area.router, prefix="/api/v1")
+    application.include_router(operations.router)
+    problems.describe(application)
+    application.add_middleware(Guards, hosts=(*chosen.hosts, chosen.host), most_bytes=BODY_FACTOR * chosen.report_bytes + BODY_REST)
+    return application
+
+
+def _problem_page(_request: Request, problem: Problem) -> Response:
+    return HTMLResponse(f"<!doctype html><title>{problem.title}</title><h1>{problem.title}</h1>", status_code=problem.status)
