@@ -161,12 +161,15 @@ def sample(torch, rows, columns):
 
 def blas(torch):
     """Which library multiplies matrices and which of its code paths: the banner names it, the bits of a product tell it apart."""
-    left, right = sample(torch, 33, 129), sample(torch, 129, 17)
-    product = []
-    text = captured(lambda: product.append(left @ right))
+    products = []
+    # Small and large products take different kernels.
+    pairs = [(sample(torch, rows, inner), sample(torch, inner, columns)) for rows, inner, columns in ((4, 8, 16), (33, 129, 17))]
+    text = captured(lambda: products.extend((left @ right).contiguous() for left, right in pairs))
     banner = re.search(r"MKL_VERBOSE (?:oneMKL|Intel\(R\) MKL) (.*)", text)
-    digest = hashlib.sha256(bytes(product[0].contiguous().view(torch.uint8).flatten().tolist())).hexdigest()[:16]
-    found["blas.fingerprint"] = digest
+    digest = hashlib.sha256()
+    for product in products:
+        digest.update(bytes(product.view(torch.uint8).flatten().tolist()))
+    found["blas.fingerprint"] = digest.hexdigest()[:16]
     match = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
     library = "mkl" if banner else (match.group(1).lower() if match else "unknown")
     found["blas.library"] = library
@@ -174,7 +177,8 @@ def blas(torch):
     if banner:
         words = banner.group(1)
         put("blas.version", lambda: re.match(r"([\d.]+(?: Update \d+)?)", words).group(1))
-        isa = next((name for mark, name in MKL_ISA if mark in words), "generic")
+        # On CPUs of other vendors MKL names none; the bits still tell its paths apart.
+        isa = next((name for mark, name in MKL_ISA if mark in words), "unnamed")
         branch = re.search(r"CNR:(\S+)", text)
         path = "mkl:" + isa
         if branch:
@@ -251,8 +255,12 @@ def nvidia_driver():
     return text.value.decode("ascii", "replace")
 
 
-def cuda_version(number):
-    return "%d.%d" % (number // 1000, number % 1000 // 10)
+def cuda_driver():
+    """The newest CUDA that the driver speaks."""
+    number = ctypes.c_int()
+    if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(number)):
+        return None
+    return "%d.%d" % (number.value // 1000, number.value % 1000 // 10)
 
 
 def cards(torch):
@@ -264,11 +272,7 @@ def cards(torch):
     if not available:
         return
     put("gpu.driver", nvidia_driver)
-    put("cuda.driver", lambda: cuda_version(torch._C._cuda_getDriverVersion()))
-    put(
-        "cuda.runtime",
-        lambda: cuda_version(torch._C._cudart.cudaRuntimeGetVersion()) if hasattr(torch._C._cudart, "cudaRuntimeGetVersion") else None,
-    )
+    put("cuda.driver", cuda_driver)
     put("gpu.count", torch.cuda.device_count)
     put("gpu.allocator", torch.cuda.get_allocator_backend)
     for index in range(torch.cuda.device_count()):
