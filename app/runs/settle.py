@@ -13,6 +13,7 @@ from app.judging.job import judge_job
 from app.judging.repeats import next_attempts
 from app.runs.events import emit
 from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
+from app.runs.repeating import attempts_wanted
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
@@ -20,9 +21,6 @@ from app.storage.queries import runs as queries
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Result, Start
-
-# A plan that is not exact may grow to this many, to say "never" of something random.
-GROWN = 20
 
 
 def new_attempts(session: Session, job: JobRow, *, count: int) -> list[AttemptRow]:
@@ -108,15 +106,14 @@ def _wanted(
     settings: ServiceSettings,
 ) -> int:
     """How many attempts should be waiting now."""
-    useless = sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in attempts)
-    if useless >= settings.leases:
-        return 0
     plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
-    wanted = next_attempts(reading.claim, script, Target.model_validate(job.target), results, plan)
-    # Lost attempts take their place in the plan: a job ends whatever its nodes do.
-    ended = sum(row.state not in queries.WAITING for row in attempts)
-    most = plan.at_most if plan.exact else max(plan.at_most, GROWN)
-    return max(0, min(wanted, most - ended))
+    return attempts_wanted(
+        next_attempts(reading.claim, script, Target.model_validate(job.target), results, plan),
+        plan=plan,
+        ended=sum(row.state not in queries.WAITING for row in attempts),
+        useless=sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in attempts),
+        leases=settings.leases,
+    )
 
 
 def _withdraw(session: Session, attempt: AttemptRow) -> None:

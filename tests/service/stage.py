@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -172,3 +174,16 @@ def result(attempt: Attempt, *, node: str, instance: str = "one", outcome: Outco
         environment={"cpu.model": cpu, "torch.version": "2.13.0"},
         **more,
     )
+
+
+def together(*steps: Callable[[], Any]) -> list[Any]:
+    """Run steps at the same time; their answers or exceptions."""
+    barrier = threading.Barrier(len(steps))
+
+    def one(step: Callable[[], Any]) -> Any:
+        barrier.wait(10)
+        return step()
+
+    with ThreadPoolExecutor(len(steps)) as pool:
+        futures = [pool.submit(one, step) for step in steps]
+    return [future.exception() or future.result() for future in futures]
