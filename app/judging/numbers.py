@@ -126,8 +126,12 @@ def _short_print(claimed: Number, seen: Number) -> bool:
     for short, long in ((claimed, seen), (seen, claimed)):
         kept = short.text.lstrip("+-").rstrip("0").rstrip(".").rstrip("0")
         digits = len(kept.replace(".", ""))
-        if 3 <= digits < long.digits and 1024 <= abs(long.value) <= 65504 and short.value % 1 == 0 and long.value % 1 == 0:
-            ulp = 2.0 ** (math.floor(math.log2(abs(long.value))) - 10)
-            if long.value % ulp == 0 and abs(short.value - long.value) < ulp:
-                return True
+        if _LEAST_DIGITS <= digits < long.digits and 1024 <= abs(long.value) <= 65504 and long.value == _as_float16(short.value):
+            return True
     return False
+
+
+def _as_float16(value: float) -> float:
+    """The value with eleven significant bits, halves to even."""
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(round(math.ldexp(mantissa, 11)), exponent - 11)
