@@ -16,11 +16,13 @@ _QUOTED = r"[\"'`“”‘’]([^\"'`“”‘’\n]{1,500})[\"'`“”‘’]"
 _FLAGS = re.IGNORECASE
 
 _CRASHES = (
-    (r"segmentation fault|segfault\w*|sig ?segv|access violation|core dumped", "SIGSEGV"),
+    (r"segmentation fault|segfault\w*|sig ?segv|access violation", "SIGSEGV"),
     (r"\bsig ?abrt\b|\baborted\b|\baborts\b(?! with)|\bcore abort", "SIGABRT"),
     (r"\bsig ?fpe\b|floating point exception", "SIGFPE"),
     (r"\bsig ?ill\b|illegal instruction", "SIGILL"),
     (r"\bsig ?bus\b|\bbus error\b", "SIGBUS"),
+    # What the shell adds to any of these; alone it means the commonest.
+    (r"core dumped", "SIGSEGV"),
 )
 _CRASH = tuple((re.compile(pattern, _FLAGS), signal) for pattern, signal in _CRASHES)
 _HANG = re.compile(
