@@ -7,17 +7,18 @@ from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 
 from anyio import to_thread
-from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
 
 from app.api import fleet, operations, reports, runs
 from app.http import problems
 from app.http.guards import Guards
-from app.http.problems import Problem
 from app.http.state import WebState
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.session import make_engine, session_factory
+from app.web import routes as pages
+from app.web.pages import STATIC, problem_page
 
 DESCRIPTION = """Reproduces bug reports on real hardware and says what it saw. Errors are problem documents (RFC 9457).
 Lists are newest first; `next` is the cursor of the next page. Ids sort by time. What is submitted becomes public here."""
@@ -57,14 +58,12 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         redoc_url=None,
     )
     application.state.web = WebState(settings=chosen, engine=engine, sessions=session_factory(engine, broker), broker=broker)
-    problems.install(application, page=_problem_page)
+    problems.install(application, page=problem_page)
     for area in (runs, reports, fleet):
         application.include_router(area.router, prefix="/api/v1")
     application.include_router(operations.router)
+    application.include_router(pages.router)
+    application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
     application.add_middleware(Guards, hosts=(*chosen.hosts, chosen.host), most_bytes=BODY_FACTOR * chosen.report_bytes + BODY_REST)
     return application
-
-
-def _problem_page(_request: Request, problem: Problem) -> Response:
-    return HTMLResponse(f"<!doctype html><title>{problem.title}</title><h1>{problem.title}</h1>", status_code=problem.status)

@@ -1,0 +1,90 @@
+"""How each word of ours looks: its short name, its plain sentence, its sign (never colour alone) and its class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
+from worker.contract import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A word for a reader. `tone` is a CSS class: seen, part, gone or cant."""
+
+    name: str
+    sentence: str
+    sign: str
+    tone: str
+
+
+VERDICTS: dict[Verdict, Look] = {
+    Verdict.NEEDS_INFO: Look("needs info", "The report lacks something that only the reporter can supply.", "?", "part"),
+    Verdict.REPRODUCED: Look("reproduced", "It happens as claimed, every time.", "●", "seen"),
+    Verdict.FLAKY: Look("flaky", "It happens as claimed, but not every time.", "◐", "seen"),
+    Verdict.DIFFERENT: Look("different", "Something else happens than what is claimed.", "◑", "part"),
+    Verdict.NOT_REPRODUCED: Look("not reproduced", "It does not happen here.", "○", "gone"),
+    Verdict.CANNOT_SHOW: Look("cannot show", "This target lacks something, so it says nothing about the claim.", "–", "cant"),
+    Verdict.OBSERVED: Look("observed", "No claim could be checked; what was seen is stated.", "◇", "cant"),
+    Verdict.NO_RESULT: Look("no result", "No attempt ended in a way that counts.", "!", "cant"),
+}
+OUTCOMES: dict[Outcome, Look] = {
+    Outcome.LOST: Look("lost", "The node was gone three times while it ran.", "!", "cant"),
+    Outcome.CANCELLED: Look("cancelled", "It was stopped on request.", "–", "cant"),
+    Outcome.SETUP_FAILED: Look("setup failed", "The node could not start it.", "!", "cant"),
+    Outcome.TIMED_OUT: Look("timed out", "It was stopped at the time limit.", "◔", "part"),
+    Outcome.OUTPUT_EXCEEDED: Look("output exceeded", "It was stopped because it printed too much.", "◔", "part"),
+    Outcome.OUT_OF_MEMORY: Look("out of memory", "It was stopped at the memory limit.", "◔", "part"),
+    Outcome.CRASHED: Look("crashed", "A signal ended it.", "✕", "part"),
+    Outcome.RAISED: Look("raised", "An exception ended it.", "✕", "part"),
+    Outcome.EXITED: Look("exited", "It ended itself with an exit status other than 0.", "✕", "part"),
+    Outcome.COMPLETED: Look("completed", "It ran to its end.", "✓", "gone"),
+}
+CHECKS: dict[CheckResult, Look] = {
+    CheckResult.MET: Look("met", "Seen as claimed.", "●", "seen"),
+    CheckResult.ABSENT: Look("absent", "The point was passed and it did not happen.", "○", "gone"),
+    CheckResult.OTHER: Look("other", "Something else was seen in its place.", "◑", "part"),
+    CheckResult.UNREACHED: Look("not reached", "The attempts did not get there.", "–", "cant"),
+}
+COMPARISONS: dict[ComparisonResult, Look] = {
+    ComparisonResult.IDENTICAL: Look("identical", "The same, byte for byte.", "=", "gone"),
+    ComparisonResult.EQUIVALENT: Look("equivalent", "The same in everything that is said.", "≈", "gone"),
+    ComparisonResult.DIFFERENT: Look("different", "Not the same.", "≠", "part"),
+    ComparisonResult.INCOMPARABLE: Look("incomparable", "One side shows nothing that could be compared.", "–", "cant"),
+}
+DEFECTS: dict[Defect, str] = {
+    Defect.YES: "This is a defect.",
+    Defect.NO: "This is no defect.",
+    Defect.UNDECIDED: "Whether it is a defect is not decided.",
+}
+SCOPES: dict[Scope, str] = {
+    Scope.AS_REPORTED: "Tried where the reporter saw it: same minor version, device and system.",
+    Scope.ELSEWHERE: "Not tried where the reporter saw it, so the report may still be right.",
+}
+STATES: dict[str, str] = {
+    "queued": "waits for a node",
+    "leased": "given to a node",
+    "running": "running",
+    "recorded": "recorded",
+    "judged": "judged",
+    "finished": "finished",
+    "cancelled": "cancelled",
+    "lost": "lost",
+}
+UNKNOWN = Look("—", "", "·", "cant")
+
+
+def look(word: StrEnum | str | None) -> Look:
+    """The look of a verdict, an outcome, a check's or a comparison's result."""
+    match word:
+        case Verdict():
+            return VERDICTS[word]
+        case Outcome():
+            return OUTCOMES[word]
+        case CheckResult():
+            return CHECKS[word]
+        case ComparisonResult():
+            return COMPARISONS[word]
+        case _:
+            return UNKNOWN

@@ -1,0 +1,58 @@
+"""Templates: one environment, autoescaped, with the filters that make hostile text visible."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from app.http.problems import Problem
+from app.web import display
+from app.web.hostile import one_line, visible
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+
+
+@cache
+def environment() -> Environment:
+    """The templates' environment."""
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"visible": visible, "one_line": one_line, "look": display.look}
+    made.globals |= {"display": display, "static": static_url}
+    return made
+
+
+@cache
+def static_url(name: str) -> str:
+    """The address of a static file; it changes with the file."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
+    return f"/static/{name}?v={digest}"
+
+
+def page(name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """A drawn page."""
+    return HTMLResponse(environment().get_template(name).render(**values), status_code=status, headers={"Cache-Control": "no-store"})
+
+
+_TITLES = {
+    401: "This needs a token",
+    403: "This is not allowed",
+    404: "There is nothing here",
+    413: "That is too large",
+    422: "That can't be used as it is",
+    500: "That is our fault",
+    503: "Not available right now",
+}
+
+
+def problem_page(_request: Request, problem: Problem) -> Response:
+    """A problem for a reader."""
+    return page("problem.html", status=problem.status, problem=problem, title=_TITLES.get(problem.status, problem.title))

@@ -1,0 +1,107 @@
+"""From a run object to what the templates draw: rows of cells, what differs, the command that repeats it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from app.judging.judgement import CheckResult
+from app.runs.document import AttemptPart, CheckPart, ComparisonPart, JobPart, RunDocument
+from app.targets.target import Target
+from app.web.hostile import one_line
+from worker.contract import Device
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRow:
+    """One job as a row of the table."""
+
+    job: JobPart
+    label: str
+    seen: str
+    script: int
+    waiting: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRow:
+    """One check of the claim with what became of it, strongest over the cells."""
+
+    check: CheckPart
+    results: list[tuple[str, CheckResult]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """A comparison with the labels of its two cells."""
+
+    part: ComparisonPart
+    baseline: str
+    candidate: str
+
+
+def label_of(job: JobPart) -> str:
+    """The target as the command line writes it."""
+    target = job.target
+    return Target(device=Device(target.device), gpus=target.gpus, toolchain=target.toolchain, settings=target.settings).label()
+
+
+def what_was_seen(job: JobPart) -> str:
+    """The words for a cell: what stood in the claim's place, else how the first attempt ended."""
+    observed = next((finding.observed for finding in job.checks if finding.observed), "")
+    if observed:
+        return one_line(observed)
+    shown = next((attempt for attempt in job.attempts if attempt.counted and attempt.outcome is not None), None)
+    if shown is None:
+        return ""
+    if shown.exception is not None:
+        return one_line(f"{shown.exception.type}: {shown.exception.message}")
+    return one_line(shown.signal or shown.stdout or shown.stderr)
+
+
+def cells_of(run: RunDocument) -> list[CellRow]:
+    """The rows of the table, in the order of the plan."""
+    numbers = {script.digest: number for number, script in enumerate(run.report.scripts, start=1)}
+    return [
+        CellRow(
+            job=job,
+            label=label_of(job),
+            seen=what_was_seen(job),
+            script=numbers.get(job.script, 1),
+            waiting=job.state in {"queued", "running"},
+        )
+        for job in run.jobs
+    ]
+
+
+def checks_of(run: RunDocument) -> list[CheckRow]:
+    """The claim's checks, each with its result on every target."""
+    return [
+        CheckRow(
+            check=check,
+            results=[(label_of(job), finding.result) for job in run.jobs for finding in job.checks if finding.text == check.text][:12],
+        )
+        for check in run.report.claim.checks
+    ]
+
+
+def comparisons_of(run: RunDocument) -> list[ComparisonRow]:
+    """Comparisons with the labels of their cells; those that say something first."""
+    labels = {attempt.id: label_of(job) for job in run.jobs for attempt in job.attempts}
+    rows = [
+        ComparisonRow(part=part, baseline=labels.get(part.baseline, "?"), candidate=labels.get(part.candidate, "?"))
+        for part in run.comparisons
+    ]
+    return sorted(rows, key=lambda row: row.part.result in {"identical", "equivalent"})
+
+
+def command_of(run: RunDocument) -> str:
+    """The command that repeats the run's strongest cell."""
+    label = next(iter([*run.where, *run.not_where, *(label_of(job) for job in run.jobs)]), "")
+    target = f" --target {shlex.quote(label)}" if label else ""
+    return f"samehere reproduce report.md{target}"
+
+
+def attempts_of(run: RunDocument) -> list[tuple[str, AttemptPart]]:
+    """Every attempt with the label of its cell."""
+    return [(label_of(job), attempt) for job in run.jobs for attempt in job.attempts]
