@@ -91,8 +91,8 @@ def _isa_lack(hello: Hello, facts: ToolchainFacts, target: Target) -> Reason | N
         return Reason(code="no_mkl", detail="This toolchain's torch is built without MKL, so no code path can be chosen.")
     if isa == "avx2" and hello.cpu_flags and "avx2" not in hello.cpu_flags:
         return Reason(code="isa_not_supported", detail="The node's CPU has no AVX2.")
-    if facts.cpu_isa and isa not in facts.cpu_isa:
-        return Reason(code="isa_not_supported", detail="This setting takes no effect on the node's CPU.")
+    if isa not in facts.cpu_isa:
+        return Reason(code="setting_without_effect", detail="This setting takes no effect on the node's CPU.")
     return None
 
 
@@ -105,6 +105,7 @@ _FAR_TO_NEAR = (
     "no_cuda_build",
     "no_mkl",
     "isa_not_supported",
+    "setting_without_effect",
     "level_too_weak",
 )
 
