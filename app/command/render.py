@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -93,6 +92,8 @@ def _script_names(document: RunDocument) -> dict[str, str]:
 
 
 def _times(job: JobPart) -> str:
+    if job.verdict is Verdict.OBSERVED:
+        return str(job.of)
     return f"{job.matched} of {job.of}" if job.of else ""
 
 
@@ -236,7 +237,7 @@ def _effort(document: RunDocument, attempts: Sequence[AttemptPart]) -> Iterator[
 
 
 def _section(title: str, items: Sequence[str]) -> Group:
-    lines = [Padding(Text.assemble(("- ", "dim"), item), (0, 0, 0, 0)) for item in items]
+    lines = [Text.assemble(("- ", "dim"), item) for item in items]
     return Group(Text(), Text(title, "bold"), *lines)
 
 

@@ -32,6 +32,7 @@ from app.targets.presets import preset_named
 from worker.contract import Level, Limits
 
 MIB = 1024 * 1024
+_LIMITS = {"wall_seconds": ("--wall", "more than 0 and at most 600 seconds"), "memory_bytes": ("--memory", "at least 64 MiB")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +71,9 @@ def reproduce(request: Request) -> int:
 
 def _reproduce(request: Request) -> int:
     settings = load_settings()
+    _check(request)
     source = read_source(request.file, form=request.form, most_bytes=settings.report_bytes)
     reading = _read(source, request, settings)
-    _check(request)
     document: RunDocument
     if request.server is not None:
         raw, document = _on_server(source, reading, request)
@@ -127,7 +128,7 @@ def _here(reading: Reading, request: Request, settings: ServiceSettings) -> RunD
     if request.isolation is not None:
         level = Level.LIMITS_ONLY
         errors().print(
-            "Warning: limits-only does not isolate. The script runs as you and can read, change and send whatever you can.",
+            "Warning: limits-only does not isolate: the script can read, change and send whatever its user can.",
             style="bold yellow",
             highlight=False,
         )
@@ -153,8 +154,8 @@ def _limits(request: Request, settings: ServiceSettings) -> Limits:
         return Limits.model_validate(settings.limits.model_dump() | given)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        option = {"wall_seconds": "--wall", "memory_bytes": "--memory"}.get(str(first["loc"][0]), str(first["loc"][0]))
-        raise InputError(f"{option}: {first['msg']}.", code="bad_limit", field=option) from error
+        option, bounds = _LIMITS.get(str(first["loc"][0]), (str(first["loc"][0]), first["msg"]))
+        raise InputError(f"{option}: {bounds}.", code="bad_limit", field=option) from error
 
 
 def _on_server(source: Source, reading: Reading, request: Request) -> tuple[dict[str, Any], RunDocument]:
