@@ -1,0 +1,172 @@
+"""What holds for any attempts: judging is total, blind to order and to trouble of ours, and never denies what was seen."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judging_builders import CPU, CUDA, NO_CUDA, check, claim, differs, prints, raises, script
+
+from app.intake.claims import Check, CheckKind, Claim, Role, Where
+from app.intake.reading import Reading, Script
+from app.judging.cause import draws_on_device
+from app.judging.checks import judge_check
+from app.judging.comparison import compare
+from app.judging.job import counted, judge_job
+from app.judging.judged import JudgedCell
+from app.judging.judgement import CheckResult, ComparisonResult, Verdict
+from app.judging.repeats import next_attempts
+from app.judging.run import judge_run
+from app.judging.summary import summarise
+from app.targets.plan import RepeatPlan
+from worker.contract import AttemptKind, ExceptionFacts, Observation, Outcome, Result, Start
+
+WORDS = st.sampled_from(
+    [
+        "",
+        "nan",
+        "-inf",
+        "0.0",
+        "-0.0",
+        "loss 0.5\n",
+        "cpu 1\n",
+        "cuda 1\n",
+        "cuda 2\n",
+        "CPU:\n",
+        NO_CUDA,
+        "IndexError: x\n",
+        "equal True\n",
+    ]
+)
+TEXTS = st.lists(WORDS | st.text(max_size=20), max_size=5).map("".join)
+EXCEPTIONS = st.none() | st.builds(
+    ExceptionFacts, type=st.sampled_from(["RuntimeError", "torch.OutOfMemoryError", "NameError", "AssertionError"]), message=TEXTS
+)
+OBSERVATIONS = st.builds(
+    Observation,
+    exit_status=st.none() | st.integers(0, 255),
+    signal=st.none() | st.sampled_from(["SIGSEGV", "SIGABRT", "SIGKILL"]),
+    exception=EXCEPTIONS,
+    stdout=TEXTS,
+    stderr=TEXTS,
+    truncated=st.booleans(),
+    devices_used=st.lists(st.sampled_from(["cpu", "cuda:0"]), max_size=2),
+    idle=st.none() | st.booleans(),
+)
+RESULTS = st.builds(
+    Result,
+    node=st.just("n"),
+    instance=st.just("i"),
+    attempt_id=st.just("a"),
+    lease_no=st.just(1),
+    kind=st.sampled_from(AttemptKind),
+    start=st.sampled_from(Start),
+    outcome=st.sampled_from(Outcome),
+    observation=OBSERVATIONS,
+    environment=st.dictionaries(st.sampled_from(["torch.version", "os.name", "blas.path"]), TEXTS, max_size=3),
+)
+SERIES = st.lists(RESULTS, max_size=6).map(
+    lambda results: [made.model_copy(update={"attempt_id": f"a{number}"}) for number, made in enumerate(results)]
+)
+CHECKS = st.builds(
+    Check,
+    text=TEXTS,
+    kind=st.sampled_from(CheckKind),
+    role=st.sampled_from(Role),
+    where=st.builds(
+        Where, device=st.sampled_from([None, "cpu", "cuda"]), version=st.sampled_from([None, "2.1", "x"]), os=st.none() | TEXTS
+    ),
+    exception_type=st.none() | st.sampled_from(["RuntimeError", "a.B"]),
+    message=st.none() | TEXTS,
+    signal=st.sampled_from([None, "SIGSEGV", "SIGWHAT"]),
+    exit_status=st.none() | st.integers(0, 3),
+    lines=st.lists(TEXTS, max_size=3).map(tuple),
+    number=st.none() | TEXTS,
+    label=st.none() | TEXTS,
+    position=st.sampled_from([None, "first", "last"]),
+    sides=st.sampled_from([(), ("cpu", "cuda"), ("eager", "compiled"), ("a", "b"), ("cpu",)]),
+    side_lines=st.lists(TEXTS, max_size=3).map(tuple),
+)
+CLAIMS = st.builds(Claim, checks=st.lists(CHECKS, max_size=3).map(tuple), text=TEXTS)
+SCRIPTS = st.sampled_from([script(), script(gpus=1), script("x = (", unseeded=True)])
+TROUBLE = RESULTS.flatmap(
+    lambda made: st.sampled_from([Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED]).map(
+        lambda outcome: made.model_copy(update={"outcome": outcome})
+    )
+)
+TARGETS = st.sampled_from([CPU, CUDA])
+PLAIN = st.sampled_from(
+    [claim(raises("RuntimeError", "bad")), claim(prints("loss 0.5")), claim(differs()), claim(check(CheckKind.VARIES)), claim()]
+)
+
+
+@settings(max_examples=100)
+@given(CLAIMS, SCRIPTS, TARGETS, SERIES)
+def test_judging_is_total(told: Claim, code: Script, target: object, results: list[Result]) -> None:
+    judgement = judge_job(told, code, target, results)  # type: ignore[arg-type]
+    assert judgement.verdict is not Verdict.NEEDS_INFO
+    assert 0 <= judgement.matched <= judgement.of <= len(results)
+    assert next_attempts(told, code, target, results, RepeatPlan(5)) >= 0  # type: ignore[arg-type]
+    cell = JudgedCell(job_id="j", script=code.digest, target=target, judgement=judgement, results=tuple(results))  # type: ignore[arg-type]
+    run = judge_run(Reading(scripts=(code,), claim=told), [cell])
+    assert run.verdict is not None
+    assert summarise(run, [cell])
+
+
+@settings(max_examples=60)
+@given(CLAIMS, SCRIPTS, TARGETS, SERIES, st.randoms(use_true_random=False))
+def test_the_order_of_attempts_does_not_matter(
+    told: Claim, code: Script, target: object, results: list[Result], shuffler: random.Random
+) -> None:
+    shuffled = list(results)
+    shuffler.shuffle(shuffled)
+    assert judge_job(told, code, target, shuffled) == judge_job(told, code, target, results)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60)
+@given(CLAIMS, SCRIPTS, TARGETS, SERIES, TROUBLE)
+def test_a_lost_attempt_changes_nothing(told: Claim, code: Script, target: object, results: list[Result], trouble: Result) -> None:
+    lost = trouble.model_copy(update={"attempt_id": "lost"})
+    before = judge_job(told, code, target, results, plan=RepeatPlan(5))  # type: ignore[arg-type]
+    after = judge_job(told, code, target, [*results, lost], plan=RepeatPlan(5))  # type: ignore[arg-type]
+    assert after == before
+
+
+@settings(max_examples=100)
+@given(PLAIN, SCRIPTS, TARGETS, SERIES)
+def test_never_is_not_said_where_a_cold_attempt_met_the_claim(told: Claim, code: Script, target: object, results: list[Result]) -> None:
+    judgement = judge_job(told, code, target, results, plan=RepeatPlan(5))  # type: ignore[arg-type]
+    if judgement.verdict is not Verdict.NOT_REPRODUCED:
+        return
+    cold = [made for made in counted(results) if made.start is Start.COLD]
+    assert len(cold) >= 3
+    for told_check in told.having(Role.BUG):
+        found = [judge_check(told_check, made, expected=(), script=code, target=target) for made in cold]  # type: ignore[arg-type]
+        assert CheckResult.MET not in {finding.result for finding in found}
+
+
+COMPARABLE = RESULTS.filter(lambda made: made.outcome not in {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED})
+
+
+@settings(max_examples=60)
+@given(COMPARABLE)
+def test_an_attempt_is_identical_to_itself(made: Result) -> None:
+    comparison = compare(made, made)
+    assert comparison.result is ComparisonResult.IDENTICAL
+    assert comparison.differences == ()
+
+
+@settings(max_examples=100)
+@given(RESULTS, RESULTS)
+def test_a_comparison_has_no_direction(one: Result, other: Result) -> None:
+    there, back = compare(one, other), compare(other, one)
+    assert there.result is back.result
+    assert [(made.about, made.baseline, made.candidate) for made in there.differences] == [
+        (made.about, made.candidate, made.baseline) for made in back.differences
+    ]
+
+
+@given(st.text(max_size=200))
+def test_reading_a_script_for_random_draws_is_total(text: str) -> None:
+    assert draws_on_device(text) in {True, False}

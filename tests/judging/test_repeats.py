@@ -1,0 +1,91 @@
+"""How many attempts a verdict needs: early stop, growth, and exactness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from judging_builders import CPU, NO_CUDA, check, claim, prints, raises, result, script, several
+
+from app.intake.claims import CheckKind, Claim
+from app.judging.repeats import may_vary, next_attempts
+from app.targets.plan import RepeatPlan
+from worker.contract import Outcome, Result
+
+FAILS = raises("RuntimeError", "shape mismatch")
+FAILED = {"raised": ("RuntimeError", "shape mismatch")}
+QUICK = RepeatPlan(5)
+
+
+def more(results: list[Result], *, told: Claim | None = None, plan: RepeatPlan = QUICK, **of_script: Any) -> int:
+    return next_attempts(told or claim(FAILS), script(**of_script), CPU, results, plan)
+
+
+def played(outcomes: dict[str, Any], *, told: Claim | None = None, plan: RepeatPlan = QUICK, **of_script: Any) -> int:
+    """How many attempts a job takes whose every attempt shows the same."""
+    results: list[Result] = []
+    while (count := more(results, told=told, plan=plan, **of_script)) > 0:
+        results += [result(attempt=f"a{len(results) + number:03}", **outcomes) for number in range(count)]
+        assert len(results) <= 250
+    return len(results)
+
+
+def test_one_attempt_first() -> None:
+    assert more([]) == 1
+
+
+@pytest.mark.parametrize(
+    ("shows", "attempts"),
+    [
+        (FAILED, 3),
+        ({"raised": ("AssertionError", NO_CUDA)}, 1),
+        ({"outcome": Outcome.TIMED_OUT}, 1),
+        ({"stdout": "fine\n"}, 5),
+        ({"raised": ("RuntimeError", "other")}, 3),
+    ],
+)
+def test_a_job_stops_when_it_is_decided(shows: dict[str, Any], attempts: int) -> None:
+    assert played(shows) == attempts
+
+
+@pytest.mark.parametrize(("shows", "attempts"), [(FAILED, 10), ({"stdout": "fine\n"}, 20), ({"raised": ("AssertionError", NO_CUDA)}, 1)])
+def test_chance_needs_more_before_always_and_never(shows: dict[str, Any], attempts: int) -> None:
+    assert played(shows, unseeded=True) == attempts
+    assert played(shows, told=claim(FAILS, text="Fails sometimes, about three in ten runs.")) == attempts
+
+
+def test_silence_is_repeated_where_chance_has_a_part() -> None:
+    assert played({}, told=claim(prints("mismatch")), unseeded=True) == 20
+    assert played({}, told=claim(prints("mismatch"))) == 1
+
+
+def test_a_mixed_job_is_seen_to_the_plan() -> None:
+    mixed = [result(attempt="a1", **FAILED), result("fine\n", attempt="a2")]
+    assert more(mixed) == 3
+    assert more([*mixed, *[result("fine\n", attempt=f"b{number}") for number in range(3)]]) == 0
+
+
+def test_an_explicit_number_is_exact() -> None:
+    exact = RepeatPlan(7, exact=True)
+    assert more([], plan=exact) == 7
+    assert more(several(4, **FAILED), plan=exact) == 3
+    assert more(several(7, **FAILED), plan=exact) == 0
+    assert played({"raised": ("AssertionError", NO_CUDA)}, plan=exact) == 7
+
+
+def test_trouble_of_ours_is_made_up_for() -> None:
+    lost = [result(outcome=Outcome.LOST, attempt=f"x{number}") for number in range(3)]
+    assert more(lost) == 1
+    assert more([*lost, *several(2, **FAILED)]) == 1
+
+
+def test_a_result_that_varies_needs_three_and_one_that_does_not_the_whole_plan() -> None:
+    told = claim(check(CheckKind.VARIES, "another result every time"))
+    assert played({"stdout": "loss 1\n"}, told=told) == 5
+    assert more([result(f"loss {number}\n", attempt=f"a{number}") for number in range(3)], told=told) == 0
+
+
+def test_words_of_chance() -> None:
+    for text in ("It fails intermittently", "in 3 out of 10 runs", "about 30 % of the time", "randomly crashes"):
+        assert may_vary(claim(text=text), script())
+    assert not may_vary(claim(text="It always fails."), script())
