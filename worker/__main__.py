@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from worker.contract import Level, ToolchainFacts
 from worker.sandbox import private_mounts
 from worker.settings import NodeSettings
 
+# Set by `samehere`, which becomes this process: its help then calls the program by that name.
+PROGRAM_VARIABLE = "SAMEHERE_PROGRAM"
 _BAD_INPUT = 2
 _NO_SANDBOX = 3
 
@@ -45,38 +48,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m worker", description="Attempts as lines of JSON on stdin, results as lines of JSON on stdout."
+        prog=os.environ.get(PROGRAM_VARIABLE, "python -m worker"),
+        description="Attempts as lines of JSON on stdin, results as lines of JSON on stdout.",
     )
     _add_node_options(parser)
     parser.set_defaults(command="stream")
     commands = parser.add_subparsers(metavar="COMMAND")
-    node = commands.add_parser(
-        "node", help="a node on a broker", epilog="SAMEHERE_BROKER_URL=redis://10.0.0.1/0 python -m worker node --name lab-1"
-    )
+    node = commands.add_parser("node", help="a node on a broker", epilog="SAMEHERE_BROKER_URL=redis://10.0.0.1/0 %(prog)s --name lab-1")
     _add_node_options(node)
     node.set_defaults(command="node")
-    doctor = commands.add_parser("doctor", help="what this machine can do as a node, and what is missing")
+    doctor = commands.add_parser("doctor", help="what this machine can do as a node, and what is missing", epilog="%(prog)s --json")
     doctor.add_argument("--json", action="store_true")
     doctor.set_defaults(command="doctor")
-    toolchain = commands.add_parser("toolchain", help="the interpreters that scripts run in")
+    toolchain = commands.add_parser("toolchain", help="the interpreters that scripts run in", epilog="%(prog)s list --json")
     toolchain.set_defaults(command="toolchain")
     actions = toolchain.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add = actions.add_parser(
-        "add", help="build one from wheels", epilog="python -m worker toolchain add torch-2.13-cpu torch==2.13.0 numpy"
-    )
+    add = actions.add_parser("add", help="build one from wheels", epilog="%(prog)s torch-2.13-cpu torch==2.13.0 numpy")
     add.add_argument("name")
     add.add_argument("requirements", nargs="+", metavar="REQUIREMENT")
     add.add_argument("--python", type=Path, default=None, help="base interpreter; default: the one that runs this")
     adopt = actions.add_parser(
         "adopt",
         help="use an environment that is there",
-        epilog="python -m worker toolchain adopt torch-2.11-cu130 --python /opt/torch/.venv/bin/python3",
+        epilog="%(prog)s torch-2.11-cu130 --python /opt/torch/.venv/bin/python3",
     )
     adopt.add_argument("name")
     adopt.add_argument("--python", type=Path, required=True, help="the environment's interpreter")
-    listing = actions.add_parser("list", help="name, state, packages, interpreter")
+    listing = actions.add_parser("list", help="name, state, packages, interpreter", epilog="%(prog)s --json")
     listing.add_argument("--json", action="store_true")
-    remove = actions.add_parser("remove", help="delete one")
+    remove = actions.add_parser("remove", help="delete one", epilog="%(prog)s torch-2.13-cpu")
     remove.add_argument("name")
     return parser
 
