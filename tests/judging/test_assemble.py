@@ -9,6 +9,7 @@ from typing import Any
 from judging_builders import CPU, CUDA, claim, prints, result, script
 
 from app.ids import PATTERN, new_id
+from app.intake.claims import Role
 from app.intake.reading import Ask, Reading
 from app.judging.environments import digest_of
 from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
@@ -77,7 +78,7 @@ def test_what_does_not_count_is_in_sight_and_decides_nothing() -> None:
 
 
 def test_fewer_than_were_asked_for_are_no_never() -> None:
-    reading = Reading(scripts=(script(),), claim=claim(prints("loss nan"), prints("fine").model_copy(update={"role": "expected"})))
+    reading = Reading(scripts=(script(),), claim=claim(prints("loss nan"), prints("fine", role=Role.EXPECTED)))
     two = three("fine\n")[:2]
     assert document(job(*two), reading=reading, repeats=RepeatPlan(5)).verdict == "cannot_show"
     assert document(job(*two), reading=reading, repeats=RepeatPlan(2, exact=True)).verdict == "not_reproduced"
