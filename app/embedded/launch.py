@@ -17,7 +17,7 @@ from pathlib import Path
 # What the parent can tell from a failure of the program itself.
 NO_VIEW_STATUS = 71
 PR_SET_PDEATHSIG = 1
-CLONE_NEWNS = 0x00020000
+CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 
 
@@ -59,22 +59,37 @@ def enter_view(libc: ctypes.CDLL, uid: int, view: list[Path], passwd: Path | Non
         _call(libc, "mount", os.fsencode(passwd), b"/etc/passwd", None, MS_BIND, None)
 
 
+def see_passwd(libc: ctypes.CDLL, passwd: Path) -> None:
+    """As a plain user that has no name: give it one, in a user namespace in which it stays itself."""
+    uid, gid = os.geteuid(), os.getegid()
+    _call(libc, "unshare", CLONE_NEWUSER | CLONE_NEWNS)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+    _call(libc, "mount", os.fsencode(passwd), b"/etc/passwd", None, MS_BIND, None)
+
+
 def main(arguments: list[str]) -> None:
     """Never returns: the program takes this process over."""
     spec = json.loads(arguments[0])
     libc = ctypes.CDLL(None, use_errno=True)
     uid = spec["uid"]
+    passwd = Path(spec["passwd"]) if spec["passwd"] else None
+    view = [Path(path) for path in spec["view"]]
+    try:
+        if uid is not None:
+            enter_view(libc, uid, view, passwd)
+        elif passwd is not None:
+            see_passwd(libc, passwd)
+    except OSError as error:
+        hidden = {str(blocker) for path in view if uid is not None and (blocker := first_blocker(path, uid))}
+        place = " and ".join(sorted(hidden)) or "a name in /etc/passwd"
+        sys.stderr.write(
+            f"uid {os.geteuid() if uid is None else uid} has no way to {place}, and a private view can't be had here ({error}): "
+            "choose a SAMEHERE_HOME and an installation that every user can enter, or start it as a user that has a name\n"
+        )
+        sys.exit(NO_VIEW_STATUS)
     if uid is not None:
-        try:
-            enter_view(libc, uid, [Path(path) for path in spec["view"]], Path(spec["passwd"]) if spec["passwd"] else None)
-        except OSError as error:
-            hidden = {str(blocker) for path in spec["view"] if (blocker := first_blocker(Path(path), uid))}
-            place = " and ".join(sorted(hidden)) or "a name in /etc/passwd"
-            sys.stderr.write(
-                f"uid {uid} has no way to {place}, and a private view can't be had here ({error}): "
-                "choose a SAMEHERE_HOME and an installation that every user can enter\n"
-            )
-            sys.exit(NO_VIEW_STATUS)
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)

@@ -116,7 +116,7 @@ class EmbeddedPostgres(EmbeddedServer):
         """Run initdb beside the final place, so that a killed one leaves nothing that looks finished."""
         fresh = self.folder / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
-        if self.identity.drop_to is None or _has_passwd_entry(self.identity.uid):
+        if _has_passwd_entry(self.identity.uid):
             status = self._initdb(fresh, self.identity)
         else:
             # initdb wants a name for its uid: one in a private view of /etc/passwd, so that the machine gets no new user.
@@ -125,7 +125,7 @@ class EmbeddedPostgres(EmbeddedServer):
             passwd.write_text(Path("/etc/passwd").read_text() + entry)
             passwd.chmod(0o644)
             status = self._initdb(fresh, self.identity, passwd=passwd)
-            if status == NO_VIEW_STATUS and _has_passwd_entry(_nobody()):
+            if status == NO_VIEW_STATUS and self.identity.drop_to is not None and _has_passwd_entry(_nobody()):
                 # No mount namespaces here (a container without CAP_SYS_ADMIN): `nobody` makes it, the service uid gets it.
                 shutil.rmtree(fresh, ignore_errors=True)
                 status = self._initdb(fresh, Identity(drop_to=_nobody()))
