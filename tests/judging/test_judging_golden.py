@@ -11,8 +11,10 @@ from judging_builders import NO_CUDA, check, claim, differs, prints, raises, res
 
 from app.intake.claims import CheckKind, Claim, Role
 from app.intake.read import read
-from app.intake.reading import Script
+from app.intake.reading import Reading, Script
 from app.judging.job import judge_job
+from app.judging.judged import JudgedCell
+from app.judging.run import judge_run
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Result
 
@@ -161,3 +163,41 @@ def test_three_in_ten_is_flaky_whatever_the_order() -> None:
 def test_every_case_has_a_claim() -> None:
     assert CLAIMS.keys() == CASES.keys()
     assert recorded("null_pointer", CASES["null_pointer"]["observed"]["h100"][0], 1, used=[]).outcome is Outcome.CRASHED
+
+
+CAUSES = {
+    "bernoulli_streams": "random_streams",
+    "svd_sign": "sign_or_order",
+    "tf32_matmul": "reduced_precision",
+    "index_out_of_range": "error_asymmetry",
+    "integer_division": "error_asymmetry",
+    "index_add_atomics": "nondeterministic_kernel",
+    "sometimes": "unseeded",
+    "logdet_singular": "not_analysed",
+    "wrong_kernel": "not_analysed",
+    "uninitialised_read": "not_analysed",
+    "gpu_out_of_memory": None,
+    "null_pointer": None,
+    "weights_roundtrip": None,
+    "sgd_drift": None,
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_a_cause_that_needs_no_tracing_is_found_and_no_other_is_made_up(name: str) -> None:
+    told, code = read_by_intake(name)
+    cells = []
+    for where, entries in CASES[name]["observed"].items():
+        machine, _, setting = where.partition(" ")
+        if machine != ("h200" if name == "sometimes" else "h100"):
+            continue
+        key, _, value = setting.partition("=")
+        target = Target(device=Device.CUDA, gpus=1, settings={key: value or "on"} if key else {})
+        changed = {"flags_changed": {"precision.cuda.matmul": "tf32"}} if name == "tf32_matmul" else {}
+        results = [recorded(name, entry, number, used=["cuda:0"]) for number, entry in enumerate(entries)]
+        results = [made.model_copy(update={"observation": made.observation.model_copy(update=changed)}) for made in results]
+        judgement = judge_job(told, code, target, results)
+        cells.append(JudgedCell(job_id=where, script=code.digest, target=target, judgement=judgement, results=tuple(results)))
+    found = judge_run(Reading(scripts=(code,), claim=told), cells)
+    assert found.cause == CAUSES[name]
+    assert found.defect != "yes"
