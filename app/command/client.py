@@ -196,7 +196,8 @@ def _problem(answer: Answer) -> SamehereError:
     if not isinstance(document, dict):
         document = {}
     words = [str(document[key]) for key in ("detail", "title") if document.get(key)]
-    message = f"{words[0] if words else 'The server refused.'} (HTTP {answer.status})"
+    refused = "There is no samehere service at this address." if answer.status == 404 else "The server refused."
+    message = f"{words[0] if words else refused} (HTTP {answer.status})"
     code = document.get("code")
     kind = _ERRORS.get(answer.status, InputError if 400 <= answer.status < 500 else UnavailableError)
     return kind(message, code=code if isinstance(code, str) else None)

@@ -58,6 +58,9 @@ class ConsoleProgress:
             if self._status is None:
                 self._say(f"{judged} of {cells} cells judged")
 
+    def noted(self, text: str) -> None:
+        self._say(text)
+
     def warned(self, text: str) -> None:
         self._console.print(Text(visible(text), "yellow"), highlight=False)
 

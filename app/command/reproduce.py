@@ -164,6 +164,7 @@ def _on_server(source: Source, reading: Reading, request: Request) -> tuple[dict
     with progress.shown("Sending"):
         run = client.submit(_submission(source, reading, request), idempotency_key=new_id())
         run_id = str(run.get("id", ""))
+        progress.noted(f"{client.url}/runs/{run_id}")
         try:
             for run in client.follow(run_id):
                 jobs = [job for job in run.get("jobs", []) if isinstance(job, dict)]
