@@ -31,6 +31,7 @@ LEASES = 3
 FRUITLESS_STARTS = 5
 # On top of the wall limit: the probe of the environment, once for a target, and the start of the sandbox.
 SILENCE_SECONDS = 240.0
+WAITING_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +146,7 @@ class _Conductor:
         self._owner: dict[str, tuple[_Job, _Attempt]] = {}
         self._heard_at = time.monotonic()
         self._fruitless = 0
+        self._said_waiting = False
 
     def run(self) -> bool:
         """Whether it came to its end; False when somebody interrupted it."""
@@ -202,8 +204,7 @@ class _Conductor:
     def _take(self) -> None:
         message = self._node.receive(1.0)
         if message is None:
-            if time.monotonic() > self._heard_at + SILENCE_SECONDS + self._wish.limits.wall_seconds:
-                raise NodeError("The node on this machine says nothing any more.")
+            self._grow_impatient(time.monotonic() - self._heard_at)
             return
         self._heard_at = time.monotonic()
         match message:
@@ -216,6 +217,15 @@ class _Conductor:
                 self._record(message)
             case _:
                 pass
+
+    def _grow_impatient(self, silent_seconds: float) -> None:
+        """While nothing runs it is others that hold the slots, which may last; what runs has to end."""
+        if any(attempt.state == "running" for _, attempt in self._owner.values()):
+            if silent_seconds > SILENCE_SECONDS + self._wish.limits.wall_seconds:
+                raise NodeError("The node on this machine says nothing any more.")
+        elif silent_seconds > WAITING_SECONDS and not self._said_waiting:
+            self._said_waiting = True
+            self._progress.warned("Waiting: the slots or cards of this machine are in use by others.")
 
     def _record(self, result: Result) -> None:
         job, attempt = self._owner.get(result.attempt_id, (None, None))
