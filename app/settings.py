@@ -17,7 +17,7 @@ SERVICE_UID = 47100
 
 def default_home() -> Path:
     """Where state lives when nobody says otherwise: `/var/lib/samehere` as root, else the user's data folder."""
-    if os.geteuid() == 0:
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
         return Path("/var/lib/samehere")
     data = os.environ.get("XDG_DATA_HOME")
     return (Path(data) if data else Path.home() / ".local" / "share") / "samehere"
