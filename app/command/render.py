@@ -197,10 +197,6 @@ def _printed(document: RunDocument) -> Iterator[str]:
 
 
 def _notes(document: RunDocument) -> Iterator[str]:
-    for title, labels in (("Seen on", document.where), ("Not seen on", document.not_where)):
-        if labels:
-            yield f"{title}: {_few(dict.fromkeys(labels), most=12)}."
-    yield from _strength(document)
     if document.without_result:
         yield f"{document.without_result} of {len(document.jobs)} cells had no result: trouble of ours, no evidence of anything."
     for number, script in enumerate(document.report.scripts, 1):
@@ -214,6 +210,11 @@ def _notes(document: RunDocument) -> Iterator[str]:
         nodes = dict.fromkeys(attempt.node for attempt in attempts if attempt.node)
         yield f"Isolation: {', '.join(levels)}. Node: {_few(dict.fromkeys(map(str, nodes)))}."
     yield from _effort(document, attempts)
+    yield from _strength(document)
+    # Last, where an eye that comes from a long table rests.
+    for title, labels in (("Not seen on", document.not_where), ("Seen on", document.where)):
+        if labels:
+            yield f"{title}: {_few(dict.fromkeys(labels), most=12)}."
 
 
 def _strength(document: RunDocument) -> Iterator[str]:
