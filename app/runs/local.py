@@ -23,7 +23,7 @@ from app.runs.stream import NodeStream
 from app.states import AttemptState, JobState, RunState
 from app.targets.plan import Cell, Plan, plan
 from app.targets.target import Target
-from worker.contract import Attempt, AttemptKind, Cancel, Hello, Level, Limits, Outcome, Result, Start, Started
+from worker.contract import Attempt, AttemptKind, Cancel, Hello, Level, Limits, Outcome, Refused, Result, Start, Started
 
 # How often an attempt is given to a node anew after the node died under it.
 LEASES = 3
@@ -215,6 +215,9 @@ class _Conductor:
                     owned[1].started = True
             case Result():
                 self._record(message)
+            case Refused():
+                # It doesn't say which of ours it won't run, so none of them can be waited for.
+                raise NodeError(f"The node on this machine refused a message: {message.detail}")
             case _:
                 pass
 
