@@ -27,6 +27,12 @@ class TooLargeError(InputError):
     code = "too_large"
 
 
+class MediaTypeError(SamehereError):
+    """A body in a form that is not taken: 415."""
+
+    code = "unsupported_media_type"
+
+
 class NotFoundError(SamehereError):
     """No such thing: 404."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from anyio import to_thread
@@ -65,5 +66,10 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     application.include_router(pages.router)
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
-    application.add_middleware(Guards, hosts=(*chosen.hosts, chosen.host), most_bytes=BODY_FACTOR * chosen.report_bytes + BODY_REST)
+    application.add_middleware(
+        Guards,
+        hosts=(*chosen.hosts, chosen.host),
+        most_bytes=BODY_FACTOR * chosen.report_bytes + BODY_REST,
+        refuse=partial(problems.respond, page=problem_page),
+    )
     return application

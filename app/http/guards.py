@@ -1,19 +1,20 @@
-"""What every request passes first: the host it names, the page it comes from, its size; and the headers each answer gets."""
+"""What every request passes first: the host it names, the page it comes from, its size and form; and the headers each answer gets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from fastapi import Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import ForbiddenError, InputError, SamehereError, TooLargeError
-from app.http.problems import MEDIA_TYPE, problem_of
+from app.errors import ForbiddenError, InputError, MediaTypeError, SamehereError, TooLargeError
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# In the scope of a HEAD request, which is answered as GET is, without the body: who would stream looks at it.
+HEAD = "samehere.head"
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -23,6 +24,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_EXTRA = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 def _host(value: str) -> str:
@@ -33,62 +35,113 @@ def _host(value: str) -> str:
         return ""
 
 
-class Guards:
-    """ASGI middleware; refuses with a problem document before anything else sees the request."""
+def _netloc(origin: str) -> str:
+    """Host and port of an origin; of one that can't be read, nothing that a Host header could equal."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
-    def __init__(self, application: ASGIApp, *, hosts: Sequence[str], most_bytes: int) -> None:
+
+class Guards:
+    """ASGI middleware; refuses before anything else sees the request, and answers what nothing else could.
+
+    `refuse` makes the answer to an error: a problem document or a page.
+    """
+
+    def __init__(
+        self, application: ASGIApp, *, hosts: Sequence[str], most_bytes: int, refuse: Callable[[Request, Exception], Response]
+    ) -> None:
         self.application = application
         self.hosts = {host.lower() for host in (*LOOPBACK, *hosts)}
         self.most_bytes = most_bytes
+        self.refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
         request = Request(scope)
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                known = {name for name, _ in message["headers"]}
-                extra = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-                message["headers"] = [*message["headers"], *[pair for pair in extra if pair[0] not in known]]
-            await send(message)
-
+        body = _Body(receive, most_bytes=self.most_bytes)
+        answer = _Answer(send, body, head=scope["method"] == "HEAD")
+        inner = {**scope, "method": "GET", HEAD: True} if answer.head else scope
+        failed: Exception | None = None
         try:
             self._check(request)
-        except SamehereError as error:
-            await _refusal(error)(scope, receive, send_with_headers)
-            return
-        taken = 0
-
-        async def receive_counted() -> Message:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > self.most_bytes:
-                raise TooLargeError(f"The request is larger than {self.most_bytes} bytes.")
-            return message
-
-        await self.application(scope, receive_counted, send_with_headers)
+            await self.application(inner, body.receive, answer.send)
+        except Exception as error:
+            if answer.started:
+                raise
+            failed = error
+        failed, body.refused = body.refused or failed, None
+        if failed is not None and not answer.started:
+            await self.refuse(request, failed)(inner, receive, answer.send)
 
     def _check(self, request: Request) -> None:
-        host = _host(request.headers.get("host", ""))
-        if "*" not in self.hosts and host not in self.hosts:
+        headers = request.headers
+        if "*" not in self.hosts and _host(headers.get("host", "")) not in self.hosts:
             raise ForbiddenError("This host name is not ours: set SAMEHERE_HOSTS if it should be.", code="unknown_host")
-        length = request.headers.get("content-length", "0")
-        if not length.isdigit():
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()):
             raise InputError("Content-Length is a number.", code="bad_length")
-        if int(length) > self.most_bytes:
-            raise TooLargeError(f"The request is larger than {self.most_bytes} bytes.")
+        if int(length[:20]) > self.most_bytes:
+            raise _too_large(self.most_bytes)
         if request.method in SAFE:
             return
-        origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower():
+        origin = headers.get("origin")
+        if origin is not None and _netloc(origin) != headers.get("host", "").lower():
             raise ForbiddenError("This request comes from another site's page.", code="foreign_origin")
-        if origin is None and request.headers.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
+        if origin is None and headers.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
             raise ForbiddenError("This request comes from another site's page.", code="foreign_origin")
+        has_body = length != "0" or "transfer-encoding" in headers
+        if has_body and request.url.path.startswith("/api/") and not _is_json(headers.get("content-type", "")):
+            raise MediaTypeError("Send JSON with Content-Type: application/json.")
 
 
-def _refusal(error: SamehereError) -> Response:
-    problem = problem_of(error)
-    return JSONResponse(problem.model_dump(exclude_none=True), status_code=problem.status, media_type=MEDIA_TYPE)
+def _too_large(most_bytes: int) -> TooLargeError:
+    return TooLargeError(f"The request is larger than {most_bytes} bytes.")
+
+
+def _is_json(content_type: str) -> bool:
+    media = content_type.split(";", 1)[0].strip().lower()
+    return media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
+
+
+class _Body:
+    """A request's body, counted as it comes: Content-Length may be missing or wrong."""
+
+    def __init__(self, receive: Receive, *, most_bytes: int) -> None:
+        self._receive = receive
+        self._most = most_bytes
+        self._taken = 0
+        self.refused: SamehereError | None = None
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._taken += len(message.get("body", b""))
+        if self._taken > self._most:
+            self.refused = _too_large(self._most)
+            raise self.refused
+        return message
+
+
+class _Answer:
+    """An answer on its way out: with our headers; without a body for HEAD; not at all once the request was refused."""
+
+    def __init__(self, send: Send, body: _Body, *, head: bool) -> None:
+        self._send = send
+        self._body = body
+        self.head = head
+        self.started = False
+
+    async def send(self, message: Message) -> None:
+        # Whoever read the body has turned our error into one of its own.
+        if self._body.refused is not None and not self.started:
+            return
+        if message["type"] == "http.response.start":
+            self.started = True
+            known = {name.lower() for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *[pair for pair in _EXTRA if pair[0] not in known]]
+        elif self.head and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await self._send(message)

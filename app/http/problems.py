@@ -10,6 +10,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException as StarletteHTTPException
@@ -18,6 +19,7 @@ from app.errors import (
     ConflictError,
     ForbiddenError,
     InputError,
+    MediaTypeError,
     NotFoundError,
     SamehereError,
     TooLargeError,
@@ -34,6 +36,7 @@ _STATUS: tuple[tuple[type[SamehereError], int], ...] = (
     (TooLargeError, 413),
     (InputError, 422),
     (NotFoundError, 404),
+    (MediaTypeError, 415),
     (ConflictError, 409),
     (UnauthorisedError, 401),
     (ForbiddenError, 403),
@@ -71,15 +74,27 @@ def problem_of(error: SamehereError) -> Problem:
     return Problem(title=HTTPStatus(status).phrase, status=status, code=error.code, detail=error.message, field=error.field)
 
 
+# Whatever a route does, these can be the answer: a foreign host, our fault, a database that is away.
+_ALWAYS = (403, 500, 503)
+# What a request with a body can get besides.
+BODY = (400, 413, 415, 422)
+
+
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The `responses` of a route: these statuses, as problem documents."""
-    return {
-        status: {
-            "description": HTTPStatus(status).phrase,
-            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-        }
-        for status in sorted({*statuses, 500, 503})
+    return {status: _described(status) for status in sorted({*statuses, *_ALWAYS})}
+
+
+def _described(status: int) -> dict[str, Any]:
+    content = {
+        MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}, "example": _EXAMPLES.get(status, _plain(status)).model_dump()}
     }
+    described: dict[str, Any] = {"description": HTTPStatus(status).phrase, "content": content}
+    if status == 503:
+        described["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
+    if status == 401:
+        described["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}}}
+    return described
 
 
 def describe(application: FastAPI) -> None:
@@ -90,15 +105,14 @@ def describe(application: FastAPI) -> None:
         document = described()
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         if "Problem" not in schemas:
-            made = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            made = Problem.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
             schemas |= made.pop("$defs", {}) | {"Problem": made}
-            invalid = {
-                "description": "Unprocessable Content",
-                "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-            }
             for operation in (operation for path in document["paths"].values() for operation in path.values()):
                 if "422" in operation["responses"]:
-                    operation["responses"]["422"] = invalid
+                    operation["responses"]["422"] = _described(422)
+                if "security" in operation:
+                    # A token is needed only where the operator grants nothing to callers without one.
+                    operation["security"].append({})
             schemas.pop("HTTPValidationError", None)
             schemas.pop("ValidationError", None)
         return document
@@ -111,26 +125,47 @@ def is_rest(path: str) -> bool:
     return path.startswith(("/api/", "/healthz", "/readyz", "/metrics"))
 
 
-def install(application: FastAPI, *, page: Callable[[Request, Problem], Response]) -> None:
-    """Map every error; `page` draws the problem for a reader."""
+Draw = Callable[[Request, Problem], Response]
+
+
+def install(application: FastAPI, *, page: Draw) -> None:
+    """Map every error that has a meaning; `page` draws the problem for a reader. What is left is for whoever stands before us."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        problem = _problem_for(error)
-        if problem.status >= 500:
-            log.error("request_failed", path=request.url.path, code=problem.code, exc_info=error if problem.status == 500 else None)
-        headers = dict(error.headers or {}) if isinstance(error, StarletteHTTPException) else {}
-        if problem.status == 503:
-            headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
-        if problem.status == 401:
-            headers["WWW-Authenticate"] = "Bearer"
-        if is_rest(request.url.path):
-            return JSONResponse(problem.model_dump(exclude_none=True), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
-        response = page(request, problem)
-        response.headers.update(headers)
-        return response
+        return respond(request, error, page=page)
 
-    for kind in (SamehereError, SQLAlchemyError, RequestValidationError, StarletteHTTPException, Exception):
+    for kind in (SamehereError, SQLAlchemyError, RequestValidationError, StarletteHTTPException):
         application.add_exception_handler(kind, answer)
+
+
+def respond(request: Request, error: Exception, *, page: Draw) -> Response:
+    """The answer to an error, whatever it is: nothing of its inside is shown."""
+    problem = _problem_for(error)
+    if problem.status >= 500:
+        log.error("request_failed", path=request.url.path, code=problem.code, exc_info=error if problem.status == 500 else None)
+    headers: dict[str, str] = {}
+    if problem.status == 405:
+        headers["Allow"] = ", ".join(_methods(request))
+    if problem.status == 503:
+        headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    if problem.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if is_rest(request.url.path):
+        return JSONResponse(problem.model_dump(exclude_none=True), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
+    response = page(request, problem)
+    response.headers.update(headers)
+    return response
+
+
+def _methods(request: Request) -> list[str]:
+    """What the address takes; several routes may share it."""
+    found = {
+        method
+        for route in iter_route_contexts(request.app.routes)
+        if getattr(route, "path_regex", None) is not None and route.path_regex.match(request.url.path)
+        for method in route.methods or ()
+    }
+    return sorted(found | ({"HEAD"} if "GET" in found else set()))
 
 
 def _problem_for(error: Exception) -> Problem:
@@ -151,7 +186,6 @@ _DETAILS = {
     400: "The request can't be read.",
     404: "There is no such page.",
     405: "This address does not take this method.",
-    415: "Send JSON with Content-Type: application/json.",
 }
 
 
@@ -160,14 +194,36 @@ def _plain(status: int) -> Problem:
     return Problem(title=phrase, status=status, code=phrase.lower().replace(" ", "_"), detail=_DETAILS.get(status, phrase))
 
 
+_PLACES = {"body", "query", "path", "header", "cookie"}
+
+
 def _invalid(found: Any) -> Problem:
     """A body or parameter of the wrong form. What was sent is not echoed."""
-    errors = [
-        FieldProblem(field=".".join(str(part) for part in one["loc"] if part != "body")[:200], message=str(one["msg"])[:300])
-        for one in found
-    ]
+    errors = [_field_problem(one) for one in found]
     first = errors[0] if errors else FieldProblem(field="", message="The request has the wrong form.")
-    detail = f"{first.field}: {first.message}" if first.field else first.message
-    return Problem(
-        title="Unprocessable Content", status=422, code="bad_request_form", detail=detail, field=first.field or None, errors=errors[:20]
-    )
+    problem = _plain(422)
+    problem.code = "bad_request_form"
+    problem.detail = f"{first.field}: {first.message}" if first.field else first.message
+    problem.field = first.field or None
+    problem.errors = errors[:20]
+    return problem
+
+
+def _field_problem(error: Any) -> FieldProblem:
+    place = error["loc"]
+    if error["type"] == "json_invalid":
+        return FieldProblem(field="", message=f"This is not JSON, from character {place[-1]} on.")
+    parts = place[1:] if place and place[0] in _PLACES else place
+    return FieldProblem(field=".".join(str(part) for part in parts)[:200], message=str(error["msg"])[:300])
+
+
+_EXAMPLES = {
+    401: problem_of(UnauthorisedError("This token is not valid.")),
+    403: problem_of(ForbiddenError("This token lacks the scope submit.", code="scope_missing")),
+    404: problem_of(NotFoundError("There is no run with this id.")),
+    409: problem_of(ConflictError("The run has finished.", code="run_finished")),
+    413: problem_of(TooLargeError("The script is larger than 262144 bytes.", field="script")),
+    415: problem_of(MediaTypeError("Send JSON with Content-Type: application/json.")),
+    422: problem_of(InputError("Send exactly one of script and report.", code="script_or_report", field="script")),
+    503: problem_of(UnavailableError("The database does not answer. Try again soon.", code="database_unavailable")),
+}
