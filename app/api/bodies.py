@@ -10,10 +10,10 @@ from app.errors import InputError
 from app.intake.reading import Ask
 from app.judging.judgement import Verdict
 from app.runs.document import ReportPart
+from app.runs.nodes import PublicToolchain
 from app.runs.submit import Submission
 from app.targets.parse import make_target
 from app.targets.target import Target
-from worker.contract import ToolchainFacts
 
 Item = TypeVar("Item")
 
@@ -114,7 +114,7 @@ class ToolchainBody(BaseModel):
 
     name: str
     nodes: list[str]
-    facts: ToolchainFacts
+    facts: PublicToolchain
 
 
 class HealthBody(BaseModel):

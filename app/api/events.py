@@ -9,44 +9,51 @@ from typing import Self
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from app.errors import InputError, NotFoundError
+from app.errors import InputError
+from app.http.guards import HEAD
 from app.http.state import WebState, state_of
-from app.ids import is_id
-from app.runs.events import Event, events_after
+from app.runs.events import Event, events_after, is_over
 from app.storage.broker import redis_url, run_channel
 
-KEEP_ALIVE_SECONDS = 15.0
-# Without a poke we look again so often: a lost poke costs this much, no event.
-LOOK_SECONDS = 2.0
+# A poke that gets lost costs this much, never an event; a sign of life for proxies in between.
+LOOK_SECONDS = 15.0
+# While the broker is away nobody pokes.
+CLOCK_SECONDS = 2.0
 LAST = {"run.finished", "run.cancelled"}
 
 
-def follow(request: Request, run_id: str, *, last_event_id: str | None) -> StreamingResponse:
+def follow(request: Request, run_id: str, *, last_event_id: str | None) -> Response:
     """The stream of a run's events. Raises NotFoundError, InputError."""
     state = state_of(request)
     last = _number(last_event_id)
-    first = _read(state, run_id, last)
+    first, over = _read(state, run_id, last)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    if over and not first:
+        # A browser comes back after each end of a stream; this tells it not to.
+        return Response(status_code=204, headers=headers)
+    if request.scope.get(HEAD):
+        return Response(media_type="text/event-stream", headers=headers)
     return StreamingResponse(_stream(state, run_id, first, last), media_type="text/event-stream", headers=headers)
 
 
 def _number(last_event_id: str | None) -> int:
     if last_event_id in {None, ""}:
         return 0
-    if last_event_id is None or not last_event_id.isdigit() or len(last_event_id) > 9:
+    if last_event_id is None or not (last_event_id.isascii() and last_event_id.isdigit()) or len(last_event_id) > 9:
         raise InputError("Last-Event-ID is the number of an event.", code="bad_last_event_id", field="Last-Event-ID")
     return int(last_event_id)
 
 
-def _read(state: WebState, run_id: str, last: int) -> list[Event]:
-    if not is_id(run_id):
-        raise NotFoundError("There is no run with this id.")
+def _read(state: WebState, run_id: str, last: int) -> tuple[list[Event], bool]:
+    """The events after a number, and whether the run has had its last one."""
     with state.sessions.begin() as session:
-        return events_after(session, run_id, last)
+        # In this order: what ends in between is seen by the next look.
+        over = is_over(session, run_id)
+        return events_after(session, run_id, last), over
 
 
 def _written(event: Event) -> bytes:
@@ -56,21 +63,18 @@ def _written(event: Event) -> bytes:
 async def _stream(state: WebState, run_id: str, first: list[Event], last: int) -> AsyncIterator[bytes]:
     async with _Pokes(state, run_id) as pokes:
         # Read again once we listen: nothing falls between the first read and the subscription.
-        events = first or await run_in_threadpool(_read, state, run_id, last)
-        quiet = 0.0
+        events, over = (first, False) if first else await run_in_threadpool(_read, state, run_id, last)
         while True:
             for event in events:
                 yield _written(event)
                 last = event.number
                 if event.kind in LAST:
                     return
-            if not events:
-                waited = await pokes.wait(LOOK_SECONDS)
-                quiet = 0.0 if waited else quiet + LOOK_SECONDS
-                if quiet >= KEEP_ALIVE_SECONDS:
-                    yield b": still running\n\n"
-                    quiet = 0.0
-            events = await run_in_threadpool(_read, state, run_id, last)
+            if over and not events:
+                return
+            if not events and not await pokes.wait():
+                yield b": still running\n\n"
+            events, over = await run_in_threadpool(_read, state, run_id, last)
 
 
 class _Pokes:
@@ -97,12 +101,12 @@ class _Pokes:
         except (RedisError, OSError):
             return
 
-    async def wait(self, seconds: float) -> bool:
-        """Whether there was a poke within so many seconds."""
+    async def wait(self) -> bool:
+        """Wait for a poke, but not for ever; whether there was one."""
         if self._listening:
             try:
-                return await self._pubsub.get_message(timeout=seconds) is not None
+                return await self._pubsub.get_message(timeout=LOOK_SECONDS) is not None
             except (RedisError, OSError):
                 self._listening = False
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(CLOCK_SECONDS)
         return False

@@ -67,8 +67,12 @@ def get_run(run_id: str, session: SessionDep, _may: CanRead) -> RunDocument:
     operation_id="follow_run",
     response_class=Response,
     responses={
-        200: {"description": "Server-sent events, ids only; ends with the run.", "content": {"text/event-stream": {}}},
-        **documented(401, 404),
+        200: {
+            "description": "Server-sent events, ids only; ends with the run.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+        204: {"description": "The run is over, and there is nothing after this event."},
+        **documented(401, 404, 422),
     },
 )
 def get_events(

@@ -56,3 +56,9 @@ def events_after(session: Session, run_id: str, last: int = 0, *, limit: int = 5
         raise NotFoundError("There is no run with this id.")
     rows = queries.events_after(session, run_id, last, limit=limit)
     return [Event(number=row.number, kind=cast("EventKind", row.kind), ids=row.ids) for row in rows]
+
+
+def is_over(session: Session, run_id: str) -> bool:
+    """Whether a run has had its last event."""
+    run = queries.run_of(session, run_id)
+    return run is None or run.state not in queries.OPEN

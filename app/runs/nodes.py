@@ -6,7 +6,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.clock import now
@@ -18,6 +18,12 @@ from app.storage.queries import queue
 from worker.contract import Gpu, Heartbeat, Hello, Level, ToolchainFacts
 
 NodeState = Literal["ready", "draining", "away", "unknown"]
+
+
+class PublicToolchain(ToolchainFacts):
+    """A toolchain as anyone may see it: without where it lies."""
+
+    python: str = Field(default="", exclude=True)
 
 
 class NodeSummary(BaseModel):
@@ -34,7 +40,7 @@ class NodeSummary(BaseModel):
     cores: int
     cpu_model: str
     gpus: list[Gpu]
-    toolchains: list[ToolchainFacts]
+    toolchains: list[PublicToolchain]
     hello_at: datetime
 
 
@@ -70,7 +76,7 @@ def _summary(row: NodeRow, *, busy: int, state: NodeState) -> NodeSummary:
         cores=hello.cores,
         cpu_model=hello.cpu_model,
         gpus=hello.gpus,
-        toolchains=hello.toolchains,
+        toolchains=[PublicToolchain(**facts.model_dump(exclude={"python"})) for facts in hello.toolchains],
         hello_at=row.hello_at,
     )
 

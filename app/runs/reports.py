@@ -15,7 +15,7 @@ from app.judging.judgement import Verdict
 from app.runs.assemble import RunFacts, assemble
 from app.runs.document import ReportPart, RunDocument
 from app.runs.facts import reading_of
-from app.runs.keep import digest_of
+from app.runs.keep import digest_of, without_nul
 from app.runs.launch import Wish, launch_reading
 from app.runs.nodes import fleet as known_fleet
 from app.runs.submit import answered_before
@@ -109,7 +109,9 @@ def list_reports(
     session: Session, *, cursor: str | None = None, limit: int = 50, source_url: str | None = None, query: str | None = None
 ) -> Page[ReportSummary]:
     """A page of reports. Raises InputError for a cursor that is none."""
-    rows = queries.reports(session, before=_before(cursor), limit=_limit(limit) + 1, source_url=source_url, query=query)
+    # As kept: there is no NUL in Postgres.
+    words, address = (None if text is None else without_nul(text) for text in (query, source_url))
+    rows = queries.reports(session, before=_before(cursor), limit=_limit(limit) + 1, source_url=address, query=words)
     shown = rows[:limit]
     ids = [row.id for row in shown]
     counts, latest = queries.count_runs(session, ids), queries.latest_runs(session, ids)

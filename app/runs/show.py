@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
-from app.ids import PATTERN
+from app.ids import PATTERN, is_id
 from app.runs.document import ComparisonPart, RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
 from app.states import AttemptState
@@ -66,7 +66,7 @@ def run_document(session: Session, run_id: str) -> RunDocument:
 
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
     """An attempt, in full. Raises NotFoundError."""
-    attempt = session.get(AttemptRow, attempt_id)
+    attempt = session.get(AttemptRow, attempt_id) if is_id(attempt_id) else None
     job = None if attempt is None else session.get(JobRow, attempt.job_id)
     if attempt is None or job is None:
         raise NotFoundError("There is no attempt with this id.")

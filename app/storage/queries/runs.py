@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.ids import is_id
 from app.storage.models import AttemptRow, EnvironmentRow, EventRow, JobRow, ReportRow, RunRow, ScriptRow
 
 OPEN = ("queued", "running")
@@ -15,12 +16,12 @@ WAITING = ("queued", "leased", "running")
 
 def run_of(session: Session, run_id: str) -> RunRow | None:
     """A run."""
-    return session.get(RunRow, run_id)
+    return session.get(RunRow, run_id) if is_id(run_id) else None
 
 
 def lock_run(session: Session, run_id: str) -> RunRow | None:
     """A run, locked and as it is now."""
-    return session.get(RunRow, run_id, with_for_update=True, populate_existing=True)
+    return session.get(RunRow, run_id, with_for_update=True, populate_existing=True) if is_id(run_id) else None
 
 
 def lock_job(session: Session, job_id: str) -> JobRow | None:
@@ -80,7 +81,7 @@ def scripts(session: Session, digests: Iterable[str]) -> dict[str, str]:
 
 def report_of(session: Session, report_id: str) -> ReportRow | None:
     """A report."""
-    return session.get(ReportRow, report_id)
+    return session.get(ReportRow, report_id) if is_id(report_id) else None
 
 
 def events_after(session: Session, run_id: str, last: int, *, limit: int) -> Sequence[EventRow]:
