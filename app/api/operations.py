@@ -5,17 +5,18 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from sqlalchemy import text
 
 from app.api.bodies import HealthBody
+from app.errors import UnavailableError
 from app.http.problems import documented
 from app.http.state import BrokerDep, SessionDep
 from app.runs.metrics import Snapshot, snapshot
+from app.storage.migrate import is_migrated
 
 router = APIRouter(tags=["operations"])
 
 
-@router.get("/healthz", operation_id="health")
+@router.get("/healthz", operation_id="health", responses=documented())
 def get_health() -> HealthBody:
     """The process lives."""
     return HealthBody(status="alive")
@@ -23,13 +24,19 @@ def get_health() -> HealthBody:
 
 @router.get("/readyz", operation_id="readiness", responses=documented())
 def get_ready(session: SessionDep, broker: BrokerDep) -> HealthBody:
-    """Database and broker answer."""
-    session.execute(text("SELECT 1 FROM run LIMIT 1"))
+    """Database and broker answer, and the database has this version's schema."""
+    if not is_migrated(session.connection()):
+        raise UnavailableError("The database does not have this version's schema: migrate it.", code="not_migrated")
     broker.ping()
     return HealthBody(status="ready")
 
 
-@router.get("/metrics", operation_id="metrics", response_class=Response, responses=documented())
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    response_class=Response,
+    responses={200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}}, **documented()},
+)
 def get_metrics(session: SessionDep) -> Response:
     """Prometheus figures, read from the database."""
     return Response(_exposed(snapshot(session)), media_type=CONTENT_TYPE_LATEST)

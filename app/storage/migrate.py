@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, pool
+from sqlalchemy import Connection, create_engine, pool
 
 from app.storage.session import driver_url
 
@@ -45,9 +46,19 @@ def check(url: str) -> None:
     _run(url, command.check)
 
 
-def is_current(url: str) -> bool:
+@cache
+def head() -> str | None:
+    """The schema of this version."""
+    return ScriptDirectory.from_config(_configuration()).get_current_head()
+
+
+def is_migrated(connection: Connection) -> bool:
     """Whether the database has this version's schema."""
+    return MigrationContext.configure(connection).get_current_revision() == head()
+
+
+def is_current(url: str) -> bool:
+    """Whether the database at this address has this version's schema."""
     engine = create_engine(driver_url(url), poolclass=pool.NullPool)
     with engine.connect() as connection:
-        found = MigrationContext.configure(connection).get_current_revision()
-    return found == ScriptDirectory.from_config(_configuration()).get_current_head()
+        return is_migrated(connection)
