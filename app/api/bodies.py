@@ -53,6 +53,20 @@ class WishBody(Body):
 class RunBody(WishBody):
     """A submission: a script or a report."""
 
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "script": "import torch\nprint(torch.ones(2).sum().item())\n",
+                    "claim": "prints 2.0, expected 3.0",
+                    "targets": [{"device": "cpu", "settings": {"threads": 1}}],
+                    "repeats": 3,
+                }
+            ]
+        },
+    )
+
     script: str | None = Field(default=None, examples=["import torch\nprint(torch.ones(2).sum().item())\n"])
     report: str | None = Field(default=None, description="the body of an issue, in Markdown")
     claim: str | None = Field(default=None, examples=["prints 2.0, expected 3.0"])

@@ -10,18 +10,19 @@ from app.api.bodies import PageBody, ReadBody, ReadingBody, WishBody
 from app.api.runs import Key
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit
-from app.http.problems import documented
+from app.http.problems import BODY, LOCATION, documented
 from app.http.state import SessionDep, SettingsDep
 from app.intake.read import read
 from app.judging.judgement import Verdict
 from app.runs.assemble import report_part
 from app.runs.document import RunDocument
+from app.runs.matrix import Matrix, matrix
 from app.runs.reports import ReportDetails, ReportSummary, launch, list_reports, report_details
 
 router = APIRouter(tags=["reports"])
 
 
-@router.post("/reports:read", operation_id="read_report", responses=documented(401, 413, 422))
+@router.post("/reports:read", operation_id="read_report", responses=documented(401, *BODY))
 def post_read(body: ReadBody, settings: SettingsDep, _may: CanRead) -> ReadingBody:
     """Read a report: scripts, claim, environment, what is missing. Nothing is stored and nothing is run."""
     if (body.script is None) == (body.report is None):
@@ -58,12 +59,18 @@ def get_report(report_id: str, session: SessionDep, _may: CanRead) -> ReportDeta
     return report_details(session, report_id)
 
 
+@router.get("/reports/{report_id}/matrix", operation_id="get_matrix", responses=documented(401, 404))
+def get_matrix(report_id: str, session: SessionDep, _may: CanRead) -> Matrix:
+    """Every script on every target that any run of the report had, with the latest verdict."""
+    return matrix(session, report_id)
+
+
 @router.post(
     "/reports/{report_id}/runs",
     operation_id="run_report",
     status_code=202,
     response_model=RunDocument,
-    responses=documented(401, 403, 404, 422),
+    responses={202: LOCATION, **documented(401, 404, *BODY)},
 )
 def post_report_run(
     *,

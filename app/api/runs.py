@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from app.api.bodies import PageBody, RunBody
 from app.api.events import follow
 from app.http.access import CanRead, CanSubmit
-from app.http.problems import documented
+from app.http.problems import BODY, LOCATION, documented
 from app.http.state import SessionDep, SettingsDep
 from app.runs.cancel import cancel_run
 from app.runs.document import RunDocument
@@ -26,7 +26,11 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the sam
     operation_id="submit_run",
     status_code=202,
     response_model=RunDocument,
-    responses={200: {"model": RunDocument, "description": "The run as it would be planned (dry_run)."}, **documented(401, 403, 413, 422)},
+    responses={
+        200: {"model": RunDocument, "description": "The run as it would be planned (dry_run)."},
+        202: LOCATION,
+        **documented(401, *BODY),
+    },
 )
 def post_run(
     *,
@@ -82,7 +86,7 @@ def get_events(
     return follow(request, run_id, last_event_id=last_event_id)
 
 
-@router.post("/runs/{run_id}/cancel", operation_id="cancel_run", response_model=RunDocument, responses=documented(401, 403, 404, 409))
+@router.post("/runs/{run_id}/cancel", operation_id="cancel_run", response_model=RunDocument, responses=documented(401, 404, 409))
 def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocument:
     """Stop a run. What was recorded stays."""
     cancel_run(session, run_id)

@@ -78,6 +78,10 @@ def problem_of(error: SamehereError) -> Problem:
 _ALWAYS = (403, 500, 503)
 # What a request with a body can get besides.
 BODY = (400, 413, 415, 422)
+LOCATION = {
+    "description": "The run as planned.",
+    "headers": {"Location": {"description": "the address of the run", "schema": {"type": "string", "format": "uri-reference"}}},
+}
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import Row, func, or_, select
 from sqlalchemy.orm import Session
 
-from app.storage.models import ReportRow, RunRow
+from app.storage.models import JobRow, ReportRow, RunRow
 
 
 def _like(text: str) -> str:
@@ -54,3 +54,16 @@ def count_runs(session: Session, report_ids: Iterable[str]) -> dict[str, int]:
     """How many runs each report has."""
     statement = select(RunRow.report_id, func.count()).where(RunRow.report_id.in_(list(report_ids))).group_by(RunRow.report_id)
     return dict(session.execute(statement).all())
+
+
+def latest_jobs(session: Session, report_id: str) -> Sequence[Row[JobRow, RunRow]]:
+    """Of each script and target of a report's runs the latest job that was judged, else the latest."""
+    judged_first = JobRow.verdict.is_(None)
+    statement = (
+        select(JobRow, RunRow)
+        .join(RunRow, RunRow.id == JobRow.run_id)
+        .where(RunRow.report_id == report_id)
+        .distinct(JobRow.script_digest, JobRow.target)
+        .order_by(JobRow.script_digest, JobRow.target, judged_first, RunRow.id.desc())
+    )
+    return session.execute(statement).all()
