@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from app.errors import SetupError
+from app.errors import SetupError, UnavailableError
 from app.settings import ServiceSettings
 
 
@@ -19,16 +19,22 @@ def is_loopback(host: str) -> bool:
 
 
 def require_token(settings: ServiceSettings, database_url: str) -> None:
-    """Raise SetupError if other machines could reach the web and no token exists."""
+    """Raise SetupError if other machines could reach the web and no token exists, UnavailableError if nobody can tell."""
+    from sqlalchemy.exc import OperationalError
+
     from app.runs.tokens import any_tokens
     from app.storage.session import make_engine, session_factory
 
     if is_loopback(settings.host):
         return
     engine = make_engine(settings.model_copy(update={"database_url": database_url}))
-    with session_factory(engine, None).begin() as session:
-        found = any_tokens(session)
-    engine.dispose()
+    try:
+        with session_factory(engine, None).begin() as session:
+            found = any_tokens(session)
+    except OperationalError as error:
+        raise UnavailableError(f"can't reach the database: {error.orig}") from error
+    finally:
+        engine.dispose()
     if not found:
         raise SetupError(
             f"{settings.host} is reachable from other machines, and no token exists: create one first "

@@ -8,7 +8,7 @@ import sys
 
 import uvicorn
 
-from app.errors import SetupError
+from app.errors import SetupError, UnavailableError
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings
 
@@ -22,11 +22,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--fd", type=int, help="an inherited socket that listens; default: SAMEHERE_HOST and SAMEHERE_PORT")
     fd = parser.parse_args(arguments).fd
     settings = ServiceSettings()
-    try:
-        require_token(settings, settings.database_url or "")
-    except SetupError as error:
-        sys.stderr.write(f"{error.message}\n")
-        return 2
+    if fd is None:
+        # With an inherited socket the supervisor has asked.
+        try:
+            require_token(settings, settings.database_url or "")
+        except SetupError as error:
+            sys.stderr.write(f"{error.message}\n")
+            return 2
+        except UnavailableError as error:
+            sys.stderr.write(f"{error.message}\n")
+            return 1
     configuration = uvicorn.Config(
         "app.main:create_app",
         factory=True,
