@@ -6,24 +6,19 @@ import re
 import unicodedata
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_PICTURES = 0x2400
 # Bidirectional overrides and isolates, zero-width characters, tags: they change what a reader sees.
 _INVISIBLE = {*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF, *range(0xE0000, 0xE0080)}
 
 
 def visible(text: str) -> str:
     """The text without terminal colours, and with control, zero-width and bidirectional characters spelled out."""
-    return "".join(map(_shown, _ANSI.sub("", text)))
+    return "".join(map(_shown, _ANSI.sub("", text).replace("\r\n", "\n")))
 
 
 def _shown(character: str) -> str:
     code = ord(character)
     if character in "\n\t" or 0x20 <= code < 0x7F:
         return character
-    if code < 0x20:
-        return chr(_PICTURES + code)
-    if code == 0x7F:
-        return "\N{SYMBOL FOR DELETE}"
     if code in _INVISIBLE or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}:
         return f"\N{LEFT-POINTING ANGLE BRACKET}U+{code:04X}\N{RIGHT-POINTING ANGLE BRACKET}"
     return character

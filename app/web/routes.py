@@ -13,6 +13,7 @@ from app.http.problems import status_of
 from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.intake.markdown import looks_like_markdown
 from app.runs.cancel import cancel_run
+from app.runs.matrix import matrix
 from app.runs.nodes import list_nodes
 from app.runs.reports import launch, list_reports, list_runs, report_details
 from app.runs.show import attempt_details, comparison, run_document
@@ -120,7 +121,7 @@ def get_reports(session: SessionDep, _may: CanRead, q: Annotated[str, Query(max_
 @router.get("/reports/{report_id}")
 def get_report(report_id: str, session: SessionDep, _may: CanRead) -> Response:
     """A report with its runs."""
-    return page("report.html", report=report_details(session, report_id), presets=PRESETS.values())
+    return page("report.html", report=report_details(session, report_id), matrix=matrix(session, report_id), presets=PRESETS.values())
 
 
 @router.post("/reports/{report_id}/runs")

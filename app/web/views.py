@@ -99,7 +99,7 @@ def command_of(run: RunDocument) -> str:
     """The command that repeats the run's strongest cell."""
     label = next(iter([*run.where, *run.not_where, *(label_of(job) for job in run.jobs)]), "")
     target = f" --target {shlex.quote(label)}" if label else ""
-    return f"samehere reproduce report.md{target}"
+    return f"samehere reproduce FILE{target}"
 
 
 def attempts_of(run: RunDocument) -> list[tuple[str, AttemptPart]]:

@@ -1,25 +1,51 @@
-// Fills a run's page in while the run goes on: on each event of the run its part of the page is fetched again.
+// Fills a run's page in while the run goes on. Only the parts that changed are replaced: what is read, selected, opened or focused stays.
 (() => {
   const place = document.getElementById("run");
   if (!place || place.dataset.live !== "yes" || !window.EventSource) return;
-  const id = place.dataset.run;
-  const events = new EventSource(`/api/v1/runs/${id}/events`);
+  const news = document.getElementById("news");
+  const { run } = place.dataset;
+  const pause = 400;
   let busy = false, again = false;
+
+  const focusables = (part) => [...part.querySelectorAll("a, button, summary, select, [tabindex]")];
+  const replace = (old, fresh) => {
+    const opened = new Set([...old.querySelectorAll("details[open] > summary")].map((one) => one.textContent));
+    const focused = focusables(old).indexOf(document.activeElement);
+    old.replaceWith(fresh);
+    for (const one of fresh.querySelectorAll("details > summary")) if (opened.has(one.textContent)) one.parentElement.open = true;
+    if (focused >= 0) (focusables(fresh)[focused] || focusables(fresh)[0])?.focus({ preventScroll: true });
+  };
+  const plain = (part) => part.outerHTML.replaceAll(' open=""', "");
+  const merge = (fresh) => {
+    let before = null;
+    for (const part of [...fresh.children]) {
+      const old = document.getElementById(part.id);
+      if (!old) before ? before.after(part) : place.prepend(part);
+      else if (plain(old) !== plain(part)) replace(old, part);
+      before = document.getElementById(part.id);
+    }
+  };
+  const tell = () => {
+    const verdict = document.getElementById("part-verdict");
+    const words = verdict.querySelector("p").textContent;
+    if (news.textContent !== words) news.textContent = words;
+    document.title = document.title.replace(/^[^·]*/, `${verdict.dataset.title} `);
+  };
   const refresh = async () => {
     if (busy) { again = true; return; }
     busy = true;
     try {
-      const answer = await fetch(`/runs/${id}/fragment`, { headers: { Accept: "text/html" } });
+      const answer = await fetch(`/runs/${run}/fragment`);
       if (answer.ok) {
-        const open = new Set([...place.querySelectorAll("details[open] > summary")].map((one) => one.textContent));
-        place.innerHTML = await answer.text();
-        for (const one of place.querySelectorAll("details > summary")) if (open.has(one.textContent)) one.parentElement.open = true;
+        merge(new DOMParser().parseFromString(await answer.text(), "text/html").body);
+        tell();
       }
     } catch { /* the next event tries again */ }
-    busy = false;
-    if (again) { again = false; refresh(); }
+    setTimeout(() => { busy = false; if (again) { again = false; refresh(); } }, pause);
   };
-  const last = () => { events.close(); refresh(); };
-  for (const kind of ["attempt.started", "attempt.recorded", "attempt.requeued", "attempt.lost", "job.judged", "job.restarted"]) events.addEventListener(kind, refresh);
-  for (const kind of ["run.finished", "run.cancelled"]) events.addEventListener(kind, last);
+
+  const events = new EventSource(`/api/v1/runs/${run}/events`);
+  const kinds = ["attempt.leased", "attempt.started", "attempt.recorded", "attempt.requeued", "attempt.lost", "attempt.cancelled", "job.judged", "job.restarted"];
+  for (const kind of kinds) events.addEventListener(kind, refresh);
+  for (const kind of ["run.finished", "run.cancelled"]) events.addEventListener(kind, () => { events.close(); refresh(); });
 })();
