@@ -3,112 +3,164 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from app.intake.claims import Check, CheckKind, Claim, Over, Role, Where
-from app.intake.wording import EXCEPTION_LINE, both_devices, device_of, is_output_line, phrase_checks, side_of_line
+from app.intake.claims import Check, CheckKind, Claim, Role, Where
+from app.intake.phrases import crash_signal, phrase_checks
+from app.intake.wording import EXCEPTION_LINE, both_devices, device_of, is_printed_line, side_of_line, sides_of
 
 # Reading stops here; every rule is linear in what is left.
 MOST_CHARACTERS = 100_000
-MOST_LINE = 2_000
-MOST_TEXT = 300
+MOST_LINES_OF_OUTPUT = 60
+_MOST_LINE = 2_000
+_MOST_TEXT = 300
+_MOST_SENTENCES = 200
+_MOST_WHOLE = 400
+_TRACEBACK = "Traceback (most recent call last)"
+_SIDE_NAME = re.compile(r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
 
 
 def read_claim(text: str) -> Claim:
     """The checks that a claim's text makes."""
-    text = text[:MOST_CHARACTERS].replace("\r\n", "\n")
-    lines = [line.strip()[:MOST_LINE] for line in text.splitlines() if line.strip()]
+    lines = _lines(text)
     if not lines:
         return Claim()
-    checks = _traceback(lines) or _sides(lines) or _literal_output(lines) or _phrases(lines)
-    return Claim(checks=tuple(checks), text=text[: 4 * MOST_LINE])
+    checks = _traceback(lines) or sides_checks(lines) or _literal_output(lines) or _single(lines) or statements([text])
+    return Claim(checks=tuple(checks), text=text[: 4 * _MOST_LINE])
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_TEXT else text[:MOST_TEXT] + "…"
+def _lines(text: str) -> list[str]:
+    return [line.strip()[:_MOST_LINE] for line in text[:MOST_CHARACTERS].splitlines() if line.strip()]
 
 
-def exception_check(line: str, *, role: Role = Role.BUG) -> Check | None:
-    """`SomeError: message` as a check; None when the line is no such thing."""
-    found = EXCEPTION_LINE.fullmatch(line.strip())
-    if found is None:
-        return None
-    return Check(
-        text=_cut(line.strip()),
-        kind=CheckKind.EXCEPTION,
-        role=role,
-        exception_type=found["type"].rsplit(".", 1)[-1],
-        message=(found["message"] or "").strip(),
-    )
+def cut(text: str) -> str:
+    """The text as a check quotes it."""
+    return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "…"
 
 
-def _traceback(lines: list[str]) -> list[Check]:
-    """A printed traceback: its last line is the failure; what was printed before it is a detail."""
-    starts = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
-    if not starts:
-        return []
-    for line in reversed(lines[starts[-1] :]):
-        check = exception_check(line)
-        if check is not None:
-            before = tuple(line for line in lines[: starts[0]] if is_output_line(line))
-            detail = [Check(text=_cut("\n".join(before)), kind=CheckKind.OUTPUT, role=Role.DETAIL, lines=before)] if before else []
-            return [check, *detail]
-    return []
-
-
-def _sides(lines: list[str]) -> list[Check]:
-    """Lines that name a device each: the difference is the bug, what each side prints is a detail."""
-    named = [(side_of_line(line), line) for line in lines]
-    if len(lines) < 2 or any(side is None for side, _ in named):
-        return []
-    sides = list(dict.fromkeys(side for side, _ in named if side is not None))
-    if len(sides) != 2 or not all(is_output_line(line) for line in lines):
-        return []
-    first = {side: next(line for name, line in named if name == side) for side in sides}
-    differs = Check(
-        text=_cut("\n".join(lines)),
-        kind=CheckKind.DIFFERS,
-        sides=tuple(sides),
-        side_lines=tuple(first[side] for side in sides),
-        where=Where(device="cuda") if "cuda" in sides else Where(),
-    )
-    details = [
-        Check(text=_cut(line), kind=CheckKind.OUTPUT, role=Role.DETAIL, lines=(line,), where=Where(device=side if side == "cuda" else None))
-        for side, line in named
-    ]
-    return [differs, *details]
-
-
-def _literal_output(lines: list[str]) -> list[Check]:
-    """Printed lines given as they are."""
-    if len(lines) < 2 or not all(is_output_line(line) for line in lines):
-        return []
-    return [Check(text=_cut("\n".join(lines)), kind=CheckKind.OUTPUT, lines=tuple(lines))]
-
-
-def _phrases(lines: list[str]) -> list[Check]:
-    """Sentences: the first one that can be read makes the claim."""
-    for line in lines:
-        check = exception_check(line)
+def exception_claim(text: str) -> list[Check]:
+    """The failure that a text shows: a traceback, or a line that is `SomeError: message`."""
+    lines = _lines(text)
+    traceback = _traceback(lines)
+    if traceback:
+        return traceback
+    for at, line in enumerate(lines):
+        check = _exception_check(line, lines[at + 1 : at + 2])
         if check is not None:
             return [check]
-    for sentence in _sentences(lines):
-        checks = phrase_checks(sentence)
-        if checks:
-            return [check.model_copy(update={"text": _cut(check.text)}) for check in checks]
-    if len(lines) == 1 and is_output_line(lines[0]) and not both_devices(lines[0]):
-        device = device_of(lines[0])
-        where = Where(device="cuda") if device == "cuda" else Where()
-        return [Check(text=_cut(lines[0]), kind=CheckKind.OUTPUT, lines=(lines[0],), where=where)]
     return []
 
 
-def _sentences(lines: list[str]) -> list[str]:
-    """The whole text first, then its sentences."""
-    whole = " ".join(lines)
-    parts = [part.strip() for line in lines for part in re.split(r"(?<=[.!?;])\s+(?=[A-Z\"'`])", line)]
-    return [whole[:MOST_LINE], *[part for part in parts if part and part != whole]][:200]
+def crash_check(text: str) -> list[Check]:
+    """A crash as a shell or an interpreter tells of it."""
+    crashed, signal = crash_signal(text[:MOST_CHARACTERS])
+    return [Check(text=cut(text.strip()), kind=CheckKind.CRASH, signal=signal)] if crashed else []
 
 
-def output_check(lines: list[str], *, role: Role = Role.BUG) -> Check:
+def _exception_check(line: str, following: Sequence[str]) -> Check | None:
+    """`SomeError: message` as a check; None when the line is no such thing. A message may begin on the next line."""
+    found = EXCEPTION_LINE.fullmatch(line)
+    if found is None:
+        return None
+    name = (found["type"] or found["dotted"]).rsplit(".", 1)[-1]
+    message = (found["message"] or found["said"] or "").strip()
+    if name == "KeyboardInterrupt":
+        # Whoever interrupts a script shows that it did not end.
+        return Check(text=cut(line), kind=CheckKind.HANG)
+    if not message and ":" in line and following:
+        message = following[0]
+    return Check(text=cut(line), kind=CheckKind.EXCEPTION, exception_type=name, message=message)
+
+
+def _traceback(lines: Sequence[str]) -> list[Check]:
+    """A printed traceback: the line that ends it is the failure; what was printed before it is a detail."""
+    starts = [at for at, line in enumerate(lines) if _TRACEBACK in line]
+    if not starts:
+        return []
+    for at in range(starts[-1] + 1, len(lines)):
+        check = _exception_check(lines[at], lines[at + 1 : at + 2])
+        if check is not None:
+            before = tuple(line for line in lines[: starts[0]] if is_printed_line(line))[:MOST_LINES_OF_OUTPUT]
+            return [check, output_check(before, role=Role.DETAIL)] if before else [check]
+    return []
+
+
+def sides_checks(lines: Sequence[str]) -> list[Check]:
+    """Lines that name a device each: the difference is the bug, what each side prints is a detail."""
+    lines = list(lines)
+    if not 2 <= len(lines) <= MOST_LINES_OF_OUTPUT or not all(is_printed_line(line) for line in lines):
+        return []
+    named = list(zip(sides_of(lines), lines, strict=True))
+    said: dict[str, list[str]] = {}
+    for side, line in named:
+        if side is not None:
+            said.setdefault(side, []).append(line)
+    if len(said) != 2 or any(side is None and not both_devices(line) for side, line in named):
+        return []
+    by_tensors = any(side_of_line(line) is None for side, line in named if side is not None)
+    if by_tensors and any(len(each) > 1 for each in said.values()):
+        # Which of several unnamed tensors stands against which is a guess.
+        return []
+    differing = next((pair for pair in zip(*said.values(), strict=False) if _without_side(pair[0]) != _without_side(pair[1])), None)
+    if differing is None:
+        return []
+    first = dict(zip(said, differing, strict=True))
+    where = Where(device="cuda") if "cuda" in first else Where()
+    bug = Check(text=cut("\n".join(lines)), kind=CheckKind.DIFFERS, sides=tuple(first), side_lines=tuple(first.values()), where=where)
+    return [bug, *(_detail(line, side) for side, line in named)]
+
+
+def _detail(line: str, side: str | None) -> Check:
+    where = Where(device="cuda") if side in {"cuda", None} else Where()
+    return Check(text=cut(line), kind=CheckKind.OUTPUT, role=Role.DETAIL, lines=(line,), where=where)
+
+
+def _without_side(line: str) -> str:
+    """What a line says besides the name of its side."""
+    return _SIDE_NAME.sub("", line).strip(" :=,)")
+
+
+def _literal_output(lines: Sequence[str]) -> list[Check]:
+    """Printed lines given as they are."""
+    if len(lines) < 2 or len(lines) > MOST_LINES_OF_OUTPUT or not all(is_printed_line(line) for line in lines):
+        return []
+    return [output_check(lines)]
+
+
+def _single(lines: Sequence[str]) -> list[Check]:
+    """One line that is a failure or a print, and nothing else."""
+    check = next((check for line in lines for check in [_exception_check(line, ())] if check), None)
+    if check is not None:
+        return [check]
+    if len(lines) != 1 or phrase_checks(lines[0]) or both_devices(lines[0]) or not is_printed_line(lines[0]):
+        return []
+    where = Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()
+    return [output_check(lines).model_copy(update={"where": where})]
+
+
+def statements(texts: Sequence[str]) -> list[Check]:
+    """Sentences of prose: the first one that can be read makes the claim; a short text is also read as one."""
+    sentences: list[str] = []
+    for text in texts:
+        lines = _lines(text)
+        sentences += [part.strip() for line in _joined(lines) for part in _SENTENCE_END.split(line) if part.strip()]
+        whole = " ".join(lines)
+        if len(whole) <= _MOST_WHOLE:
+            sentences.append(whole)
+    for sentence in sentences[:_MOST_SENTENCES]:
+        checks = phrase_checks(sentence[:_MOST_LINE])
+        if checks:
+            return [check.model_copy(update={"text": cut(check.text)}) for check in checks]
+    return []
+
+
+def _joined(lines: Sequence[str]) -> list[str]:
+    """Lines of one paragraph as one, as far as a sentence goes."""
+    text = " ".join(lines)
+    return [text[at : at + _MOST_LINE] for at in range(0, min(len(text), MOST_CHARACTERS), _MOST_LINE)]
+
+
+def output_check(lines: Sequence[str], *, role: Role = Role.BUG) -> Check:
     """Literal output as one check."""
-    return Check(text=_cut("\n".join(lines)), kind=CheckKind.OUTPUT, role=role, over=Over.ATTEMPT, lines=tuple(lines))
+    return Check(text=cut("\n".join(lines)), kind=CheckKind.OUTPUT, role=role, lines=tuple(lines))

@@ -7,60 +7,110 @@ from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_PYTHON = {"python", "py", "python3", "python2", "pycon", "ipython", "py3", ""}
+from app.intake.syntax import parses
+
+PYTHON_TAGS = frozenset({"", "python", "py", "python3", "python2", "py3", "pycon", "ipython", "ipython3", "pytorch", "code"})
+_FENCE = re.compile(r"[ >]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)$")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
+_CODE_START = re.compile(r"(?:import|from|def|class|print|with|for|if|try|async|assert)\b|@|[A-Za-z_][\w.]* ?(?:=|\()")
+_MOST_NESTING = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of a report: `kind` is `code`, `prose` or `heading`; `language` is a fence's tag."""
+    """A piece of a report: `kind` is `code`, `prose` or `heading`; `language` is a fence's tag, `fenced` whether there is a fence."""
 
     kind: str
     text: str
     language: str = ""
+    fenced: bool = False
 
     @property
     def may_be_python(self) -> bool:
         """Whether a fence's tag leaves it open that this is Python."""
-        return self.language in _PYTHON
+        return self.language in PYTHON_TAGS
+
+
+def unix_lines(text: str) -> str:
+    """The text with Unix line ends and without a byte order mark."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+class _Fences:
+    """Follows which lines of a text stand in a fence."""
+
+    def __init__(self) -> None:
+        self.open: str | None = None
+
+    def inside(self, line: str) -> bool:
+        """Whether the line belongs to a fence, its first and last line included."""
+        found = _FENCE.match(line)
+        if self.open is None:
+            self.open = found[1] if found else None
+            return found is not None
+        if found and found[1][0] == self.open[0] and len(found[1]) >= len(self.open) and not found[2].strip():
+            self.open = None
+        return True
 
 
 def without_comments(text: str) -> str:
-    """The text without HTML comments; what stands in one is not part of the report."""
-    return _COMMENT.sub("", text)
+    """The text without HTML comments; what stands in one is not part of the report. In code, `<!--` is only text."""
+    fences, kept, commented = _Fences(), [], False
+    for line in text.split("\n"):
+        shown, commented = (line, False) if not commented and fences.inside(line) else _shown(line, commented=commented)
+        kept.append(shown)
+    return "\n".join(kept)
+
+
+def _shown(line: str, *, commented: bool) -> tuple[str, bool]:
+    """What of a line is outside of comments, and whether one goes on."""
+    shown, at = [], 0
+    while True:
+        mark = "-->" if commented else "<!--"
+        found = line.find(mark, at)
+        if found >= 0 and not commented and line.count("`", 0, found) % 2:
+            shown.append(line[at : found + 4])
+            at = found + 4
+            continue
+        if not commented:
+            shown.append(line[at : found if found >= 0 else None])
+        if found < 0:
+            return "".join(shown), commented
+        at, commented = found + len(mark), not commented
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks of a report, in order."""
-    tokens = MarkdownIt("commonmark", {"maxNesting": 20}).parse(without_comments(text.replace("\r\n", "\n")))
+    """The blocks of a report, in order. Prose keeps its lines as they are written, without HTML tags."""
+    source = without_comments(unix_lines(text))
+    lines = source.split("\n")
+    reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(["inline", "reference", "html_block"])
     blocks: list[Block] = []
     heading = False
-    for token in tokens:
+    for token in reader.parse(source):
         if token.type in {"fence", "code_block"}:
-            language = token.info.strip().split()[0].lower() if token.info.strip() else ""
-            blocks.append(Block("code", token.content, re.sub(r"[^a-z0-9+#-]", "", language)))
+            words = token.info.strip().split()
+            language = re.sub(r"[^a-z0-9+#-]", "", words[0].lower()) if words else ""
+            blocks.append(Block("code", token.content, language, fenced=token.type == "fence"))
         elif token.type == "heading_open":
             heading = True
         elif token.type == "heading_close":
             heading = False
-        elif token.type == "inline" and token.content.strip():
-            blocks.append(Block("heading" if heading else "prose", token.content.strip()))
+        elif token.type == "inline" and token.content.strip() and token.map:
+            raw = token.content if heading else "\n".join(lines[token.map[0] : token.map[1]])
+            shown = _TAG.sub("", raw).strip("\n")
+            if shown.strip():
+                blocks.append(Block("heading" if heading else "prose", shown.strip() if heading else shown))
     return blocks
 
 
 def looks_like_markdown(text: str) -> bool:
-    """Whether a text is a report and not a script: it has a fence, or a heading that Python would not take for a comment."""
-    if re.search(r"^ {0,3}(?:```|~~~)", text, re.MULTILINE):
-        return True
-    return re.search(r"^#{1,6} ", text, re.MULTILINE) is not None and not _parses(text)
-
-
-def _parses(text: str) -> bool:
-    from app.errors import InputError
-    from app.intake.scripts import normalised, parsed
-
-    try:
-        parsed(normalised(text))
-    except InputError:
+    """Whether a text is a report and not a script: it has a fence or a heading, and is neither Python nor meant as it."""
+    text = unix_lines(text)
+    fenced = any(_FENCE.match(line) for line in text.split("\n"))
+    heading = re.search(r"^#{1,6} ", text, re.MULTILINE) is not None
+    if not (fenced or heading) or parses(text):
         return False
-    return True
+    if fenced:
+        return True
+    first = next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")
+    return _CODE_START.match(first) is None

@@ -1,0 +1,30 @@
+"""What only the reporter can supply, in fixed words: no byte of a report or a script is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.intake.reading import Ask, NeedKind, Script, ScriptRole
+
+_TEXTS = {
+    "no_script": "Send the script that shows it, as text in a code block.",
+    "no_python": "Send a Python script: the code in this report is in another language or can't be parsed.",
+    "undefined_name": "The script uses a name that it never defines. Send a script that runs by itself.",
+    "file": "The script reads a file that is not in the report. Send a script that makes its data itself.",
+    "arguments": "The script needs command-line arguments. Send a script that runs without any.",
+    "input": "The script reads input from the keyboard. Send a script that runs by itself.",
+}
+_OF_NEEDS = {NeedKind.FILE: "file", NeedKind.ARGUMENTS: "arguments", NeedKind.INPUT: "input"}
+
+
+def ask(code: str) -> Ask:
+    """The question with this code."""
+    return Ask(code=code, text=_TEXTS[code])
+
+
+def asks_of(scripts: Sequence[Script]) -> tuple[Ask, ...]:
+    """What the main script needs and only the reporter has."""
+    found = {
+        _OF_NEEDS[need.kind] for script in scripts if script.role is ScriptRole.MAIN for need in script.needs if need.kind in _OF_NEEDS
+    }
+    return tuple(ask(code) for code in sorted(found))

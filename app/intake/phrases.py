@@ -1,0 +1,230 @@
+"""One sentence of a claim → checks, by rules that are tried in order; each has examples in the tests that it must and must not catch."""
+
+from __future__ import annotations
+
+import re
+
+from app.intake.claims import Check, CheckKind, Over, Role, Where
+from app.intake.wording import EXCEPTION_NAMED, FLAGS, LITERAL, NUMBER, both_devices, device_of, is_number, unquoted
+
+_ABORT = (
+    r"\bsig ?abrt\b|\baborted\b|\baborts\b(?! with)|\bcore abort|\bterminate called after|\bdouble free\b|\bfree\(\): invalid"
+    r"|\bmalloc\(\):|\bstack smashing|\bexit code (?:134|-6)\b"
+)
+_CORE = (
+    r"\bcore dump\w*|\binterpreter (?:crash\w*|dies)|\bcrash\w* (?:the )?(?:python|interpreter|kernel)\b"
+    r"|\bkernel (?:died|dies|crash\w*)"
+)
+_CRASHES = (
+    (r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\bexit code (?:139|-11)\b", "SIGSEGV"),
+    (_ABORT, "SIGABRT"),
+    (r"\bsig ?fpe\b|\bfloating point exception\b", "SIGFPE"),
+    (r"\bsig ?ill\b|\billegal instruction\b", "SIGILL"),
+    (r"\bsig ?bus\b|\bbus error\b", "SIGBUS"),
+    (_CORE, None),
+)
+_CRASH = tuple((re.compile(pattern, FLAGS), signal) for pattern, signal in _CRASHES)
+# `does not return the right value` is no hang.
+_NO_OBJECT = r"(?!\s+(?:the|a|an|any|with|correct\w*|same|expected|right|what|to|nan|true|false|none|[\d\"'`\[(]))"
+_HANG = re.compile(
+    rf"\b(?:hangs?|hanging|hung|deadlocks?|deadlocked|infinite loop|(?:runs?|loops?|waits?|blocks?) forever|(?:gets?|is|stays) stuck"
+    rf"|freezes(?! (?:the|all|layers?|weights?))|never (?:ends?|terminates?|returns?|finish(?:es)?|stops?|completes?){_NO_OBJECT}"
+    rf"|does(?:n['’]t| not) (?:end|terminate|return|finish|complete){_NO_OBJECT})\b",
+    FLAGS,
+)
+_RUNS = r"(?:from run to run|from one run|between runs|across runs|between (?:identical|repeated|two) runs|run[- ]to[- ]run)"
+_OVER_RUNS = re.compile(rf"\b{_RUNS}\b", FLAGS)
+_VARIES = re.compile(
+    rf"\b(?:another|different|other|new|changing|varying|inconsistent)\b[^.;\n]{{0,40}}\b(?:every|each)\s+(?:time|run|execution)\b"
+    rf"|\b(?:every|each)\s+(?:time|run|execution)\b[^.;\n]{{0,30}}\b(?:another|different|differs|other|new|changes)\b"
+    rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}|(?:each|every) run)\b"
+    rf"|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b|\bnon-?deterministic\b|\bnon-?determinism\b"
+    rf"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{{0,40}}\bnot reproducible\b",
+    FLAGS,
+)
+_OUT_OF_MEMORY = re.compile(
+    r"\bout[- ]of[- ]memory\b|\boom\b|\boom-?kill\w*|\bnot enough memory\b|\b(?:gets?|got|is|was|process) killed\b|^killed\.?$"
+    r"|\bexit code (?:137|-9)\b",
+    FLAGS,
+)
+_EXIT_STATUS = re.compile(r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(\d{1,3})\b(?!\s*times|\.\d)", FLAGS)
+_NEGATED = re.compile(r"(?:\bnot|n['’]t|\bno|\bwithout|\bnever|\bno longer|\binstead of)\s+(?:a\s+|any\s+|to\s+)?$", FLAGS)
+_NOT_RAISED = re.compile(
+    r"\b(?:expected|should (?:raise|throw|be)|instead of|rather than|no longer raises?|without|no|not|supposed to (?:raise|throw))\b"
+    r"[^.;\n]{0,30}$"
+    r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
+    FLAGS,
+)
+_ALIKE = re.compile(r"\bboth\b|\bas well as\b|\balike\b|\beither\b|\bcpu[- ]only\b|\bneither\b|\bthe same on\b|\bidentical on\b", FLAGS)
+_CONTRAST = re.compile(
+    r"\bdiffer\w*|\binconsisten\w*|\bmismatch\w*|\bdisagree\w*|\bnot (?:the )?(?:same|equal)\b|\bdiverge\w*|\bdrifts?\b|\bunequal\b"
+    r"|\bdiscrepanc\w*|\bdon['’]t match\b|\bdo(?:es)? not match\b",
+    FLAGS,
+)
+_WEAK_CONTRAST = re.compile(r"\bwhile\b|\bwhereas\b|\bwhere the\b|\bbut\b|\bvs\.?\b|\bversus\b", FLAGS)
+_ON_EACH = re.compile(r"\bon (?:the )?(?:cpu|gpu|cuda)\b", FLAGS)
+_GIVES_EACH = re.compile(r"\b(?:the )?(?:cpu|gpu|cuda)\b[^.;\n]{0,80}\b(?:gives?|returns?|prints?|raises?|is)\b", FLAGS)
+_SIDE_VALUE = re.compile(
+    rf"(?<![\w.])(?P<side>cpu|gpu|cuda)(?: (?:results?|outputs?|values?))?"
+    rf"(?:(?P<verb>\s*(?:[=:]|->|gives?|gave|returns?|prints?|shows?|is)\s*)|\s+)"
+    rf"`?(?P<number>{NUMBER})",
+    FLAGS,
+)
+_COMPILED = re.compile(r"\b(?:compil\w+|inductor|dynamo)\b", FLAGS)
+_EAGER = re.compile(r"\beager\b", FLAGS)
+_CLAUSE = re.compile(r"[,;]|\b(?:but|while|whereas|and|where)\b", FLAGS)
+
+_EXPECTED_AFTER = re.compile(
+    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?\b(?:expected|instead of|should (?:be|have been)|rather than)\b"
+    rf"[^\"'`\d\n+\-\[]{{0,30}}?(?P<wanted>{LITERAL})",
+    FLAGS,
+)
+_EXPECTED_BEFORE = re.compile(
+    rf"\b(?:expected|should (?:be|print|return|give))\b[^\"'`\d\n+\-\[]{{0,30}}?(?P<wanted>{LITERAL})"
+    rf"[^\n]{{0,40}}?\b(?:but|got|gets?|is|was|actual(?:ly)?|returns?|prints?|gives?)\b"
+    rf"[^\"'`\d\n+\-\[]{{0,30}}?(?P<seen>{LITERAL})",
+    FLAGS,
+)
+_PRINTS = re.compile(rf"\b(?:prints?|printed|outputs?|gives?|returns?|yields?|shows?)\s*:?\s*(?P<value>{LITERAL})", FLAGS)
+_VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER})", FLAGS)
+_LAST = re.compile(r"\b(?:last|final)\b", FLAGS)
+_FIRST = re.compile(r"\bfirst\b", FLAGS)
+
+
+def phrase_checks(sentence: str) -> list[Check]:
+    """The checks of one sentence; an empty list when it says nothing that can be checked."""
+    for rule in (_said_exception, _expected, _over_runs, _differs, _failure, _varies, _prints):
+        checks = rule(sentence)
+        if checks:
+            return checks
+    return []
+
+
+def crash_signal(text: str) -> tuple[bool, str | None]:
+    """Whether a text tells of a crash, and by which signal, as far as it says."""
+    for pattern, signal in _CRASH:
+        found = pattern.search(text)
+        if found and not _NEGATED.search(text[: found.start()]):
+            return True, signal
+    return False, None
+
+
+def _where(text: str) -> Where:
+    return Where(device="cuda") if device_of(text) == "cuda" else Where()
+
+
+def _clause_at(sentence: str, place: int) -> str:
+    """The part of a sentence, between its commas and conjunctions, that holds a place."""
+    start = max((found.end() for found in _CLAUSE.finditer(sentence, 0, place)), default=0)
+    end = next((found.start() for found in _CLAUSE.finditer(sentence, place)), len(sentence))
+    return sentence[start:end]
+
+
+def _where_at(sentence: str, place: int) -> Where:
+    """Where something in a sentence holds: as its clause says, else as the sentence does."""
+    return _where(_clause_at(sentence, place) if both_devices(sentence) else sentence)
+
+
+def literal_check(text: str, sentence: str, role: Role) -> Check | None:
+    """A quoted text or a number as a check."""
+    bare = unquoted(text)
+    where = _where(sentence)
+    if is_number(bare):
+        position = "last" if _LAST.search(sentence) else "first" if _FIRST.search(sentence) else None
+        return Check(text=sentence, kind=CheckKind.VALUE, role=role, number=bare, position=position, where=where)
+    if not bare:
+        return None
+    return Check(text=sentence, kind=CheckKind.OUTPUT, role=role, lines=tuple(bare.splitlines()), where=where)
+
+
+def _said_exception(sentence: str) -> list[Check]:
+    """`SomeError: message`: a message of its own outweighs the words in it."""
+    found = EXCEPTION_NAMED.search(sentence)
+    return _exception(sentence, found) if found and found["message"] else []
+
+
+def _exception(sentence: str, found: re.Match[str]) -> list[Check]:
+    if _NOT_RAISED.search(sentence[max(0, found.start() - 60) : found.start()]):
+        return []
+    return [
+        Check(
+            text=sentence,
+            kind=CheckKind.EXCEPTION,
+            exception_type=found["type"].rsplit(".", 1)[-1],
+            message=(found["message"] or "").strip(),
+            where=_where_at(sentence[: found.end("type")], found.start()),
+        )
+    ]
+
+
+def _expected(sentence: str) -> list[Check]:
+    found = _EXPECTED_AFTER.search(sentence) or _EXPECTED_BEFORE.search(sentence)
+    if found is None or unquoted(found["seen"]) == unquoted(found["wanted"]):
+        return []
+    bug = literal_check(found["seen"], sentence, Role.BUG)
+    wanted = literal_check(found["wanted"], sentence, Role.EXPECTED)
+    return [bug, wanted] if bug and wanted else []
+
+
+def _over_runs(sentence: str) -> list[Check]:
+    """Words about runs outweigh the devices that a sentence names."""
+    return _varies(sentence) if _OVER_RUNS.search(sentence) else []
+
+
+def _differs(sentence: str) -> list[Check]:
+    if both_devices(sentence) and not _ALIKE.search(sentence):
+        lines = _side_values(sentence)
+        strong = _CONTRAST.search(sentence) is not None or len(set(lines.values())) > 1
+        each = len(_ON_EACH.findall(sentence)) > 1 or len(_GIVES_EACH.findall(sentence)) > 1 or bool(lines)
+        if strong or ((each or _WEAK_CONTRAST.search(sentence)) and not _failure(sentence)):
+            sides = ("cpu", "cuda")
+            given = tuple(lines.get(side, "") for side in sides) if lines else ()
+            return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=sides, side_lines=given, where=Where(device="cuda"))]
+    if _EAGER.search(sentence) and _COMPILED.search(sentence) and (_CONTRAST.search(sentence) or _WEAK_CONTRAST.search(sentence)):
+        return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=("eager", "compiled"))]
+    return []
+
+
+def _side_values(sentence: str) -> dict[str, str]:
+    """`the CPU gives -inf, gpu = -108.3`: what each side is said to give. A bare whole number may be the index of a card."""
+    found: dict[str, str] = {}
+    for match in _SIDE_VALUE.finditer(sentence):
+        number = match["number"]
+        if match["verb"] or not number.lstrip("+-").isdigit():
+            side = "cpu" if match["side"].lower() == "cpu" else "cuda"
+            found.setdefault(side, f"{side} {number}")
+    return found
+
+
+def _failure(sentence: str) -> list[Check]:
+    """An exception by name alone, a crash, a hang, memory that runs out, an exit status."""
+    named = EXCEPTION_NAMED.search(sentence)
+    if named and (checks := _exception(sentence, named)):
+        return checks
+    for pattern, signal in _CRASH:
+        found = _unless_negated(pattern, sentence)
+        if found:
+            return [Check(text=sentence, kind=CheckKind.CRASH, signal=signal, where=_where_at(sentence, found.start()))]
+    for pattern, kind in ((_HANG, CheckKind.HANG), (_OUT_OF_MEMORY, CheckKind.OUT_OF_MEMORY)):
+        found = _unless_negated(pattern, sentence)
+        if found:
+            return [Check(text=sentence, kind=kind, where=_where_at(sentence, found.start()))]
+    status = _EXIT_STATUS.search(sentence)
+    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=_where(sentence))] if status else []
+
+
+def _unless_negated(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
+    found = pattern.search(sentence)
+    return found if found and not _NEGATED.search(sentence[max(0, found.start() - 40) : found.start()]) else None
+
+
+def _varies(sentence: str) -> list[Check]:
+    if _VARIES.search(sentence) is None:
+        return []
+    return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=_where(sentence))]
+
+
+def _prints(sentence: str) -> list[Check]:
+    found = _PRINTS.search(sentence) or _VALUE_IS.search(sentence)
+    check = literal_check(found["value"], sentence, Role.BUG) if found else None
+    return [check] if check else []

@@ -1,0 +1,157 @@
+"""A report's text, in order: code, what was printed, and prose, each with the heading and the words that stand before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.intake.markdown import Block
+from app.intake.syntax import parses
+from app.intake.transcripts import Piece, does_something, take_apart
+
+_ENVIRONMENT = re.compile(r"\b(?:environment|versions?|system info\w*|installation|setup|configuration|before submitting)\b", re.IGNORECASE)
+_EXPECTED = re.compile(
+    r"\b(?:expected|should (?:be|have been|give|print|return|output|look)|desired|correct (?:result|output|answer)|must be|supposed to)\b",
+    re.IGNORECASE,
+)
+_ACTUAL = re.compile(r"\b(?:actual\w*|instead|unexpected\w*|but (?:i )?(?:get|got)|current (?:output|behaviou?r|result))\b", re.IGNORECASE)
+_QUOTED = re.compile(
+    r"\b(?:documentation|docs?\b|docstring|according to|promises|states|manual|quote\w*|source code|pull request)\b", re.IGNORECASE
+)
+_COLLECTED = re.compile(r"^(?:Collecting environment|PyTorch version:|commit [0-9a-f]{7,40}|\[pip3?\] |# Name +Version)", re.MULTILINE)
+_CODE_START = re.compile(r"(?:import [\w., ]+|from [\w.]+ import .+)$")
+_NOT_OUTPUT = {"json", "yaml", "yml", "toml", "ini", "diff", "patch", "dockerfile", "makefile", "bibtex", "xml", "html"}
+_OTHER_LANGUAGES = {
+    "c",
+    "cpp",
+    "c++",
+    "cuda",
+    "cu",
+    "rust",
+    "rs",
+    "go",
+    "java",
+    "js",
+    "javascript",
+    "ts",
+    "typescript",
+    "r",
+    "julia",
+    "matlab",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a report. `kind` is `code`, `output`, `prose`, `commands` or `foreign`, which is code in another language."""
+
+    kind: str
+    text: str
+    heading: str = ""
+    before: str = ""
+    transcript: bool = False
+    tag: str = ""
+
+    @property
+    def about_environment(self) -> bool:
+        """Whether it stands where a report tells of the machine."""
+        return _ENVIRONMENT.search(self.heading) is not None
+
+    @property
+    def expected(self) -> bool:
+        """Whether it is said to be what should be seen."""
+        last = _last_line(self.before)
+        said = _EXPECTED.search(last) is not None or (not last and _EXPECTED.search(self.heading) is not None)
+        in_section = _EXPECTED.search(self.heading) is not None and _ACTUAL.search(self.heading) is None
+        return (said or in_section) and _ACTUAL.search(last) is None
+
+    @property
+    def introduction(self) -> str:
+        """The last sentence before it."""
+        return re.split(r"[.!?]\s", _last_line(self.before))[-1]
+
+    @property
+    def quoted(self) -> bool:
+        """Whether it is said to come from documentation, or lists an environment."""
+        return _QUOTED.search(_last_line(self.before)) is not None or _COLLECTED.search(self.text) is not None
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1][-300:] if lines else ""
+
+
+def parts_of(blocks: Sequence[Block]) -> list[Part]:
+    """The parts of a report. Code that stands in no block is looked for only where no block holds any."""
+    parts: list[Part] = []
+    heading, before = "", ""
+    for block in blocks:
+        if block.kind == "heading":
+            heading, before = block.text, ""
+        elif block.kind == "prose":
+            parts.append(Part("prose", block.text, heading, before))
+            before = block.text
+        else:
+            parts += _of_block(block, heading, before)
+            before = ""
+    if not any(part.kind == "code" for part in parts):
+        return _with_bare_code(parts)
+    return parts
+
+
+def _of_block(block: Block, heading: str, before: str) -> list[Part]:
+    if block.language in _OTHER_LANGUAGES or _is_foreign(block):
+        return [Part("foreign", block.text, heading, before, tag=block.language)]
+    if block.language in _NOT_OUTPUT:
+        return []
+    piece = take_apart(block.text)
+    if piece.code and not (block.may_be_python or piece.transcript):
+        # A tag such as `text` or `console` says that this is none, whatever it looks like.
+        piece = Piece(output=block.text)
+    if not block.fenced and piece.output and not piece.code and not piece.commands:
+        return [Part("prose", block.text, heading, before)]
+    found = [
+        Part(kind, text, heading, before, transcript=piece.transcript, tag=block.language)
+        for kind, text in (("code", piece.code), ("commands", piece.commands), ("output", piece.output))
+        if text.strip()
+    ]
+    if not piece.code and block.language.startswith("py") and block.may_be_python and _meant_as_code(block.text):
+        return [Part("foreign", block.text, heading, before, tag=block.language)]
+    return found
+
+
+def _is_foreign(block: Block) -> bool:
+    return (
+        re.search(r"^[ \t]*#include\s*[<\"]|^[ \t]*(?:fn|func) \w+\(|^[ \t]*public (?:static|class)\b|\bstd::", block.text, re.MULTILINE)
+        is not None
+    )
+
+
+def _meant_as_code(text: str) -> bool:
+    return re.search(r"^[ \t]*(?:import \w|from [\w.]+ import|def \w+\(|class \w+)|^[ \t]*print ", text, re.MULTILINE) is not None
+
+
+def _with_bare_code(parts: list[Part]) -> list[Part]:
+    """Code pasted as plain text: from a first line that imports to the end of its section, if all of that is Python."""
+    for at, part in enumerate(parts):
+        if part.kind != "prose":
+            continue
+        lines = part.text.split("\n")
+        start = next((number for number, line in enumerate(lines) if _CODE_START.match(line.strip())), None)
+        if start is None:
+            continue
+        end = at + 1
+        while end < len(parts) and parts[end].kind == "prose" and parts[end].heading == part.heading:
+            end += 1
+        while end > at:
+            text = "\n\n".join(["\n".join(lines[start:]), *(other.text for other in parts[at + 1 : end])])
+            if parses(text) and does_something(text):
+                above = [Part("prose", "\n".join(lines[:start]), part.heading, part.before)] if start else []
+                return [*parts[:at], *above, Part("code", text, part.heading, "\n".join(lines[:start])), *parts[end:]]
+            end -= 1 if end - at <= _MOST_SHORTER else end - at
+    return parts
+
+
+# Shorter and shorter beginnings of a section are tried this often; a longer section is prose.
+_MOST_SHORTER = 30

@@ -1,0 +1,174 @@
+"""What a report claims: of all that it shows and says, what tells most. The rest only refines, or is left alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claim_text import (
+    MOST_LINES_OF_OUTPUT,
+    crash_check,
+    exception_claim,
+    output_check,
+    read_claim,
+    sides_checks,
+    statements,
+)
+from app.intake.claims import Check, Claim, Role, Where
+from app.intake.comments import comment_claim, commented_outputs
+from app.intake.report import Part
+from app.intake.roles import shown_to_work
+from app.intake.wording import device_of, is_printed_line
+
+_OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
+_VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
+_GIVES = re.compile(rf"^.{{0,200}}?{_VERBS}[ \t]*:[ \t]+(\S.*)$", re.IGNORECASE)
+_INLINE = re.compile(
+    rf"{_VERBS}[ \t]*:?[ \t]*`([^`\n]{{1,400}})`[ \t]*[,;:(-]*[ \t]*"
+    r"([^.`\n]{0,40})",
+    re.IGNORECASE,
+)
+_AS_IT_SHOULD = re.compile(r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE)
+_OUTPUT_HEADING = re.compile(r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE)
+_MENTIONS = re.compile(r"^\s*(?:cc|/cc|ping)?\s*@[\w-]", re.IGNORECASE)
+
+
+def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
+    """The claim of a report about its main script; without checks where it says nothing that can be checked."""
+    prose = [part for part in parts if part.kind == "prose"]
+    outright = next((found[1] for part in prose for found in [_OUTRIGHT.search(part.text)] if found), None) or comment_claim(main)
+    if outright:
+        return read_claim(outright)
+    outputs = _outputs(parts)
+    checks = (
+        _failures(outputs, prose)
+        or _sides(outputs, several=sum(part.kind == "code" for part in parts) > 1)
+        or _commented(main)
+        or _inline(parts)
+        or _printed(outputs)
+        or statements([title, *(part.text for part in prose if not part.about_environment or not _lists_values(part.text))])
+    )
+    return Claim(checks=tuple(checks), text=title[:1000])
+
+
+def _lists_values(text: str) -> bool:
+    return text.count(":") > 2
+
+
+def _outputs(parts: Sequence[Part]) -> list[Part]:
+    """What was printed: in blocks, and in prose that shows it. With `before`, the words that introduce it."""
+    found: list[Part] = []
+    introduced = ""
+    for part in parts:
+        if part.kind == "code":
+            introduced = part.before
+        if part.kind == "output" and not part.quoted and not part.about_environment:
+            found.append(part if part.before else _introduced(part, introduced))
+        elif part.kind == "prose":
+            found += [_introduced(shown, introduced) for shown in _shown_in_prose(part)]
+    return found
+
+
+def _introduced(part: Part, before: str) -> Part:
+    return Part("output", part.text, part.heading, part.before or before, transcript=part.transcript)
+
+
+def _shown_in_prose(part: Part) -> list[Part]:
+    lines = [line for line in part.text.split("\n") if not _MENTIONS.match(line)]
+    text = "\n".join(lines)
+    if "Traceback (most recent call last)" in text:
+        return [Part("output", text, part.heading)]
+    found = [shown[1] for line in lines for shown in [_GIVES.match(line[:2000])] if shown]
+    given = [line for line in found if "`" not in line and is_printed_line(line)]
+    if given:
+        return [Part("output", "\n".join(given), part.heading)]
+    printed = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
+    if printed and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
+        return [Part("output", text, part.heading)]
+    if printed and sides_checks([line.strip() for line in lines if line.strip()]):
+        return [Part("output", text, part.heading)]
+    return []
+
+
+def _failures(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
+    for part in outputs:
+        if not part.expected and not shown_to_work(part.before):
+            checks = exception_claim(part.text) or crash_check(part.text)
+            if checks:
+                return checks
+    for part in prose:
+        # A message of its own line, not one that a sentence mentions.
+        checks = exception_claim("\n".join(line for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))))
+        if checks and not part.expected:
+            return checks
+    return []
+
+
+def _sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
+    """Two sides: in the lines themselves, or one block each, introduced by the name of its device; not where each has its own script."""
+    unlabelled: dict[str, str] = {}
+    for part in outputs:
+        if part.expected:
+            continue
+        lines = _lines(part)
+        checks = sides_checks(lines)
+        if checks:
+            return checks
+        device = device_of(part.introduction)
+        if device and len(lines) == 1 and not part.transcript and not several:
+            unlabelled.setdefault(device, lines[0])
+    if len(unlabelled) == 2:
+        return sides_checks([f"{device} {line}" for device, line in sorted(unlabelled.items())])
+    return []
+
+
+def _lines(part: Part) -> list[str]:
+    return [line.strip() for line in part.text.split("\n") if line.strip() and not _MENTIONS.match(line)]
+
+
+def _commented(main: str) -> list[Check]:
+    wrong, right = commented_outputs(main)
+    if not wrong:
+        return []
+    bug = output_check(wrong)
+    return [bug, output_check(right, role=Role.EXPECTED)] if right and not set(right) & set(wrong) else [bug]
+
+
+def _inline(parts: Sequence[Part]) -> list[Check]:
+    """`prints `X`, wrong` and `prints `Y`, as it should`; only where one value is the wrong one."""
+    wrong: dict[str, None] = {}
+    right: dict[str, None] = {}
+    control = False
+    for part in parts:
+        if part.kind == "code":
+            control = shown_to_work(part.before)
+        if part.kind != "prose" or control:
+            continue
+        for found in _INLINE.finditer(part.text):
+            if _AS_IT_SHOULD.match(found[2].strip()):
+                right[found[1].strip()] = None
+            elif is_printed_line(found[1].strip()):
+                wrong[found[1].strip()] = None
+    if len(wrong) != 1:
+        return []
+    return [output_check(tuple(wrong)), *(output_check((line,), role=Role.EXPECTED) for line in right)]
+
+
+def _printed(outputs: Sequence[Part]) -> list[Check]:
+    """Literal output: the first block that shows any."""
+    seen: list[Check] = []
+    expected: list[Check] = []
+    for part in outputs:
+        lines = _lines(part)
+        if not lines or len(lines) > MOST_LINES_OF_OUTPUT or not any(is_printed_line(line) for line in lines):
+            continue
+        if part.expected or shown_to_work(part.before):
+            expected.append(output_check(lines, role=Role.EXPECTED))
+            continue
+        device = device_of(part.introduction)
+        check = output_check(lines)
+        seen.append(check.model_copy(update={"where": Where(device=device)}) if device else check)
+    if not seen:
+        return []
+    details = [check.model_copy(update={"role": Role.DETAIL}) for check in seen[1:3]]
+    return [seen[0], *expected[:1], *details]

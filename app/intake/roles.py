@@ -1,0 +1,78 @@
+"""What each piece of code in a report is for: the script, an alternative, a control, or a part of another."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.intake.names import bound_names, undefined_names
+from app.intake.reading import ScriptRole
+from app.intake.repairs import USUAL_IMPORTS
+from app.intake.syntax import normalised, tree_of
+
+_WORKS = re.compile(
+    r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|is fine|runs fine|passes|behaves|no (?:error|problem|crash)s?|workaround"
+    r"|for comparison|is (?:correct|right|ok)|as it should|as expected)\b",
+    re.IGNORECASE,
+)
+_WRONGLY = re.compile(r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should)\b", re.IGNORECASE)
+_ABOUT_VERSIONS = re.compile(r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name|sys\.version")
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A piece of code with the prose around it. `fails_after`: a failure is reported right below it."""
+
+    text: str
+    before: str = ""
+    transcript: bool = False
+    fails_after: bool = False
+
+
+def about_versions_only(code: str) -> bool:
+    """Whether all that the code does is to print versions."""
+    tree = tree_of(code)
+    if tree is None or not tree.body:
+        return False
+    doing = [statement for statement in tree.body if not isinstance(statement, ast.Import | ast.ImportFrom)]
+    return bool(doing) and all(
+        isinstance(statement, ast.Expr) and _ABOUT_VERSIONS.search(ast.get_source_segment(normalised(code), statement) or "")
+        for statement in doing
+    )
+
+
+def lacking(code: str) -> tuple[str, ...]:
+    """The names that the code needs from elsewhere, apart from usual imports."""
+    tree = tree_of(code)
+    return tuple(name for name in undefined_names(tree) if name not in USUAL_IMPORTS) if tree else ()
+
+
+def shown_to_work(before: str) -> bool:
+    """Whether the prose right before a block says that what follows works."""
+    last = before.strip().splitlines()[-1][-300:] if before.strip() else ""
+    return _WORKS.search(last) is not None and _WRONGLY.search(last) is None
+
+
+def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
+    """A role for each piece. The main one is the first that can stand alone and is not shown to work."""
+    alone = [not lacking(code.text) for code in codes]
+    works = [shown_to_work(code.before) for code in codes]
+    order = sorted(range(len(codes)), key=lambda at: (works[at], not alone[at], at))
+    roles = [ScriptRole.ALTERNATIVE] * len(codes)
+    for at in range(len(codes)):
+        if works[at]:
+            roles[at] = ScriptRole.CONTROL
+        elif not alone[at]:
+            roles[at] = ScriptRole.PART
+    if order:
+        roles[order[0]] = ScriptRole.MAIN
+    return roles
+
+
+def joins(main: Code, part: Code) -> bool:
+    """Whether a later piece goes on where the main one ends: it lacks only what that defines, and that is not said to fail."""
+    tree = tree_of(main.text)
+    missing = set(lacking(part.text))
+    return tree is not None and bool(missing) and missing <= bound_names(tree) and not main.fails_after and not part.transcript

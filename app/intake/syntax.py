@@ -1,0 +1,61 @@
+"""Whether text is Python, by the parser of this interpreter; it never runs anything and never fails otherwise than by saying so."""
+
+from __future__ import annotations
+
+import ast
+import platform
+import warnings
+
+from app.errors import InputError
+
+
+def normalised(text: str) -> str:
+    """The text with Unix line ends, no byte order mark, no common indent, and one newline at its end. Lines keep their numbers."""
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip(" \t"))]
+    if indent and all(line.startswith(indent) for line in lines if line.strip()):
+        lines = [line.removeprefix(indent) for line in lines]
+    return "\n".join(lines) + "\n"
+
+
+def parsed(script: str) -> ast.Module:
+    """The syntax tree. Raises InputError with line and column, and which Python refused."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(script)
+    except SyntaxError as error:
+        where = f"line {error.lineno}, column {error.offset}" if error.lineno else "an unknown line"
+        raise InputError(
+            f"Python {platform.python_version()} can't parse the script: {error.msg} at {where}.", code="syntax_error", field="script"
+        ) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = "it holds a character that no script may hold" if isinstance(error, ValueError) else "it is nested too deeply"
+        raise InputError(f"Python can't parse the script: {reason}.", code="syntax_error", field="script") from error
+
+
+def tree_of(text: str) -> ast.Module | None:
+    """The syntax tree of the normalised text; None when it is not Python."""
+    try:
+        return parsed(normalised(text))
+    except InputError:
+        return None
+
+
+def parses(text: str) -> bool:
+    """Whether the text is Python, as far as its grammar goes."""
+    return tree_of(text) is not None
+
+
+def error_line(text: str) -> int | None:
+    """The line at which the parser gave up, from 1; None when it did not, or can't say."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return error.lineno
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    return None

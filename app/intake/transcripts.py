@@ -1,0 +1,198 @@
+"""A block of a report taken apart: what is code, what was printed, what are commands for a shell."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from app.intake.names import bound_names
+from app.intake.syntax import error_line, parses, tree_of
+
+_PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
+_IPYTHON_IN = re.compile(r"In ?\[\d+\]: ?")
+_IPYTHON_OUT = re.compile(r"Out ?\[\d+\]: ?")
+_IPYTHON_MORE = re.compile(r" {2,}\.{3,}: ?")
+_COMMANDS = r"conda|mamba|pip3?|git|apt(?:-get)?|sudo|cd|export|docker|wget|curl|source|python3?(?:\.\d+)?|torchrun|bash|uv|nvidia-smi"
+_SHELL = re.compile(
+    rf"\s*(?:[\w.@:~/-]{{0,80}}\$ +|% +(?=\w)|\([\w.-]+\) +\S{{0,80}}\$ *|> *(?=python|pip|conda)|(?=(?:{_COMMANDS})\s+[\w./-]))"
+)
+_MAGIC = re.compile(r"\s*[!%](?:pip|conda|apt|env|matplotlib|load_ext|cd|time|capture)\b")
+_LIKE_CODE = re.compile(r"\s*(?:import |from \w[\w.]* import |def |class |for .+:|while .+:|if .+:|with .+:|print\(|[A-Za-z_]\w* = )")
+_PRINTED = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceback")
+# Rounds of cutting at the line where the parser gives up.
+_MOST_CUTS = 12
+_MOST_LINES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A block taken apart. `shown` is the code as a script would have to be to print what a prompt prints."""
+
+    code: str = ""
+    output: str = ""
+    commands: str = ""
+    transcript: bool = False
+
+
+def take_apart(text: str) -> Piece:
+    """Code, output and shell commands of a block. What is none of these for certain is output."""
+    lines = text.split("\n")
+    if any(_PROMPT.match(line.lstrip()) for line in lines[:_MOST_LINES]):
+        return _prompts([line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines])
+    if any(_IPYTHON_IN.match(line) for line in lines):
+        return _ipython(lines)
+    if does_something(text):
+        return _without_tail(text)
+    commands = [line for line in lines if _SHELL.match(line)]
+    if commands:
+        rest = [line for line in lines if not _SHELL.match(line)]
+        return Piece(output="\n".join(rest), commands="\n".join(commands))
+    return _cut(text)
+
+
+def does_something(text: str) -> bool:
+    """Whether the text is Python and does something: it imports, calls, assigns, defines."""
+    tree = tree_of(text)
+    if tree is None:
+        return False
+    return any(isinstance(node, _TELLING) for node in ast.walk(tree)) and not _all_printed(tree)
+
+
+_TELLING = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.Call,
+    ast.Assign,
+    ast.AugAssign,
+    ast.FunctionDef,
+    ast.ClassDef,
+    ast.For,
+    ast.With,
+    ast.Assert,
+    ast.Raise,
+)
+
+
+def _all_printed(tree: ast.Module) -> bool:
+    bound = bound_names(tree)
+    return all(_is_printed(statement, bound) for statement in tree.body)
+
+
+def _is_printed(statement: ast.stmt, bound: set[str]) -> bool:
+    """`tensor(1.)`, `[1, 2]`, `loss: 0.5` are what a program prints, though they parse."""
+    if isinstance(statement, ast.AnnAssign):
+        kind = statement.annotation
+        return statement.value is None and not (isinstance(kind, ast.Name) and kind.id not in {"nan", "inf"})
+    if not isinstance(statement, ast.Expr):
+        return False
+    value = statement.value
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id in _REPRESENTATIONS and value.func.id not in bound
+    if isinstance(value, ast.UnaryOp | ast.BinOp):
+        return all(isinstance(part, ast.Constant | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop) for part in ast.walk(value))
+    if isinstance(value, ast.Constant):
+        return not isinstance(value.value, str)
+    return isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.Set) or (isinstance(value, ast.Name) and value.id not in bound)
+
+
+_REPRESENTATIONS = {"tensor", "array", "Parameter", "Size", "OrderedDict", "defaultdict", "device", "Linear", "Sequential"}
+
+
+def _without_tail(text: str) -> Piece:
+    """Code, with the output below it that happens to parse set apart."""
+    tree = tree_of(text)
+    body = tree.body if tree else []
+    bound = bound_names(tree) if tree else set()
+    kept = len(body)
+    while kept and _is_printed(body[kept - 1], bound):
+        kept -= 1
+    end = body[kept - 1].end_lineno if kept else 0
+    if kept == len(body) or not end:
+        return Piece(code=text)
+    lines = text.split("\n")
+    return Piece(code="\n".join(lines[:end]), output="\n".join(lines[end:]))
+
+
+def _cut(text: str) -> Piece:
+    """Code above and what it printed below, in one block: cut where the parser gives up, if what follows is no code."""
+    lines = text.split("\n")
+    end = len(lines)
+    for _ in range(_MOST_CUTS):
+        at = error_line("\n".join(lines[:end]))
+        if at is None or at <= 1:
+            break
+        end = min(at - 1, end - 1)
+        head = "\n".join(lines[:end])
+        if parses(head):
+            tail = [line for line in lines[end:] if line.strip()]
+            if does_something(head) and not any(_LIKE_CODE.match(line) for line in tail) and _looks_printed(tail):
+                piece = _without_tail(head)
+                return Piece(code=piece.code, output="\n".join([piece.output, *lines[end:]]).strip("\n"))
+            break
+    return Piece(output=text)
+
+
+def _looks_printed(lines: list[str]) -> bool:
+    return bool(lines) and _PRINTED.search(lines[0]) is not None
+
+
+def _prompts(lines: list[str]) -> Piece:
+    """A session with `>>>` prompts: what was typed, and what was answered. `...` goes on only right below what was typed."""
+    code: list[str] = []
+    output: list[str] = []
+    typing = False
+    for line in lines:
+        typing = _PROMPT.match(line) is not None and (line.startswith(">>>") or typing)
+        if typing:
+            code.append(line[4:])
+        elif code:
+            output.append(line)
+    return Piece(code="\n".join(code), output="\n".join(output).strip("\n"), transcript=True)
+
+
+def _ipython(lines: list[str]) -> Piece:
+    """A session of IPython: `In [1]:`, its continuation lines, `Out[1]:` and what was printed."""
+    code: list[str] = []
+    output: list[str] = []
+    for line in lines:
+        if found := _IPYTHON_IN.match(line) or _IPYTHON_MORE.match(line):
+            code.append(line[found.end() :])
+        elif out := _IPYTHON_OUT.match(line):
+            output.append(line[out.end() :])
+        else:
+            output.append(line)
+    return Piece(code="\n".join(code), output="\n".join(output).strip("\n"), transcript=True)
+
+
+def shows_values(code: str) -> tuple[str, int]:
+    """The code with the bare expressions that a prompt would have shown given to `sys.displayhook`, as a prompt does; and how many.
+
+    The code is normalised, so that the parser's columns are its own.
+    """
+    tree = tree_of(code)
+    lines = [line.encode() for line in code.split("\n")]
+    wrapped = 0
+    for statement in reversed(tree.body if tree else []):
+        if not isinstance(statement, ast.Expr) or _prints(statement.value) or statement.end_lineno is None:
+            continue
+        first, last, end = statement.lineno - 1, statement.end_lineno - 1, statement.end_col_offset or 0
+        lines[last] = lines[last][:end] + b")" + lines[last][end:]
+        lines[first] = lines[first][: statement.col_offset] + DISPLAY.encode() + lines[first][statement.col_offset :]
+        wrapped += 1
+    shown = b"\n".join(lines).decode()
+    return (shown, wrapped) if wrapped and parses(shown) else (code, 0)
+
+
+DISPLAY = '__import__("sys").displayhook('
+
+
+def _prints(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in {"print", "display"}
+
+
+def without_magics(code: str) -> tuple[str, int]:
+    """The code without lines of `!pip install` and `%magic`, which stay as comments so that lines keep their numbers."""
+    lines = code.split("\n")
+    marked = [f"# {line}" if _MAGIC.match(line) else line for line in lines]
+    return "\n".join(marked), sum(one != other for one, other in zip(lines, marked, strict=True))
