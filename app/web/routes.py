@@ -15,7 +15,7 @@ from app.intake.markdown import looks_like_markdown
 from app.runs.cancel import cancel_run
 from app.runs.matrix import matrix
 from app.runs.nodes import list_nodes
-from app.runs.reports import launch, list_reports, list_runs, report_details
+from app.runs.reports import launch, list_reports, report_details
 from app.runs.show import attempt_details, comparison, run_document
 from app.runs.submit import Submission, submit
 from app.targets.presets import PRESETS
@@ -29,7 +29,7 @@ RECENT = 8
 @router.get("/")
 def get_home(session: SessionDep, _may: CanRead) -> Response:
     """The form, and what happened lately."""
-    return page("home.html", values={}, problem=None, presets=PRESETS.values(), recent=list_runs(session, limit=RECENT).items)
+    return page("home.html", values={}, problem=None, presets=PRESETS.values(), recent=list_reports(session, limit=RECENT).items)
 
 
 @router.post("/")
@@ -62,7 +62,7 @@ def post_home(
             document = submit(session, request, settings=settings).document
     except InputError as error:
         values = {"text": text, "form": form, "claim": claim, "title": title, "preset": preset, "source_url": source_url}
-        recent = list_runs(session, limit=RECENT).items
+        recent = list_reports(session, limit=RECENT).items
         return page("home.html", status=status_of(error), values=values, problem=error, presets=PRESETS.values(), recent=recent)
     return RedirectResponse(f"/runs/{document.id}", status_code=303)
 
@@ -76,6 +76,7 @@ def _run_values(session: SessionDep, run_id: str) -> dict[str, Any]:
         "comparisons": views.comparisons_of(run),
         "attempts": views.attempts_of(run),
         "command": views.command_of(run),
+        "ended": sum(attempt.outcome is not None for job in run.jobs for attempt in job.attempts),
         "live": run.state in {"queued", "running"},
     }
 
