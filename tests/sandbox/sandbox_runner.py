@@ -41,9 +41,10 @@ class Runner:
         self.level = level
         self.uid = uid
         prefix = readable_prefix(uid=uid)
-        path = [str(ROOT), *(entry for entry in sys.path if entry.endswith("site-packages"))]
+        path = readable_path(uid=uid)
+        here = str(Path(path[0], Path(__file__).resolve().relative_to(ROOT)))
         self.process = subprocess.Popen(
-            [NODE_PYTHON.replace(sys.base_prefix, prefix, 1), str(Path(__file__)), level.value, str(home)],
+            [NODE_PYTHON.replace(sys.base_prefix, prefix, 1), here, level.value, str(home)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": ":".join(path), "LD_LIBRARY_PATH": f"{prefix}/lib", "NODE_SECRET": SECRET, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -90,6 +91,12 @@ NODE_PYTHON = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor
 def readable_prefix(*, uid: int | None) -> str:
     """Where the uid can read this interpreter's folders."""
     return sys.base_prefix if uid is None else private_mounts.show(sys.base_prefix, uid=uid)
+
+
+def readable_path(*, uid: int | None) -> list[str]:
+    """The checkout and the installed packages, where the uid can read them: a checkout may lie in root's own home."""
+    path = [str(ROOT), *(entry for entry in sys.path if entry.endswith("site-packages"))]
+    return path if uid is None else [private_mounts.show(entry, uid=uid) for entry in path]
 
 
 def make_runner(kind: str, home: Path) -> Runner:

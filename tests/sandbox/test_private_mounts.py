@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from sandbox_runner import AS_ROOT, PLAIN_UID, ROOT, readable_prefix
+from sandbox_runner import AS_ROOT, PLAIN_UID, ROOT, readable_path, readable_prefix
 
 from worker.sandbox import private_mounts
 
@@ -35,7 +35,7 @@ def test_it_is_harmless_for_a_plain_user() -> None:
     prefix = readable_prefix(uid=PLAIN_UID)
     source = "from worker.sandbox import private_mounts as p; print(p.enter(), p.show('/root/x', uid=1))"
     python = f"{prefix}/bin/python3.{sys.version_info.minor}"
-    path = ":".join([str(ROOT), *(entry for entry in sys.path if entry.endswith("site-packages"))])
+    path = ":".join(readable_path(uid=PLAIN_UID))
     environment = {"PYTHONPATH": path, "LD_LIBRARY_PATH": f"{prefix}/lib", "PYTHONDONTWRITEBYTECODE": "1"}
     said = subprocess.check_output([python, "-c", source], user=PLAIN_UID, group=PLAIN_UID, extra_groups=[], env=environment, text=True)
     assert said == "False /root/x\n"
@@ -78,3 +78,21 @@ def test_a_thread_may_have_one_of_its_own() -> None:
     thread.start()
     thread.join()
     assert seen[0].startswith(("/run/samehere-mounts/", "/tmp/samehere-mounts/")) or seen == ["/root"]
+
+
+@root_only
+def test_a_bubblewrap_below_a_home_that_nobody_else_reads_comes_with_its_library(sandbox_home: Path) -> None:
+    home = sandbox_home / "closed"
+    home.mkdir(mode=0o700, exist_ok=True)
+    source = """
+import subprocess, sys
+from pathlib import Path
+from worker.sandbox import binary, private_mounts
+private_mounts.enter()
+private_mounts.readable = lambda path, uid, real=private_mounts.readable: "site-packages" not in path and real(path, uid=uid)
+binary._PLACES = ()
+found = binary.find(uid=47001, home=Path(sys.argv[1]))
+print(subprocess.check_output([found, "--version"], user=47001, group=47001, extra_groups=[], env={}, text=True))
+"""
+    said = subprocess.check_output([sys.executable, "-c", source, str(home)], cwd=ROOT, text=True)
+    assert said.startswith("bubblewrap ")

