@@ -1,4 +1,4 @@
-"""Runs a folder of scripts with known answers through the command line: `python -m tests.cases DIR [--server URL] [--on 'cuda deterministic']`.
+"""Runs a folder of scripts with known answers through the command line: `python -m tests.cases DIR [--on "cuda deterministic"]`.
 
 The folder holds `expected.json`: for each script its claim (or null) and, by target, the verdicts that are right.
 """
