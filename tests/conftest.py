@@ -8,6 +8,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -18,6 +19,10 @@ from sqlalchemy.orm import Session
 
 from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.valkey import EmbeddedValkey
+
+if TYPE_CHECKING:
+    from running_web import Web
+    from stage import Stage
 
 TEMPLATE = "samehere_template"
 
@@ -126,6 +131,27 @@ def broker_url(broker_server: EmbeddedValkey) -> str:
     with redis.Redis(unix_socket_path=path) as connection:
         connection.flushall()
     return broker_server.url
+
+
+@pytest.fixture
+def stage(database: str, broker_url: str) -> Iterator[Stage]:
+    """A service without processes: a database, a broker, and nodes that the test plays."""
+    from stage import Stage
+
+    from app.settings import ServiceSettings
+
+    made = Stage(ServiceSettings(database_url=database, broker_url=broker_url, lease_seconds=2.0))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def web(stage: Stage) -> Iterator[Web]:
+    """The web of a stage, over HTTP."""
+    from running_web import web_of
+
+    with web_of(stage) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
