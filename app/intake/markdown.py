@@ -14,6 +14,8 @@ _FENCE = re.compile(r"[ >]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)$")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _CODE_START = re.compile(r"(?:import|from|def|class|print|with|for|if|try|async|assert)\b|@|[A-Za-z_][\w.]* ?(?:=|\()")
 _MOST_NESTING = 20
+# What is below this line of a report is not read: it is a log.
+MOST_LINES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _shown(line: str, *, commented: bool) -> tuple[str, bool]:
 
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a report, in order. Prose keeps its lines as they are written, without HTML tags."""
-    source = without_comments(unix_lines(text))
+    source = "\n".join(without_comments(unix_lines(text)).split("\n", MOST_LINES)[:MOST_LINES])
     lines = source.split("\n")
     reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(["inline", "reference", "html_block"])
     blocks: list[Block] = []

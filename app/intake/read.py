@@ -12,7 +12,7 @@ from app.intake.claim_text import read_claim
 from app.intake.claimed_environment import claimed_environment
 from app.intake.claims import CheckKind, Claim
 from app.intake.comments import comment_claim
-from app.intake.markdown import blocks_of, looks_like_markdown
+from app.intake.markdown import blocks_of, looks_like_markdown, unix_lines, without_comments
 from app.intake.reading import Ask, Reading, Repair, Script, ScriptRole
 from app.intake.report import Part, parts_of
 from app.intake.report_claim import claim_of
@@ -67,7 +67,7 @@ def _report(text: str, *, claim: str | None, title: str) -> Reading:
     blocks = blocks_of(text)
     title = title or next((block.text for block in blocks if block.kind == "heading"), "")
     parts = parts_of(blocks)
-    environment = claimed_environment(text)
+    environment = claimed_environment(without_comments(unix_lines(text)))
     codes = _codes(parts)
     if not codes:
         code = "no_python" if any(part.kind == "foreign" for part in parts) else "no_script"

@@ -30,11 +30,14 @@ _INLINE = re.compile(
 )
 _AS_IT_SHOULD = re.compile(r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE)
 _OUTPUT_HEADING = re.compile(r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE)
-_MENTIONS = re.compile(r"^\s*(?:cc|/cc|ping)?\s*@[\w-]", re.IGNORECASE)
+# A claim stands near the script; what is below so much is something else.
+_MOST_PARTS = 1_000
+_MENTIONS = re.compile(r"^[ \t]*(?:cc|/cc|ping)?[ \t]*@[\w-]", re.IGNORECASE)
 
 
 def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     """The claim of a report about its main script; without checks where it says nothing that can be checked."""
+    parts = parts[:_MOST_PARTS]
     prose = [part for part in parts if part.kind == "prose"]
     outright = next((found[1] for part in prose for found in [_OUTRIGHT.search(part.text)] if found), None) or comment_claim(main)
     if outright:

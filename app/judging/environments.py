@@ -14,7 +14,7 @@ _CULPRITS = (
     "torch.version",
     "torch.cpu_capability",
     "onednn.isa",
-    "gpu.model",
+    "gpu.0.model",
     "gpu.",
     "cuda.",
     "cudnn.",

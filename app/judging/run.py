@@ -152,11 +152,11 @@ def _same_device(reading: Reading, cell: JudgedCell, found: Environment) -> bool
     """Whether the cell granted the device that the claim is about. A claim that names none and needs no card is about the CPU."""
     about_gpu = any(check.where.device == "cuda" or "cuda" in check.sides for check in reading.claim.having(Role.BUG))
     needs_gpu = any(need.kind is NeedKind.GPU for script in reading.scripts for need in script.needs)
-    model = reading.environment.get("gpu.model")
+    model = reading.environment.get("gpu.0.model")
     if not (about_gpu or needs_gpu):
         # The card of the reporter's machine matters only where the claim is about cards.
         return True
     if isinstance(model, str):
-        seen = found.get("gpu.model")
+        seen = found.get("gpu.0.model")
         return isinstance(seen, str) and (model.casefold() in seen.casefold() or seen.casefold() in model.casefold())
     return cell.target.device == "cuda"

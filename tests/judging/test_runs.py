@@ -104,7 +104,7 @@ def test_a_no_on_the_cpu_says_nothing_of_the_gpu() -> None:
     claimed: Environment = {"torch.version": "2.13.0", "os.name": "Linux"}
     assert run(at(CPU, Verdict.NOT_REPRODUCED), environment=claimed, code=script(gpus=1)).scope_differs == ("device",)
     assert run(at(CUDA, Verdict.NOT_REPRODUCED), environment=claimed, code=script(gpus=1)).scope_differs == ()
-    with_card: Environment = {**claimed, "gpu.model": "NVIDIA A100"}
+    with_card: Environment = {**claimed, "gpu.0.model": "NVIDIA A100"}
     assert run(at(CUDA, Verdict.NOT_REPRODUCED), environment=with_card, code=script(gpus=1)).scope_differs == ("device",)
     assert run(at(CPU, Verdict.NOT_REPRODUCED), environment=with_card).scope_differs == ()
 
