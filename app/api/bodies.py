@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.errors import InputError
 from app.intake.reading import Ask
@@ -18,6 +18,18 @@ from app.targets.target import Target
 Item = TypeVar("Item")
 
 
+def _whole(text: str) -> str:
+    r"""Refuse half a character: JSON can write `\ud800`, and no database can keep it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("there is half a surrogate pair in this text") from error
+    return text
+
+
+Words = Annotated[str, AfterValidator(_whole)]
+
+
 class Body(BaseModel):
     """A request body; a field that does not exist is an error, so that a typo is not a silent default."""
 
@@ -27,11 +39,11 @@ class Body(BaseModel):
 class TargetBody(Body):
     """A target as asked for."""
 
-    device: str = Field(default="cpu", examples=["cuda"])
+    device: Words = Field(default="cpu", examples=["cuda"])
     gpus: int = Field(default=0, ge=0, le=16)
-    capability: str | None = Field(default=None, examples=["sm90"])
-    toolchain: str = Field(default="", max_length=100, examples=["torch-2.13"])
-    settings: dict[str, str | int | bool] = Field(default_factory=dict, examples=[{"cpu-isa": "sse4.2"}])
+    capability: Words | None = Field(default=None, examples=["sm90"])
+    toolchain: Words = Field(default="", max_length=100, examples=["torch-2.13"])
+    settings: dict[Words, Words | int | bool] = Field(default_factory=dict, examples=[{"cpu-isa": "sse4.2"}])
 
     def target(self) -> Target:
         """The checked target. Raises InputError."""
@@ -41,7 +53,7 @@ class TargetBody(Body):
 class WishBody(Body):
     """Where to run: a preset or targets; neither means the default preset."""
 
-    preset: str | None = Field(default=None, max_length=100, examples=["quick"])
+    preset: Words | None = Field(default=None, max_length=100, examples=["quick"])
     targets: list[TargetBody] | None = Field(default=None, max_length=400)
     repeats: int | None = Field(default=None, ge=1, description="exactly so many attempts a cell; without it they adapt")
 
@@ -67,11 +79,11 @@ class RunBody(WishBody):
         },
     )
 
-    script: str | None = Field(default=None, examples=["import torch\nprint(torch.ones(2).sum().item())\n"])
-    report: str | None = Field(default=None, description="the body of an issue, in Markdown")
-    claim: str | None = Field(default=None, examples=["prints 2.0, expected 3.0"])
-    title: str = ""
-    source_url: str | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
+    script: Words | None = Field(default=None, examples=["import torch\nprint(torch.ones(2).sum().item())\n"])
+    report: Words | None = Field(default=None, description="the body of an issue, in Markdown")
+    claim: Words | None = Field(default=None, examples=["prints 2.0, expected 3.0"])
+    title: Words = ""
+    source_url: Words | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
 
     def submission(self, *, idempotency_key: str | None) -> Submission:
         """The submission. Raises InputError."""
@@ -93,10 +105,10 @@ class RunBody(WishBody):
 class ReadBody(Body):
     """A text to read, without running anything."""
 
-    script: str | None = None
-    report: str | None = None
-    claim: str | None = None
-    title: str = ""
+    script: Words | None = None
+    report: Words | None = None
+    claim: Words | None = None
+    title: Words = ""
 
 
 class ReadingBody(BaseModel):

@@ -15,8 +15,9 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def without_nul(text: str) -> str:
-    """The text without the one character that Postgres has no place for."""
-    return text.replace("\x00", REPLACEMENT)
+    """The text without what Postgres has no place for: NUL, and halves of surrogate pairs."""
+    whole = text if text.isascii() else text.encode(errors="surrogatepass").decode(errors="replace")
+    return whole.replace("\x00", REPLACEMENT)
 
 
 def storable(value: Any) -> Any:
