@@ -7,7 +7,7 @@ import io
 import re
 import tokenize
 
-from app.intake.syntax import normalised, tree_of
+from app.intake.syntax import nodes_of, normalised, tree_of
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
 _VALUE = re.compile(
@@ -48,7 +48,7 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if tree is None:
         return (), ()
     comments = _trailing_comments(text)
-    printed = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    printed = {node.value for node in nodes_of(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     wrong: list[str] = []
     right: list[str] = []
     for statement in tree.body:

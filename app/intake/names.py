@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 
+from app.intake.syntax import nodes_of
+
 _BUILTINS = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__loader__", "__package__"}
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _DYNAMIC = {"exec", "eval", "globals", "locals", "vars", "setattr", "get_ipython"}
@@ -12,18 +14,18 @@ _DYNAMIC = {"exec", "eval", "globals", "locals", "vars", "setattr", "get_ipython
 
 def has_star_import(tree: ast.AST) -> bool:
     """Whether names come in that can't be seen."""
-    return any(isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names) for node in ast.walk(tree))
+    return any(isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names) for node in nodes_of(tree))
 
 
 def used_names(tree: ast.AST) -> set[str]:
     """Every name that is read somewhere."""
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return {node.id for node in nodes_of(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def bound_names(tree: ast.AST) -> set[str]:
     """Every name that is bound somewhere, in whatever scope."""
     bound: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             bound.add(node.id)
         elif isinstance(node, ast.Import | ast.ImportFrom):

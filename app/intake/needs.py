@@ -3,32 +3,73 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 
+from app.intake.gpu_needs import gpu_needs
+from app.intake.names import bound_names
 from app.intake.reading import Need, NeedKind
+from app.intake.syntax import dotted, nodes_of
 
 # Import names whose distribution is called otherwise.
-_DISTRIBUTIONS = {"sklearn": "scikit-learn", "cv2": "opencv-python", "PIL": "pillow", "yaml": "pyyaml", "skimage": "scikit-image"}
-_FILE_READERS = {("torch", "load"), ("np", "load"), ("numpy", "load"), ("pd", "read_csv"), ("pandas", "read_csv"), ("Image", "open")}
-_NETWORK_ROOTS = {"requests", "urllib", "wget", "httpx", "boto3"}
+_DISTRIBUTIONS = {
+    "sklearn": "scikit-learn",
+    "skimage": "scikit-image",
+    "cv2": "opencv-python",
+    "PIL": "pillow",
+    "yaml": "pyyaml",
+    "bs4": "beautifulsoup4",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "attr": "attrs",
+    "mpl_toolkits": "matplotlib",
+    "pkg_resources": "setuptools",
+    "umap": "umap-learn",
+    "faiss": "faiss-cpu",
+    "functorch": "torch",
+    "torchgen": "torch",
+    "caffe2": "torch",
+    "pytorch_lightning": "pytorch-lightning",
+    "sentence_transformers": "sentence-transformers",
+    "torch_geometric": "torch-geometric",
+    "torch_scatter": "torch-scatter",
+    "flash_attn": "flash-attn",
+}
+_WINDOWS_ONLY = {"winreg", "msvcrt", "_winapi", "winsound"}
+_FILE_READERS = {
+    ("torch", "load"),
+    ("jit", "load"),
+    ("np", "load"),
+    ("numpy", "load"),
+    ("np", "loadtxt"),
+    ("np", "genfromtxt"),
+    ("np", "fromfile"),
+    ("pd", "read_csv"),
+    ("pandas", "read_csv"),
+    ("pd", "read_parquet"),
+    ("Image", "open"),
+    ("cv2", "imread"),
+    ("onnx", "load"),
+}
+_WRITERS = {"save", "savez", "savez_compressed", "dump", "to_csv", "to_parquet", "savetxt", "export", "tofile", "write_text", "write_bytes"}
+_ALWAYS_THERE = ("/proc", "/sys", "/dev", "/etc/", "/usr/")
+_NETWORK_ROOTS = {"requests", "urllib", "wget", "httpx", "boto3", "gdown", "aiohttp"}
 _NETWORK_CALLS = {
     "from_pretrained",
     "load_state_dict_from_url",
+    "download_url_to_file",
     "snapshot_download",
     "hf_hub_download",
     "urlopen",
     "urlretrieve",
     "load_dataset",
 }
-_CUDA_DEVICE = re.compile(r"(?:cuda|gpu)(?::(\d+))?")
-# Calls of torch.cuda that do nothing without a card, and fail on none.
-_HARMLESS = {"is_available", "device_count", "manual_seed", "manual_seed_all", "is_initialized", "empty_cache", "seed", "seed_all"}
+_LAUNCHER_VARIABLES = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
+_MOST_NAME = 200
 
 
 def needs_of(tree: ast.Module) -> tuple[Need, ...]:
     """The needs of a script, each once, in the order of its lines."""
-    needs = [*_packages(tree), *_gpus(tree), *_files(tree), *_network(tree), *_from_outside(tree)]
+    needs = [*_packages(tree), *gpu_needs(tree), *_files(tree), *_network(tree), *_from_outside(tree), *_system(tree)]
     unique: dict[tuple[NeedKind, str], Need] = {}
     for need in sorted(needs, key=lambda need: (need.line or 0, need.kind)):
         known = unique.get((need.kind, need.name))
@@ -37,177 +78,156 @@ def needs_of(tree: ast.Module) -> tuple[Need, ...]:
     return tuple(unique.values())
 
 
-def _packages(tree: ast.Module) -> list[Need]:
+def _imports(tree: ast.Module) -> list[tuple[str, int]]:
+    """The modules that are imported, with their lines; not those that the script can do without."""
+    tried = {
+        id(part)
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Try) and any(_catches_import_errors(handler) for handler in node.handlers)
+        for part in node.body
+    }
     found = []
-    for node in ast.walk(tree):
-        names: list[str] = []
+    for node in nodes_of(tree):
+        if id(node) in tried:
+            continue
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module]
-        for name in names:
-            root = name.partition(".")[0]
-            if root not in sys.stdlib_module_names:
-                found.append(Need(kind=NeedKind.PACKAGE, name=_DISTRIBUTIONS.get(root, root), line=getattr(node, "lineno", None)))
+            found.append((node.module, node.lineno))
     return found
 
 
-def _dotted(node: ast.expr) -> tuple[str, ...]:
-    names: list[str] = []
-    while isinstance(node, ast.Attribute):
-        names.append(node.attr)
-        node = node.value
-    return (*([node.id] if isinstance(node, ast.Name) else []), *reversed(names))
+def _catches_import_errors(handler: ast.ExceptHandler) -> bool:
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {dotted(each)[-1:] for each in caught if each is not None}
+    return handler.type is None or bool(names & {("ImportError",), ("ModuleNotFoundError",), ("Exception",)})
 
 
-def _is_available_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and _dotted(node.func)[-2:] in {("cuda", "is_available"), ("cuda", "device_count")}
-
-
-class _GpuFinder(ast.NodeVisitor):
-    """Collects uses of a GPU that no `is_available()` stands in front of, and guards that end the script without one."""
-
-    def __init__(self) -> None:
-        self.found: list[Need] = []
-
-    def visit_IfExp(self, node: ast.IfExp) -> None:
-        if not any(_is_available_call(part) for part in ast.walk(node.test)):
-            self.generic_visit(node)
-
-    def visit_If(self, node: ast.If) -> None:
-        if not any(_is_available_call(part) for part in ast.walk(node.test)):
-            self.generic_visit(node)
-            return
-        negative = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
-        if negative and any(_ends_script(part) for part in node.body):
-            self._need(node)
-        for part in node.orelse if not negative else node.body:
-            self.visit(part)
-
-    def visit_Assert(self, node: ast.Assert) -> None:
-        if any(_is_available_call(part) for part in ast.walk(node.test)):
-            self._need(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        path = _dotted(node.func)
-        name = path[-1] if path else getattr(node.func, "attr", "")
-        if name == "cuda" and isinstance(node.func, ast.Attribute):
-            first = node.args[0] if node.args else None
-            self._need(node, index=first.value if isinstance(first, ast.Constant) and isinstance(first.value, int) else 0)
-        elif path[:2] == ("torch", "cuda") and name not in _HARMLESS:
-            self._need(node)
-        elif name == "is_available":
-            return
-        self.generic_visit(node)
-
-    def visit_Constant(self, node: ast.Constant) -> None:
-        if isinstance(node.value, str):
-            found = _CUDA_DEVICE.fullmatch(node.value)
-            if found and not node.value.startswith("gpu"):
-                self._need(node, index=int(found[1] or 0))
-            elif node.value == "nccl":
-                self._need(node)
-
-    def _need(self, node: ast.AST, *, index: int = 0) -> None:
-        self.found.append(Need(kind=NeedKind.GPU, count=min(index, 15) + 1, line=getattr(node, "lineno", None)))
-
-
-def _ends_script(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Raise):
-        return True
-    call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and bool(_dotted(call.func)) and _dotted(call.func)[-1] in {"exit", "quit", "_exit"}
-
-
-def _gpus(tree: ast.Module) -> list[Need]:
-    finder = _GpuFinder()
-    finder.visit(tree)
-    ranks = _ranks(tree)
-    if finder.found and ranks > 1:
-        finder.found.append(finder.found[0].model_copy(update={"count": ranks}))
-    return finder.found
-
-
-def _ranks(tree: ast.Module) -> int:
-    """How many processes the script starts that each take a GPU; a literal `nprocs` or `world_size`."""
-    counts = [
-        keyword.value.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        for keyword in node.keywords
-        if keyword.arg in {"nprocs", "world_size", "num_processes"}
-        and isinstance(keyword.value, ast.Constant)
-        and isinstance(keyword.value.value, int)
+def _packages(tree: ast.Module) -> list[Need]:
+    roots = [(name.partition(".")[0], line) for name, line in _imports(tree)]
+    return [
+        Need(kind=NeedKind.PACKAGE, name=_DISTRIBUTIONS.get(root, root)[:_MOST_NAME], line=line)
+        for root, line in roots
+        if root not in sys.stdlib_module_names
     ]
-    return min(max(counts, default=1), 16)
+
+
+def _system(tree: ast.Module) -> list[Need]:
+    """What only Windows has."""
+    lines = [line for name, line in _imports(tree) if name in _WINDOWS_ONLY]
+    lines += [node.lineno for node in nodes_of(tree) if isinstance(node, ast.Attribute) and node.attr in {"windll", "add_dll_directory"}]
+    return [Need(kind=NeedKind.OS, name="windows", line=min(lines))] if lines else []
+
+
+def _constants(tree: ast.Module) -> dict[str, str]:
+    """Names that stand for one literal text throughout."""
+    found: dict[str, str] = {}
+    stores: dict[str, int] = {}
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            stores[node.id] = stores.get(node.id, 0) + 1
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            found |= {target.id: node.value.value for target in node.targets if isinstance(target, ast.Name)}
+    return {name: value for name, value in found.items() if stores.get(name) == 1}
 
 
 def _files(tree: ast.Module) -> list[Need]:
-    opened = _opened(tree)
-    written = {path for path, reads in opened if not reads}
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _dotted(node.func)[-2:] in _FILE_READERS and node.args:
-            first = node.args[0]
-            name = first.value if isinstance(first, ast.Constant) else None
-            if isinstance(name, str) and name not in written and not _saves(tree, name):
-                found.append(Need(kind=NeedKind.FILE, name=name[:200], line=node.lineno))
-    for name, reads in opened:
-        if reads and name not in written and not name.startswith(("/proc", "/sys", "/dev")):
-            found.append(Need(kind=NeedKind.FILE, name=name[:200]))
-    return found
+    """Files that are read and that the script does not write itself."""
+    constants = _constants(tree)
+
+    def text(node: ast.expr) -> str | None:
+        if isinstance(node, ast.Name):
+            return constants.get(node.id)
+        return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+    written: set[str] = set()
+    read: list[tuple[str, int]] = []
+    for node in nodes_of(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        path = dotted(node.func)
+        if path and path[-1] in _WRITERS:
+            written |= {value for argument in node.args for value in [text(argument)] if value is not None}
+        name = text(node.args[0]) if node.args else None
+        if name is None:
+            continue
+        if path == ("open",) and not _reads(node):
+            written.add(name)
+        elif path == ("open",) or path[-2:] in _FILE_READERS:
+            read.append((name, node.lineno))
+    return [
+        Need(kind=NeedKind.FILE, name=name[:_MOST_NAME], line=line)
+        for name, line in read
+        if name not in written and not name.startswith((*_ALWAYS_THERE, "http://", "https://"))
+    ]
 
 
-def _saves(tree: ast.Module, path: str) -> bool:
-    """Whether the script itself writes the file it reads."""
-    return any(
-        isinstance(node, ast.Call)
-        and bool(_dotted(node.func))
-        and _dotted(node.func)[-1] in {"save", "savez", "dump", "to_csv", "savetxt", "export"}
-        and any(isinstance(argument, ast.Constant) and argument.value == path for argument in node.args)
-        for node in ast.walk(tree)
-    )
-
-
-def _opened(tree: ast.Module) -> list[tuple[str, bool]]:
-    """Literal paths given to open(), and whether for reading."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open" and node.args:
-            path = node.args[0]
-            modes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
-            mode = modes[0].value if modes and isinstance(modes[0], ast.Constant) else "r"
-            if isinstance(path, ast.Constant) and isinstance(path.value, str):
-                found.append((path.value, isinstance(mode, str) and not set(mode) & set("wax+")))
-    return found
+def _reads(call: ast.Call) -> bool:
+    modes = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
+    mode = modes[0].value if modes and isinstance(modes[0], ast.Constant) else "r"
+    return isinstance(mode, str) and not set(mode) & set("wax+")
 
 
 def _network(tree: ast.Module) -> list[Need]:
-    for node in ast.walk(tree):
+    modules = {part for name, _ in _imports(tree) for part in name.split(".")}
+    for node in nodes_of(tree):
         if not isinstance(node, ast.Call):
             continue
-        path = _dotted(node.func)
-        downloads = any(k.arg == "download" and isinstance(k.value, ast.Constant) and k.value.value is True for k in node.keywords)
-        if (path and (path[0] in _NETWORK_ROOTS or path[-1] in _NETWORK_CALLS or path[:2] == ("torch", "hub"))) or downloads:
+        path = dotted(node.func)
+        named = bool(path) and (path[0] in _NETWORK_ROOTS or path[-1] in _NETWORK_CALLS or path[:2] == ("torch", "hub"))
+        fetches = bool(path) and path[-1].startswith("fetch_") and "datasets" in modules | set(path)
+        if named or fetches or _downloads(node, path):
             return [Need(kind=NeedKind.NETWORK, line=node.lineno)]
     return []
 
 
+def _downloads(call: ast.Call, path: tuple[str, ...]) -> bool:
+    """`download=True`, and pretrained weights of torchvision's models."""
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    if any(isinstance(value, ast.Constant) and value.value is True for value in (keywords.get("download"), keywords.get("pretrained"))):
+        return True
+    weights = keywords.get("weights")
+    return "models" in path and weights is not None and not (isinstance(weights, ast.Constant) and weights.value is None)
+
+
 def _from_outside(tree: ast.Module) -> list[Need]:
     """Arguments and input that a bare start does not give."""
+    nodes = nodes_of(tree)
+    calls = [(node, dotted(node.func)) for node in nodes if isinstance(node, ast.Call)]
+    counts_arguments = any(path == ("len",) and node.args and dotted(node.args[0]) == ("sys", "argv") for node, path in calls)
+    given = any(path[-1:] in {("parse_args",), ("parse_known_args",)} and node.args for node, path in calls)
+    own, variables = bound_names(tree), _variables_set(tree)
     found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            path = _dotted(node.func)
-            if path == ("input",):
-                found.append(Need(kind=NeedKind.INPUT, line=node.lineno))
-            elif path and path[-1] == "add_argument" and _is_required(node):
-                found.append(Need(kind=NeedKind.ARGUMENTS, line=node.lineno))
-        elif isinstance(node, ast.Subscript) and _dotted(node.value) == ("sys", "argv"):
-            index = node.slice
-            if isinstance(index, ast.Constant) and isinstance(index.value, int) and index.value > 0:
-                found.append(Need(kind=NeedKind.ARGUMENTS, line=node.lineno))
+    for node, path in calls:
+        if (path == ("input",) and "input" not in own) or path[:2] == ("sys", "stdin"):
+            found.append(Need(kind=NeedKind.INPUT, line=node.lineno))
+        elif (path[-1:] == ("add_argument",) and not given and _is_required(node)) or path == ("click", "argument"):
+            found.append(Need(kind=NeedKind.ARGUMENTS, line=node.lineno))
+    for subscript in nodes:
+        if (
+            not isinstance(subscript, ast.Subscript)
+            or not isinstance(subscript.ctx, ast.Load)
+            or not isinstance(subscript.slice, ast.Constant)
+        ):
+            continue
+        index, path = subscript.slice.value, dotted(subscript.value)
+        of_arguments = path == ("sys", "argv") and isinstance(index, int) and index > 0 and not counts_arguments
+        of_launcher = path == ("os", "environ") and index in _LAUNCHER_VARIABLES and index not in variables
+        if of_arguments or of_launcher:
+            found.append(Need(kind=NeedKind.ARGUMENTS, line=subscript.lineno))
     return found
+
+
+def _variables_set(tree: ast.Module) -> set[object]:
+    """Environment variables that the script sets itself."""
+    return {
+        node.slice.value
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.slice, ast.Constant)
+        and dotted(node.value) == ("os", "environ")
+    }
 
 
 def _is_required(node: ast.Call) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from app.intake.syntax import nodes_of
+
 _SEEDS = {
     "seed",
     "manual_seed",
@@ -74,7 +76,7 @@ def _family(path: tuple[str, ...], imported: dict[str, str]) -> str | None:
 def _imports(tree: ast.Module) -> dict[str, str]:
     """Local names and what they stand for."""
     names: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             names |= {alias.asname or alias.name.partition(".")[0]: alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -87,7 +89,7 @@ def is_unseeded(tree: ast.Module) -> bool:
     imported = _imports(tree)
     drawn: set[str] = set()
     seeded: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if not isinstance(node, ast.Call):
             continue
         path = _path(node.func)

@@ -6,7 +6,7 @@ import ast
 
 from app.intake.names import bound_names, has_star_import, used_names
 from app.intake.reading import Repair
-from app.intake.syntax import parses
+from app.intake.syntax import nodes_of, parses
 
 # Names that reports use without importing them, and what they mean.
 USUAL_IMPORTS = {
@@ -51,7 +51,7 @@ def missing_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...
 def _is_module(name: str, tree: ast.Module) -> bool:
     """Whether the name is used as a module is, `math.pi`; a bare one may be anything."""
     return name not in _BUILTIN_LOOKALIKES or any(
-        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name for node in ast.walk(tree)
+        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name for node in nodes_of(tree)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import platform
 import warnings
+from weakref import WeakKeyDictionary
 
 from app.errors import InputError
 
@@ -59,3 +60,31 @@ def error_line(text: str) -> int | None:
     except (ValueError, RecursionError, MemoryError):
         return None
     return None
+
+
+_NODES: WeakKeyDictionary[ast.AST, list[ast.AST]] = WeakKeyDictionary()
+
+
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """Every node of a tree but the contexts of names, in order of depth; walked once for all who read the tree."""
+    known = _NODES.get(tree)
+    if known is None:
+        known = [tree]
+        for node in known:
+            for field in node._fields:
+                value = getattr(node, field, None)
+                if isinstance(value, list):
+                    known.extend([part for part in value if isinstance(part, ast.AST)])
+                elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                    known.append(value)
+        _NODES[tree] = known
+    return known
+
+
+def dotted(node: ast.expr) -> tuple[str, ...]:
+    """The dotted name of an expression, `torch.nn.Linear` as three words; what is not a name in front of it is left out."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return (*([node.id] if isinstance(node, ast.Name) else []), *reversed(names))

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from app.intake.names import bound_names
-from app.intake.syntax import error_line, parses, tree_of
+from app.intake.syntax import error_line, nodes_of, parses, tree_of
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 _IPYTHON_IN = re.compile(r"In ?\[\d+\]: ?")
@@ -23,6 +23,8 @@ _PRINTED = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceba
 # Rounds of cutting at the line where the parser gives up.
 _MOST_CUTS = 12
 _MOST_LINES = 20_000
+# A session of more expressions than this is no report of a bug.
+_MOST_SHOWN = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def does_something(text: str) -> bool:
     tree = tree_of(text)
     if tree is None:
         return False
-    return any(isinstance(node, _TELLING) for node in ast.walk(tree)) and not _all_printed(tree)
+    return any(isinstance(node, _TELLING) for node in nodes_of(tree)) and not _all_printed(tree)
 
 
 _TELLING = (
@@ -181,7 +183,7 @@ def shows_values(code: str) -> tuple[str, int]:
         lines[first] = lines[first][: statement.col_offset] + DISPLAY.encode() + lines[first][statement.col_offset :]
         wrapped += 1
     shown = b"\n".join(lines).decode()
-    return (shown, wrapped) if wrapped and parses(shown) else (code, 0)
+    return (shown, wrapped) if 0 < wrapped <= _MOST_SHOWN and parses(shown) else (code, 0)
 
 
 DISPLAY = '__import__("sys").displayhook('
