@@ -1,0 +1,159 @@
+"""The events of a run as a stream, over real HTTP: in order, replayed, ending with the run, costing no session meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import httpx2
+import pytest
+from running_web import Web, web_of
+from sqlalchemy import text
+from stage import Stage, result
+
+WAIT_SECONDS = 20.0
+
+
+@dataclass
+class Follower:
+    """Reads a stream in a thread of its own, as a browser does."""
+
+    lines: list[str] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def read(self, url: str, headers: dict[str, str]) -> None:
+        with httpx2.stream("GET", url, headers=headers, timeout=60) as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            for line in answer.iter_lines():
+                self.lines.append(line)
+        self.ended.set()
+
+    def values(self, name: str) -> list[str]:
+        return [line.removeprefix(f"{name}: ") for line in list(self.lines) if line.startswith(f"{name}: ")]
+
+    def wait_for(self, kind: str) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while kind not in self.values("event"):
+            assert time.monotonic() < deadline, self.lines
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def over_http(stage: Stage) -> Iterator[Web]:
+    """A web over HTTP, with the node `n`."""
+    stage.node("n")
+    with web_of(stage) as web:
+        yield web
+
+
+@contextmanager
+def following(web: Web, run_id: str, **headers: str) -> Iterator[Follower]:
+    follower = Follower()
+    url = f"{web.url}/api/v1/runs/{run_id}/events"
+    thread = threading.Thread(target=follower.read, args=(url, headers), daemon=True)
+    thread.start()
+    yield follower
+    assert follower.ended.wait(WAIT_SECONDS), follower.lines
+    thread.join(5)
+
+
+def finish(stage: Stage) -> None:
+    for attempt in stage.dispatch():
+        stage.say(result(attempt, node="n"))
+
+
+def test_a_stream_goes_along_and_ends_with_the_run(over_http: Web) -> None:
+    stage = over_http.stage
+    run_id = stage.submit().document.id
+    with following(over_http, run_id) as follower:
+        follower.wait_for("run.created")
+        before = time.monotonic()
+        attempts = stage.dispatch()
+        follower.wait_for("attempt.leased")
+        # Woken by the broker, long before the next look at the database.
+        assert time.monotonic() - before < 5
+        for attempt in attempts:
+            stage.start(attempt, node="n")
+            stage.say(result(attempt, node="n"))
+    kinds = follower.values("event")
+    assert kinds[0] == "run.created"
+    assert kinds[-2:] == ["job.judged", "run.finished"]
+    assert [kinds.count(kind) for kind in ("attempt.leased", "attempt.started", "attempt.recorded")] == [3, 3, 3]
+    assert follower.values("id") == [str(number) for number in range(1, len(kinds) + 1)]
+
+
+def test_a_stream_holds_ids_only(over_http: Web) -> None:
+    run_id = over_http.stage.submit("print('secret words')\nraise RuntimeError('boom')\n").document.id
+    finish(over_http.stage)
+    with following(over_http, run_id) as follower:
+        pass
+    assert f'{{"run": "{run_id}"}}' in follower.values("data")
+    assert not {"secret", "boom"} & set("\n".join(follower.lines).split())
+
+
+def test_a_stream_is_replayed_from_where_it_was_left(over_http: Web) -> None:
+    run_id = over_http.stage.submit().document.id
+    finish(over_http.stage)
+    with following(over_http, run_id) as whole:
+        pass
+    with following(over_http, run_id, **{"Last-Event-ID": "4"}) as rest:
+        pass
+    assert rest.values("id") == whole.values("id")[4:]
+    assert rest.values("event") == whole.values("event")[4:]
+    over = over_http.client.get(f"/api/v1/runs/{run_id}/events", headers={"Last-Event-ID": whole.values("id")[-1]})
+    assert (over.status_code, over.content) == (204, b"")
+
+
+def test_a_stopped_run_ends_its_stream(over_http: Web) -> None:
+    run_id = over_http.stage.submit().document.id
+    with following(over_http, run_id) as follower:
+        follower.wait_for("run.created")
+        assert over_http.client.post(f"/api/v1/runs/{run_id}/cancel").status_code == 200
+    assert follower.values("event")[-1] == "run.cancelled"
+
+
+def test_many_streams_hold_no_session(over_http: Web) -> None:
+    stage = over_http.stage
+    run_id = stage.submit().document.id
+    followers = [Follower() for _ in range(40)]
+    threads = [
+        threading.Thread(target=one.read, args=(f"{over_http.url}/api/v1/runs/{run_id}/events", {}), daemon=True) for one in followers
+    ]
+    for thread in threads:
+        thread.start()
+    for follower in followers:
+        follower.wait_for("run.created")
+    # More streams than connections in the pool, and requests are answered, and nobody sits in a transaction.
+    assert len(followers) > 2 * stage.settings.database_pool_size
+    assert over_http.client.get(f"/api/v1/runs/{run_id}", timeout=5).status_code == 200
+    with stage.session() as session:
+        held = session.scalar(text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"))
+    assert held == 0
+    finish(stage)
+    for follower in followers:
+        assert follower.ended.wait(WAIT_SECONDS)
+        assert follower.values("event")[-1] == "run.finished"
+
+
+def test_a_stream_goes_on_without_a_broker(stage: Stage) -> None:
+    stage.node("n")
+    with web_of(stage, broker_url="redis+socket:///nonexistent/socket") as web:
+        run_id = stage.submit().document.id
+        with following(web, run_id) as follower:
+            follower.wait_for("run.created")
+            finish(stage)
+        assert follower.values("event")[-1] == "run.finished"
+
+
+@pytest.mark.parametrize("last", ["x", "-1", "1.5", "9999999999", "１"])
+def test_a_last_event_that_is_none(over_http: Web, last: str) -> None:
+    run_id = over_http.stage.submit().document.id
+    answer = over_http.client.get(f"/api/v1/runs/{run_id}/events", headers={"Last-Event-ID": last.encode()})
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_last_event_id")
+
+
+def test_the_stream_of_no_run(over_http: Web) -> None:
+    assert over_http.client.get("/api/v1/runs/nothing/events").status_code == 404
