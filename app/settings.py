@@ -43,6 +43,9 @@ class ServiceSettings(BaseSettings):
         default=None, description='what callers without a token may do, as JSON; default: ["read","submit"] on loopback, else ["read"]'
     )
 
+    awaited_node: str | None = Field(
+        default=None, description="a node without which the web is not ready at first; `samehere serve` names its own"
+    )
     preset: str = Field(default="quick", description="what a submission without preset and targets runs on")
     required_level: Level = Field(default=Level.NAMESPACES, description="strangers' code is refused below this isolation")
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from sqlalchemy.orm import Session
 
 from app.api.bodies import HealthBody
 from app.errors import UnavailableError
 from app.http.problems import documented
-from app.http.state import BrokerDep, SessionDep
+from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.runs.metrics import Snapshot, snapshot
+from app.runs.nodes import fleet
+from app.settings import ServiceSettings
 from app.storage.migrate import is_migrated
 
 router = APIRouter(tags=["operations"])
@@ -23,12 +26,23 @@ def get_health() -> HealthBody:
 
 
 @router.get("/readyz", operation_id="readiness", responses=documented())
-def get_ready(session: SessionDep, broker: BrokerDep) -> HealthBody:
-    """Database and broker answer, and the database has this version's schema."""
+def get_ready(request: Request, session: SessionDep, broker: BrokerDep, settings: SettingsDep) -> HealthBody:
+    """Database and broker answer, the database has this version's schema, and the node that comes with the service has said hello."""
     if not is_migrated(session.connection()):
         raise UnavailableError("The database does not have this version's schema: migrate it.", code="not_migrated")
     broker.ping()
+    _await_node(request, session, settings)
     return HealthBody(status="ready")
+
+
+def _await_node(request: Request, session: Session, settings: ServiceSettings) -> None:
+    """At first only: what is submitted before any node is known can't be planned; a node that goes later is waited for by its runs."""
+    state = request.app.state
+    if settings.awaited_node is None or getattr(state, "awaited_node_came", False):
+        return
+    if all(hello.node != settings.awaited_node for hello in fleet(session, absence_seconds=settings.node_absence_seconds)):
+        raise UnavailableError("The service's own node has not said hello yet.", code="no_node")
+    state.awaited_node_came = True
 
 
 @router.get(

@@ -103,6 +103,8 @@ class Supervisor:
             "PYTHONUNBUFFERED": "1",
         }
         own_environment = {**node_environment, "SAMEHERE_DATABASE_URL": database_url, "SAMEHERE_HOST": settings.host}
+        if self._with_node:
+            own_environment["SAMEHERE_AWAITED_NODE"] = NODE
         fd = listener.fileno()
         view = [*installation(), *(server.sockets for server in self._servers)]
         uid = self._own_uid(view)
