@@ -14,7 +14,7 @@ from app.judging.output import found_lines, nearest_line
 from app.judging.places import away, excluded
 from app.judging.reach import ENDED_EARLIER, MEMORY_LIMIT, NO_SIDES, NOTHING_SHOWN, PATH_NOT_TAKEN, ended_by_limit, lack_of
 from app.judging.sides import lines_of_sides, side_of, side_says, sides_agree
-from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception
+from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception, warnings_in
 from app.targets.target import Target
 from worker.contract import Outcome, Reason, Result
 
@@ -130,7 +130,10 @@ def _met_or(met: bool, result: Result) -> CheckResult:  # noqa: FBT001 - the one
 
 
 def _exception(check: Check, result: Result) -> CheckResult:
-    raised = any(matches_exception(check.exception_type, check.message, failure) for failure in failures_of(result))
+    shown = failures_of(result)
+    if (check.exception_type or "").endswith("Warning"):
+        shown = [*shown, *warnings_in(result.observation.stderr)]
+    raised = any(matches_exception(check.exception_type, check.message, failure) for failure in shown)
     return _met_or(raised or prints_exception(check.exception_type, check.message, result.observation.stdout), result)
 
 

@@ -10,9 +10,13 @@ from worker.contract import ExceptionFacts, Outcome, Result
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 _PATH = re.compile(r"(?:[A-Za-z]:\\|\.{0,2}/)[^\s'\"`:,)]{2,}")
+# `2x3 and 3x4`: the shapes that torch names in its messages.
+_SHAPE = re.compile(r"(?<![\w.])\d+(?:x\d+)+(?!\w)")
+_QUOTES = str.maketrans('‘’“”`"', "''''''")
 _NUMBER = re.compile(r"(?<![A-Za-z_])[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _SPACE = re.compile(r"\s+")
 _ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|^Traceback \(most recent")
+_WARNING = re.compile(r":\d+: (?P<type>(?:\w+\.){0,8}\w*Warning): (?P<message>.+)")
 _TYPE = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*")
 
 # A message of so many characters is no chance word.
@@ -27,6 +31,13 @@ _SAME_TYPE = {
     "EnvironmentError": "OSError",
     "ModuleNotFoundError": "ImportError",
 }
+_SHELL_WORDS = {
+    "SIGSEGV": "Segmentation fault",
+    "SIGABRT": "Aborted",
+    "SIGFPE": "Floating point exception",
+    "SIGILL": "Illegal instruction",
+    "SIGBUS": "Bus error",
+}
 # A newer, narrower type that older versions raised as RuntimeError, with the same message.
 _NARROWED = {"OutOfMemoryError", "AcceleratorError", "TorchRuntimeError", "BackendCompilerFailed", "InternalTorchDynamoError"}
 
@@ -38,9 +49,10 @@ def last_name(exception_type: str) -> str:
 
 
 def masked(message: str) -> str:
-    """The message with addresses, paths and numbers masked, on one line, in lower case."""
-    text = _ADDRESS.sub("<address>", message)
+    """The message with addresses, paths, shapes and numbers masked and one kind of quotes, on one line, in lower case."""
+    text = _ADDRESS.sub("<address>", message.translate(_QUOTES))
     text = _PATH.sub("<path>", text)
+    text = _SHAPE.sub("<n>", text)
     text = _NUMBER.sub("<n>", text)
     return _SPACE.sub(" ", text).strip().rstrip(".").lower()
 
@@ -63,6 +75,9 @@ def same_message(claimed: str, seen: str) -> bool:
     if _same_first_line(claimed, seen):
         return True
     if whole == wanted or _begins(whole, wanted):
+        return True
+    if len(whole) >= _TELLING and _begins(wanted, whole):
+        # The reporter's sentence goes on where the message ends.
         return True
     wanted = wanted.removesuffix("...").removesuffix("…").rstrip()
     if len(wanted) >= 12 and _begins(whole, wanted):
@@ -109,6 +124,12 @@ def exceptions_in(stderr: str) -> list[ExceptionFacts]:
     return found
 
 
+def warnings_in(stderr: str) -> list[ExceptionFacts]:
+    """Warnings as Python prints them: `/home/u/script.py:2: UserWarning: message`."""
+    found = (_WARNING.search(line[:_LONGEST]) for line in stderr.splitlines())
+    return [ExceptionFacts(type=line["type"], message=line["message"]) for line in found if line]
+
+
 def failures_of(result: Result) -> list[ExceptionFacts]:
     """Every exception that an attempt showed: the uncaught one, those of its children and threads, those it printed."""
     seen = result.observation
@@ -148,8 +169,19 @@ def crashed_as(signal: str | None, result: Result) -> bool:
     names = [signal] if signal else ["SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS", "SIGTRAP"]
     if seen.signal is not None and (signal is None or seen.signal == signal):
         return True
-    statuses = {128 + signals.Signals[name] for name in names if name in signals.Signals.__members__}
-    if seen.exit_status in statuses:
-        return True
     said = seen.stderr + seen.stdout + (seen.exception.message if seen.exception is not None else "")
-    return any(word.format(name) in said for name in names for word in ("terminated with signal {}", "died with <Signals.{}"))
+    return any(_tells_of(name, said, seen.stderr) for name in names)
+
+
+def _tells_of(name: str, said: str, stderr: str) -> bool:
+    """Whether a child's death by this signal is told: by a library, by a shell, or as an exit code that Python gives to such a child.
+
+    An exit status of 139 by itself is only a number that a script chose.
+    """
+    if any(word.format(name) in said for word in ("terminated with signal {}", "died with <Signals.{}")):
+        return True
+    if name in _SHELL_WORDS and re.search(rf"^(?:.{{1,80}}: )?{_SHELL_WORDS[name]}(?: \(core dumped\).{{0,80}})?$", stderr, re.MULTILINE):
+        return True
+    number = int(signals.Signals[name]) if name in signals.Signals.__members__ else 0
+    code = rf"\b(?:exit|return)[ _-]?code\b[^\d\n-]{{0,5}}(?:-{number}|<Signals\.{name}\b)(?!\d)"
+    return bool(number) and re.search(code, said, re.IGNORECASE) is not None

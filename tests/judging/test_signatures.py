@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 from judging_builders import result
 
-from app.judging.signature import crashed_as, exceptions_in, failures_of, masked, matches_exception, printed_failure, prints_exception
+from app.judging.signature import (
+    crashed_as,
+    exceptions_in,
+    failures_of,
+    masked,
+    matches_exception,
+    printed_failure,
+    prints_exception,
+    warnings_in,
+)
 from worker.contract import ExceptionFacts, Outcome
 
 
@@ -61,6 +70,9 @@ def test_another_failure(claimed: tuple[str | None, str | None], seen: tuple[str
 
 
 def test_numbers_addresses_and_paths_are_masked() -> None:
+    assert masked("shapes (2x3 and 4x5)") == masked("shapes (8x16 and 32x4)")
+    assert masked("shapes (2x3 and 4x5)") != masked("shapes (8x16 or 32x4)")
+    assert masked("can't find “x”") == masked("can't find 'x'")
     assert masked("At 0x7f00aabbccdd:  /a/b.py  line 12.") == masked("at 0x7fff00112233: /c/d.py line 7")
 
 
@@ -88,7 +100,25 @@ def test_a_crash_is_known_by_its_signal() -> None:
     assert crashed_as("SIGSEGV", result(signal="SIGSEGV"))
     assert crashed_as(None, result(signal="SIGABRT"))
     assert not crashed_as("SIGSEGV", result(signal="SIGABRT"))
-    assert crashed_as("SIGSEGV", result(status=139))
+    assert not crashed_as("SIGSEGV", result(status=139))
+    assert crashed_as("SIGSEGV", result(status=139, stderr="Segmentation fault (core dumped)\n"))
+    assert crashed_as("SIGSEGV", result("exitcode -11\n"))
+    assert crashed_as("SIGSEGV", result("returncode = -11\n"))
+    assert not crashed_as("SIGSEGV", result("exit code 11\n"))
+    assert not crashed_as("SIGSEGV", result("exitcode -110\n"))
+    assert not crashed_as("SIGSEGV", result("Segmentation fault\n"))
     assert crashed_as("SIGSEGV", result(raised=("ProcessExitedException", "process 0 terminated with signal SIGSEGV")))
     assert not crashed_as("SIGSEGV", result(raised=("ValueError", "x")))
     assert not crashed_as("SIGKILL", result(signal="SIGKILL", outcome=Outcome.OUT_OF_MEMORY))
+
+
+def test_warnings_are_found_where_python_prints_them() -> None:
+    stderr = "/home/u/script.py:2: UserWarning: please look\n  warnings.warn('please look')\n"
+    assert [(facts.type, facts.message) for facts in warnings_in(stderr)] == [("UserWarning", "please look")]
+    assert warnings_in("UserWarning: said by nobody\n") == []
+
+
+@pytest.mark.parametrize("said", ["bad size of the weights when I call it", "bad size of the weights` on my machine."])
+def test_the_sentence_of_a_reporter_may_go_on(said: str) -> None:
+    assert same(("ValueError", said), ("ValueError", "bad size of the weights"))
+    assert not same(("ValueError", said), ("ValueError", "bad size"))
