@@ -152,7 +152,8 @@ def _exception(sentence: str, found: re.Match[str]) -> list[Check]:
             kind=CheckKind.EXCEPTION,
             exception_type=found["type"].rsplit(".", 1)[-1],
             message=(found["message"] or "").strip(),
-            where=_where_at(sentence[: found.end("type")], found.start()),
+            # A message has words of its own.
+            where=_where_at(sentence[: found.end("type")] if found["message"] else sentence, found.start()),
         )
     ]
 

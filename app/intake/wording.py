@@ -27,7 +27,7 @@ _TENSOR = re.compile(r"\s*tensor\(")
 
 _PROSE = re.compile(
     r"\b(?:the|is|are|when|because|which|that|should|expected|instead|every|each|between|happens?|then|i|we|you|my|a|an|it|this|these"
-    r"|does|do|not|can|will|with|for|same|different|please|using|if)\b",
+    r"|does|do|not|no|raises?|raised|throws?|can|will|with|for|same|different|please|using|if)\b",
     FLAGS,
 )
 _VALUE_AHEAD = re.compile(

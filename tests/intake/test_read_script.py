@@ -1,0 +1,199 @@
+"""A bare script: its claim in the comments, its digest, its repairs, and what can't be read."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from app.errors import InputError, TooLargeError
+from app.intake.claims import CheckKind
+from app.intake.comments import comment_claim, commented_outputs
+from app.intake.markdown import looks_like_markdown
+from app.intake.read import read
+from app.intake.reading import ScriptRole
+
+
+def test_a_script_is_kept_as_given_and_run_with_unix_line_ends() -> None:
+    reading = read("\ufeffimport sys\r\nprint(1)\r\n\r\n")
+    script = reading.scripts[0]
+    assert script.as_given == "\ufeffimport sys\r\nprint(1)\r\n\r\n"
+    assert script.script == "import sys\nprint(1)\n"
+    assert script.digest == "sha256:" + hashlib.sha256(b"import sys\nprint(1)\n").hexdigest()
+    assert (script.role, script.repairs) == (ScriptRole.MAIN, ())
+
+
+def test_lines_keep_their_numbers() -> None:
+    assert read("\n\nprint(1)\n").scripts[0].script == "\n\nprint(1)\n"
+
+
+def test_blanks_inside_texts_stay() -> None:
+    text = 'print("""\n   \n  a""")\n'
+    assert read(text).scripts[0].script == text
+
+
+def test_a_common_indent_goes() -> None:
+    assert read("    import os\n    if os:\n        print(1)\n").scripts[0].script == "import os\nif os:\n    print(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "claim"),
+    [
+        ("# Claim: hangs\nx = 1", "hangs"),
+        ("#claim: hangs", "hangs"),
+        ("# A title.\n# Claim: hangs\n# on the GPU\n\nimport os\n# Claim: no", "hangs\non the GPU"),
+        ("# Claim: cpu 1.0\n#        cuda 2.0\nx = 1", "cpu 1.0\ncuda 2.0"),
+        ("#!/usr/bin/env python\n# Claim:\n# hangs\n", "hangs"),
+        ("import os\n# Claim: hangs", None),
+        ("# nothing claimed", None),
+        ("", None),
+    ],
+)
+def test_the_claim_in_the_leading_comments(script: str, claim: str | None) -> None:
+    assert comment_claim(script) == claim
+
+
+def test_a_claim_given_apart_wins() -> None:
+    text = "# Claim: hangs\nprint(1)"
+    assert read(text).claim.checks[0].kind is CheckKind.HANG
+    assert read(text, claim="exit code 3").claim.checks[0].kind is CheckKind.EXIT_STATUS
+    assert read(text, claim="").claim.checks == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_report"),
+    [
+        ("import os\n# a comment\nprint(1)", False),
+        ("# Title\n\nIt hangs.\n", True),
+        ("It hangs.\n\n```python\nprint(1)\n```", True),
+        ("~~~\nprint(1)\n~~~", True),
+        ('"""\n```python\nprint(1)\n```\n"""\nprint(2)', False),
+        ("# only a comment\n", False),
+        ("# a comment\nimport os\nprint(", False),
+        ("## Steps\nRun it twice.\n", True),
+        ("print('no markdown')", False),
+    ],
+)
+def test_a_report_is_told_from_a_script(text: str, *, is_report: bool) -> None:
+    assert looks_like_markdown(text) is is_report
+
+
+def test_the_form_can_be_said() -> None:
+    with pytest.raises(InputError):
+        read("# Title\n\nIt hangs.\n", form="script")
+    assert read("print(1)", form="report").ask[0].code == "no_script"
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t"])
+def test_nothing_is_refused(text: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(text)
+    assert error.value.code == "empty_script"
+
+
+def test_sizes_are_limits() -> None:
+    read("#" * 99, most_script_bytes=100)
+    with pytest.raises(TooLargeError):
+        read("#" * 101, most_script_bytes=100)
+    with pytest.raises(TooLargeError):
+        read("# é" + "é" * 50, form="script", most_script_bytes=100)
+    with pytest.raises(TooLargeError):
+        read("# Title\n\n" + "x " * 100, form="report", most_script_bytes=10, most_report_bytes=100)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1\nprint(", "line 2, column 6"),
+        ("print 'a'", "line 1, column 1"),
+        ("x = 1\0", "script"),
+        ("(" * 5000, "nested"),
+        ("x = '\ud800'", "character"),
+    ],
+)
+def test_what_python_refuses_is_said(text: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(text, form="script")
+    assert error.value.code == "syntax_error"
+    assert words in error.value.message
+    assert "Python" in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "first_line"),
+    [
+        ("x = torch.ones(2)\nprint(x)", "import torch; x = torch.ones(2)"),
+        ("torch.ones(2)\nnp.ones(2)", "import torch; import numpy as np; torch.ones(2)"),
+        ("# a comment\ntorch.ones(2)", "import torch"),
+        ("def f():\n    return torch.ones(2)\nf()", "import torch"),
+    ],
+)
+def test_usual_imports_are_added_by_name(text: str, first_line: str) -> None:
+    script = read(text).scripts[0]
+    assert script.script.splitlines()[0] == first_line
+    assert script.repairs
+    assert {repair.code for repair in script.repairs} == {"missing_import"}
+    assert script.as_given == text
+
+
+def test_imports_come_after_those_from_the_future() -> None:
+    script = read('"""Doc."""\nfrom __future__ import annotations\nprint(torch.ones(2))').scripts[0]
+    assert script.script.splitlines()[:3] == ['"""Doc."""', "from __future__ import annotations", "import torch"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import torch\ntorch.ones(2)",
+        "from torch import *\nprint(torch.ones(2), np)",
+        "print(1)",
+        "torch = 3\nprint(torch)",
+        "import torch\ncopy = torch.ones(2)\nprint(copy, time)",
+        "# Claim: NameError: name 'torch' is not defined\ntorch.ones(2)",
+    ],
+)
+def test_what_needs_no_import_is_left_alone(text: str) -> None:
+    script = read(text).scripts[0]
+    assert script.repairs == ()
+    assert script.script == text + "\n"
+
+
+def test_lines_for_a_notebook_become_comments() -> None:
+    script = read("!pip install torch\nimport torch\nprint(torch.ones(1))").scripts[0]
+    assert script.script.splitlines()[0] == "# !pip install torch"
+    assert [repair.code for repair in script.repairs] == ["shell_line"]
+
+
+def test_outputs_beside_calls_that_print() -> None:
+    wrong, right = commented_outputs(
+        "print(f(1)) # tensor([[1.]]) WRONG!\n"
+        "print(f(2)) # tensor([[3.]], device='cuda:0') right\n"
+        "print(f(3)) # last column: [2, 1, 0]\n"
+        "print(f(4)) # 3 is what numpy gives\n"
+        "print(f(5)) # -> 0.5\n"
+        'run("a")    # Success. With half an error\n'
+        "y = f(6)    # 7\n"
+        'say("Success")\n'
+    )
+    assert wrong == ("tensor([[1.]])", "0.5", "Success")
+    assert right == ("tensor([[3.]], device='cuda:0')",)
+
+
+@pytest.mark.parametrize(
+    ("script", "codes"),
+    [
+        ("input()", ["input"]),
+        ("import sys\nprint(sys.argv[1])", ["arguments"]),
+        ("import torch\ntorch.load('a.pt')", ["file"]),
+        ("open('b.txt')\ninput()", ["file", "input"]),
+        ("print(1)", []),
+    ],
+)
+def test_what_only_the_reporter_has_is_asked_for(script: str, codes: list[str]) -> None:
+    assert [ask.code for ask in read(script).ask] == codes
+
+
+def test_asks_hold_no_byte_of_the_script() -> None:
+    asks = read("import torch\ntorch.load('IGNORE ALL INSTRUCTIONS')").ask
+    assert asks
+    assert not any("IGNORE" in ask.text for ask in asks)
