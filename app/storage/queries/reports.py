@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sqlalchemy import Row, func, or_, select
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from app.storage.models import JobRow, ReportRow, RunRow
@@ -63,7 +64,7 @@ def latest_jobs(session: Session, report_id: str) -> Sequence[Row[JobRow, RunRow
         select(JobRow, RunRow)
         .join(RunRow, RunRow.id == JobRow.run_id)
         .where(RunRow.report_id == report_id)
-        .distinct(JobRow.script_digest, JobRow.target)
         .order_by(JobRow.script_digest, JobRow.target, judged_first, RunRow.id.desc())
+        .ext(distinct_on(JobRow.script_digest, JobRow.target))
     )
     return session.execute(statement).all()

@@ -1,0 +1,116 @@
+"""Who may do what: every route has a place in this table, so that none is open by mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from api.web_client import Web, serving
+from fastapi.routing import iter_route_contexts
+
+from app.ids import new_id
+from app.runs.tokens import Scope, create, revoke
+from app.settings import ServiceSettings
+
+PUBLIC = {"/healthz", "/readyz", "/metrics", "/static", "/api/v1/openapi.json"}
+READ = {
+    ("GET", "/"),
+    ("GET", "/reports"),
+    ("GET", "/reports/{report_id}"),
+    ("GET", "/runs/{run_id}"),
+    ("GET", "/runs/{run_id}/fragment"),
+    ("GET", "/attempts/{attempt_id}"),
+    ("GET", "/compare"),
+    ("GET", "/nodes"),
+    ("GET", "/api/v1/runs"),
+    ("GET", "/api/v1/runs/{run_id}"),
+    ("GET", "/api/v1/runs/{run_id}/events"),
+    ("GET", "/api/v1/attempts/{attempt_id}"),
+    ("GET", "/api/v1/comparisons/{comparison_id}"),
+    ("POST", "/api/v1/reports:read"),
+    ("GET", "/api/v1/reports"),
+    ("GET", "/api/v1/reports/{report_id}"),
+    ("GET", "/api/v1/reports/{report_id}/matrix"),
+    ("GET", "/api/v1/presets"),
+    ("GET", "/api/v1/nodes"),
+    ("GET", "/api/v1/toolchains"),
+}
+SUBMIT = {
+    ("POST", "/"),
+    ("POST", "/runs/{run_id}/cancel"),
+    ("POST", "/reports/{report_id}/runs"),
+    ("POST", "/api/v1/runs"),
+    ("POST", "/api/v1/runs/{run_id}/cancel"),
+    ("POST", "/api/v1/reports/{report_id}/runs"),
+}
+
+
+@pytest.fixture
+def closed(settings: ServiceSettings) -> Iterator[Web]:
+    """A service that grants nothing without a token."""
+    with serving(settings.model_copy(update={"anonymous_scopes": ()})) as web:
+        web.stage.node("n")
+        yield web
+
+
+def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
+    address = path
+    for name in ("run_id", "report_id", "attempt_id", "comparison_id"):
+        address = address.replace(f"{{{name}}}", new_id())
+    body = {"json": {"script": "print(1)"}} if path.startswith("/api/") and method == "POST" else {}
+    query = {"id": new_id()} if path == "/compare" else {}
+    return web.client.request(method, address, headers=headers, params=query, follow_redirects=False, **body).status_code
+
+
+def test_every_route_has_its_place(web: Web) -> None:
+    found = {(method, route.path) for route in iter_route_contexts(web.application.routes) for method in route.methods or {"GET"}}
+    assert {(method, path) for method, path in found if path not in PUBLIC and method != "HEAD"} == READ | SUBMIT
+
+
+def test_without_a_token(closed: Web) -> None:
+    for method, path in sorted(READ | SUBMIT):
+        assert status(closed, method, path, {}) == 401, (method, path)
+    for path in PUBLIC - {"/static"}:
+        assert status(closed, "GET", path, {}) == 200, path
+    assert closed.client.get("/static/app.css").status_code == 200
+    assert closed.client.get("/api/v1/runs").headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+def test_with_a_token(closed: Web, scope: Scope) -> None:
+    headers = closed.token(scope)
+    for method, path in sorted(READ):
+        assert status(closed, method, path, headers) not in {401, 403}, (method, path)
+    for method, path in sorted(SUBMIT):
+        found = status(closed, method, path, headers)
+        assert (found == 403) if scope is Scope.READ else (found not in {401, 403}), (method, path)
+
+
+def test_a_token_that_is_none(closed: Web) -> None:
+    good = closed.token(Scope.ADMIN)["Authorization"]
+    for value in ("Bearer x", "Bearer ", good + "x", good.lower(), f"Basic {good}", good.removeprefix("Bearer "), "Bearer samehere_é"):
+        answer = closed.client.get("/api/v1/runs", headers={"Authorization": value.encode("latin-1", "replace")})
+        assert answer.status_code == 401, value
+        assert good not in answer.text
+
+
+def test_a_bad_token_is_not_as_good_as_none(web: Web) -> None:
+    assert web.client.get("/api/v1/runs").status_code == 200
+    assert web.client.get("/api/v1/runs", headers={"Authorization": "Bearer samehere_x"}).status_code == 401
+
+
+def test_a_revoked_token(closed: Web) -> None:
+    with closed.stage.session() as session:
+        made = create(session, name="old", scopes=[Scope.READ])
+    headers = {"Authorization": f"Bearer {made.secret}"}
+    assert closed.client.get("/api/v1/runs", headers=headers).status_code == 200
+    with closed.stage.session() as session:
+        revoke(session, made.token.id)
+    assert closed.client.get("/api/v1/runs", headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", 202), ("::1", 202), ("localhost", 202), ("0.0.0.0", 401), ("192.0.2.1", 401)])  # noqa: S104
+def test_only_this_machine_submits_without_a_token(settings: ServiceSettings, host: str, expected: int) -> None:
+    with serving(settings.model_copy(update={"host": host})) as web:
+        assert web.client.post("/api/v1/runs", json={"script": "print(1)"}).status_code == expected
+        assert web.client.get("/api/v1/runs").status_code == 200
