@@ -148,7 +148,7 @@ def test_a_stream_goes_on_without_a_broker(stage: Stage) -> None:
         assert follower.values("event")[-1] == "run.finished"
 
 
-@pytest.mark.parametrize("last", ["x", "-1", "1.5", "9999999999", "１"])
+@pytest.mark.parametrize("last", ["x", "-1", "1.5", "9999999999", "²"])
 def test_a_last_event_that_is_none(over_http: Web, last: str) -> None:
     run_id = over_http.stage.submit().document.id
     answer = over_http.client.get(f"/api/v1/runs/{run_id}/events", headers={"Last-Event-ID": last.encode()})
