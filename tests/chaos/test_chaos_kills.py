@@ -1,0 +1,46 @@
+"""Kill -9 of each process in the middle of a run of thirty: it ends with thirty results, none twice, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from chaos_service import Whole, assert_thirty, eventually, one_job, thirty_jobs
+from running_service import is_ready
+
+pytestmark = [pytest.mark.service, pytest.mark.sandbox]
+
+PARTS = {
+    "node": "worker node",
+    "recorder": "app.tasks worker",
+    "broker": "valkey-server",
+    "database": "bin/postgres",
+    "web": "app.serve.web",
+    "beat": "app.tasks beat",
+}
+
+
+@pytest.mark.parametrize("body", [thirty_jobs, one_job], ids=["jobs", "attempts"])
+@pytest.mark.parametrize("part", ["node", "recorder", "broker", "database"])
+def test_a_part_is_killed_in_the_middle(whole: Whole, part: str, body: Callable[[], dict[str, Any]]) -> None:
+    run_id = whole.submit(body())
+    whole.until_recorded(run_id, 5)
+    whole.kill(PARTS[part])
+    assert_thirty(whole, run_id)
+    assert eventually(lambda: is_ready(whole.url), seconds=20)
+
+
+def test_web_and_beat_are_killed_in_the_middle(whole: Whole) -> None:
+    run_id = whole.submit(thirty_jobs())
+    whole.until_recorded(run_id, 5)
+    whole.kill(PARTS["web"])
+    whole.kill(PARTS["beat"])
+    assert_thirty(whole, run_id)
+
+
+def test_everything_is_killed_in_the_middle(whole: Whole) -> None:
+    run_id = whole.submit(thirty_jobs())
+    whole.until_recorded(run_id, 5)
+    whole.kill_all()
+    assert_thirty(whole, run_id)
