@@ -6,22 +6,33 @@ import re
 import unicodedata
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)?|[@-Z\\-_])")
-# Bidirectional overrides and isolates, zero-width characters, tags: they change what a reader sees.
-_INVISIBLE = {*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF, *range(0xE0000, 0xE0080)}
+_SPECIAL = re.compile(r"[^\n\t\x20-\x7e]+")
+# Besides whole categories: fillers and blanks that count as letters and signs, joiners and selectors that count as marks.
+_INVISIBLE = {
+    *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
+    *range(0x180B, 0x1810),
+    *range(0xFE00, 0xFE0E),
+    *range(0xE0000, 0xE0200),
+}
+_HIDING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+# No writing piles up more; a page of them covers what stands around it.
+_MARKS = 6
 
 
 def visible(text: str) -> str:
     """The text without terminal colours, and with control, zero-width and bidirectional characters spelled out."""
-    return "".join(map(_shown, _ANSI.sub("", text).replace("\r\n", "\n")))
+    return _SPECIAL.sub(_shown, _ANSI.sub("", text).replace("\r\n", "\n"))
 
 
-def _shown(character: str) -> str:
-    code = ord(character)
-    if character in "\n\t" or 0x20 <= code < 0x7F:
-        return character
-    if code in _INVISIBLE or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}:
-        return f"\N{LEFT-POINTING ANGLE BRACKET}U+{code:04X}\N{RIGHT-POINTING ANGLE BRACKET}"
-    return character
+def _shown(found: re.Match[str]) -> str:
+    marks = 0
+    shown = []
+    for character in found[0]:
+        category = unicodedata.category(character)
+        marks = marks + 1 if category in {"Mn", "Me"} else 0
+        hides = category in _HIDING or ord(character) in _INVISIBLE or marks > _MARKS
+        shown.append(f"⟨U+{ord(character):04X}⟩" if hides else character)
+    return "".join(shown)
 
 
 def one_line(text: str, most: int = 160) -> str:
