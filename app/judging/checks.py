@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -10,15 +11,17 @@ from app.intake.reading import Script
 from app.judging.judgement import CheckResult, Finding
 from app.judging.numbers import Number, numbers_in, same_value
 from app.judging.numbers import matches as same_number
-from app.judging.output import found_lines, nearest_line
+from app.judging.output import found_lines, is_duration, nearest_line
 from app.judging.places import away, excluded
-from app.judging.reach import ENDED_EARLIER, MEMORY_LIMIT, NO_SIDES, NOTHING_SHOWN, PATH_NOT_TAKEN, ended_by_limit, lack_of
+from app.judging.reach import ABSOLUTE_TIME, ENDED_EARLIER, MEMORY_LIMIT, NO_SIDES, NOTHING_SHOWN, PATH_NOT_TAKEN, ended_by_limit, lack_of
 from app.judging.sides import lines_of_sides, side_of, side_says, sides_agree
 from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception, warnings_in
 from app.targets.target import Target
 from worker.contract import Outcome, Reason, Result
 
 MOST_OBSERVED = 400
+# Longer output is data and holds no sentences about itself.
+_MOST_LINES = 200
 # A script that ends with one of these was broken before it came to its point, unless that is what is claimed.
 BROKEN = {"NameError", "SyntaxError", "IndentationError", "TabError"}
 # In an attempt by itself, nothing was shown. Beside attempts that showed the claim, it is one that did not.
@@ -38,7 +41,7 @@ def judge_check(check: Check, result: Result, *, expected: Sequence[Check], scri
     found = _seen(check, result, expected)
     reason = _outweighs(check, result, lack_of(result, script, target), found)
     if reason is None and found is not CheckResult.MET:
-        reason = away(check, result, target)
+        reason = ABSOLUTE_TIME if _of_time(check) else away(check, result, target)
     if reason is None and found is CheckResult.UNREACHED:
         reason = _why_nothing(check, result)
     return _finding(check, CheckResult.UNREACHED if reason is not None else found, result, reason=reason)
@@ -58,6 +61,13 @@ def _outweighs(check: Check, result: Result, lack: Reason | None, found: CheckRe
             return None if lack == MEMORY_LIMIT and limit is None else lack
         case _:
             return None
+
+
+def _of_time(check: Check) -> bool:
+    """Whether the claimed value is a duration."""
+    if check.kind is CheckKind.VALUE:
+        return any(is_duration(found) for found in re.findall(rf"(?<![\w.]){re.escape(check.number or '')}\s?[\w/µ]+", check.text))
+    return check.kind is CheckKind.OUTPUT and bool(check.lines) and all(is_duration(line) for line in check.lines)
 
 
 def _why_nothing(check: Check, result: Result) -> Reason:
@@ -87,6 +97,7 @@ def observed(check: Check, result: Result) -> str:
 
 def _seen(check: Check, result: Result, expected: Sequence[Check]) -> CheckResult:
     """What was seen, lacks aside."""
+    result = _without_echo(check, result, expected)
     found = _of_kind(check, result)
     if found is CheckResult.MET:
         return CheckResult.ABSENT if _only_nearly(check, result, expected) else found
@@ -96,6 +107,28 @@ def _seen(check: Check, result: Result, expected: Sequence[Check]) -> CheckResul
     if found is CheckResult.OTHER and raised is not None and last_name(raised.type) in BROKEN:
         return CheckResult.UNREACHED
     return found
+
+
+def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Result:
+    """The result without lines that tell the claimed and the expected value both, such as `prints 17 instead of 18`, if others tell one."""
+    wanted = [other for other in expected if other.kind in _PRINTED]
+    lines = result.observation.stdout.splitlines()
+    if check.kind not in _PRINTED or not wanted or not 1 < len(lines) <= _MOST_LINES:
+        return result
+
+    def showing(kept: Sequence[str]) -> Result:
+        return result.model_copy(update={"observation": result.observation.model_copy(update={"stdout": "\n".join(kept)})})
+
+    def met(other: Check, line: Result) -> bool:
+        return _of_kind(other.model_copy(update={"position": None}), line) is CheckResult.MET
+
+    alone = [(line, showing([line])) for line in lines]
+    kept = [line for line, one in alone if not (met(check, one) and all(met(other, one) for other in wanted))]
+    rest = showing(kept)
+    return rest if len(kept) < len(lines) and any(met(other, rest) for other in (check, *wanted)) else result
+
+
+_PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 
 
 def _of_kind(check: Check, result: Result) -> CheckResult:  # noqa: PLR0911 - one arm a kind

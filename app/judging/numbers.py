@@ -18,6 +18,9 @@ _NUMBER = re.compile(
 )
 # Fewer digits than these round to too much: a claim of `0.5` is `0.5`, one of `0.513` is whatever rounds to it.
 _LEAST_DIGITS = 3
+# Integers beyond these stay integers, unless no float is as large.
+_EXACT, _LARGEST = 2**53, 10**300
+_MOST_DIGITS = 300
 # Two values are near when they differ by less than this share of the larger.
 _NEAR = 1e-2
 
@@ -75,10 +78,15 @@ def _number(text: str, found: re.Match[str]) -> Number:
 def _value(body: str) -> float:
     try:
         if body.startswith("0x"):
-            return float.fromhex(body) if "." in body or "p" in body else float(int(body, 16))
-        return float(body)
+            return float.fromhex(body) if "." in body or "p" in body else _integer(int(body, 16))
+        return _integer(int(body)) if body.isdigit() and len(body) <= _MOST_DIGITS else float(body)
     except OverflowError:
         return math.inf
+
+
+def _integer(value: int) -> float:
+    """A float as long as that is exact: `9223372036854775807` is not `9223372036854775806`, nor is minus zero zero."""
+    return float(value) if abs(value) < _EXACT or value >= _LARGEST else value
 
 
 def number_of(text: str) -> Number | None:

@@ -111,6 +111,11 @@ def fingerprint(text: str) -> tuple[str, ...]:
     return tuple(token.text if isinstance(token, Number) else token for line in text.splitlines() for token in tokens_of(steady(line)))
 
 
+def is_duration(text: str) -> bool:
+    """Whether all numbers of a text are durations."""
+    return _TIME.search(text) is not None and not numbers_in(steady(text))
+
+
 def steady(line: str) -> str:
     """The line without durations and dates."""
     line = line[:MOST_CHARACTERS]

@@ -36,6 +36,9 @@ def excluded(check: Check, target: Target) -> Reason | None:
     """Why the check can't speak of this target, whatever is seen there; None when it can."""
     if target.device is Device.CPU and check.where.device == Device.CUDA:
         return NO_GPU
+    if check.where.device not in {None, Device.CPU, Device.CUDA}:
+        # Of a device that no target grants, such as `mps`.
+        return OTHER_DEVICE
     if check.kind is CheckKind.DIFFERS and lacks_a_side(check.sides, target):
         return NO_GPU
     return None

@@ -30,7 +30,11 @@ _SOMETIMES = re.compile(
 
 def may_vary(claim: Claim, script: Script) -> bool:
     """Whether repeats may differ by chance: the script draws without a seed, or the reporter says so."""
-    return script.unseeded or _SOMETIMES.search(claim.text[:20_000]) is not None
+    return script.unseeded or _is_said_to_vary(claim)
+
+
+def _is_said_to_vary(claim: Claim) -> bool:
+    return _SOMETIMES.search(claim.text[:20_000]) is not None
 
 
 def next_attempts(claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan) -> int:
@@ -58,7 +62,8 @@ def _wanted(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatP
         case Verdict.CANNOT_SHOW:
             return _wanted_of_nothing(judgement, plan, by_chance=by_chance)
         case Verdict.REPRODUCED:
-            return ALWAYS_RANDOM if by_chance else ALWAYS
+            # "Always" of what is said to happen sometimes wants as much as "never".
+            return NEVER_RANDOM if by_chance and _is_said_to_vary(claim) else ALWAYS_RANDOM if by_chance else ALWAYS
         case Verdict.NOT_REPRODUCED:
             return NEVER_RANDOM if by_chance else plan.at_most
         case Verdict.DIFFERENT:

@@ -333,3 +333,29 @@ def test_the_reason_of_trouble_is_cut_short() -> None:
     found = judge_job(Claim(), script(), CPU, [broken])
     assert found.reason is not None
     assert len(found.reason.detail) == 300
+
+
+def is_value(number: str, text: str, *, role: Role = Role.BUG) -> Check:
+    return check(CheckKind.VALUE, text, role=role, number=number)
+
+
+def test_a_line_that_tells_the_claimed_and_the_expected_value_says_nothing_where_others_do() -> None:
+    claimed = [is_value("17", "prints 17 instead of 18"), is_value("18", "prints 17 instead of 18", role=Role.EXPECTED)]
+    echo = "Bug: prints 17 instead of 18\n"
+    assert verdict(*claimed, results=several(3, f"{echo}result 18\n")) == "not_reproduced"
+    assert verdict(*claimed, results=several(3, f"{echo}result 17\n")) == "reproduced"
+    assert verdict(*claimed, results=several(3, "got 17 expected 18\n")) == "reproduced"
+    assert verdict(*claimed, results=several(3, f"{echo}done\n")) == "reproduced"
+
+
+def test_a_duration_is_no_value_of_another_machine() -> None:
+    claimed = [is_value("3", "takes 3 seconds, expected 0.1 s"), is_value("0.1", "takes 3 seconds, expected 0.1 s", role=Role.EXPECTED)]
+    assert reason(*claimed, results=several(3, "took 0.5 s\n")) == "absolute_time"
+    assert reason(prints("took 0.31 s"), results=several(3, "took 0.5 s\n")) == "absolute_time"
+    assert verdict(prints("loss 3 after 0.31 s"), results=several(3, "loss 4 after 0.31 s\n")) == "different"
+    assert verdict(is_value("3", "prints 3, sometimes"), results=several(3, "5\n")) == "different"
+
+
+def test_a_device_that_no_target_grants_is_elsewhere() -> None:
+    on_mps = is_value("0.0", "prints 0.0 on MPS").model_copy(update={"where": Where(device="mps")})
+    assert reason(on_mps, results=several(3, "1.0\n")) == "other_device"

@@ -131,3 +131,11 @@ def test_a_huge_exponent_is_only_a_number() -> None:
     found = numbers_in("1e" + "9" * 6000 + " 1." + "0" * 5000 + "e-99999")
     assert [number.value for number in found] == [math.inf, 0.0]
     assert all(matches(number, number) for number in found)
+
+
+def test_large_integers_are_exact() -> None:
+    one, other = numbers_in("9223372036854775807 9223372036854775806")
+    assert not matches(one, other)
+    assert not same_value(one.value, other.value)
+    assert matches(one, numbers_in("9.223372036854776e+18")[0])
+    assert numbers_in(f"{'9' * 400} 0x{'f' * 400}")[0].value == math.inf
