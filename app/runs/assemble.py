@@ -106,7 +106,7 @@ def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDo
         preset=run.preset,
         report=report_part(reading, report_id=run.report_id, title=run.title, source_url=run.source_url),
         jobs=[_job(job, cell) for job, cell in zip(jobs, cells, strict=True)],
-        comparisons=_comparisons(jobs),
+        comparisons=_comparisons(jobs, cells),
         environments=_environments(jobs),
         created_at=run.created_at,
         finished_at=run.finished_at,
@@ -236,16 +236,25 @@ def _shown(job: JobFacts) -> list[tuple[str, Result]]:
     ]
 
 
-def _comparisons(jobs: Sequence[JobFacts]) -> list[ComparisonPart]:
-    """Within a job: the first attempt and the first that differs. Across the jobs of a script: the plainest target and each other."""
+def _comparisons(jobs: Sequence[JobFacts], cells: Sequence[JudgedCell]) -> list[ComparisonPart]:
+    """Within a job: the first attempt and the first that differs. Across the jobs of a script: each with the plainest target.
+
+    The plainest is looked for among targets that showed something of the claim, and on the same device before any other, so that a
+    difference stands beside the one setting that makes it.
+    """
     parts: list[ComparisonPart] = []
+    told = {cell.job_id for cell in cells if cell.verdict not in {None, Verdict.CANNOT_SHOW, Verdict.NO_RESULT}}
     for script in dict.fromkeys(job.script for job in jobs):
-        mine = [job for job in jobs if job.script == script and _first(job) is not None]
+        mine = sorted((job for job in jobs if job.script == script and _first(job) is not None), key=_plainness)
         for job in mine:
             first, *others = _shown(job)
             parts += [part for part in (_compared(first, other) for other in others) if part.result not in {"identical", "equivalent"}][:1]
-        firsts = [first for first in map(_first, sorted(mine, key=_plainness)) if first is not None]
-        parts += [_compared(firsts[0], other) for other in firsts[1:]]
+        telling = [job for job in mine if job.id in told] or mine
+        for job in telling[1:]:
+            same_device = next(other for other in telling if other.target.device is job.target.device)
+            baseline, candidate = _first(same_device if same_device is not job else telling[0]), _first(job)
+            if baseline is not None and candidate is not None:
+                parts.append(_compared(baseline, candidate))
     return parts
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 
 from app.intake.read import read
 from app.judging.job import judge_job
+from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.targets.target import Target
-from worker.contract import Level, Observation, Result
+from worker.contract import AttemptKind, Level, Observation, Result, Start
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 CASES = json.loads((RECORDINGS / "cases_expected.json").read_text())
@@ -54,3 +56,36 @@ def test_the_founding_report_is_settled_by_rest() -> None:
     assert paths == {"mkl:avx512", "mkl:sse4.2"}
     shown = {job["attempts"][0]["stdout"] for job in document["jobs"]}
     assert shown == {"cpu -114.58465576171875\ncuda -108.34196472167969\n", "cpu -inf\ncuda -108.34196472167969\n"}
+
+
+def test_the_setting_that_makes_the_difference_stands_beside_it() -> None:
+    recorded = json.loads((RECORDINGS / "h200" / "logdet_cpu_isa.json").read_text())
+    reading = read(recorded["report"]["scripts"][0]["as_given"], form="script", claim=CASES["logdet_singular"]["claim"])
+    jobs = [
+        JobFacts(
+            id=job["id"],
+            script=reading.scripts[0].digest,
+            target=Target.model_validate(job["target"]),
+            state="judged",
+            attempts=tuple(
+                AttemptFacts(
+                    id=one["id"],
+                    kind=AttemptKind.REPEAT,
+                    start=Start.COLD,
+                    state="recorded",
+                    result=result_of(one, recorded["environments"]),
+                )
+                for one in job["attempts"]
+            ),
+        )
+        for job in recorded["jobs"]
+    ]
+    facts = RunFacts(id="run", state="finished", created_at=datetime(2026, 11, 28, tzinfo=UTC))
+    run = assemble(facts, reading, jobs)
+    seen = next(job for job in jobs if job.target.label().startswith("cuda") and "sse4.2" in job.target.label())
+    plain = next(job for job in jobs if job.target.label() == "cuda@torch-2.11-cuda").attempts[0]
+    (beside,) = [part for part in run.comparisons if part.candidate == seen.attempts[0].id]
+    assert beside.baseline == plain.id
+    assert [one.about for one in beside.differences[:2]] == ["stdout", "environment: blas.path"]
+    assert run.verdict == "reproduced"
+    assert run.where == ["cuda@torch-2.11-cuda:cpu-isa=sse4.2", "cuda@torch-2.11-cuda:cpu-isa=compatible"]
