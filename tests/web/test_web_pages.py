@@ -1,0 +1,203 @@
+"""The pages: whole, safe whatever a script or a report holds, and with the right words."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import httpx2
+import pytest
+from html_page import Page, faults
+from running_web import Web, web_of
+from stage import Stage, result
+
+from app.runs.show import run_document
+from app.runs.submit import Submission, submit
+from app.targets.target import Target
+from worker.contract import Device, ExceptionFacts, Observation, Outcome, Reason
+
+# Whatever a stranger may write anywhere, in one string: tags, attributes, comments, bidi, colours, a long line.
+EVIL = '</pre></textarea><script>alert(1)</script><img src=x onerror=alert(1)>\'" onload="x \u202eevil\u2066 \x1b[31mred\x1b[0m {{7*7}} <!-- -->'
+TARGETS = (Target(device=Device.CPU), Target(device=Device.CPU, settings={"threads": "1"}))
+REPORT = f"""# {EVIL}
+
+It prints:
+
+```python
+import sys  # {EVIL}
+print("hello")
+raise RuntimeError("boom")
+```
+
+Expected: no error. But: RuntimeError: boom {EVIL}
+"""
+
+
+def observation() -> Observation:
+    long = "L" * 100_000 + "\n"
+    return Observation(
+        exit_status=1,
+        signal="<b>SIGSEGV</b>",
+        exception=ExceptionFacts(type=f"Runtime{EVIL}", message=EVIL),
+        stdout=f"{EVIL}\n{long}",
+        stdout_bytes=60 * 2**20,
+        stderr=f"{EVIL}\ufffd\n",
+        stderr_bytes=300,
+        stacks=EVIL,
+        truncated=True,
+        devices_used=[EVIL],
+        flags_changed={EVIL: EVIL},
+        hash_seed=EVIL,
+    )
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A web in which everything that strangers may write is hostile."""
+
+    client: httpx2.Client
+    paths: dict[str, str]
+
+    def page(self, name: str) -> str:
+        answer = self.client.get(self.paths[name])
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+
+def fill(stage: Stage) -> dict[str, str]:
+    """Submit, play a hostile node, and say where everything is."""
+    stage.node("n")
+    with stage.session() as session:
+        request = Submission(
+            report=REPORT, claim=f"RuntimeError: boom {EVIL}", targets=TARGETS, repeats=2, title=EVIL, source_url="https://x/?<b>'\""
+        )
+        run_id = submit(session, request, settings=stage.settings).document.id
+    for number, attempt in enumerate(stage.dispatch()):
+        reason = Reason(code="x", detail=EVIL, who_can_act="operator")
+        more = {"observation": observation(), "reason": reason} if number % 2 else {"observation": Observation(exit_status=0, stdout=EVIL)}
+        stage.say(result(attempt, node="n", outcome=Outcome.CRASHED if number % 2 else Outcome.COMPLETED, cpu=EVIL, **more))
+    with stage.session() as session:
+        run = run_document(session, run_id)
+    attempts = sorted((attempt for job in run.jobs for attempt in job.attempts), key=lambda attempt: attempt.outcome == Outcome.CRASHED)
+    return {
+        "home": "/",
+        "run": f"/runs/{run.id}",
+        "reports": "/reports",
+        "search": f"/reports?q={html.escape(EVIL[:20])}",
+        "report": f"/reports/{run.report.id}",
+        "nodes": "/nodes",
+        "compare": f"/compare?id={run.comparisons[0].id}",
+        "completed": f"/attempts/{attempts[0].id}",
+        "crashed": f"/attempts/{attempts[-1].id}",
+    }
+
+
+@pytest.fixture
+def hostile(stage: Stage) -> Iterator[Hostile]:
+    paths = fill(stage)
+    with web_of(stage) as web:
+        yield Hostile(client=web.client, paths=paths)
+
+
+def test_whatever_strangers_write_every_page_is_whole(hostile: Hostile) -> None:
+    for name in hostile.paths:
+        source = hostile.page(name)
+        assert list(faults(source)) == [], name
+        assert "<script>alert" not in source
+        assert "onerror=alert" not in html.unescape(source) or "<img src=x" not in source
+        assert not {"\x1b", "\u202e", "\u2066", "\x00"} & set(source), name
+        assert "49 <!--" not in source, name
+
+
+def test_what_strangers_write_is_shown_and_not_swallowed(hostile: Hostile) -> None:
+    for name in ("run", "report", "crashed", "compare"):
+        text = Page(hostile.page(name)).text
+        assert "<script>alert(1)</script>" in text, name
+        assert "⟨U+202E⟩evil" in text, name
+        assert "\x1b[31m" not in text, name
+
+
+def test_the_answer_forbids_what_the_page_does_not_use(hostile: Hostile) -> None:
+    for path in (*hostile.paths.values(), "/nothing", "/api/v1/runs", "/static/app.css"):
+        headers = hostile.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "'unsafe" not in policy
+        assert all(rule in policy for rule in ("form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"))
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
+
+
+def test_a_stream_that_was_cut_says_so(hostile: Hostile) -> None:
+    text = Page(hostile.page("crashed")).text
+    assert "62914560 bytes" in text or "60 MiB" in text
+    assert "kept" in text
+
+
+def test_a_run_that_waits_says_how_to_look_again(web: Web) -> None:
+    web.stage.node("n")
+    run_id = web.stage.submit().document.id
+    source = web.client.get(f"/runs/{run_id}").text
+    assert list(faults(source)) == []
+    page = Page(source)
+    assert page.one("meta", **{"http-equiv": "refresh"}).inside[-1] == "noscript"
+    assert page.one("form", action=f"/runs/{run_id}/cancel").attributes["method"] == "post"
+    assert page.one("div", id="run").attributes["data-live"] == "yes"
+    stopped = web.client.post(f"/runs/{run_id}/cancel", follow_redirects=True)
+    assert stopped.status_code == 200
+    assert list(faults(stopped.text)) == []
+    after = Page(stopped.text)
+    assert "cancelled" in after.one("section", id="part-verdict").text
+    assert after.all("meta", **{"http-equiv": "refresh"}) == []
+
+
+def test_a_run_says_what_was_seen(web: Web) -> None:
+    web.stage.node("n")
+    run_id = web.stage.submit().document.id
+    for attempt in web.stage.dispatch():
+        web.stage.say(result(attempt, node="n"))
+    page = Page(web.client.get(f"/runs/{run_id}").text)
+    assert "reproduced" in page.one("section", id="part-verdict").text
+    assert "3 of 3" in page.one("section", id="part-where").text
+    assert "RuntimeError: boom" in page.one("section", id="part-where").text
+    assert page.all("a", href=f"/api/v1/runs/{run_id}")
+    assert "samehere reproduce FILE --target" in page.text
+    attempts = [one.attributes["href"] for one in page.all("a") if one.attributes["href"].startswith("/attempts/")]
+    assert len(attempts) == 3
+    attempt = Page(web.client.get(attempts[0]).text)
+    assert "An exception ended it." in attempt.text
+    assert attempt.all("pre", **{"aria-label": "stderr"})
+
+
+def test_a_report_is_run_again(web: Web) -> None:
+    web.stage.node("n")
+    report_id = web.stage.submit().document.report.id
+    page = Page(web.client.get(f"/reports/{report_id}").text)
+    action = page.one("form", id="again").attributes["action"]
+    again = web.client.post(action, data={"preset": "quick"})
+    assert again.status_code == 303
+    assert list(faults(web.client.get(again.headers["location"]).text)) == []
+    refused = web.client.post(action, data={"preset": "nix"})
+    assert (refused.status_code, list(faults(refused.text))) == (422, [])
+    assert "determinism" in Page(refused.text).text
+
+
+@pytest.mark.parametrize("path", ["/runs/x", "/attempts/%00", "/reports/%E2%80%AE", "/compare?id=x", "/nothing", "/runs/x/y"])
+def test_what_is_not_there(web: Web, path: str) -> None:
+    answer = web.client.get(path)
+    assert answer.status_code == 404
+    assert list(faults(answer.text)) == []
+    assert Page(answer.text).one("h1").text == "There is nothing here"
+
+
+def test_a_cursor_or_a_query_that_is_none(web: Web) -> None:
+    for path in ("/reports?cursor=x", f"/reports?q={'x' * 301}", "/compare"):
+        answer = web.client.get(path)
+        assert answer.status_code == 422, path
+        assert list(faults(answer.text)) == []
+
+
+def test_an_empty_service_is_a_page_too(web: Web) -> None:
+    for path in ("/", "/reports", "/reports?q=nothing", "/nodes"):
+        answer = web.client.get(path)
+        assert (answer.status_code, list(faults(answer.text))) == (200, [])
