@@ -8,6 +8,8 @@ from typing import assert_never
 
 from app.intake.claims import Check, CheckKind, Role
 from app.intake.reading import Script
+from app.intake.wording import device_of
+from app.judging.guards import left_out
 from app.judging.judgement import CheckResult, Finding
 from app.judging.numbers import Number, numbers_in, same_value
 from app.judging.numbers import matches as same_number
@@ -17,7 +19,7 @@ from app.judging.reach import ABSOLUTE_TIME, ENDED_EARLIER, MEMORY_LIMIT, NO_SID
 from app.judging.sides import lines_of_sides, side_of, side_says, sides_agree
 from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception, warnings_in
 from app.targets.target import Target
-from worker.contract import Outcome, Reason, Result
+from worker.contract import Device, Outcome, Reason, Result
 
 MOST_OBSERVED = 400
 # Longer output is data and holds no sentences about itself.
@@ -40,6 +42,8 @@ def judge_check(check: Check, result: Result, *, expected: Sequence[Check], scri
         return _finding(check, CheckResult.UNREACHED, result, reason=elsewhere)
     found = _seen(check, result, expected)
     reason = _outweighs(check, result, lack_of(result, script, target), found)
+    if reason is None and (found is not CheckResult.MET or _says_little(check)) and device_of(check.text) != Device.CPU:
+        reason = left_out(result, script, target)
     if reason is None and found is not CheckResult.MET:
         reason = ABSOLUTE_TIME if _of_time(check) else away(check, result, target)
     if reason is None and found is CheckResult.UNREACHED:
@@ -57,10 +61,15 @@ def _outweighs(check: Check, result: Result, lack: Reason | None, found: CheckRe
             return lack
         case CheckKind.OUT_OF_MEMORY:
             return limit
-        case CheckKind.EXCEPTION if lack.code in {"no_gpu", "too_few_gpus"} or not (check.message or "").strip():
+        case CheckKind.EXCEPTION if lack.code in {"no_gpu", "too_few_gpus"} or _says_little(check):
             return None if lack == MEMORY_LIMIT and limit is None else lack
         case _:
             return None
+
+
+def _says_little(check: Check) -> bool:
+    """Whether any failure of a kind, or an exit status, would do."""
+    return check.kind is CheckKind.EXIT_STATUS or (check.kind is CheckKind.EXCEPTION and not (check.message or "").strip())
 
 
 def _of_time(check: Check) -> bool:

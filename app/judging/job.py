@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.intake.claims import Check, CheckKind, Claim, Over, Role
 from app.intake.reading import Script
 from app.judging.checks import SILENT, is_over_repeats, judge_check
+from app.judging.guards import left_out
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
 from app.judging.numbers import near, numbers_in
 from app.judging.places import excluded
@@ -105,12 +106,18 @@ def _without_claim(
     script: Script, target: Target, evidence: Sequence[Result], findings: tuple[Finding, ...], *, readable: bool
 ) -> JobJudgement:
     """No bug check: what was seen is a fact, unless this target could not even show that."""
-    lacks = [lack_of(result, script, target) for result in evidence]
+    lacks = [lack_of(result, script, target) or _left_out(result, script, target) for result in evidence]
     # Nothing is claimed of a GPU, so it is no lack that none was used.
     known = [lack for lack in lacks if lack is not None and lack.code not in SILENT]
     if len(known) == len(evidence):
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=commonest(known), findings=findings)
     return JobJudgement(verdict=Verdict.OBSERVED, reason=None if readable else NO_SIDES, of=len(evidence), findings=findings)
+
+
+def _left_out(result: Result, script: Script, target: Target) -> Reason | None:
+    """What is not printed was not seen; what is, is a fact."""
+    said = result.outcome is Outcome.COMPLETED and result.observation.stdout.strip()
+    return None if said else left_out(result, script, target)
 
 
 def _by_repeats(variation: Variation, details: tuple[Finding, ...], *, least: int) -> JobJudgement:

@@ -67,9 +67,13 @@ _SAID: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
 _BELIEVED_WHEN_PRINTED = {"no_gpu", "too_few_gpus"}
 _STALE = re.compile(
     r"module '[\w.]{1,200}' has no attribute|cannot import name '[^']{1,200}' from '|No module named 'torch\."
-    r"|got an unexpected keyword argument"
+    r"|got an unexpected keyword argument|'(?:Tensor|Parameter|ndarray|Generator|_OpNamespace)'(?: '\w{1,80}')? object has no attribute"
 )
 _OF_NAMES = {"AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
+# `torch.symeig` and the like are still there, to say that they are gone.
+_REMOVED = re.compile(
+    r"\b(?:is now|has been|have been|was) removed\b|\bis no longer (?:available|supported) in (?:torch|numpy|version)", re.IGNORECASE
+)
 _BY_TYPE: dict[str, Reason] = {
     "ImportError": MISSING_PACKAGE,
     "ModuleNotFoundError": MISSING_PACKAGE,
@@ -138,7 +142,7 @@ def _lack_by_exception(result: Result) -> Reason | None:
 
 
 def _lack_by_message(name: str, message: str, reason: Reason | None) -> Reason | None:
-    if name in _OF_NAMES and _STALE.search(message):
+    if (name in _OF_NAMES and _STALE.search(message)) or _REMOVED.search(message):
         return STALE
     if _MEMORY.search(message):
         return MEMORY_LIMIT
