@@ -20,6 +20,7 @@ from app.intake.read import read
 from app.judging.judgement import JobJudgement, Verdict
 from app.runs.document import RunDocument
 from app.runs.local import LEASES, LocalWish, run_locally
+from app.settings import SERVICE_UID
 from app.targets.parse import parse_target
 from app.targets.plan import Cell
 from app.targets.target import Target
@@ -77,7 +78,9 @@ def below(process: psutil.Process | None, *, recursive: bool) -> int:
 
 
 def offspring() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+    """Our processes below this one; not the servers that the test session keeps."""
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE and child.uids().real != SERVICE_UID]
 
 
 def when_running(act: Callable[[psutil.Process], None], *, times: int = 1, after_seconds: float = 0.5) -> threading.Thread:
