@@ -70,7 +70,7 @@ def test_every_answer_forbids_what_no_page_needs(web: Web) -> None:
         assert policy["script-src"] == policy["style-src"] == policy["form-action"] == policy["connect-src"] == "'self'"
         assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
         assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["referrer-policy"] == "same-origin"
         assert "server" not in headers
         assert "access-control-allow-origin" not in headers
 
