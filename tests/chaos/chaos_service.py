@@ -19,7 +19,7 @@ from running_service import Service, service_environment, start_service, stop_se
 
 TOOLCHAIN = "plain"
 # Quick, without torch, and long enough for a kill to fall into it.
-SCRIPT = "import time\ntime.sleep(0.3)\nprint('value', 3)\n"
+SCRIPT = "import time\ntime.sleep(0.2)\nprint('value', 3)\n"
 CLAIM = "prints `value 3`"
 LEASE_SECONDS = 4.0
 VARIABLES = {
@@ -171,9 +171,7 @@ class Whole:
         environment = {**service_environment(home), **variables(toolchains or self.toolchains), "SAMEHERE_BROKER_URL": self.broker_url()}
         with (home / f"{name}.log").open("ab") as log:
             argv = [sys.executable, "-m", "app.cli", "node", "--name", name]
-            node = subprocess.Popen(
-                argv, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
+            node = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         assert eventually(lambda: self.nodes().get(name) == "ready", seconds=30), (home / f"{name}.log").read_text()
         return node
 

@@ -1,0 +1,84 @@
+"""However `samehere serve` ends in the middle of a run, it leaves no process, mount, socket or cgroup; the run goes on at the next start."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+from chaos_service import Whole, assert_thirty, eventually, processes, thirty_jobs
+
+from worker.sandbox import cgroup
+
+pytestmark = [pytest.mark.service, pytest.mark.sandbox]
+
+
+@pytest.fixture
+def own(home: Path, plain_toolchains: Path) -> Iterator[Whole]:
+    own = Whole(home=home, toolchains=plain_toolchains)
+    own.start()
+    yield own
+    own.stop()
+
+
+def _running_scripts(own: Whole) -> list[int]:
+    """Strangers' code: it has an empty environment, and the toolchain's interpreter."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = process.cmdline()
+        except psutil.Error:
+            continue
+        if "/home/u/script.py" in words and any(str(own.toolchains) in word for word in words):
+            found.append(process.pid)
+    return found
+
+
+def _mounts(own: Whole) -> list[str]:
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return [line for line in lines if str(own.home) in line or str(own.toolchains) in line]
+
+
+def _sockets(own: Whole) -> list[str]:
+    held = [line for line in Path("/proc/net/unix").read_text().splitlines() if str(own.home) in line]
+    return held + [str(path) for path in own.home.rglob("*") if path.is_socket()]
+
+
+def _answers(url: str) -> bool:
+    place = urlsplit(url)
+    with socket.socket() as connection:
+        return connection.connect_ex((str(place.hostname), int(place.port or 0))) == 0
+
+
+def _orphan_cgroups(owners: set[int]) -> list[str]:
+    parents = cgroup.find().parents
+    folders = () if parents is None else (parents.memory, parents.pids)
+    leaves = [leaf for folder in folders if folder is not None for leaf in folder.glob("samehere-*-slot*")]
+    return [leaf.name for leaf in leaves if int(re.findall(r"\d+", leaf.name)[0]) in owners]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
+def test_nothing_is_left(own: Whole, number: signal.Signals) -> None:
+    run_id = own.submit(thirty_jobs())
+    own.until_recorded(run_id, 3)
+    assert eventually(lambda: _running_scripts(own) != [], seconds=20)
+    nodes = set(own.pids("worker node"))
+    assert own.service is not None
+    own.service.process.send_signal(number)
+    assert own.service.process.wait(60) == (0 if number == signal.SIGTERM else -signal.SIGKILL)
+    seconds = 0.0 if number == signal.SIGTERM else 15.0
+    assert eventually(lambda: processes(own.home) == {}, seconds=seconds), processes(own.home)
+    assert eventually(lambda: _running_scripts(own) == [], seconds=seconds)
+    assert _mounts(own) == []
+    assert _sockets(own) == []
+    assert not _answers(own.service.url)
+    if number == signal.SIGTERM:
+        assert _orphan_cgroups(nodes) == []
+    own.start()
+    assert _orphan_cgroups(nodes) == []
+    assert_thirty(own, run_id)
