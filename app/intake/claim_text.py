@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
-from app.intake.phrases import crash_signal, phrase_checks
+from app.intake.phrases import crash_signal, expectation, phrase_checks
 from app.intake.wording import EXCEPTION_LINE, both_devices, device_of, is_printed_line, side_of_line, sides_of
 
 # Reading stops here; every rule is linear in what is left.
@@ -148,11 +148,22 @@ def statements(texts: Sequence[str]) -> list[Check]:
         whole = " ".join(lines)
         if len(whole) <= _MOST_WHOLE:
             sentences.append(whole)
-    for sentence in sentences[:_MOST_SENTENCES]:
+    sentences = sentences[:_MOST_SENTENCES]
+    for at, sentence in enumerate(sentences):
         checks = phrase_checks(sentence[:_MOST_LINE])
         if checks:
+            checks += _expected_nearby(checks, sentences[max(0, at - 2) : at] + sentences[at + 1 : at + 3])
             return [check.model_copy(update={"text": cut(check.text)}) for check in checks]
     return []
+
+
+def _expected_nearby(checks: Sequence[Check], sentences: Sequence[str]) -> list[Check]:
+    """What another sentence says should be printed, where the one that was read says only what is: `It should print 13.`"""
+    if len(checks) != 1 or checks[0].kind not in {CheckKind.VALUE, CheckKind.OUTPUT}:
+        return []
+    wanted = next((check for sentence in sentences if (check := expectation(sentence[:_MOST_LINE]))), None)
+    same = wanted is not None and (wanted.number, wanted.lines) == (checks[0].number, checks[0].lines)
+    return [] if wanted is None or same else [wanted]
 
 
 def _joined(lines: Sequence[str]) -> list[str]:

@@ -104,10 +104,12 @@ def _catches_import_errors(handler: ast.ExceptHandler) -> bool:
 
 
 def _packages(tree: ast.Module) -> list[Need]:
-    roots = [(name.partition(".")[0], line) for name, line in _imports(tree)]
+    roots: dict[str, int] = {}
+    for name, line in _imports(tree):
+        roots.setdefault(name.partition(".")[0], line)
     return [
         Need(kind=NeedKind.PACKAGE, name=_DISTRIBUTIONS.get(root, root)[:_MOST_NAME], line=line)
-        for root, line in roots
+        for root, line in roots.items()
         if root not in sys.stdlib_module_names
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claims import Check, CheckKind, Over, Role, Where
-from app.intake.wording import EXCEPTION_NAMED, FLAGS, LITERAL, NUMBER, both_devices, device_of, is_number, unquoted
+from app.intake.wording import EXCEPTION_NAMED, FLAGS, LITERAL, NUMBER, both_devices, device_of, is_number, other_device_of, unquoted
 
 _ABORT = (
     r"\bsig ?abrt\b|\baborted\b|\baborts\b(?! with)|\bcore abort|\bterminate called after|\bdouble free\b|\bfree\(\): invalid"
@@ -85,6 +85,23 @@ _EXPECTED_BEFORE = re.compile(
     rf"[^\"'`\d\n+\-\[]{{0,30}}?(?P<seen>{LITERAL})",
     FLAGS,
 )
+# `prints 3 but 4 is expected`, `got 3, the correct value is 4`.
+_EXPECTED_LAST = re.compile(
+    rf"(?P<seen>{LITERAL})[^\n]{{0,20}}?(?:,|;|\bbut\b|\bwhile\b|\bwhere(?:as)?\b|\bthough\b)[^\"'`\d\n+\-\[(]{{0,30}}?"
+    rf"(?P<wanted>{LITERAL}),?\s+(?:is|was|were|would be|being)?\s*(?:expected|correct|right|wanted)\b",
+    FLAGS,
+)
+_CORRECT_IS = re.compile(
+    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?\b(?:correct|right|true|wanted|want)\b(?: \w+)?\s*(?:is|was|would be|:|=)?[^\"'`\d\n+\-\[(]{{0,10}}?"
+    rf"(?P<wanted>{LITERAL})",
+    FLAGS,
+)
+_EXPECTED_ALONE = re.compile(
+    rf"\b(?:expected|should (?:be|have been|print|return|give|output|show)|(?:correct|right) (?:value|answer|result|output)s?)\b"
+    rf"[^\"'`\d\n+\-\[(]{{0,30}}?(?P<wanted>{LITERAL})",
+    FLAGS,
+)
+_EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
 _PRINTS = re.compile(rf"\b(?:prints?|printed|outputs?|gives?|returns?|yields?|shows?)\s*:?\s*(?P<value>{LITERAL})", FLAGS)
 _VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER})", FLAGS)
 _LAST = re.compile(r"\b(?:last|final)\b", FLAGS)
@@ -100,6 +117,12 @@ def phrase_checks(sentence: str) -> list[Check]:
     return []
 
 
+def expectation(sentence: str) -> Check | None:
+    """What a sentence by itself says should be seen: `It should print 13.`"""
+    found = _EXPECTED_ALONE.search(sentence)
+    return literal_check(found["wanted"], sentence, Role.EXPECTED) if found and not _EXPECTS_NOT.search(sentence) else None
+
+
 def crash_signal(text: str) -> tuple[bool, str | None]:
     """Whether a text tells of a crash, and by which signal, as far as it says."""
     for pattern, signal in _CRASH:
@@ -110,7 +133,7 @@ def crash_signal(text: str) -> tuple[bool, str | None]:
 
 
 def _where(text: str) -> Where:
-    return Where(device="cuda") if device_of(text) == "cuda" else Where()
+    return Where(device="cuda") if device_of(text) == "cuda" else Where(device=other_device_of(text))
 
 
 def _clause_at(sentence: str, place: int) -> str:
@@ -151,15 +174,23 @@ def _exception(sentence: str, found: re.Match[str]) -> list[Check]:
             text=sentence,
             kind=CheckKind.EXCEPTION,
             exception_type=found["type"].rsplit(".", 1)[-1],
-            message=(found["message"] or "").strip(),
+            message=_message(sentence, found),
             # A message has words of its own.
             where=_where_at(sentence[: found.end("type")] if found["message"] else sentence, found.start()),
         )
     ]
 
 
+def _message(sentence: str, found: re.Match[str]) -> str:
+    """The message that follows the type: to the quote that closes, where one opens before the type."""
+    message: str = found["message"] or ""
+    closing = {"`": "`", '"': '"', "“": "”"}.get(sentence[found.start() - 1 : found.start()])
+    return (message.partition(closing)[0] if closing else message).strip()
+
+
 def _expected(sentence: str) -> list[Check]:
-    found = _EXPECTED_AFTER.search(sentence) or _EXPECTED_BEFORE.search(sentence)
+    rules = (_EXPECTED_AFTER, _EXPECTED_BEFORE, _EXPECTED_LAST, _CORRECT_IS)
+    found = next((found for rule in rules if (found := rule.search(sentence))), None)
     if found is None or unquoted(found["seen"]) == unquoted(found["wanted"]):
         return []
     bug = literal_check(found["seen"], sentence, Role.BUG)

@@ -11,23 +11,33 @@ EXCEPTION_LINE = re.compile(
 )
 EXCEPTION_NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?::[ \t]*(?P<message>[^\n]+))?")
 
-NUMBER = r"[-+]?(?:nan|inf|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
+NUMBER = r"[-+]?(?:nan|inf|0x[0-9a-f]+(?:\.[0-9a-f]+)?(?:p[-+]?\d+)?|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
 QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[^'\n]{1,500}'(?!\w))"
 # What can be held against a print: a quoted text, a number, a word of Python, a tensor, a list.
-LITERAL = rf"(?:{QUOTED}|(?:tensor|array)\([^()\n]{{0,300}}\)|\[[^\[\]\n]{{0,300}}\]|(?:True|False|None)\b|(?<![\w.]){NUMBER})"
+_COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
+LITERAL = rf"(?:{QUOTED}|{_COMPLEX}|(?:tensor|array)\([^()\n]{{0,300}}\)|\[[^\[\]\n]{{0,300}}\]|(?:True|False|None)\b|(?<![\w.]){NUMBER})"
 FLAGS = re.IGNORECASE
 
 _DEVICE_END = r"(?![A-Za-z])"
 _CPU = re.compile(rf"(?<![A-Za-z])cpus?{_DEVICE_END}", FLAGS)
 _GPU = re.compile(rf"(?<![A-Za-z])(?:gpus?|cuda){_DEVICE_END}", FLAGS)
+_OTHER_DEVICE = re.compile(rf"(?<![A-Za-z])(?:mps|xpu|tpu|hpu|npu){_DEVICE_END}", FLAGS)
 _SIDE = re.compile(r"\s*(cpu|cuda|gpu|eager|compiled|inductor)(?![A-Za-z])", FLAGS)
 _SIDE_NAMES = {"gpu": "cuda", "inductor": "compiled"}
 _ON_GPU = re.compile(r"device='cuda")
 _TENSOR = re.compile(r"\s*tensor\(")
 
+# `a: 1` and `i = 3` are names; `a value` is prose.
+_NO_NAME = r"(?!\s*[:=]|\s+[-+]?\d)"
 _PROSE = re.compile(
-    r"\b(?:the|is|are|when|because|which|that|should|expected|instead|every|each|between|happens?|then|i|we|you|my|a|an|it|this|these"
-    r"|does|do|not|no|raises?|raised|throws?|can|will|with|for|same|different|please|using|if)\b",
+    r"\b(?:(?:a|i|it|if)\b"
+    + _NO_NAME
+    + r"|the|is|are|when|because|which|that|should|expected|instead|every|each|between|happens?|then|we|you|my|an|this|these"
+    r"|does|do|not|no|raises?|raised|throws?|can|will|with|for|same|different|please|using"
+    # Common words of other languages that no program prints beside a value.
+    r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit|debería|devrait|deve|não|wants?|wanted)\b"
+    # Scripts without spaces or Latin letters: what they hold besides numbers is read as a sentence.
+    r"|[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]",
     FLAGS,
 )
 _VALUE_AHEAD = re.compile(
@@ -48,6 +58,12 @@ def is_printed_line(line: str) -> bool:
 
 def _without_quotes(line: str) -> str:
     return re.sub(QUOTED, " ", line)
+
+
+def other_device_of(text: str) -> str | None:
+    """The one device that a text speaks of, of those that are neither the CPU nor the GPU of CUDA."""
+    found = {hit[0].lower() for hit in _OTHER_DEVICE.finditer(text)}
+    return found.pop() if len(found) == 1 and not _CPU.search(text) and not _GPU.search(text) else None
 
 
 def device_of(text: str) -> str | None:
@@ -81,8 +97,9 @@ def sides_of(lines: list[str]) -> list[str | None]:
 
 
 def unquoted(text: str) -> str:
-    """A literal without its quotes."""
-    return text.strip().strip("\"'`“”").strip()
+    """A literal without its quotes, a number without the full stop of its sentence."""
+    bare = text.strip().strip("\"'`“”").strip()
+    return bare[:-1] if re.fullmatch(r"[-+]?\d+\.", bare) else bare
 
 
 def is_number(text: str) -> bool:

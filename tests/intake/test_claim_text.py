@@ -21,6 +21,7 @@ def bug_of(text: str) -> Check:
     return found
 
 
+TRACEBACK = "Traceback (most recent call last):"
 KINDS: list[tuple[CheckKind, str]] = [
     (CheckKind.EXCEPTION, "AssertionError: lost the draw"),
     (CheckKind.EXCEPTION, "torch.OutOfMemoryError: CUDA out of memory."),
@@ -152,8 +153,7 @@ def test_the_signal_of_a_crash(text: str, signal: str | None) -> None:
             "x",
         ),
         (
-            "Traceback (most recent call last):\nKeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n"
-            "Traceback (most recent call last):\nRuntimeError: second\nThanks for looking!",
+            f"{TRACEBACK}\nKeyError: 'a'\n\nDuring handling of the above, another occurred:\n\n{TRACEBACK}\nRuntimeError: second\nThanks!",
             "RuntimeError",
             "second",
         ),
