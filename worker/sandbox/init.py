@@ -94,6 +94,8 @@ def start(control: _socket.socket, config: bytes, prctl: Callable[..., int]) -> 
         # This interpreter ignores them; what a program inherits is the default.
         _signal.signal(SIGPIPE, _signal.SIG_DFL)
         _signal.signal(SIGXFSZ, _signal.SIG_DFL)
+        # Whoever started the node may have blocked some, even one of glibc's own.
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
         for limit in fields[0].split():
             limit_to(*(int(number) for number in limit.split(b":")))
         os.umask(0o022)
