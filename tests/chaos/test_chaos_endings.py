@@ -1,4 +1,4 @@
-"""However `samehere serve` ends in the middle of a run, it leaves no process, mount, socket or cgroup; the run goes on at the next start."""
+"""However `samehere serve` ends in the middle of a run, it leaves no process, mount or socket; the next start goes on with the run."""
 
 from __future__ import annotations
 
