@@ -32,28 +32,30 @@ def _age(facts: ToolchainFacts, device: Device) -> tuple[Version, bool, str]:
 
 def newest_toolchain(fleet: Sequence[Hello], device: Device) -> str | None:
     """The name of the newest toolchain that serves the device on a node that has the device."""
-    able = [
-        facts
-        for hello in fleet
-        if device is Device.CPU or hello.gpus
-        for facts in hello.toolchains
-        if serves(facts, device) and facts.torch is not None
-    ]
-    if not able:
-        able = [facts for facts in ready_toolchains(fleet).values() if serves(facts, device)]
-    return max(able, key=lambda facts: _age(facts, device)).name if able else None
+    return resolve_toolchain(fleet, Target(device=device, gpus=int(device is Device.CUDA)))
 
 
-def resolve_toolchain(fleet: Sequence[Hello], target: Target) -> str | None:
-    """The full name of the toolchain a target means: its name, else the newest whose name it begins. None: there is none."""
-    if not target.toolchain:
-        return newest_toolchain(fleet, target.device)
+def is_meant(name: str, wanted: str) -> bool:
+    """Whether a toolchain's name is the wanted one or goes on from it: `torch-2.1` never means `torch-2.13-cpu`."""
+    return not wanted or name == wanted or name.startswith((f"{wanted}-", f"{wanted}.", f"{wanted}+"))
+
+
+def resolve_toolchain(fleet: Sequence[Hello], target: Target, *, required_level: Level = Level.LIMITS_ONLY) -> str | None:
+    """The full name of the toolchain a target means: its name, else the newest that its name begins and a node serves. None: none fits.
+
+    Settings play no part: a target with a setting means the toolchain that the target without it means.
+    """
     ready = ready_toolchains(fleet)
     if target.toolchain in ready:
         return target.toolchain
-    begun = [facts for name, facts in ready.items() if name.startswith((f"{target.toolchain}-", f"{target.toolchain}."))]
-    able = [facts for facts in begun if serves(facts, target.device)]
-    return max(able, key=lambda facts: _age(facts, target.device)).name if able else None
+    able = [facts for name, facts in ready.items() if is_meant(name, target.toolchain) and serves(facts, target.device)]
+    if not target.toolchain:
+        able = [facts for facts in able if facts.torch is not None] or able
+    newest_first = sorted(able, key=lambda facts: _age(facts, target.device), reverse=True)
+    plain = target.model_copy(update={"settings": {}})
+    wholes = ((facts.name, plain.model_copy(update={"toolchain": facts.name})) for facts in newest_first)
+    served = next((name for name, whole in wholes if nearest_lack(fleet, whole, required_level=required_level) is None), None)
+    return served or (newest_first[0].name if newest_first else None)
 
 
 def can_serve(hello: Hello, target: Target, *, required_level: Level) -> Reason | None:
@@ -75,12 +77,17 @@ def can_serve(hello: Hello, target: Target, *, required_level: Level) -> Reason 
 def _gpu_lack(hello: Hello, target: Target) -> Reason | None:
     if not hello.gpus:
         return Reason(code="no_gpu", detail="No node has an NVIDIA GPU.", who_can_act=WhoCanAct.OPERATOR)
-    cards = [gpu for gpu in hello.gpus if target.capability in (None, gpu.capability)]
+    cards = [gpu for gpu in hello.gpus if target.capability is None or _compact(target.capability) == _compact(gpu.capability)]
     if not cards:
         return Reason(code="no_such_gpu", detail="No node has a GPU of this capability.", who_can_act=WhoCanAct.OPERATOR)
     if len(cards) < max(1, target.gpus):
         return Reason(code="too_few_gpus", detail="No node has as many GPUs.", who_can_act=WhoCanAct.OPERATOR)
     return None
+
+
+def _compact(capability: str) -> str:
+    """`sm90`, `sm90a` and `9.0` as `90`."""
+    return "".join(character for character in capability if character.isdigit())
 
 
 def _isa_lack(hello: Hello, facts: ToolchainFacts, target: Target) -> Reason | None:

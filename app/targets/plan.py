@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.errors import InputError
 from app.intake.reading import Reading, ScriptRole
-from app.targets.fleet import nearest_lack, ready_toolchains, resolve_toolchain
+from app.targets.fleet import is_meant, nearest_lack, ready_toolchains, resolve_toolchain
+from app.targets.matrix import Matrix
 from app.targets.parse import check_target
 from app.targets.presets import Preset, preset_named
 from app.targets.target import Target
@@ -76,8 +77,8 @@ def plan(
 
 def expand(preset: Preset, fleet: Sequence[Hello]) -> list[Target]:
     """The targets of a preset over the devices that the fleet has: the CPU always, CUDA where a node has a card."""
-    devices = [Device.CPU, *([Device.CUDA] if any(hello.gpus for hello in fleet) else [])]
-    return [check_target(Target(device=device, settings=settings)) for device in devices for settings in preset.settings]
+    devices = (Device.CPU, *((Device.CUDA,) if any(hello.gpus for hello in fleet) else ()))
+    return list(Matrix(devices=devices, settings=preset.settings).targets())
 
 
 def _cost(target: Target) -> tuple[int, int]:
@@ -85,18 +86,17 @@ def _cost(target: Target) -> tuple[int, int]:
 
 
 def _resolve(target: Target, fleet: Sequence[Hello], *, required_level: Level, explicit: bool) -> tuple[Target, Reason | None]:
-    name = resolve_toolchain(fleet, target)
+    name = resolve_toolchain(fleet, target, required_level=required_level)
     if name is not None:
         whole = target.model_copy(update={"toolchain": name})
         return whole, nearest_lack(fleet, whole, required_level=required_level)
     known = ready_toolchains(fleet)
-    if explicit and target.toolchain and known and target.toolchain not in known and not _begins_any(target.toolchain, known):
+    meant = [other for other in sorted(known) if is_meant(other, target.toolchain)]
+    if explicit and target.toolchain and known and not meant:
         raise InputError(
             f"There is no such toolchain. The toolchains are: {', '.join(sorted(known))}.", code="unknown_toolchain", field="toolchain"
         )
-    lack = nearest_lack(fleet, target, required_level=required_level)
+    # One that can't be used with the device says more than none.
+    whole = target.model_copy(update={"toolchain": meant[0]}) if target.toolchain and meant else target
+    lack = nearest_lack(fleet, whole, required_level=required_level)
     return target, lack or Reason(code="no_toolchain", detail="No node has this toolchain ready.", who_can_act=WhoCanAct.OPERATOR)
-
-
-def _begins_any(begin: str, names: Iterable[str]) -> bool:
-    return any(name.startswith(begin) for name in names)
