@@ -32,6 +32,7 @@ WAKE_UP = "samehere:dispatch-wanted"
 RECORDER_SINCE = "samehere:recorder-since"
 WAKE_UP_MILLISECONDS = 2000
 FLAG_SECONDS = 3600
+SILENCE_SECONDS = 10.0
 HEARTBEAT_BYTES = 64 * 1024
 
 
@@ -86,6 +87,8 @@ def make_celery(settings: ServiceSettings) -> Celery:
             "unacked_index_key": f"{UNACKED}.index",
             "unacked_mutex_key": f"{UNACKED}.mutex",
             "socket_connect_timeout": 2,
+            # A broker that says nothing, its machine gone without a word, is left and looked for again.
+            "socket_timeout": SILENCE_SECONDS,
         },
         beat_scheduler="celery.beat:Scheduler",
         timezone="UTC",
