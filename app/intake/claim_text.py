@@ -158,7 +158,7 @@ def statements(texts: Sequence[str]) -> list[Check]:
 
 
 def _expected_nearby(checks: Sequence[Check], sentences: Sequence[str]) -> list[Check]:
-    """What another sentence says should be printed, where the one that was read says only what is: `It should print 13.`"""
+    """What another sentence says should be printed, where the one that was read says only what is."""
     if len(checks) != 1 or checks[0].kind not in {CheckKind.VALUE, CheckKind.OUTPUT}:
         return []
     wanted = next((check for sentence in sentences if (check := expectation(sentence[:_MOST_LINE]))), None)

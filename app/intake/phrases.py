@@ -92,8 +92,9 @@ _EXPECTED_LAST = re.compile(
     FLAGS,
 )
 _CORRECT_IS = re.compile(
-    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?\b(?:correct|right|true|wanted|want)\b(?: \w+)?\s*(?:is|was|would be|:|=)?[^\"'`\d\n+\-\[(]{{0,10}}?"
-    rf"(?P<wanted>{LITERAL})",
+    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?"
+    rf"\b(?:(?:correct|right|true)(?: (?:value|answer|result|output|one|sum)s?)?\s*(?:is|was|would be|[:=])"
+    rf"|(?:i|we) want(?:ed)?|wanted:?)[^\"'`\d\n+\-\[(]{{0,10}}?(?P<wanted>{LITERAL})",
     FLAGS,
 )
 _EXPECTED_ALONE = re.compile(
@@ -118,7 +119,7 @@ def phrase_checks(sentence: str) -> list[Check]:
 
 
 def expectation(sentence: str) -> Check | None:
-    """What a sentence by itself says should be seen: `It should print 13.`"""
+    """What a sentence by itself says should be seen, as `It should print 13` does."""
     found = _EXPECTED_ALONE.search(sentence)
     return literal_check(found["wanted"], sentence, Role.EXPECTED) if found and not _EXPECTS_NOT.search(sentence) else None
 

@@ -49,7 +49,12 @@ def read(
     most, what = (most_report_bytes, "report") if is_report else (most_script_bytes, "script")
     if size > most:
         raise TooLargeError(f"The {what} is larger than {most} bytes.", field=what)
-    return _report(text, claim=claim, title=title) if is_report else _script(text, claim=claim, title=title)
+    if not is_report:
+        return _script(text, claim=claim, title=title)
+    reading = _report(text, claim=claim, title=title)
+    if any(len(script.script.encode(errors="surrogatepass")) > most_script_bytes for script in reading.scripts):
+        raise TooLargeError(f"The script in the report is larger than {most_script_bytes} bytes.", field="script")
+    return reading
 
 
 def _script(text: str, *, claim: str | None, title: str) -> Reading:

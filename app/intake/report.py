@@ -86,7 +86,7 @@ def parts_of(blocks: Sequence[Block]) -> list[Part]:
     """The parts of a report. Code that stands in no block is looked for only where no block holds any."""
     parts: list[Part] = []
     heading, before = "", ""
-    for block in blocks:
+    for block in blocks[:_MOST_BLOCKS]:
         if block.kind == "heading":
             heading, before = block.text, ""
         elif block.kind == "prose":
@@ -153,5 +153,7 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
     return parts
 
 
+# A report of more blocks than this is a log.
+_MOST_BLOCKS = 4_000
 # Shorter and shorter beginnings of a section are tried this often; a longer section is prose.
 _MOST_SHORTER = 30

@@ -35,7 +35,8 @@ _PROSE = re.compile(
     + r"|the|is|are|when|because|which|that|should|expected|instead|every|each|between|happens?|then|we|you|my|an|this|these"
     r"|does|do|not|no|raises?|raised|throws?|can|will|with|for|same|different|please|using"
     # Common words of other languages that no program prints beside a value.
-    r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit|debería|devrait|deve|não|wants?|wanted)\b"
+    r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit|debería|devrait|deve|não"
+    r"|wants?|wanted)\b"
     # Scripts without spaces or Latin letters: what they hold besides numbers is read as a sentence.
     r"|[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]",
     FLAGS,

@@ -222,11 +222,21 @@ def test_values_of_the_sides_in_a_sentence(text: str, lines: tuple[str, ...]) ->
         ("expected 3, but got 1", "1", "3"),
         ("1e-3 instead of 0", "1e-3", "0"),
         ("the sum should be 10 but is nan", "nan", "10"),
+        ("prints 3 but 4 is expected", "3", "4"),
+        ("it gives 3, the correct value is 4", "3", "4"),
+        ("It prints 12. It should print 13.", "12", "13"),
     ],
 )
 def test_seen_and_expected_numbers(text: str, seen: str, wanted: str) -> None:
     first, second = read_claim(text).checks
     assert (first.role, first.number, second.role, second.number) == (Role.BUG, seen, Role.EXPECTED, wanted)
+
+
+@pytest.mark.parametrize(
+    "text", ["It prints 0.5 right after 5 steps", "It prints 0.5, true for 3 seeds", "It prints 0.5. It should not print 3."]
+)
+def test_words_that_only_sound_like_an_expectation(text: str) -> None:
+    assert [(check.role, check.number) for check in read_claim(text).checks] == [(Role.BUG, "0.5")]
 
 
 def test_the_position_of_a_value() -> None:

@@ -99,6 +99,8 @@ def test_sizes_are_limits() -> None:
         read("# é" + "é" * 50, form="script", most_script_bytes=100)
     with pytest.raises(TooLargeError):
         read("# Title\n\n" + "x " * 100, form="report", most_script_bytes=10, most_report_bytes=100)
+    with pytest.raises(TooLargeError):
+        read("```python\nprint(1)" + "#" * 100 + "\n```", form="report", most_script_bytes=100)
 
 
 @pytest.mark.parametrize(
