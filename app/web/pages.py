@@ -46,6 +46,7 @@ _TITLES = {
     401: "This needs a token",
     403: "This is not allowed",
     404: "There is nothing here",
+    405: "That does not work here",
     413: "That is too large",
     422: "That can't be used as it is",
     500: "That is our fault",

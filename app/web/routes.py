@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Query
 from fastapi.responses import RedirectResponse, Response
 
-from app.errors import InputError
+from app.errors import ConflictError, InputError
 from app.http.access import CanRead, CanSubmit
 from app.http.problems import status_of
 from app.http.state import BrokerDep, SessionDep, SettingsDep
@@ -95,8 +96,9 @@ def get_run_fragment(run_id: str, session: SessionDep, _may: CanRead) -> Respons
 
 @router.post("/runs/{run_id}/cancel")
 def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> Response:
-    """Stop a run."""
-    cancel_run(session, run_id)
+    """Stop a run; one that finished meanwhile is shown as it is."""
+    with suppress(ConflictError):
+        cancel_run(session, run_id)
     return RedirectResponse(f"/runs/{run_id}", status_code=303)
 
 
