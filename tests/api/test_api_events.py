@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -35,10 +35,7 @@ class Follower:
         return [line.removeprefix(f"{name}: ") for line in list(self.lines) if line.startswith(f"{name}: ")]
 
     def wait_for(self, kind: str) -> None:
-        deadline = time.monotonic() + WAIT_SECONDS
-        while kind not in self.values("event"):
-            assert time.monotonic() < deadline, self.lines
-            time.sleep(0.02)
+        wait_until(lambda: kind in self.values("event"))
 
 
 @pytest.fixture
@@ -58,6 +55,20 @@ def following(web: Web, run_id: str, **headers: str) -> Iterator[Follower]:
     yield follower
     assert follower.ended.wait(WAIT_SECONDS), follower.lines
     thread.join(5)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def held_sessions(stage: Stage) -> int:
+    """Connections that sit in a transaction."""
+    with stage.session() as session:
+        counted = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'")
+        return int(session.scalar(counted) or 0)
 
 
 def finish(stage: Stage) -> None:
@@ -129,13 +140,11 @@ def test_many_streams_hold_no_session(over_http: Web) -> None:
     # More streams than connections in the pool, and requests are answered, and nobody sits in a transaction.
     assert len(followers) > 2 * stage.settings.database_pool_size
     assert over_http.client.get(f"/api/v1/runs/{run_id}", timeout=5).status_code == 200
-    with stage.session() as session:
-        held = session.scalar(text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"))
-    assert held == 0
-    finish(stage)
+    wait_until(lambda: held_sessions(stage) == 0)
+    assert over_http.client.post(f"/api/v1/runs/{run_id}/cancel", timeout=5).status_code == 200
     for follower in followers:
         assert follower.ended.wait(WAIT_SECONDS)
-        assert follower.values("event")[-1] == "run.finished"
+        assert follower.values("event")[-1] == "run.cancelled"
 
 
 def test_a_stream_goes_on_without_a_broker(stage: Stage) -> None:

@@ -1,0 +1,91 @@
+"""A web in which everything that strangers may write is hostile."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+import httpx2
+from stage import Stage, result
+
+from app.runs.show import run_document
+from app.runs.submit import Submission, submit
+from app.targets.target import Target
+from worker.contract import Device, ExceptionFacts, Observation, Outcome, Reason
+
+# Whatever a stranger may write anywhere, in one string: tags, attributes, comments, bidi, colours, a long line.
+EVIL = '</pre></textarea><script>alert(1)</script><img src=x onerror=alert(1)>\'" onload="x '
+EVIL += "\u202eevil\u2066 \x1b[31mred\x1b[0m {{7*7}} <!-- -->"
+TARGETS = (Target(device=Device.CPU), Target(device=Device.CPU, settings={"threads": "1"}))
+REPORT = f"""# {EVIL}
+
+It prints:
+
+```python
+import sys  # {EVIL}
+print("hello")
+raise RuntimeError("boom")
+```
+
+Expected: no error. But: RuntimeError: boom {EVIL}
+"""
+
+
+def observation() -> Observation:
+    long = "L" * 100_000 + "\n"
+    return Observation(
+        exit_status=1,
+        signal="<b>SIGSEGV</b>",
+        exception=ExceptionFacts(type=f"Runtime{EVIL}", message=EVIL),
+        stdout=f"{EVIL}\n{long}",
+        stdout_bytes=60 * 2**20,
+        stderr=f"{EVIL}\ufffd\n",
+        stderr_bytes=300,
+        stacks=EVIL,
+        truncated=True,
+        devices_used=[EVIL],
+        flags_changed={EVIL: EVIL},
+        hash_seed=EVIL,
+    )
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A web in which everything that strangers may write is hostile."""
+
+    url: str
+    client: httpx2.Client
+    paths: dict[str, str]
+
+    def page(self, name: str) -> str:
+        answer = self.client.get(self.paths[name])
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+
+def fill(stage: Stage) -> dict[str, str]:
+    """Submit, play a hostile node, and say where everything is."""
+    stage.node("n")
+    with stage.session() as session:
+        request = Submission(
+            report=REPORT, claim=f"RuntimeError: boom {EVIL}", targets=TARGETS, repeats=2, title=EVIL, source_url="https://x/?<b>'\""
+        )
+        run_id = submit(session, request, settings=stage.settings).document.id
+    for number, attempt in enumerate(stage.dispatch()):
+        reason = Reason(code="x", detail=EVIL, who_can_act="operator")
+        more = {"observation": observation(), "reason": reason} if number % 2 else {"observation": Observation(exit_status=0, stdout=EVIL)}
+        stage.say(result(attempt, node="n", outcome=Outcome.CRASHED if number % 2 else Outcome.COMPLETED, cpu=EVIL, **more))
+    with stage.session() as session:
+        run = run_document(session, run_id)
+    attempts = sorted((attempt for job in run.jobs for attempt in job.attempts), key=lambda attempt: attempt.outcome == Outcome.CRASHED)
+    return {
+        "home": "/",
+        "run": f"/runs/{run.id}",
+        "reports": "/reports",
+        "search": f"/reports?q={html.escape(EVIL[:20])}",
+        "report": f"/reports/{run.report.id}",
+        "nodes": "/nodes",
+        "compare": f"/compare?id={run.comparisons[0].id}",
+        "completed": f"/attempts/{attempts[0].id}",
+        "crashed": f"/attempts/{attempts[-1].id}",
+    }

@@ -1,0 +1,154 @@
+"""The pages in a real browser: they fill in, they work without scripts, nothing is injected, everybody can read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hostile_web import Hostile
+from playwright.sync_api import Browser, Page, expect
+from running_web import Web
+from stage import SCRIPT, Stage, result
+
+DECIDED = "#part-verdict[data-state=finished] .cell"
+pytestmark = pytest.mark.browser
+# Text whose contrast is below WCAG AA against the nearest background that is painted.
+FAINT = """() => {
+  const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const painted = (element) => {
+    for (; element; element = element.parentElement) {
+      const colour = channels(getComputedStyle(element).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return channels(getComputedStyle(document.documentElement).backgroundColor);
+  };
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const words = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!words || !element.checkVisibility()) continue;
+    const [a, b] = [light(channels(getComputedStyle(element).color)), light(painted(element))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) found.push(`${element.tagName}.${element.className} ${element.textContent.trim().slice(0, 40)} ${ratio.toFixed(2)}`);
+  }
+  return found;
+}"""
+
+
+@contextmanager
+def opened(browser: Browser, url: str, *, expected: str | None = None, **options: Any) -> Iterator[Page]:
+    """A page that must not complain, ask anything, or speak to anybody else."""
+    context = browser.new_context(base_url=url, **options)
+    page = context.new_page()
+    page.set_default_timeout(15_000)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
+    page.on("request", lambda request: None if request.url.startswith((url, "data:")) else complaints.append(request.url))
+    yield page
+    context.close()
+    assert [words for words in complaints if expected is None or expected not in words] == []
+
+
+def finish(stage: Stage) -> None:
+    for attempt in stage.dispatch():
+        stage.start(attempt, node="n")
+        stage.say(result(attempt, node="n"))
+
+
+def test_a_run_fills_in_while_one_looks(web: Web, browser: Browser) -> None:
+    web.stage.node("n")
+    run_id = web.stage.submit().document.id
+    with opened(browser, web.url) as page:
+        page.goto(f"/runs/{run_id}")
+        page.evaluate("window.mine = true")
+        expect(page.locator("#part-verdict")).to_contain_text("waits for a node")
+        finish(web.stage)
+        expect(page.locator(DECIDED)).to_have_text("● reproduced")
+        expect(page.locator("#part-where tbody")).to_contain_text("3 of 3")
+        expect(page.locator("#part-attempts tbody tr")).to_have_count(3)
+        expect(page).to_have_title(f"reproduced · run {run_id} · samehere")
+        expect(page.locator("#news")).to_contain_text("reproduced")
+        expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+        assert page.evaluate("window.mine")
+
+
+def test_what_one_reads_stays_while_a_run_fills_in(web: Web, browser: Browser) -> None:
+    web.stage.node("n")
+    run_id = web.stage.submit().document.id
+    with opened(browser, web.url) as page:
+        page.goto(f"/runs/{run_id}")
+        script = page.get_by_role("region", name="Script")
+        script.focus()
+        script.evaluate("(element) => { element.mine = true; getSelection().selectAllChildren(element); }")
+        finish(web.stage)
+        expect(page.locator(DECIDED)).to_have_text("● reproduced")
+        assert script.evaluate("(element) => element.mine && document.activeElement === element")
+        assert page.evaluate("getSelection().toString()").strip() == SCRIPT.strip()
+
+
+def test_a_run_is_stopped_by_its_button(web: Web, browser: Browser) -> None:
+    web.stage.node("n")
+    run_id = web.stage.submit().document.id
+    with opened(browser, web.url) as page:
+        page.goto(f"/runs/{run_id}")
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.locator("#part-verdict")).to_contain_text("cancelled")
+    assert web.stage.run(run_id).state == "cancelled"
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_from_the_form_to_the_verdict(web: Web, browser: Browser, *, scripts: bool) -> None:
+    web.stage.node("n")
+    with opened(browser, web.url, java_script_enabled=scripts) as page:
+        page.goto("/")
+        page.get_by_label("Script or report").fill(SCRIPT)
+        page.get_by_label("What happens, and what should?").fill("RuntimeError: boom")
+        page.get_by_label("Title").fill("It says boom")
+        page.get_by_role("button", name="Run it").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("It says boom")
+        for _ in range(5):
+            finish(web.stage)
+        expect(page.locator(DECIDED)).to_have_text("● reproduced", timeout=20_000)
+
+
+def test_a_mistake_is_where_one_looks(web: Web, browser: Browser) -> None:
+    with opened(browser, web.url, expected="status of 422") as page:
+        page.goto("/")
+        page.get_by_label("Script or report").fill("print('a')\nx = = 2\n")
+        page.get_by_label("a script", exact=True).check()
+        page.evaluate("document.querySelector('form.submit').submit()")
+        expect(page.get_by_role("alert")).to_contain_text("line 2")
+        expect(page.get_by_label("Script or report")).to_have_value("print('a')\nx = = 2\n")
+        expect(page.get_by_label("Script or report")).to_be_focused()
+
+
+def test_the_keyboard_reaches_everything(web: Web, browser: Browser) -> None:
+    with opened(browser, web.url) as page:
+        page.goto("/nodes")
+        page.keyboard.press("Tab")
+        skip = page.get_by_role("link", name="Skip to the content")
+        expect(skip).to_be_focused()
+        assert skip.bounding_box()["x"] >= 0  # type: ignore[index]
+        names = []
+        for _ in range(6):
+            page.keyboard.press("Tab")
+            names.append(page.evaluate("document.activeElement.textContent.trim() || document.activeElement.getAttribute('aria-label')"))
+        assert names[:5] == ["samehere", "Reports", "Nodes", "Submit", "Search reports"]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 1180), ("light", 360)])
+def test_whatever_strangers_write_it_can_be_read(hostile: Hostile, browser: Browser, scheme: Any, width: int) -> None:
+    with opened(browser, hostile.url, color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
+        for name, path in hostile.paths.items():
+            page.goto(path)
+            page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            assert page.evaluate(FAINT) == [], name
+            assert page.locator("img, iframe, object, main script").count() == 0, name
