@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.intake.markdown import Block
 from app.intake.syntax import parses
-from app.intake.transcripts import Piece, does_something, take_apart
+from app.intake.transcripts import Piece, does_something, take_apart, without_magics
 
 _ENVIRONMENT = re.compile(r"\b(?:environment|versions?|system info\w*|installation|setup|configuration|before submitting)\b", re.IGNORECASE)
 _EXPECTED = re.compile(
@@ -109,6 +109,8 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
     if piece.code and not (block.may_be_python or piece.transcript):
         # A tag such as `text` or `console` says that this is none, whatever it looks like.
         piece = Piece(output=block.text)
+    if piece.transcript and not parses(without_magics(piece.code)[0]):
+        return [Part("foreign", block.text, heading, before, tag=block.language)]
     if not block.fenced and piece.output and not piece.code and not piece.commands:
         return [Part("prose", block.text, heading, before)]
     found = [

@@ -75,4 +75,6 @@ def joins(main: Code, part: Code) -> bool:
     """Whether a later piece goes on where the main one ends: it lacks only what that defines, and that is not said to fail."""
     tree = tree_of(main.text)
     missing = set(lacking(part.text))
+    if "__future__" in part.text:
+        return False
     return tree is not None and bool(missing) and missing <= bound_names(tree) and not main.fails_after and not part.transcript

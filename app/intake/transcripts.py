@@ -46,6 +46,9 @@ def take_apart(text: str) -> Piece:
         return _ipython(lines)
     if does_something(text):
         return _without_tail(text)
+    marked, magics = without_magics(text)
+    if magics and does_something(marked):
+        return Piece(code=text)
     commands = [line for line in lines if _SHELL.match(line)]
     if commands:
         rest = [line for line in lines if not _SHELL.match(line)]
@@ -173,9 +176,11 @@ def shows_values(code: str) -> tuple[str, int]:
     The code is normalised, so that the parser's columns are its own.
     """
     tree = tree_of(code)
+    if tree is None:
+        return code, 0
     lines = [line.encode() for line in code.split("\n")]
     wrapped = 0
-    for statement in reversed(tree.body if tree else []):
+    for statement in reversed(tree.body):
         if not isinstance(statement, ast.Expr) or _prints(statement.value) or statement.end_lineno is None:
             continue
         first, last, end = statement.lineno - 1, statement.end_lineno - 1, statement.end_col_offset or 0

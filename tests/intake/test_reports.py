@@ -74,6 +74,16 @@ def test_a_transcript_prints_what_the_prompt_showed() -> None:
     assert reading.claim.checks[0].lines == ("tensor(2.)",)
 
 
+def test_a_transcript_that_is_no_python_is_asked_about() -> None:
+    assert [ask.code for ask in report("```\n>>> print 'a'\na\n```").ask] == ["no_python"]
+
+
+def test_lines_for_a_notebook_are_commented_out_in_a_report() -> None:
+    script = report("```python\n!pip install torch\nimport torch\nprint(torch.ones(1))\n```").scripts[0]
+    assert script.script.splitlines()[0] == "# !pip install torch"
+    assert [repair.code for repair in script.repairs] == ["shell_line"]
+
+
 def test_a_transcript_of_ipython() -> None:
     typed = "In [1]: import torch\n\nIn [2]: for i in range(2):\n   ...:     print(i)\n   ...:\n0\n1\n\nIn [3]: torch.ones(1)\n"
     text = f"```\n{typed}Out[3]: tensor([1.])\n```"
