@@ -59,12 +59,12 @@ def processes(home: Path) -> dict[int, str]:
 def thirty_jobs(**more: Any) -> dict[str, Any]:
     """A run of thirty cells of one attempt each."""
     targets = [{"device": "cpu", "toolchain": TOOLCHAIN, "settings": {"threads": str(count)}} for count in range(1, 31)]
-    return {"script": SCRIPT, "claim": CLAIM, "targets": targets, "repeats": 1, **more}
+    return {"script": SCRIPT, "claim": CLAIM, "targets": targets, "repeats": 1} | more
 
 
 def one_job(**more: Any) -> dict[str, Any]:
     """A run of one cell of thirty attempts."""
-    return {"script": SCRIPT, "claim": CLAIM, "targets": [{"device": "cpu", "toolchain": TOOLCHAIN}], "repeats": 30, **more}
+    return {"script": SCRIPT, "claim": CLAIM, "targets": [{"device": "cpu", "toolchain": TOOLCHAIN}], "repeats": 30} | more
 
 
 def variables(toolchains: Path, **more: str) -> dict[str, str]:
@@ -168,11 +168,11 @@ class Whole:
     def nodes(self) -> dict[str, str]:
         return {node["name"]: node["state"] for node in self.request("GET", "/api/v1/nodes").json()["items"]}
 
-    def start_node(self, name: str, home: Path, *, toolchains: Path | None = None) -> subprocess.Popen[bytes]:
+    def start_node(self, name: str, home: Path, *, toolchains: Path | None = None, slots: int = 3) -> subprocess.Popen[bytes]:
         """A further node, by hand, with a home of its own; returns once it is known."""
         environment = {**service_environment(home), **variables(toolchains or self.toolchains), "SAMEHERE_BROKER_URL": self.broker_url()}
         with (home / f"{name}.log").open("ab") as log:
-            argv = [sys.executable, "-m", "app.cli", "node", "--name", name]
+            argv = [sys.executable, "-m", "app.cli", "node", "--name", name, "--slots", str(slots)]
             node = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         assert eventually(lambda: self.nodes().get(name) == "ready", seconds=30), (home / f"{name}.log").read_text()
         return node

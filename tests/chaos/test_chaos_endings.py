@@ -66,6 +66,7 @@ def _orphan_cgroups(owners: set[int]) -> list[str]:
 def test_nothing_is_left(own: Whole, number: signal.Signals) -> None:
     run_id = own.submit(thirty_jobs())
     own.until_recorded(run_id, 3)
+    assert own.recorded(run_id) < 25
     assert eventually(lambda: _running_scripts(own) != [], seconds=20)
     nodes = set(own.pids("worker node"))
     assert own.service is not None
@@ -81,4 +82,5 @@ def test_nothing_is_left(own: Whole, number: signal.Signals) -> None:
         assert _orphan_cgroups(nodes) == []
     own.start()
     assert _orphan_cgroups(nodes) == []
+    # Thirty results, none twice, although all of it was killed in the middle.
     assert_thirty(own, run_id)

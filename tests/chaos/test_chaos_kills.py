@@ -44,10 +44,3 @@ def test_web_and_beat_are_killed_in_the_middle(whole: Whole) -> None:
     whole.kill(PARTS["web"])
     whole.kill(PARTS["beat"])
     assert_thirty(whole, run_id)
-
-
-def test_everything_is_killed_in_the_middle(whole: Whole) -> None:
-    run_id = whole.submit(thirty_jobs())
-    _until_the_middle(whole, run_id)
-    whole.kill_all()
-    assert_thirty(whole, run_id)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chaos_service import CLAIM, SCRIPT, Whole, assert_thirty, eventually, processes, thirty_jobs
+from chaos_service import CLAIM, SCRIPT, Whole, assert_thirty, eventually, one_job, processes, thirty_jobs
 from running_service import service_environment
 
 pytestmark = [pytest.mark.service, pytest.mark.sandbox]
@@ -29,8 +29,8 @@ class Second:
         self.home = home
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self, *, toolchains: Path | None = None) -> None:
-        self.process = self.whole.start_node(self.name, self.home, toolchains=toolchains)
+    def start(self, *, toolchains: Path | None = None, slots: int = 3) -> None:
+        self.process = self.whole.start_node(self.name, self.home, toolchains=toolchains, slots=slots)
 
     def end(self, number: int) -> int:
         assert self.process is not None
@@ -62,6 +62,23 @@ def test_two_nodes_share_a_run_and_one_is_killed(whole: Whole, second: Second) -
     assert eventually(lambda: whole.nodes()[second.name] == "away", seconds=10)
 
 
+def test_a_job_whose_node_is_killed_starts_again_on_another(whole: Whole, second: Second) -> None:
+    """All that counts of a job is of one machine; what the lost one showed stays in sight and no longer counts."""
+    second.start(slots=8)
+    run_id = whole.submit(one_job(repeats=12))
+    whole.until_recorded(run_id, 2)
+    assert set(_nodes_of(whole.run(run_id))) == {second.name}
+    second.end(signal.SIGKILL)
+    run = whole.finished(run_id)
+    assert run["verdict"] == "reproduced"
+    (job,) = run["jobs"]
+    assert (job["matched"], job["of"]) == (12, 12)
+    counted = Counter((attempt["node"], attempt["counted"]) for attempt in job["attempts"] if attempt["outcome"] == "completed")
+    assert counted.pop(("local", True)) == 12
+    assert set(counted) == {(second.name, False)}
+    assert set(whole.recordings(run_id).values()) == {1}
+
+
 def test_a_node_that_drains_loses_nothing(whole: Whole, second: Second) -> None:
     second.start()
     run_id = whole.submit(thirty_jobs())
@@ -77,8 +94,10 @@ def test_a_node_without_the_toolchain_gets_none_of_the_run(whole: Whole, second:
     empty = tmp_path / "toolchains"
     empty.mkdir()
     second.start(toolchains=empty)
-    run = assert_thirty(whole, whole.submit(thirty_jobs()))
-    assert _nodes_of(run) == {"local": 30}
+    body = thirty_jobs()
+    run = whole.finished(whole.submit({**body, "targets": body["targets"][:8]}))
+    assert run["verdict"] == "reproduced"
+    assert _nodes_of(run) == {"local": 8}
 
 
 def test_a_toolchain_that_is_removed_while_it_is_wanted(whole: Whole, second: Second) -> None:
