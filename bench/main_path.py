@@ -47,9 +47,7 @@ def start_service(home: Path, toolchains: Path) -> tuple[subprocess.Popen[bytes]
     port = free_port()
     environment = os.environ | {"SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains)}
     with (home / "serve.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli", "serve", "--port", str(port)], env=environment, stdout=log, stderr=log
-        )
+        process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve", "--port", str(port)], env=environment, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

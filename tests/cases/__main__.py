@@ -55,9 +55,7 @@ def ask(folder: Path, name: str, case: dict[str, Any], *, on: str, options: list
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / f"{name}@{on.replace(' ', '+')}.json").write_text(done.stdout)
-    return Answer(
-        name=name, on=on, verdict=str(run["verdict"]), accepted=case["accept"][on], detail=detail_of(run), seconds=seconds
-    )
+    return Answer(name=name, on=on, verdict=str(run["verdict"]), accepted=case["accept"][on], detail=detail_of(run), seconds=seconds)
 
 
 def detail_of(run: dict[str, Any]) -> str:
