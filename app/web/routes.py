@@ -76,6 +76,7 @@ def _run_values(session: SessionDep, run_id: str) -> dict[str, Any]:
         "checks": views.checks_of(run),
         "comparisons": views.comparisons_of(run),
         "attempts": views.attempts_of(run),
+        "printed": views.printed_of(run),
         "command": views.command_of(run),
         "ended": sum(attempt.outcome is not None for job in run.jobs for attempt in job.attempts),
         "live": run.state in {"queued", "running"},

@@ -102,6 +102,16 @@ def command_of(run: RunDocument) -> str:
     return f"samehere reproduce FILE{target}"
 
 
+def printed_of(run: RunDocument, *, most: int = 24) -> list[tuple[str, AttemptPart]]:
+    """The first attempt of each cell that printed something, with the cell's label."""
+    found = []
+    for job in run.jobs:
+        shown = next((attempt for attempt in job.attempts if attempt.counted and (attempt.stdout or attempt.stderr)), None)
+        if shown is not None:
+            found.append((label_of(job), shown))
+    return found[:most]
+
+
 def attempts_of(run: RunDocument) -> list[tuple[str, AttemptPart]]:
     """Every attempt with the label of its cell."""
     return [(label_of(job), attempt) for job in run.jobs for attempt in job.attempts]
