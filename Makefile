@@ -66,7 +66,7 @@ lint: .venv/dev ## ruff, mypy, import-linter, codespell
 	$(BIN)/codespell
 
 bench: .venv/dev toolchain ## measure, as ratios within one run
-	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for file in bench/*.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python $$file || exit 1; done
 
 clean: ## remove .venv and caches; what is in SAMEHERE_HOME stays
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,17 +1,21 @@
 """What the sandbox adds to a cold run by hand: both in turn, the medians compared.
 
-python bench/sandbox_overhead.py PYTHON [ROUNDS]   (PYTHON of a toolchain with torch)
+.venv/bin/python bench/sandbox_overhead.py [--rounds 15] [--out bench/results/sandbox_overhead.json]
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import statistics
 import subprocess
-import sys
 import tempfile
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+
+from main_path import machine, spread, toolchain
 
 from worker.sandbox import Bind, Sandbox, SandboxJob
 
@@ -25,7 +29,11 @@ def binds_of(python: str) -> tuple[Bind, ...]:
 
 
 def main() -> None:
-    python, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 15
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--out", type=Path, default=Path("bench/results/sandbox_overhead.json"))
+    arguments = parser.parse_args()
+    python, rounds = toolchain()["python"], arguments.rounds
     binds = binds_of(python)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -45,10 +53,16 @@ def main() -> None:
                 run()
                 taken[name].append(time.perf_counter() - began)
         base = statistics.median(taken["by hand"][1:])
-        print(f"level {sandbox.level.value}, {rounds} rounds")
-        for name, times in taken.items():
-            median = statistics.median(times[1:])
-            print(f"{name:34} median {median * 1000:7.1f} ms   least {min(times[1:]) * 1000:7.1f} ms   {median / base:6.3f} of by hand")
+        result = {
+            "at": datetime.now(tz=UTC).isoformat(timespec="seconds"),
+            "machine": machine(),
+            "level": sandbox.level.value,
+            "seconds": {name: spread(times[1:]) for name, times in taken.items()},
+            "ratio_to_by_hand": {name: statistics.median(times[1:]) / base for name, times in taken.items()},
+        }
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":
