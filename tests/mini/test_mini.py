@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,15 @@ from running_service import service_environment
 pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("toolchain")]
 
 
+@pytest.fixture(scope="module")
+def shared_home() -> Iterator[Path]:
+    """One home for all: what the node finds out about a toolchain is found out once."""
+    folder = Path(tempfile.mkdtemp(prefix="samehere-mini-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.mark.parametrize("folder", mini_reports(), ids=lambda folder: folder.name)
-def test_the_command_says_of_a_mini_report_what_it_must(folder: Path, home: Path) -> None:
-    assert run_mini(folder, environment=service_environment(home)) == expectation(folder)["stable"]
+def test_the_command_says_of_a_mini_report_what_it_must(folder: Path, shared_home: Path) -> None:
+    assert run_mini(folder, environment=service_environment(shared_home)) == expectation(folder)["stable"]

@@ -1,0 +1,2 @@
+"""On a target that this machine may lack."""
+print("answer 42")

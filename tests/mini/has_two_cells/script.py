@@ -1,0 +1,2 @@
+"""The same on two targets."""
+print("answer 42")

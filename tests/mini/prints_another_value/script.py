@@ -1,0 +1,2 @@
+"""Neither what is claimed nor what is expected."""
+print("value 0.75")

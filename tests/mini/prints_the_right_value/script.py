@@ -1,0 +1,2 @@
+"""The value that is claimed to be wrong is right."""
+print("equal True")

@@ -1,0 +1,2 @@
+"""Fails, but not as claimed."""
+raise ValueError("something else altogether")

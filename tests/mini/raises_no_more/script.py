@@ -1,0 +1,2 @@
+"""The failure that is claimed is gone."""
+print("fine")

@@ -1,0 +1,3 @@
+"""Asks for input."""
+name = input("name? ")
+print("hello", name)
