@@ -20,13 +20,13 @@ from app.intake.read import read
 from app.judging.judgement import JobJudgement, Verdict
 from app.runs.document import RunDocument
 from app.runs.local import LEASES, LocalWish, run_locally
-from app.settings import SERVICE_UID
 from app.targets.parse import parse_target
 from app.targets.plan import Cell
 from app.targets.target import Target
 from worker.contract import Hello, Limits, Outcome, Result
 
 pytestmark = pytest.mark.sandbox
+BEFORE: list[psutil.Process] = []
 
 
 class Heard:
@@ -78,9 +78,15 @@ def below(process: psutil.Process | None, *, recursive: bool) -> int:
 
 
 def offspring() -> list[psutil.Process]:
-    """Our processes below this one; not the servers that the test session keeps."""
+    """The processes below this one; not the service that the test session keeps."""
+    kept = {child.pid for server in BEFORE if server.is_running() for child in (server, *server.children(recursive=True))}
     children = psutil.Process().children(recursive=True)
-    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE and child.uids().real != SERVICE_UID]
+    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE and child.pid not in kept]
+
+
+@pytest.fixture(autouse=True)
+def _what_was_there_before() -> None:
+    BEFORE[:] = psutil.Process().children()
 
 
 def when_running(act: Callable[[psutil.Process], None], *, times: int = 1, after_seconds: float = 0.5) -> threading.Thread:
