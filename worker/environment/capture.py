@@ -65,6 +65,8 @@ class EnvironmentRecorder:
 
     def _run(self, probe: SandboxJob, sandbox: Sandbox) -> Environment:
         result = sandbox.run(probe, cancelled=threading.Event())
+        if result.ending is Ending.SETUP_FAILED:
+            raise ProbeFailedError(f"the probe of the environment could not be started: {result.detail}")
         if result.ending is not Ending.EXITED or result.exit_status != 0:
             raise ProbeFailedError(f"the probe of the environment ended with {result.ending} and exit status {result.exit_status}")
         try:

@@ -92,10 +92,10 @@ def _public_folder() -> Path:
 
 
 def readable(path: str, *, uid: int) -> bool:
-    """Whether a uid without groups reaches and reads this path, by the modes of all folders on the way."""
+    """Whether a uid without groups reaches and reads this path, by the modes of all folders on the way, to a link as well."""
     real = os.path.realpath(path)
     try:
-        for folder in Path(real).parents:
+        for folder in (*Path(os.path.abspath(path)).parents, *Path(real).parents):  # noqa: PTH100  # the link's own folders
             if not _granted(folder.stat(), uid, 1):
                 return False
         status = Path(real).stat()
