@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.phrases import crash_signal, expectation, phrase_checks
-from app.intake.wording import EXCEPTION_LINE, both_devices, device_of, is_printed_line, side_of_line, sides_of
+from app.intake.wording import EXCEPTION_LINE, QUOTED, both_devices, device_of, is_printed_line, side_of_line, sides_of, unquoted
 
 # Reading stops here; every rule is linear in what is left.
 MOST_CHARACTERS = 100_000
@@ -133,6 +133,8 @@ def _single(lines: Sequence[str]) -> list[Check]:
     check = next((check for line in lines for check in [_exception_check(line, ())] if check), None)
     if check is not None:
         return [check]
+    if len(lines) == 1 and re.fullmatch(QUOTED, lines[0]):
+        return [output_check([unquoted(lines[0])])]
     if len(lines) != 1 or phrase_checks(lines[0]) or both_devices(lines[0]) or not is_printed_line(lines[0]):
         return []
     where = Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()

@@ -39,7 +39,8 @@ _VARIES = re.compile(
     rf"|\b(?:every|each)\s+(?:time|run|execution)\b[^.;\n]{{0,30}}\b(?:another|different|differs|other|new|changes)\b"
     rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}|(?:each|every) run)\b"
     rf"|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b|\bnon-?deterministic\b|\bnon-?determinism\b"
-    rf"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{{0,40}}\bnot reproducible\b",
+    rf"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{{0,40}}\bnot reproducible\b"
+    rf"|\bnot reproducible\b[^.;\n]{{0,20}}\bruns?\b",
     FLAGS,
 )
 _OUT_OF_MEMORY = re.compile(
@@ -55,7 +56,9 @@ _NOT_RAISED = re.compile(
     r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
     FLAGS,
 )
-_ALIKE = re.compile(r"\bboth\b|\bas well as\b|\balike\b|\beither\b|\bcpu[- ]only\b|\bneither\b|\bthe same on\b|\bidentical on\b", FLAGS)
+_ALIKE = re.compile(
+    r"\bboth\b|\bthe same device\b|\bas well as\b|\balike\b|\beither\b|\bcpu[- ]only\b|\bneither\b|\bthe same on\b|\bidentical on\b", FLAGS
+)
 _CONTRAST = re.compile(
     r"\bdiffer\w*|\binconsisten\w*|\bmismatch\w*|\bdisagree\w*|\bnot (?:the )?(?:same|equal)\b|\bdiverge\w*|\bdrifts?\b|\bunequal\b"
     r"|\bdiscrepanc\w*|\bdon['’]t match\b|\bdo(?:es)? not match\b",
@@ -65,15 +68,26 @@ _WEAK_CONTRAST = re.compile(r"\bwhile\b|\bwhereas\b|\bwhere the\b|\bbut\b|\bvs\.
 _ON_EACH = re.compile(r"\bon (?:the )?(?:cpu|gpu|cuda)\b", FLAGS)
 _GIVES_EACH = re.compile(r"\b(?:the )?(?:cpu|gpu|cuda)\b[^.;\n]{0,80}\b(?:gives?|returns?|prints?|raises?|is)\b", FLAGS)
 _SIDE_VALUE = re.compile(
-    rf"(?<![\w.])(?P<side>cpu|gpu|cuda)(?: (?:results?|outputs?|values?))?"
+    rf"(?<![\w.])(?P<side>cpu|gpu|cuda|eager|compiled|compile|inductor)(?: (?:mode|code))?(?: (?:results?|outputs?|values?))?"
     rf"(?:(?P<verb>\s*(?:[=:]|->|gives?|gave|returns?|prints?|shows?|is)\s*)|\s+)"
     rf"`?(?P<number>{NUMBER})",
     FLAGS,
 )
+_SIDE_NAMES = {"gpu": "cuda", "compile": "compiled", "inductor": "compiled"}
 _COMPILED = re.compile(r"\b(?:compil\w+|inductor|dynamo)\b", FLAGS)
 _EAGER = re.compile(r"\beager\b", FLAGS)
 _CLAUSE = re.compile(r"[,;]|\b(?:but|while|whereas|and|where)\b", FLAGS)
 
+# `should be 4 rather than 3`, `4 expected, 3 returned`: the right one comes first.
+_EXPECTED_FIRST = re.compile(
+    rf"\b(?:expected|should (?:be|have been|print|return|give|equal|show))\b[^\"'`\d\n+\-\[(]{{0,30}}?(?P<wanted>{LITERAL})"
+    rf"[^\"'`\d\n+\-\[(]{{0,20}}?\b(?:rather than|instead of|not)\b[^\"'`\d\n+\-\[(]{{0,20}}?(?P<seen>{LITERAL})",
+    FLAGS,
+)
+_WANTED_FIRST = re.compile(
+    rf"(?P<wanted>{LITERAL}) (?:is |was |were )?expected\s*(?:[,;(]|\bbut\b|\band\b)[^\"'`\d\n+\-\[(]{{0,30}}?(?P<seen>{LITERAL})",
+    FLAGS,
+)
 _EXPECTED_AFTER = re.compile(
     rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?\b(?:expected|instead of|should (?:be|have been)|rather than)\b"
     rf"[^\"'`\d\n+\-\[]{{0,30}}?(?P<wanted>{LITERAL})",
@@ -94,7 +108,7 @@ _EXPECTED_LAST = re.compile(
 _CORRECT_IS = re.compile(
     rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?"
     rf"\b(?:(?:correct|right|true)(?: (?:value|answer|result|output|one|sum)s?)?\s*(?:is|was|would be|[:=])"
-    rf"|(?:i|we) want(?:ed)?|wanted:?)[^\"'`\d\n+\-\[(]{{0,10}}?(?P<wanted>{LITERAL})",
+    rf"|(?:i|we) want(?:ed)?|wanted:?|want:|(?<=, )want\b)[^\"'`\d\n+\-\[(]{{0,10}}?(?P<wanted>{LITERAL})",
     FLAGS,
 )
 _EXPECTED_ALONE = re.compile(
@@ -154,7 +168,8 @@ def literal_check(text: str, sentence: str, role: Role) -> Check | None:
     bare = unquoted(text)
     where = _where(sentence)
     if is_number(bare):
-        position = "last" if _LAST.search(sentence) else "first" if _FIRST.search(sentence) else None
+        places = [name for name, word in (("last", _LAST), ("first", _FIRST)) if word.search(sentence)]
+        position = places[0] if len(places) == 1 else None
         return Check(text=sentence, kind=CheckKind.VALUE, role=role, number=bare, position=position, where=where)
     if not bare:
         return None
@@ -190,7 +205,7 @@ def _message(sentence: str, found: re.Match[str]) -> str:
 
 
 def _expected(sentence: str) -> list[Check]:
-    rules = (_EXPECTED_AFTER, _EXPECTED_BEFORE, _EXPECTED_LAST, _CORRECT_IS)
+    rules = (_EXPECTED_FIRST, _WANTED_FIRST, _EXPECTED_AFTER, _EXPECTED_BEFORE, _EXPECTED_LAST, _CORRECT_IS)
     found = next((found for rule in rules if (found := rule.search(sentence))), None)
     if found is None or unquoted(found["seen"]) == unquoted(found["wanted"]):
         return []
@@ -206,15 +221,19 @@ def _over_runs(sentence: str) -> list[Check]:
 
 def _differs(sentence: str) -> list[Check]:
     if both_devices(sentence) and not _ALIKE.search(sentence):
-        lines = _side_values(sentence)
+        lines = {side: line for side, line in _side_values(sentence).items() if side in {"cpu", "cuda"}}
         strong = _CONTRAST.search(sentence) is not None or len(set(lines.values())) > 1
         each = len(_ON_EACH.findall(sentence)) > 1 or len(_GIVES_EACH.findall(sentence)) > 1 or bool(lines)
         if strong or ((each or _WEAK_CONTRAST.search(sentence)) and not _failure(sentence)):
             sides = ("cpu", "cuda")
             given = tuple(lines.get(side, "") for side in sides) if lines else ()
             return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=sides, side_lines=given, where=Where(device="cuda"))]
-    if _EAGER.search(sentence) and _COMPILED.search(sentence) and (_CONTRAST.search(sentence) or _WEAK_CONTRAST.search(sentence)):
-        return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=("eager", "compiled"))]
+    if _EAGER.search(sentence) and _COMPILED.search(sentence):
+        sides = ("eager", "compiled")
+        lines = _side_values(sentence)
+        given = tuple(lines[side] for side in sides) if set(sides) <= set(lines) else ()
+        if given or _CONTRAST.search(sentence) or _WEAK_CONTRAST.search(sentence):
+            return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=sides, side_lines=given)]
     return []
 
 
@@ -224,7 +243,7 @@ def _side_values(sentence: str) -> dict[str, str]:
     for match in _SIDE_VALUE.finditer(sentence):
         number = match["number"]
         if match["verb"] or not number.lstrip("+-").isdigit():
-            side = "cpu" if match["side"].lower() == "cpu" else "cuda"
+            side = _SIDE_NAMES.get(match["side"].lower(), match["side"].lower())
             found.setdefault(side, f"{side} {number}")
     return found
 

@@ -36,7 +36,9 @@ _PROSE = re.compile(
     r"|does|do|not|no|raises?|raised|throws?|can|will|with|for|same|different|please|using"
     # Common words of other languages that no program prints beside a value.
     r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit|debería|devrait|deve|não"
-    r"|wants?|wanted)\b"
+    r"|wants?|wanted|becomes?|takes|differs? (?:from|between|by))\b"
+    # `gradients contain nan` is said, `contains nan: True` is printed.
+    r"|\bcontains? (?:nan|inf)s?\b(?!\s*[:=]|\s+(?:True|False)\b)"
     # Scripts without spaces or Latin letters: what they hold besides numbers is read as a sentence.
     r"|[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]",
     FLAGS,
