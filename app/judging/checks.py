@@ -22,6 +22,7 @@ from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result
 
 MOST_OBSERVED = 400
+_LINE_OF_CODE = re.compile(r"\.py:\d+\b|\bline \d+, in\b|^\s|\w(?:Error|Exception|Warning)\b")
 # Longer output is data and holds no sentences about itself.
 _MOST_LINES = 200
 # A script that ends with one of these was broken before it came to its point, unless that is what is claimed.
@@ -223,7 +224,11 @@ def _claimed_number(check: Check) -> Number | None:
 
 def _numbers_in_place(check: Check, result: Result) -> list[Number]:
     """The numbers that may be the claimed one: on lines with its label, at its position."""
-    lines = _of_its_side(check, result.observation.stdout).splitlines()
+    stdout = result.observation.stdout
+    lines = _of_its_side(check, stdout).splitlines()
+    if not stdout.strip():
+        # Logs go to the other stream, between warnings and tracebacks, whose numbers are those of lines.
+        lines = [line for line in result.observation.stderr.splitlines() if _LINE_OF_CODE.search(line) is None]
     if check.label:
         lines = [line for line in lines if check.label.casefold() in line.casefold()]
     numbers = [number for line in lines for number in numbers_in(line)]

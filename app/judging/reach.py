@@ -98,6 +98,9 @@ _GAVE_UP = re.compile(
     r"|\bno\s+(?:cuda|gpus?|nvidia)\b|\b(?:requires?|needs?)\b.{0,30}\b(?:cuda|gpus?)\b",
     re.IGNORECASE,
 )
+_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+_SKIPPED = re.compile(r"^OK \(skipped=(\d+)\)$", re.MULTILINE)
+_ONLY_SKIPPED = re.compile(r"^(?:=+ )?\d+ skipped(?:, \d+ warnings?)? in [\d.]+s", re.MULTILINE)
 _GOES_ON = re.compile(r"\b(?:using|use|on|to|with)\s+(?:the\s+)?cpu\b|fall(?:ing)?\s*back|instead", re.IGNORECASE)
 # Where reading stops: what a script says of a lack stands near the end.
 _WINDOW = 20_000
@@ -182,9 +185,17 @@ def uses_gpu(result: Result) -> bool:
 def _gives_up(result: Result) -> bool:
     """Whether the last thing that was said is that there is no GPU, and not that the script goes on without one."""
     seen = result.observation
+    if _all_skipped(seen.stderr[-_WINDOW:]) or _all_skipped(seen.stdout[-_WINDOW:]):
+        return True
     lines = [line.strip() for line in (seen.stdout if seen.stdout.strip() else seen.stderr)[-_WINDOW:].splitlines() if line.strip()]
     last = "\n".join(lines if len(lines) <= 3 else lines[-1:])
     return len(last) <= _GIVES_UP_WITHIN and _GAVE_UP.search(last) is not None and _GOES_ON.search(last) is None
+
+
+def _all_skipped(text: str) -> bool:
+    """Whether unittest or pytest tell that they skipped every test that they ran."""
+    ran, skipped = _RAN.search(text), _SKIPPED.search(text)
+    return (ran is not None and skipped is not None and ran[1] == skipped[1]) or _ONLY_SKIPPED.search(text) is not None
 
 
 def commonest(reasons: Sequence[Reason]) -> Reason | None:

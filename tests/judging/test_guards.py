@@ -68,3 +68,24 @@ def test_a_function_that_says_it_was_removed_is_stale() -> None:
     assert answer([prints("3")], [result(raised=("AttributeError", "'Tensor' object has no attribute 'lstsq'"))])[1] == "stale_reproducer"
     assert answer([prints("3")], [result(raised=("AttributeError", "'NoneType' object has no attribute 'x'"))])[0] == "different"
     assert answer([raises(*gone)], [result(raised=gone)]) == ("reproduced", "")
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ({"stderr": "s\n----\nRan 1 test in 0.001s\n\nOK (skipped=1)\n"}, "gave_up_politely"),
+        ({"stdout": "============ 2 skipped in 0.01s ============\n"}, "gave_up_politely"),
+        ({"stderr": ".s\n----\nRan 2 tests in 0.001s\n\nOK (skipped=1)\n"}, ""),
+        ({"stdout": "==== 1 passed, 1 skipped in 0.01s ====\n"}, ""),
+    ],
+)
+def test_tests_that_skip_themselves_show_nothing(shown: dict[str, str], expected: str) -> None:
+    verdict, code = answer([raises("AssertionError", "3 != 4")], several(3, **shown), text="")
+    assert (verdict, code) == ("cannot_show" if expected else "not_reproduced", expected)
+
+
+def test_a_value_may_be_logged() -> None:
+    value = check(CheckKind.VALUE, "prints 3", number="3")
+    assert answer([value], several(3, stderr="INFO:root:3\n"), text="") == ("reproduced", "")
+    assert answer([value], several(3, stderr="/home/u/script.py:3: UserWarning: 3 of them\n  f(3)\n"), text="")[0] == "cannot_show"
+    assert answer([value], several(3, "4\n", stderr="3\n"), text="")[0] == "different"
