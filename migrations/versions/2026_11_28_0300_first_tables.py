@@ -41,6 +41,13 @@ def choice(name: str, values: tuple[str, ...]) -> sa.Enum:
 
 
 def upgrade() -> None:
+    create_what_stands_alone()
+    create_runs()
+    create_jobs()
+    create_attempts()
+
+
+def create_what_stands_alone() -> None:
     op.create_table(
         "environment",
         sa.Column("digest", sa.Text(), nullable=False),
@@ -90,6 +97,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_token")),
         sa.UniqueConstraint("digest", name=op.f("uq_token_digest")),
     )
+
+
+def create_runs() -> None:
     op.create_table(
         "run",
         sa.Column("id", sa.Text(collation="C"), nullable=False),
@@ -135,6 +145,9 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_idempotency_key_run_id_run"), initially="DEFERRED", deferrable=True),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_idempotency_key")),
     )
+
+
+def create_jobs() -> None:
     op.create_table(
         "job",
         sa.Column("id", sa.Text(collation="C"), nullable=False),
@@ -162,6 +175,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("run_id", "position", name=op.f("uq_job_run_id_position")),
     )
     op.create_index("ix_job_open", "job", ["run_id"], unique=False, postgresql_where=sa.text("state IN ('queued', 'running')"))
+
+
+def create_attempts() -> None:
     op.create_table(
         "attempt",
         sa.Column("id", sa.Text(collation="C"), nullable=False),
