@@ -26,6 +26,9 @@ from app.errors import SetupError
 from app.settings import SERVICE_UID
 
 ROOT = os.geteuid() == 0
+# A checkout below root's closed home is shown to other uids by a private view, and these tests are about life without one.
+CLOSED = first_blocker(Path(launch.__file__).parents[2], 65533) is not None
+reachable = pytest.mark.skipif(CLOSED, reason="the checkout lies where other users can't reach it")
 OWN_UID = SERVICE_UID if ROOT else os.geteuid()
 
 SUPERVISOR = """
@@ -117,6 +120,7 @@ def test_no_folder_changes_its_mode_or_owner(home: Path) -> None:
     assert modes(inner, *wheels) == before
 
 
+@reachable
 @pytest.mark.skipif(not ROOT, reason="only root may lose CAP_SYS_ADMIN")
 def test_root_without_mount_namespaces(home: Path) -> None:
     """A container that lacks CAP_SYS_ADMIN: works where the uid can reach the home, and says what to do where it can't."""
@@ -142,6 +146,7 @@ def open_interpreter() -> str | None:
     return None
 
 
+@reachable
 @pytest.mark.skipif(not ROOT, reason="only root can become somebody else")
 @pytest.mark.skipif(open_interpreter() is None, reason="no interpreter of this version that a plain user may start")
 def test_a_plain_user_without_a_name(home: Path) -> None:
