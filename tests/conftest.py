@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from stage import Stage
 
 TEMPLATE = "samehere_template"
+
+# A shell ignores these for what it starts in the background, and so would every program that the tests interrupt.
+for number in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

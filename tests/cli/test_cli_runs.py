@@ -175,6 +175,7 @@ def test_an_interrupted_run_ends_soon_and_leaves_no_process(home: Path, number: 
         stdout, _ = process.communicate(timeout=30)
     finally:
         process.kill()
+        process.communicate()
     assert process.returncode == 130
     assert json.loads(stdout)["state"] == "cancelled"
     _, alive = psutil.wait_procs(family, timeout=10)

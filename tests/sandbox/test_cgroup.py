@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -68,9 +69,13 @@ def test_a_leaf_that_cannot_be_set_up_is_removed_again(tmp_path: Path) -> None:
 
 def test_leaves_of_nodes_that_are_gone_are_swept(tmp_path: Path) -> None:
     gone, mine, other = tmp_path / "samehere-4194305-slot0-1", tmp_path / cgroup.leaf_name("slot0", 1), tmp_path / "someone-else"
-    for folder in (gone, mine, other):
-        folder.mkdir()
-    cgroup._sweep(cgroup.Parents(2, tmp_path, tmp_path))
+    with subprocess.Popen(["/bin/true"]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        # A zombie: in a container without an init nobody reaps it.
+        unreaped = tmp_path / f"samehere-{ended.pid}-slot0-1"
+        for folder in (gone, unreaped, mine, other):
+            folder.mkdir()
+        cgroup._sweep(cgroup.Parents(2, tmp_path, tmp_path))
     assert sorted(tmp_path.iterdir()) == sorted([mine, other])
 
 

@@ -202,8 +202,16 @@ def _sweep(parents: Parents) -> None:
     for parent in {parents.memory, parents.pids or parents.memory}:
         for folder in parent.glob(f"{_PREFIX}[0-9]*"):
             owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
-            if not Path("/proc", owner).exists():
+            if not _lives(owner):
                 _remove(folder, 0.0)
+
+
+def _lives(pid: str) -> bool:
+    """Whether a process is there and no zombie: one that nobody reaps owns nothing any more."""
+    try:
+        return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except OSError:
+        return False
 
 
 def _try(parents: Parents) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
-SIGKILL, SIGPIPE, SIGXFSZ = 9, 13, 25
+SIGKILL = 9
 SCM_RIGHTS = 1
 CONFIG_BYTES = 1 << 20
 
@@ -91,9 +91,10 @@ def start(control: _socket.socket, config: bytes, prctl: Callable[..., int]) -> 
                     os.close(int(name))
                 except OSError:
                     pass
-        # This interpreter ignores them; what a program inherits is the default.
-        _signal.signal(SIGPIPE, _signal.SIG_DFL)
-        _signal.signal(SIGXFSZ, _signal.SIG_DFL)
+        # This interpreter ignores some, and whoever started the node in the background others; a program inherits the default.
+        for number in _signal.valid_signals():
+            if _signal.getsignal(number) == _signal.SIG_IGN:
+                _signal.signal(number, _signal.SIG_DFL)
         # Whoever started the node may have blocked some, even one of glibc's own.
         _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
         for limit in fields[0].split():
