@@ -66,8 +66,10 @@ def start_service(home: Path, *options: str, environment: dict[str, str] | None 
         )
     service = Service(url=f"http://127.0.0.1:{port}", home=home, log=log, process=process)
     deadline = time.monotonic() + READY_SECONDS
+    # What an operator waits for: the web answers a moment before the supervisor says so.
+    said = f"samehere is ready on {service.url}"
     while time.monotonic() < deadline and process.poll() is None:
-        if is_ready(service.url):
+        if said in log.read_text(errors="replace") and is_ready(service.url):
             return service
         time.sleep(0.1)
     stop_service(service)

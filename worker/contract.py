@@ -203,6 +203,36 @@ class ExceptionFacts(Message):
     message: str = ""
 
 
+class ValueStatistics(Message):
+    """Of a captured value's elements. Moments are of the finite ones; None where there are none."""
+
+    least: float | None = None
+    greatest: float | None = None
+    mean: float | None = None
+    nan: int = 0
+    positive_infinite: int = 0
+    negative_infinite: int = 0
+    zero: int = 0
+
+
+class CapturedValue(Message):
+    """A number, tensor or array as a script held it: by the harness, so it may withhold a verdict, never clear one.
+
+    `name` is a top-level name at the end of the script, or `print[k]` for the k-th tensor that was formatted.
+    `digest` is `sha256:` of the elements, little-endian, row by row; `data` is those bytes in base64, empty when there are many.
+    """
+
+    name: str
+    origin: Literal["final", "printed"] = "final"
+    kind: Literal["tensor", "array", "number"] = "number"
+    dtype: str
+    shape: list[int] = Field(default_factory=list)
+    device: str = "cpu"
+    digest: str = ""
+    data: str = ""
+    statistics: ValueStatistics | None = None
+
+
 class Observation(Message):
     """What an attempt showed. Text is decoded with replacement; the digests are of the bytes, whole."""
 
@@ -223,6 +253,9 @@ class Observation(Message):
     # Numeric flags at the end of the script, and those that the script changed from how it found them.
     flags: dict[str, Scalar] = Field(default_factory=dict)
     flags_changed: dict[str, Scalar] = Field(default_factory=dict)
+    # Final top-level values and tensors that were formatted, in that order of origin; how many more there were.
+    values: list[CapturedValue] = Field(default_factory=list)
+    values_omitted: int = 0
     hash_seed: str | None = None
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
