@@ -12,6 +12,7 @@ from app.judging.guards import left_out
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
 from app.judging.numbers import near, numbers_in
 from app.judging.places import excluded
+from app.judging.rates import rate_interval, rate_upper_bound
 from app.judging.reach import NO_SIDES, TOO_FEW_ATTEMPTS, commonest, lack_of
 from app.judging.variation import Variation, judge_repeats
 from app.targets.plan import RepeatPlan
@@ -45,11 +46,6 @@ def counted(results: Sequence[Result]) -> list[Result]:
     """The attempts that are evidence, in an order that does not depend on when they came in."""
     kept = [result for result in results if result.outcome not in UNCOUNTED and result.kind is not AttemptKind.PREVIEW]
     return sorted(kept, key=lambda result: result.attempt_id)
-
-
-def rate_upper_bound(cold: int) -> float | None:
-    """With none met in n cold attempts, the rate that 95 % of such series would have shown: 45 % at 5, 5 % at 59."""
-    return None if cold < 1 else round(1 - 0.05 ** (1 / cold), 4)
 
 
 def judge_job(claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None = None) -> JobJudgement:
@@ -152,17 +148,20 @@ def _by_attempts(steps: Sequence[Step], findings: tuple[Finding, ...], claim: Cl
     met = [step for step in reached if step.found is CheckResult.MET]
     cold = sum(step.cold for step in reached)
     of = len(reached)
+    interval = rate_interval(sum(step.cold for step in met), cold)
     if met:
         verdict = Verdict.REPRODUCED if len(met) == of else Verdict.FLAKY
-        return JobJudgement(verdict=verdict, matched=len(met), of=of, findings=findings)
+        return JobJudgement(verdict=verdict, matched=len(met), of=of, rate_interval=interval, findings=findings)
     bound = rate_upper_bound(cold)
     others = [step for step in reached if step.found is CheckResult.OTHER]
     if others:
         kind = _kind(others[0].result, claim, findings)
-        return JobJudgement(verdict=Verdict.DIFFERENT, reason=kind, of=of, rate_upper_bound=bound, findings=findings)
+        return JobJudgement(
+            verdict=Verdict.DIFFERENT, reason=kind, of=of, rate_upper_bound=bound, rate_interval=interval, findings=findings
+        )
     if cold < least:
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=cold, findings=findings)
-    return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=cold, rate_upper_bound=bound, findings=findings)
+    return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=cold, rate_upper_bound=bound, rate_interval=interval, findings=findings)
 
 
 def _reached(steps: Sequence[Step]) -> list[Step]:

@@ -75,6 +75,17 @@ class Finding(BaseModel):
     reason: Reason | None = None
 
 
+class RateInterval(BaseModel):
+    """Between which rates the true one lies, as far as independent attempts on one machine tell."""
+
+    model_config = ConfigDict(frozen=True)
+
+    low: float
+    high: float
+    level: float = 0.95
+    method: str = "clopper-pearson"
+
+
 class JobJudgement(BaseModel):
     """A job's verdict and what it rests on: `matched` of `of` counted attempts that reached the point."""
 
@@ -85,4 +96,6 @@ class JobJudgement(BaseModel):
     matched: int = 0
     of: int = 0
     rate_upper_bound: float | None = None
+    # Of the cold attempts among them; None where the claim is not about single attempts.
+    rate_interval: RateInterval | None = None
     findings: tuple[Finding, ...] = ()

@@ -171,6 +171,7 @@ def _job(job: JobFacts, cell: JudgedCell) -> JobPart:
         matched=judgement.matched,
         of=judgement.of,
         rate_upper_bound=judgement.rate_upper_bound,
+        rate_interval=judgement.rate_interval,
         checks=[_finding(finding) for finding in judgement.findings],
         attempts=[_attempt(attempt) for attempt in job.attempts],
     )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.intake.reading import Ask, Need, Repair
-from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
+from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.states import AttemptState, JobState, RunState
 from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start
 
@@ -95,6 +95,7 @@ class JobPart(Part):
     matched: int = 0
     of: int = 0
     rate_upper_bound: float | None = None
+    rate_interval: RateInterval | None = None
     checks: list[FindingPart] = Field(default_factory=list)
     attempts: list[AttemptPart] = Field(default_factory=list)
 

@@ -122,7 +122,7 @@ def test_the_json_has_every_field_of_the_contract() -> None:
         "id state verdict so_far seen defect cause summary scope where not_where newest without_result ask report jobs comparisons"
         " environments created_at finished_at"
     )
-    of_job = "id script target state verdict reason matched of rate_upper_bound checks attempts"
+    of_job = "id script target state verdict reason matched of rate_upper_bound rate_interval checks attempts"
     of_attempt = (
         "id kind start node level outcome reason exit_status signal exception stdout stderr truncated devices_used wall_seconds"
         " peak_memory_bytes environment"

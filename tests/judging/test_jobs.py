@@ -8,8 +8,9 @@ import pytest
 from judging_builders import CPU, CUDA, NO_CUDA, check, claim, differs, prints, raises, result, script, several
 
 from app.intake.claims import Check, CheckKind, Claim, Over, Role, Where
-from app.judging.job import judge_job, rate_upper_bound
+from app.judging.job import judge_job
 from app.judging.judgement import JobJudgement
+from app.judging.rates import rate_upper_bound
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Reason, Start
