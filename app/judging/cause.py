@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from app.intake.claims import CheckKind, Claim, Role
 from app.intake.reading import Script
+from app.intake.unwritten import takes_unwritten_memory
 from app.judging.checks import is_over_repeats
 from app.judging.judged import JudgedCell
 from app.judging.judgement import Defect, Verdict
@@ -42,7 +43,6 @@ _RANDOM = {"bernoulli", "rand", "randn", "randint", "randperm", "multinomial", "
 _RANDOM_IN_PLACE = {"bernoulli_", "normal_", "uniform_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_"}
 # Operations whose result is free in its signs or in its order.
 _FREE = re.compile(r"\b(?:svd|eigh?|qr|svd_lowrank|pca_lowrank|lobpcg|topk|sort|argsort|unique|nonzero|kthvalue)\b")
-_UNWRITTEN = re.compile(r"\b(?:empty|empty_like|new_empty|empty_strided|resize_)\(")
 _NO_INTEGER = re.compile(r"float\([\"']-?(?:nan|inf)[\"']\)|\b(?:torch|math|np|numpy)\.(?:nan|inf)\b|\b1e(?:[2-9]\d|\d{3})\b")
 _TO_INTEGER = re.compile(r"\.(?:int|long|short)\(\)|\bto\(torch\.u?int|\.astype\((?:np\.|numpy\.)?[\"']?u?int|dtype=torch\.u?int")
 # Fewer numbers than these may agree by chance.
@@ -185,7 +185,7 @@ def _of_repeats(claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[
         return None
     if script.unseeded:
         # Where memory is read that nobody wrote, the missing seed may be innocent.
-        return None if _UNWRITTEN.search(script.script) else "unseeded"
+        return None if takes_unwritten_memory(script.script) else "unseeded"
     twin = next((other for other in cells if _is_deterministic_twin(cell, other)), None)
     if twin is not None and twin.verdict is Verdict.NOT_REPRODUCED:
         return "nondeterministic_kernel"

@@ -19,6 +19,9 @@ from worker.contract import Result
 ALWAYS = 3
 ALWAYS_RANDOM = 10
 NEVER_RANDOM = 20
+# Once mixed, a rate is worth knowing: 20 attempts tell it to about a fifth; not where they would take longer than this, in seconds.
+MIXED = 20
+MIXED_SECONDS = 300.0
 
 _SOMETIMES = re.compile(
     r"\b(?:sometimes|occasionally|intermittent(?:ly)?|flaky|random(?:ly)?|rarely|now and then|once in a while"
@@ -46,6 +49,8 @@ def next_attempts(claim: Claim, script: Script, target: Target, results: Sequenc
         # One alone first: it tells whether this target can show anything at all.
         return 1
     judgement = judge_job(claim, script, target, results)
+    if judgement.verdict is Verdict.FLAKY:
+        return max(0, _wanted_of_mixed(results, plan) - have)
     return max(0, min(_wanted(judgement, claim, script, plan), _most(claim, script, plan)) - have)
 
 
@@ -53,12 +58,18 @@ def _most(claim: Claim, script: Script, plan: RepeatPlan) -> int:
     return max(plan.at_most, NEVER_RANDOM) if may_vary(claim, script) else plan.at_most
 
 
+def _wanted_of_mixed(results: Sequence[Result], plan: RepeatPlan) -> int:
+    """As many as tell the rate, as far as there is time; the plan's number in any case."""
+    took = [result.observation.wall_seconds for result in counted(results)]
+    mean = sum(took) / len(took)
+    in_time = int(MIXED_SECONDS / mean) if mean > 0 else MIXED
+    return max(plan.at_most, min(MIXED, in_time))
+
+
 def _wanted(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatPlan) -> int:
     """How many counted attempts this judgement should rest on."""
     by_chance = may_vary(claim, script) and not any(is_over_repeats(check) for check in claim.having(Role.BUG))
     match judgement.verdict:
-        case Verdict.FLAKY:
-            return plan.at_most
         case Verdict.CANNOT_SHOW:
             return _wanted_of_nothing(judgement, plan, by_chance=by_chance)
         case Verdict.REPRODUCED:

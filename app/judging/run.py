@@ -45,7 +45,8 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     if reading.ask:
         return RunJudgement(verdict=Verdict.NEEDS_INFO)
     # A control shows how things should be; what happens to it is no verdict on the claim.
-    done = [cell for cell in cells if cell.verdict is not None and cell.role is not ScriptRole.CONTROL]
+    judged = [cell for cell in cells if cell.verdict is not None and cell.role is not ScriptRole.CONTROL]
+    done = without_tests(judged)
     pairs = _judge_pairs(reading.claim, done)
     verdicts = {cell.verdict for cell in done} | {_PAIR_VERDICT[finding.result] for finding in pairs}
     verdict = next((verdict for verdict in Verdict if verdict in verdicts), None)
@@ -53,7 +54,7 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         verdict = Verdict.NO_RESULT
     where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in SEEN))
     not_where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in NOT_SEEN))
-    cause, defect = cause_of(reading.claim, reading.scripts, done)
+    cause, defect = cause_of(reading.claim, reading.scripts, judged)
     scope, differs = _scope(verdict, reading, done)
     return RunJudgement(
         verdict=verdict,
@@ -68,6 +69,20 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
         without_result=sum(cell.verdict in WITHOUT_RESULT for cell in done),
         pairs=pairs,
     )
+
+
+def without_tests(cells: Sequence[JudgedCell]) -> list[JudgedCell]:
+    """The cells that speak of the claim: not those that only test for a cause."""
+    return [cell for cell in cells if not _only_tests(cell, cells)]
+
+
+def _only_tests(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
+    """Whether memory is filled, what is claimed is not seen in that, and a cell without filling is there."""
+    if "fill" not in cell.target.settings or cell.verdict in SEEN:
+        return False
+    settings = {name: value for name, value in cell.target.settings.items() if name != "fill"}
+    plain = cell.target.model_copy(update={"settings": settings})
+    return any(other.target == plain and other.script == cell.script for other in cells)
 
 
 def _judge_pairs(claim: Claim, cells: Sequence[JudgedCell]) -> tuple[Finding, ...]:

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from app.judging.cause import sentence
 from app.judging.judged import JudgedCell
 from app.judging.judgement import Defect, Scope, Verdict
-from app.judging.run import RunJudgement
+from app.judging.run import RunJudgement, without_tests
 
 MOST_LABELS = 4
 
 
 def summarise(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:
     """The answer in words that need no native speaker."""
-    parts = [_verdict(judgement, cells)]
+    parts = [_verdict(judgement, without_tests(cells))]
     cause = sentence(judgement.cause)
-    if cause and judgement.verdict in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}:
+    # A defect that a test of its own has shown is told beside a "no" as well.
+    if cause and (judgement.defect is Defect.YES or judgement.verdict in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}):
         parts.append(cause)
     if judgement.defect is Defect.NO:
         parts.append("This is no defect.")

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from app.errors import InputError
 from app.intake.reading import Reading, ScriptRole
+from app.intake.unwritten import takes_unwritten_memory
 from app.targets.fleet import is_meant, nearest_lack, ready_toolchains, resolve_toolchain
 from app.targets.matrix import Matrix
 from app.targets.parse import check_target
-from app.targets.presets import Preset, preset_named
+from app.targets.presets import FILL, FILLED, Preset, preset_named
 from app.targets.target import Target
 from worker.contract import Device, Hello, Level, Reason, WhoCanAct
 
@@ -56,7 +57,10 @@ def plan(
     most_cells: int = MOST_CELLS,
     most_repeats: int = MOST_REPEATS,
 ) -> Plan:
-    """Expand a preset or explicit targets over the scripts of a reading. Raises InputError for what can't be planned."""
+    """Expand a preset or explicit targets over the scripts of a reading. Raises InputError for what can't be planned.
+
+    Beside a preset's own cells, a script that takes unwritten memory gets one more for each device, in which such memory is NaN.
+    """
     if preset is not None and targets:
         raise InputError("Give either a preset or targets.", code="preset_or_targets", field="targets")
     if repeats is not None and not 1 <= repeats <= most_repeats:
@@ -64,11 +68,14 @@ def plan(
     chosen = None if targets else preset_named(preset or "quick")
     wanted = expand(chosen, fleet) if chosen else [check_target(target) for target in targets or ()]
     digests = [script.digest for script in reading.scripts if script.role in {ScriptRole.MAIN, ScriptRole.ALTERNATIVE, ScriptRole.CONTROL}]
-    resolved = [_resolve(target, fleet, required_level=required_level, explicit=chosen is None) for target in wanted]
+    tests = expand(FILLED, fleet) if chosen else []
+    of_memory = {script.digest for script in reading.scripts if tests and takes_unwritten_memory(script.script)}
+    resolved = [_resolve(target, fleet, required_level=required_level, explicit=chosen is None) for target in [*wanted, *tests]]
     cells: dict[tuple[str, str], Cell] = {}
     for target, reason in sorted(resolved, key=lambda pair: _cost(pair[0])):
         for digest in dict.fromkeys(digests):
-            cells.setdefault((digest, target.label()), Cell(digest, target, reason))
+            if digest in of_memory or target.settings != FILL:
+                cells.setdefault((digest, target.label()), Cell(digest, target, reason))
     if len(cells) > most_cells:
         raise InputError(f"This makes {len(cells)} cells; a run has at most {most_cells}.", code="too_many_cells", field="targets")
     at_most = repeats or (chosen.repeats if chosen else DEFAULT_REPEATS)

@@ -8,7 +8,7 @@ import pytest
 from judging_builders import CPU, NO_CUDA, check, claim, prints, raises, result, script, several
 
 from app.intake.claims import CheckKind, Claim
-from app.judging.repeats import may_vary, next_attempts
+from app.judging.repeats import MIXED, may_vary, next_attempts
 from app.targets.plan import RepeatPlan
 from worker.contract import Outcome, Result
 
@@ -59,10 +59,22 @@ def test_silence_is_repeated_where_chance_has_a_part() -> None:
     assert played({}, told=claim(prints("mismatch"))) == 1
 
 
-def test_a_mixed_job_is_seen_to_the_plan() -> None:
-    mixed = [result(attempt="a1", **FAILED), result("fine\n", attempt="a2")]
-    assert more(mixed) == 3
-    assert more([*mixed, *[result("fine\n", attempt=f"b{number}") for number in range(3)]]) == 0
+def mixed(count: int, *, seconds: float) -> list[Result]:
+    fine = [result("fine\n", attempt=f"b{number}", wall_seconds=seconds) for number in range(count - 1)]
+    return [result(attempt="a1", wall_seconds=seconds, **FAILED), *fine]
+
+
+def test_a_mixed_job_grows_until_its_rate_is_known() -> None:
+    assert more(mixed(2, seconds=2.0)) == MIXED - 2
+    assert more(mixed(MIXED, seconds=2.0)) == 0
+    assert more(mixed(2, seconds=2.0), plan=RepeatPlan(30)) == 28
+
+
+def test_a_slow_mixed_job_is_seen_to_the_plan_and_no_further() -> None:
+    assert more(mixed(2, seconds=59.0)) == 3
+    assert more(mixed(5, seconds=59.0)) == 0
+    assert more(mixed(2, seconds=30.0)) == 8
+    assert more(mixed(2, seconds=59.0), plan=RepeatPlan(4, exact=True)) == 2
 
 
 def test_an_explicit_number_is_exact() -> None:

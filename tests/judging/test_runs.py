@@ -194,6 +194,26 @@ def test_memory_that_nobody_wrote_shows_by_filling_it() -> None:
     assert cause(told, code, *both) == ("not_analysed", "undecided")
 
 
+def test_a_cell_that_only_tests_for_a_cause_gives_no_verdict() -> None:
+    code, filled = script(), with_setting(CPU, fill="nan")
+    told = claim(prints("4.0"))
+    plain, test = cell(told, code, CPU, several(5, "0.0\n")), cell(told, code, filled, several(3, "nan\n"))
+    found = run(plain, test, told=told, code=code)
+    assert found.not_where == (CPU.label(),)
+    said = summarise(found, [plain, test])
+    assert "1 of 1 target" in said
+    assert sentence("uninitialised_memory") in said
+    assert run(test, told=told, code=code).not_where == (filled.label(),)
+
+
+def test_a_claim_that_is_seen_only_in_filled_memory_is_seen() -> None:
+    code, filled = script(), with_setting(CPU, fill="nan")
+    told = claim(prints("nan"))
+    plain, test = cell(told, code, CPU, several(5, "0.0\n")), cell(told, code, filled, several(3, "nan\n"))
+    found = run(plain, test, told=told, code=code)
+    assert (found.verdict, found.where, found.cause) == ("reproduced", (filled.label(),), "uninitialised_memory")
+
+
 def test_a_failure_has_no_numeric_cause_to_look_for() -> None:
     told, code = claim(FAILS), script()
     assert cause(told, code, cell(told, code, CPU, several(3, raised=("RuntimeError", "shape mismatch")))) == (None, "undecided")

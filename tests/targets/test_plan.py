@@ -89,6 +89,14 @@ def test_determinism_has_three_cells_a_device() -> None:
     ]
 
 
+def test_a_script_that_takes_unwritten_memory_gets_a_cell_in_which_it_is_filled() -> None:
+    report = reading("import torch; print(torch.empty(4).sum())", "import torch; print(torch.zeros(4).sum())")
+    first, second = (script.digest for script in report.scripts)
+    cells = [(cell.script, cell.target.label()) for cell in planned(fleet=(CPU_NODE,), report=report).cells]
+    assert cells == [(first, "cpu@torch-2.13-cpu"), (second, "cpu@torch-2.13-cpu"), (first, "cpu@torch-2.13-cpu:fill=nan")]
+    assert labels(planned("cpu", report=reading("import torch; torch.empty(4)"))) == ["cpu@torch-2.13-cpu"]
+
+
 def test_cheap_cells_come_first() -> None:
     assert labels(planned("cuda*2", "cuda", "cpu:threads=1", "cpu")) == [
         "cpu@torch-2.13-cpu",
