@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.errors import InputError
 from app.intake.reading import Reading, ScriptRole
-from app.intake.unwritten import takes_unwritten_memory
+from app.targets.cause_tests import cause_tests
 from app.targets.fleet import is_meant, nearest_lack, ready_toolchains, resolve_toolchain
 from app.targets.matrix import Matrix
 from app.targets.parse import check_target
-from app.targets.presets import FILL, FILLED, Preset, preset_named
+from app.targets.presets import preset_named
 from app.targets.target import Target
 from worker.contract import Device, Hello, Level, Reason, WhoCanAct
 
 MOST_CELLS = 400
 MOST_REPEATS = 250
 DEFAULT_REPEATS = 5
+# Parts are in others, and are not run by themselves.
+_RUN = {ScriptRole.MAIN, ScriptRole.ALTERNATIVE, ScriptRole.CONTROL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,33 +61,33 @@ def plan(
 ) -> Plan:
     """Expand a preset or explicit targets over the scripts of a reading. Raises InputError for what can't be planned.
 
-    Beside a preset's own cells, a script that takes unwritten memory gets one more for each device, in which such memory is NaN.
+    Beside a preset's own cells, a script may get others on the same devices that test for a cause (`cause_tests`).
     """
     if preset is not None and targets:
         raise InputError("Give either a preset or targets.", code="preset_or_targets", field="targets")
     if repeats is not None and not 1 <= repeats <= most_repeats:
         raise InputError(f"repeats is a number from 1 to {most_repeats}.", code="bad_repeats", field="repeats")
     chosen = None if targets else preset_named(preset or "quick")
-    wanted = expand(chosen, fleet) if chosen else [check_target(target) for target in targets or ()]
-    digests = [script.digest for script in reading.scripts if script.role in {ScriptRole.MAIN, ScriptRole.ALTERNATIVE, ScriptRole.CONTROL}]
-    tests = expand(FILLED, fleet) if chosen else []
-    of_memory = {script.digest for script in reading.scripts if tests and takes_unwritten_memory(script.script)}
-    resolved = [_resolve(target, fleet, required_level=required_level, explicit=chosen is None) for target in [*wanted, *tests]]
+    scripts = {script.digest: script for script in reading.scripts if script.role in _RUN}
+    if chosen:
+        wanted = [(digest, target) for target in expand(chosen.settings, fleet) for digest in scripts]
+        wanted += [(each.digest, target) for each in scripts.values() for target in expand(cause_tests(reading.claim, each), fleet)]
+    else:
+        wanted = [(digest, check_target(target)) for target in targets or () for digest in scripts]
     cells: dict[tuple[str, str], Cell] = {}
-    for target, reason in sorted(resolved, key=lambda pair: _cost(pair[0])):
-        for digest in dict.fromkeys(digests):
-            if digest in of_memory or target.settings != FILL:
-                cells.setdefault((digest, target.label()), Cell(digest, target, reason))
+    for digest, target in sorted(wanted, key=lambda pair: _cost(pair[1])):
+        whole, reason = _resolve(target, fleet, required_level=required_level, explicit=chosen is None)
+        cells.setdefault((digest, whole.label()), Cell(digest, whole, reason))
     if len(cells) > most_cells:
         raise InputError(f"This makes {len(cells)} cells; a run has at most {most_cells}.", code="too_many_cells", field="targets")
     at_most = repeats or (chosen.repeats if chosen else DEFAULT_REPEATS)
     return Plan(tuple(cells.values()), RepeatPlan(at_most, exact=repeats is not None), chosen.name if chosen else None)
 
 
-def expand(preset: Preset, fleet: Sequence[Hello]) -> list[Target]:
-    """The targets of a preset over the devices that the fleet has: the CPU always, CUDA where a node has a card."""
+def expand(settings: Sequence[Mapping[str, str]], fleet: Sequence[Hello]) -> list[Target]:
+    """Settings over the devices that the fleet has: the CPU always, CUDA where a node has a card."""
     devices = (Device.CPU, *((Device.CUDA,) if any(hello.gpus for hello in fleet) else ()))
-    return list(Matrix(devices=devices, settings=preset.settings).targets())
+    return list(Matrix(devices=devices, settings=tuple(settings)).targets())
 
 
 def _cost(target: Target) -> tuple[int, int]:

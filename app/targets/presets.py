@@ -18,10 +18,6 @@ class Preset:
     repeats: int = 5
 
 
-# The test of whether a result rests on memory that nobody wrote; of no use to any other script, so no preset's own.
-FILL = {"fill": "nan"}
-FILLED = Preset(name="filled", summary="Unwritten memory is NaN.", settings=(FILL,))
-
 PRESETS: dict[str, Preset] = {
     preset.name: preset
     for preset in (

@@ -97,6 +97,21 @@ def test_a_script_that_takes_unwritten_memory_gets_a_cell_in_which_it_is_filled(
     assert labels(planned("cpu", report=reading("import torch; torch.empty(4)"))) == ["cpu@torch-2.13-cpu"]
 
 
+def test_a_claim_that_repeats_differ_gets_a_cell_under_deterministic_algorithms() -> None:
+    said = "\n\nIt gives another result every time."
+    report = read("```python\nimport torch\nprint(torch.ones(3).cumsum(0))\n```" + said, form="report")
+    both = labels(planned(report=report))
+    assert both == [
+        "cpu@torch-2.13-cpu",
+        "cpu@torch-2.13-cpu:deterministic",
+        "cuda@torch-2.13-cu130",
+        "cuda@torch-2.13-cu130:deterministic",
+    ]
+    assert labels(planned(report=report, preset="determinism", fleet=(CPU_NODE,))) == [both[0], both[1], "cpu@torch-2.13-cpu:threads=1"]
+    unseeded = read("```python\nimport torch\nprint(torch.rand(3))\n```" + said, form="report")
+    assert labels(planned(report=unseeded, fleet=(CPU_NODE,))) == ["cpu@torch-2.13-cpu"]
+
+
 def test_cheap_cells_come_first() -> None:
     assert labels(planned("cuda*2", "cuda", "cpu:threads=1", "cpu")) == [
         "cpu@torch-2.13-cpu",
