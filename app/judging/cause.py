@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import ast
-import math
-import re
 from collections.abc import Mapping, Sequence
 
-from app.intake.claims import CheckKind, Claim, Role
+from app.intake.claims import Check, CheckKind, Claim, Role
 from app.intake.reading import Script
 from app.intake.unwritten import takes_unwritten_memory
 from app.judging.checks import is_over_repeats
+from app.judging.draws import draws_on_device
+from app.judging.explanations import (
+    all_finite,
+    converts_undefined,
+    differs_in_precision,
+    has_nan,
+    is_an_error,
+    largest_gap,
+    signs_or_order,
+    switched_to_reduced,
+)
 from app.judging.judged import JudgedCell
 from app.judging.judgement import Defect, Verdict
-from app.judging.numbers import numbers_in
-from app.judging.output import MOST_CHARACTERS
 from app.judging.sides import lines_of_sides, sides_agree
-from worker.contract import Observation, Outcome
+from app.targets.target import Target
+from worker.contract import Device, Observation, Outcome, Result
 
 NOT_ANALYSED = "not_analysed"
 _DEFECT = {
@@ -37,19 +44,11 @@ _SENTENCES = {
     "sign_or_order": "The two sides differ only in signs or in the order of the numbers.",
     "uninitialised_memory": "The result rests on memory that nobody wrote: filling such memory with NaN brings new NaN.",
     "undefined_conversion": "A value that an integer cannot hold is converted to one, and every device may give what it likes.",
-    "reduced_precision": "Reduced precision (TF32) was switched on in the script while it ran.",
+    "reduced_precision": "Reduced precision (such as TF32) was in force, in which fewer digits are kept.",
 }
-_RANDOM = {"bernoulli", "rand", "randn", "randint", "randperm", "multinomial", "normal", "poisson"}
-_RANDOM_IN_PLACE = {"bernoulli_", "normal_", "uniform_", "exponential_", "random_", "geometric_", "cauchy_", "log_normal_"}
-# Operations whose result is free in its signs or in its order.
-_FREE = re.compile(r"\b(?:svd|eigh?|qr|svd_lowrank|pca_lowrank|lobpcg|topk|sort|argsort|unique|nonzero|kthvalue)\b")
-_NO_INTEGER = re.compile(r"float\([\"']-?(?:nan|inf)[\"']\)|\b(?:torch|math|np|numpy)\.(?:nan|inf)\b|\b1e(?:[2-9]\d|\d{3})\b")
-_TO_INTEGER = re.compile(r"\.(?:int|long|short)\(\)|\bto\(torch\.u?int|\.astype\((?:np\.|numpy\.)?[\"']?u?int|dtype=torch\.u?int")
-# Fewer numbers than these may agree by chance.
-_ENOUGH = 3
-_NEXT_TO_NOTHING = 1e-4
+# A gap that TF32 makes is a thousand roundings wide; without it a few remain.
+_SHRINKS = 10
 _OF_VALUES = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS, CheckKind.VARIES}
-_ERROR_LINE = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 
 
 def sentence(cause: str | None) -> str:
@@ -63,37 +62,37 @@ def cause_of(claim: Claim, scripts: Sequence[Script], cells: Sequence[JudgedCell
     by_digest = {script.digest: script for script in scripts}
     for cell in cells:
         # Told by a test of its own, whatever became of the claim.
-        if any(_reads_unwritten_memory(cell, other) for other in cells):
+        if _reads_unwritten_memory(cell, cells):
             return "uninitialised_memory", _DEFECT["uninitialised_memory"]
     for cell in seen:
         script = by_digest.get(cell.script)
-        found = None if script is None else _of_sides(claim, script, cell) or _of_repeats(claim, script, cell, cells)
+        found = None if script is None else _of_sides(claim, script, cell, cells) or _of_repeats(claim, script, cell, cells)
         if found is not None:
             return found, _DEFECT[found]
     explainable = any(check.kind in _OF_VALUES for check in claim.having(Role.BUG))
     return (NOT_ANALYSED if seen and explainable else None), Defect.UNDECIDED
 
 
-def _reads_unwritten_memory(cell: JudgedCell, filled: JudgedCell) -> bool:
+def _reads_unwritten_memory(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
     """Whether filling unwritten memory with NaN brings NaN that is not there without."""
-    if (
-        filled.target != cell.target.model_copy(update={"settings": {**cell.target.settings, "fill": "nan"}})
-        or "fill" in cell.target.settings
-    ):
+    filled = _twin(cell, cells, fill="nan")
+    if filled is None or "fill" in cell.target.settings:
         return False
-    plain, with_fill = _completed(cell), _completed(filled)
-    return filled.script == cell.script and bool(plain and with_fill) and not any(map(_has_nan, plain)) and all(map(_has_nan, with_fill))
+    plain, with_fill = ([has_nan(seen.stdout) for seen in _completed(each)] for each in (cell, filled))
+    return bool(plain and with_fill) and not any(plain) and all(with_fill)
+
+
+def _twin(cell: JudgedCell, cells: Sequence[JudgedCell], **settings: str) -> JudgedCell | None:
+    """The cell of the same script on the same target but for these settings."""
+    wanted = cell.target.model_copy(update={"settings": {**cell.target.settings, **settings}})
+    return next((other for other in cells if other is not cell and other.script == cell.script and other.target == wanted), None)
 
 
 def _completed(cell: JudgedCell) -> list[Observation]:
     return [result.observation for result in cell.results if result.outcome is Outcome.COMPLETED]
 
 
-def _has_nan(observation: Observation) -> bool:
-    return any(math.isnan(number.value) for number in numbers_in(observation.stdout))
-
-
-def _of_sides(claim: Claim, script: Script, cell: JudgedCell) -> str | None:
+def _of_sides(claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[JudgedCell]) -> str | None:
     """Causes of a difference between two sides within one attempt."""
     differs = next((check for check in claim.checks if check.kind is CheckKind.DIFFERS and check.sides), None)
     if differs is None or not cell.results:
@@ -102,80 +101,56 @@ def _of_sides(claim: Claim, script: Script, cell: JudgedCell) -> str | None:
     lines = lines_of_sides(observation.stdout, differs.sides)
     if len(lines) != 2 or not all(lines.values()) or sides_agree(lines):
         return None
-    one, other = ("\n".join(side) for side in lines.values())
-    both = f"{one}\n{other}"
-    devices = set(differs.sides) == {"cpu", "cuda"}
-    finite = all(math.isfinite(number.value) for number in numbers_in(both))
+    found = _explanation(script, observation, lines, devices=set(differs.sides) == {"cpu", "cuda"})
+    return found or ("reduced_precision" if _shrinks_without_tf32(differs, lines, cell, cells) else None)
+
+
+def _shrinks_without_tf32(differs: Check, lines: Mapping[str, Sequence[str]], cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
+    """Whether the gap between the sides all but goes once TF32, which convolutions on a card use by default, is switched off."""
+    twin = _twin(cell, cells, tf32="off")
+    if twin is None or not _completed(twin):
+        return False
+    with_it, without = largest_gap(lines), largest_gap(lines_of_sides(_completed(twin)[0].stdout, differs.sides))
+    return with_it is not None and without is not None and without * _SHRINKS <= with_it
+
+
+def _explanation(script: Script, observation: Observation, sides: Mapping[str, Sequence[str]], *, devices: bool) -> str | None:
+    both = "\n".join(line for lines in sides.values() for line in lines)
+    finite = all_finite(both)
     tests = (
-        ("error_asymmetry", _ERROR_LINE.search(both) is not None),
+        ("error_asymmetry", is_an_error(both)),
         ("random_streams", devices and draws_on_device(script.script)),
-        ("reduced_precision", devices and finite and _tf32(observation)),
-        ("undefined_conversion", _converts_undefined(script) and _overflown(both)),
-        ("sign_or_order", _FREE.search(script.script) is not None and _signs_or_order(lines)),
+        ("reduced_precision", devices and finite and switched_to_reduced(observation)),
+        ("undefined_conversion", converts_undefined(script, both)),
+        ("sign_or_order", signs_or_order(script, sides)),
     )
     return next((cause for cause, holds in tests if holds), None)
 
 
-def _converts_undefined(script: Script) -> bool:
-    """Whether the script names a value that no integer holds, and converts to integers."""
-    return _NO_INTEGER.search(script.script) is not None and _TO_INTEGER.search(script.script) is not None
-
-
-def _overflown(text: str) -> bool:
-    """Whether a value is the smallest integer of its width, which is what CPUs give for what does not fit."""
-    return any(number.value in {-(2.0**31), -(2.0**63)} for number in numbers_in(text))
-
-
-def draws_on_device(source: str) -> bool:
-    """Whether random numbers are drawn on a device that is chosen in the call: not where a CPU tensor is moved after it was drawn."""
-    try:
-        calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    for call in calls:
-        function = call.func
-        if not isinstance(function, ast.Attribute):
-            continue
-        if function.attr in _RANDOM and (_has_device(call.keywords) or any(map(_on_device, call.args))):
-            return True
-        if function.attr in _RANDOM_IN_PLACE and _on_device(function.value):
-            return True
-    return False
-
-
-def _has_device(keywords: Sequence[ast.keyword]) -> bool:
-    return any(
-        keyword.arg == "device" and not (isinstance(keyword.value, ast.Constant) and keyword.value.value == "cpu") for keyword in keywords
+def cause_of_pair(script: Script, baseline: tuple[Target, Result], candidate: tuple[Target, Result]) -> str:
+    """What explains that two attempts of one script show something else; NOT_ANALYSED where no test here does."""
+    (one_target, one), (other_target, other) = baseline, candidate
+    raised = [result.observation.exception or result.observation.signal for result in (one, other)]
+    if any(raised):
+        return "error_asymmetry"
+    devices = {one_target.device, other_target.device} == {Device.CPU, Device.CUDA}
+    sides = {str(at): result.observation.stdout.splitlines() for at, result in enumerate((one, other))}
+    both = f"{one.observation.stdout}\n{other.observation.stdout}"
+    tests = (
+        ("unseeded", script.unseeded and not takes_unwritten_memory(script.script)),
+        ("uninitialised_memory", _new_nan(baseline, candidate) or _new_nan(candidate, baseline)),
+        ("random_streams", devices and draws_on_device(script.script)),
+        ("reduced_precision", all_finite(both) and differs_in_precision(one.observation, other.observation)),
+        ("undefined_conversion", converts_undefined(script, both)),
+        ("sign_or_order", signs_or_order(script, sides)),
     )
+    return next((cause for cause, holds in tests if holds), NOT_ANALYSED)
 
 
-def _on_device(expression: ast.expr) -> bool:
-    """Whether the expression is made on, or moved to, a device."""
-    calls = [node for node in ast.walk(expression) if isinstance(node, ast.Call)]
-    return any(_has_device(call.keywords) or (isinstance(call.func, ast.Attribute) and call.func.attr in {"to", "cuda"}) for call in calls)
-
-
-def _tf32(observation: Observation) -> bool:
-    """Whether the script itself switched TF32 on."""
-    changed = observation.flags_changed
-    return any(changed.get(name) in {True, "tf32"} for name in ("tf32.matmul", "precision.cuda.matmul"))
-
-
-def _signs_or_order(lines: Mapping[str, Sequence[str]]) -> bool:
-    """Whether lines hold the same magnitudes with other signs or in another order, and all else differs by next to nothing."""
-    one, other = lines.values()
-    if len(one) != len(other):
-        return False
-    found = False
-    for left, right in zip(one, other, strict=True):
-        a, b = ([number.value for number in numbers_in(line[:MOST_CHARACTERS])] for line in (left, right))
-        if a == b:
-            continue
-        if len(a) >= _ENOUGH and sorted(map(abs, a)) == sorted(map(abs, b)):
-            found = True
-        elif len(a) != len(b) or any(abs(x - y) > _NEXT_TO_NOTHING for x, y in zip(a, b, strict=True)):
-            return False
-    return found
+def _new_nan(plain: tuple[Target, Result], filled: tuple[Target, Result]) -> bool:
+    settings = {**plain[0].settings, "fill": "nan"}
+    is_test = "fill" not in plain[0].settings and filled[0].settings == settings
+    return is_test and has_nan(filled[1].observation.stdout) and not has_nan(plain[1].observation.stdout)
 
 
 def _of_repeats(claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[JudgedCell]) -> str | None:
@@ -186,17 +161,7 @@ def _of_repeats(claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[
     if script.unseeded:
         # Where memory is read that nobody wrote, the missing seed may be innocent.
         return None if takes_unwritten_memory(script.script) else "unseeded"
-    twin = next((other for other in cells if _is_deterministic_twin(cell, other)), None)
+    twin = _twin(cell, cells, deterministic="on")
     if twin is not None and twin.verdict is Verdict.NOT_REPRODUCED:
         return "nondeterministic_kernel"
     return None
-
-
-def _is_deterministic_twin(cell: JudgedCell, other: JudgedCell) -> bool:
-    wanted = {**cell.target.settings, "deterministic": "on"}
-    return (
-        other.script == cell.script
-        and other.target.device is cell.target.device
-        and other.target.toolchain == cell.target.toolchain
-        and other.target.settings == wanted
-    )

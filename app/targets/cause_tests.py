@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 from app.intake.claims import CheckKind, Claim, Role
 from app.intake.reading import Script
 from app.intake.unwritten import takes_unwritten_memory
+from worker.contract import Device
 
 # Memory that nobody wrote is NaN: does the result rest on it?
 FILLED = {"fill": "nan"}
 # Do repeats agree once kernels are made to?
 DETERMINISTIC = {"deterministic": "on"}
+# Do the CPU and a card agree once convolutions and products on the card keep all digits?
+WITHOUT_TF32 = {"tf32": "off"}
+
+_MULTIPLIES = re.compile(r"\b(?:conv\w*|Conv\w*|matmul|mm|bmm|addmm|einsum|linear|Linear|\w*Attention|LSTM|GRU)\(|\w @ \w")
 
 
-def cause_tests(claim: Claim, script: Script) -> tuple[dict[str, str], ...]:
-    """The settings under which a script should run once more, beyond those of the preset."""
-    tests = []
-    if any(check.kind is CheckKind.VARIES for check in claim.having(Role.BUG)) and not script.unseeded:
-        tests.append(DETERMINISTIC)
+def cause_tests(claim: Claim, script: Script) -> tuple[tuple[Device | None, dict[str, str]], ...]:
+    """Under which settings a script should run once more, beyond those of the preset, and on which device (None: on each)."""
+    bugs = claim.having(Role.BUG)
+    tests: list[tuple[Device | None, dict[str, str]]] = []
+    if any(check.kind is CheckKind.VARIES for check in bugs) and not script.unseeded:
+        tests.append((None, DETERMINISTIC))
     if takes_unwritten_memory(script.script):
-        tests.append(FILLED)
+        tests.append((None, FILLED))
+    if any(set(check.sides) == {"cpu", "cuda"} for check in bugs) and _MULTIPLIES.search(script.script):
+        tests.append((Device.CUDA, WITHOUT_TF32))
     return tuple(tests)

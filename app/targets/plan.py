@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.errors import InputError
-from app.intake.reading import Reading, ScriptRole
+from app.intake.claims import Claim
+from app.intake.reading import Reading, Script, ScriptRole
 from app.targets.cause_tests import cause_tests
 from app.targets.fleet import is_meant, nearest_lack, ready_toolchains, resolve_toolchain
 from app.targets.matrix import Matrix
@@ -71,7 +72,7 @@ def plan(
     scripts = {script.digest: script for script in reading.scripts if script.role in _RUN}
     if chosen:
         wanted = [(digest, target) for target in expand(chosen.settings, fleet) for digest in scripts]
-        wanted += [(each.digest, target) for each in scripts.values() for target in expand(cause_tests(reading.claim, each), fleet)]
+        wanted += [(each.digest, target) for each in scripts.values() for target in _tests(reading.claim, each, fleet)]
     else:
         wanted = [(digest, check_target(target)) for target in targets or () for digest in scripts]
     cells: dict[tuple[str, str], Cell] = {}
@@ -88,6 +89,11 @@ def expand(settings: Sequence[Mapping[str, str]], fleet: Sequence[Hello]) -> lis
     """Settings over the devices that the fleet has: the CPU always, CUDA where a node has a card."""
     devices = (Device.CPU, *((Device.CUDA,) if any(hello.gpus for hello in fleet) else ()))
     return list(Matrix(devices=devices, settings=tuple(settings)).targets())
+
+
+def _tests(claim: Claim, script: Script, fleet: Sequence[Hello]) -> list[Target]:
+    wanted = [(device, target) for device, settings in cause_tests(claim, script) for target in expand([settings], fleet)]
+    return [target for device, target in wanted if device in (None, target.device)]
 
 
 def _cost(target: Target) -> tuple[int, int]:

@@ -10,9 +10,9 @@ from judging_builders import CPU, CUDA, NO_CUDA, check, claim, differs, prints, 
 
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.reading import Reading, Script
-from app.judging.cause import draws_on_device
 from app.judging.checks import judge_check
 from app.judging.comparison import compare
+from app.judging.draws import draws_on_device
 from app.judging.job import counted, judge_job
 from app.judging.judged import JudgedCell
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict

@@ -346,3 +346,10 @@ def test_neither_the_order_of_targets_nor_of_nodes_changes_the_cells(wanted: lis
     this = planned(*wanted, fleet=fleet)
     assert {(cell.target.label(), cell.reason) for cell in other.cells} == {(cell.target.label(), cell.reason) for cell in this.cells}
     assert [cell.target.gpus for cell in this.cells] == sorted(cell.target.gpus for cell in this.cells)
+
+
+def test_a_claimed_gap_between_cpu_and_card_gets_a_cell_without_tf32_on_the_card() -> None:
+    report = read("```python\nimport torch\nprint(torch.nn.Conv2d(1, 1, 3))\n```\n\nCPU and GPU results differ.", form="report")
+    assert labels(planned(report=report)) == ["cpu@torch-2.13-cpu", "cuda@torch-2.13-cu130", "cuda@torch-2.13-cu130:tf32=off"]
+    sums = read("```python\nimport torch\nprint(torch.ones(3).sum())\n```\n\nCPU and GPU results differ.", form="report")
+    assert labels(planned(report=sums)) == ["cpu@torch-2.13-cpu", "cuda@torch-2.13-cu130"]

@@ -1,0 +1,86 @@
+"""Causes of a difference: between two attempts, and by a cell that tests for one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from judging_builders import CPU, CUDA, claim, differs, result, script, several
+
+from app.intake.reading import Reading, Script
+from app.judging.cause import cause_of_pair
+from app.judging.job import judge_job
+from app.judging.judged import JudgedCell
+from app.judging.run import judge_run
+from app.targets.target import Target
+from worker.contract import Result
+
+DRAWS = "print(torch.rand(3, device=device))"
+FILLED = CPU.model_copy(update={"settings": {"fill": "nan"}})
+TF32_OFF = CUDA.model_copy(update={"settings": {"tf32": "off"}})
+
+
+@pytest.mark.parametrize(
+    ("code", "one", "other", "cause"),
+    [
+        ("", (CPU, result("1.0\n")), (CUDA, result(raised=("RuntimeError", "bad"))), "error_asymmetry"),
+        ("", (CPU, result("1.0\n")), (CUDA, result(signal="SIGSEGV")), "error_asymmetry"),
+        (DRAWS, (CPU, result("0.25\n")), (CUDA, result("0.75\n")), "random_streams"),
+        (DRAWS, (CPU, result("0.25\n")), (CPU, result("0.75\n")), "not_analysed"),
+        ("torch.rand(3).cuda()", (CPU, result("0.25\n")), (CUDA, result("0.75\n")), "not_analysed"),
+        ("", (CPU, result("4.0\n")), (FILLED, result("nan\n")), "uninitialised_memory"),
+        ("", (FILLED, result("nan\n")), (CPU, result("4.0\n")), "uninitialised_memory"),
+        ("", (CPU, result("nan\n")), (FILLED, result("4.0\n")), "not_analysed"),
+        ("", (CPU, result("4.0\n")), (CUDA, result("nan\n")), "not_analysed"),
+        (
+            "",
+            (CUDA, result("0.25\n", flags={"precision.cuda.matmul": "tf32"})),
+            (CUDA, result("0.26\n", flags={"precision.cuda.matmul": "none"})),
+            "reduced_precision",
+        ),
+        (
+            "",
+            (CUDA, result("0.25\n", flags={"precision.cuda.matmul": "tf32"})),
+            (CUDA, result("nan\n", flags={"precision.cuda.matmul": "none"})),
+            "not_analysed",
+        ),
+        (
+            "torch.tensor(float('nan')).int()",
+            (CPU, result("-2147483648\n")),
+            (CUDA, result("0\n")),
+            "undefined_conversion",
+        ),
+        ("torch.ones(3).int()", (CPU, result("-2147483648\n")), (CUDA, result("0\n")), "not_analysed"),
+        ("torch.linalg.svd(a)", (CPU, result("[1.5, -2.5, 3.5]\n")), (CUDA, result("[-1.5, 2.5, -3.5]\n")), "sign_or_order"),
+        ("a.sum()", (CPU, result("[1.5, -2.5, 3.5]\n")), (CUDA, result("[-1.5, 2.5, -3.5]\n")), "not_analysed"),
+        ("", (CPU, result("1.0\n")), (CUDA, result("1.1\n")), "not_analysed"),
+    ],
+)
+def test_of_two_attempts(code: str, one: tuple[Target, Result], other: tuple[Target, Result], cause: str) -> None:
+    assert cause_of_pair(script(code), one, other) == cause
+
+
+def test_a_missing_seed_explains_two_repeats_unless_unwritten_memory_may() -> None:
+    pair = ((CPU, result("1.0\n")), (CPU, result("2.0\n")))
+    assert cause_of_pair(script("torch.rand(1)", unseeded=True), *pair) == "unseeded"
+    assert cause_of_pair(script("torch.empty(1) + torch.rand(1)", unseeded=True), *pair) == "not_analysed"
+
+
+def sides(code: Script, **stdout: Any) -> tuple[str | None, str]:
+    told = claim(differs())
+    cells = []
+    for name, text in stdout.items():
+        results = several(3, text)
+        target = {"plain": CUDA, "without": TF32_OFF}[name]
+        judgement = judge_job(told, code, target, results)
+        cells.append(JudgedCell(job_id=name, script=code.digest, target=target, judgement=judgement, results=tuple(results)))
+    found = judge_run(Reading(scripts=(code,), claim=told), cells)
+    return found.cause, found.defect
+
+
+def test_a_gap_that_goes_without_tf32_is_reduced_precision() -> None:
+    wide, narrow = "cpu [1.0, 2.0]\ncuda [1.001, 2.002]\n", "cpu [1.0, 2.0]\ncuda [1.0000001, 2.0000002]\n"
+    assert sides(script(), plain=wide, without=narrow) == ("reduced_precision", "no")
+    assert sides(script(), plain=wide, without=wide) == ("not_analysed", "undecided")
+    assert sides(script(), plain=wide) == ("not_analysed", "undecided")
+    assert sides(script(), plain="cpu [1.0, 2.0]\ncuda [nan, 2.0]\n", without=narrow) == ("not_analysed", "undecided")
