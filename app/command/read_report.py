@@ -12,6 +12,7 @@ from app.clock import now
 from app.command.configuration import load_settings
 from app.command.consoles import output
 from app.command.plain_text import one_line, visible
+from app.command.reading_text import place_read, scripts_read
 from app.command.source import Form, read_source
 from app.ids import new_id
 from app.intake.read import read
@@ -45,21 +46,16 @@ def _document(reading: Reading) -> RunDocument:
 
 
 def _as_text(reading: Reading) -> Text:
-    report = _document(reading).report
+    document = _document(reading)
+    report = document.report
     text = Text()
-    text.append(one_line(report.title, most=200) or "(no title)", "bold").append("\n")
-    for number, script in enumerate(report.scripts, 1):
-        lines = script.script.count("\n") + (not script.script.endswith("\n"))
-        needs = ", ".join(" ".join(filter(None, (str(need.kind), visible(need.name)))) for need in script.needs)
-        text.append(f"\nscript {number} ({script.role}): {lines} lines{f', needs {needs}' if needs else ''}\n")
-        for repair in script.repairs:
-            text.append(f"  repaired: {visible(repair.code)} {one_line(repair.detail, most=200)}\n")
+    text.append(one_line(report.title, most=200) or "(no title)", "bold").append("\n\n")
+    for item in (*scripts_read(report.scripts), *place_read(document)):
+        text.append(f"{item}\n")
     text.append("\n" if report.claim.checks else "\nno claim that could be checked\n")
     for check in report.claim.checks:
         where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
         text.append(f"claim ({check.role}, {check.kind}{f', {where}' if where else ''}): {one_line(check.text, most=200)}\n")
-    for name, value in report.environment.items():
-        text.append(f"environment: {one_line(f'{name} {value}', most=200)}\n")
     for ask in reading.ask:
         text.append(f"to ask ({ask.code}): {ask.text}\n", "yellow")
     return text

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.command.plain_text import one_line, visible
+from app.command.reading_text import place_read, scripts_read
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.runs.document import AttemptPart, ComparisonPart, DifferencePart, JobPart, RunDocument
 from app.targets.target import Target
@@ -45,13 +46,19 @@ def _parts(document: RunDocument) -> Iterator[RenderableType]:
     yield _headline(document)
     if document.ask:
         yield _section("What is missing", [f"{ask.text} ({ask.code})" for ask in document.ask])
+    yield from _some("What was read", list(_read(document)))
+    yield from _some("What the claim says", list(_checks(document)))
     if document.jobs:
         yield Text()
         yield _cells(document)
-    yield from _some("What the claim says", list(_checks(document)))
     yield from _some("What differs", list(_differences(document)))
     yield from _some("What was printed", list(_printed(document)))
     yield from _some("Good to know", list(_notes(document)))
+
+
+def _read(document: RunDocument) -> Iterator[str]:
+    yield from scripts_read(document.report.scripts)
+    yield from place_read(document)
 
 
 def _headline(document: RunDocument) -> Text:
@@ -199,11 +206,6 @@ def _printed(document: RunDocument) -> Iterator[str]:
 def _notes(document: RunDocument) -> Iterator[str]:
     if document.without_result:
         yield f"{document.without_result} of {len(document.jobs)} cells had no result: trouble of ours, no evidence of anything."
-    for number, script in enumerate(document.report.scripts, 1):
-        for repair in script.repairs:
-            detail = f" ({one_line(repair.detail, most=120)})" if repair.detail else ""
-            line = "" if repair.line is None else f", line {repair.line}"
-            yield f"Script {number} was run with a repair: {visible(repair.code)}{detail}{line}."
     attempts = [attempt for job in document.jobs for attempt in job.attempts]
     levels = {str(attempt.level): None for attempt in attempts if attempt.level is not None}
     if levels:
