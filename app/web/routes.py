@@ -13,6 +13,7 @@ from app.http.access import CanRead, CanSubmit
 from app.http.problems import status_of
 from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.intake.markdown import looks_like_markdown
+from app.runs.as_read import reporters_place
 from app.runs.cancel import cancel_run
 from app.runs.matrix import matrix
 from app.runs.nodes import list_nodes
@@ -74,6 +75,7 @@ def _run_values(session: SessionDep, run_id: str) -> dict[str, Any]:
         "run": run,
         "cells": views.cells_of(run),
         "checks": views.checks_of(run),
+        "place": reporters_place(run),
         "comparisons": views.comparisons_of(run),
         "attempts": views.attempts_of(run),
         "printed": views.printed_of(run),
