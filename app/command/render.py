@@ -220,13 +220,17 @@ def _notes(document: RunDocument) -> Iterator[str]:
 
 
 def _strength(document: RunDocument) -> Iterator[str]:
-    """How weak a "not reproduced" is."""
+    """How sure a rate is, and how weak a "not reproduced"."""
     bounds = {label(job): job for job in document.jobs if job.verdict is Verdict.NOT_REPRODUCED and job.rate_upper_bound is not None}
     for name, job in bounds.items():
         yield (
             f"{visible(name)}: 0 of {job.of} attempts; a failure rate of up to {job.rate_upper_bound:.0%} would often look the same. "
             "This says nothing about other machines."
         )
+    for job in document.jobs:
+        if job.verdict is Verdict.FLAKY and job.rate_interval is not None:
+            between = f"between {job.rate_interval.low:.0%} and {job.rate_interval.high:.0%} of attempts"
+            yield f"{visible(label(job))}: {job.matched} of {job.of}, so the rate is {between} ({job.rate_interval.method}, 95%)."
     if document.scope is not None:
         differs = f" ({', '.join(map(visible, document.scope_differs))})" if document.scope_differs else ""
         yield f"Scope: {document.scope}{differs}."

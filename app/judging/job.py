@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.intake.claims import Check, CheckKind, Claim, Over, Role
-from app.intake.reading import Script
+from app.intake.reading import Script, ScriptRole
 from app.judging.checks import SILENT, is_over_repeats, judge_check
 from app.judging.guards import left_out
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
@@ -50,6 +50,18 @@ def counted(results: Sequence[Result]) -> list[Result]:
 
 def judge_job(claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None = None) -> JobJudgement:
     """Judge the counted attempts of one job. Total: any results give a judgement. The plan says how few may have been asked for."""
+    judgement = _judge(claim, script, target, results, plan=plan)
+    return _of_control(judgement) if script.role is ScriptRole.CONTROL else judgement
+
+
+def _of_control(judgement: JobJudgement) -> JobJudgement:
+    """A control shows how things should be: that it does not show what is claimed of another script is a fact, and no "no"."""
+    if judgement.verdict not in {Verdict.DIFFERENT, Verdict.NOT_REPRODUCED}:
+        return judgement
+    return JobJudgement(verdict=Verdict.OBSERVED, of=judgement.of)
+
+
+def _judge(claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None) -> JobJudgement:
     evidence = counted(results)
     cold = [result for result in evidence if result.start is Start.COLD]
     if not cold:

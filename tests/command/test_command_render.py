@@ -131,3 +131,10 @@ def test_a_cancelled_run_shows_what_there_was() -> None:
 def test_what_must_be_supplied_is_listed() -> None:
     text = shown(document("needs_info", jobs=[], ask=[{"code": "file", "text": "Send a script that makes its data itself."}]))
     assert "- Send a script that makes its data itself. (file)" in text
+
+
+def test_a_rate_comes_with_its_interval() -> None:
+    interval = {"low": 0.0667, "high": 0.6525, "level": 0.95, "method": "clopper-pearson"}
+    text = shown(document("flaky", jobs=[job("flaky", matched=3, of=10, rate_interval=interval)]), width=200)
+    assert "3 of 10, so the rate is between 7% and 65% of attempts (clopper-pearson, 95%)." in text
+    assert "the rate is" not in shown(document("flaky", jobs=[job("flaky", matched=3, of=10)]))

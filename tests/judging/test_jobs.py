@@ -8,6 +8,7 @@ import pytest
 from judging_builders import CPU, CUDA, NO_CUDA, check, claim, differs, prints, raises, result, script, several
 
 from app.intake.claims import Check, CheckKind, Claim, Over, Role, Where
+from app.intake.reading import ScriptRole
 from app.judging.job import judge_job
 from app.judging.judgement import JobJudgement
 from app.judging.rates import rate_upper_bound
@@ -360,3 +361,12 @@ def test_a_duration_is_no_value_of_another_machine() -> None:
 def test_a_device_that_no_target_grants_is_elsewhere() -> None:
     on_mps = is_value("0.0", "prints 0.0 on MPS").model_copy(update={"where": Where(device="mps")})
     assert reason(on_mps, results=several(3, "1.0\n")) == "other_device"
+
+
+def test_a_control_is_observed_unless_it_shows_the_bug_as_well() -> None:
+    told, control = claim(prints("6.0")), script(role=ScriptRole.CONTROL)
+    seen = judge_job(told, control, CPU, several(3, "5.0\n"))
+    assert (seen.verdict, seen.of, seen.findings) == ("observed", 3, ())
+    assert judge_job(told, script(), CPU, several(3, "5.0\n")).verdict == "different"
+    assert judge_job(told, control, CPU, several(3, "6.0\n")).verdict == "reproduced"
+    assert judge_job(told, control, CPU, []).verdict == "no_result"
