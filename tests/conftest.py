@@ -33,6 +33,13 @@ for number in (signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of real processes on a shared, noisy machine run once more when they fail; the summary names each that did."""
+    for item in items:
+        if any(item.get_closest_marker(name) for name in ("service", "sandbox", "browser")):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the settings of whoever started the tests."""
