@@ -1,70 +1,181 @@
-"""Two attempts side by side: what differs in what they showed, and in the environments they ran in."""
+"""Two attempts side by side: what differs in what they printed, in what they held, in how they ended, and in their environments.
+
+`identical` needs the same bytes in both streams and in every captured value, `equivalent` the same values; `different` is a printed line
+that says something else, another ending, or a captured value that holds other numbers while the prints, which are short, are alike.
+A value that is another one in each repeat of one job (a duration, an unseeded number) says nothing about two jobs: it is listed only.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from app.judging.environments import differing_fields
 from app.judging.judgement import ComparisonResult
-from app.judging.numbers import Number
-from app.judging.output import steady, tokens_of
 from app.judging.reach import ended_by_limit
+from app.judging.text_diff import Piece, Row, Text, TextDiff, TextResult, meaning, same_bytes, text_diff
+from app.judging.values import ValueComparison, ValueResult, compare_values, told
 from worker.contract import Environment, Outcome, Result, Scalar
+
+# Goes up with every change of what a comparison says of the same two attempts; what was stored by older rules is made anew.
+RULES_VERSION = 1
 
 MOST_SHOWN = 300
 MOST_LINES_SHOWN = 10
+MOST_VALUES_SHOWN = 10
 # Ours: nothing that could be compared.
 _NOTHING = {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 # Variables follow from settings, and the fingerprint of a library from its path.
 _UNTOLD = ("variable.", "blas.fingerprint")
+_NOT_KEPT = "differs in the part that was not kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """What the repeats of both jobs say of the values: which vary within a job, and whether there are repeats at all."""
+
+    varying: frozenset[str] = frozenset()
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference, both sides cut short; hostile text."""
+    """One difference, both sides cut short; hostile text. `note` is ours: how far the sides are apart."""
 
     about: str
     baseline: str
     candidate: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a comparison says; `first` is the first printed line in which the two differ, or else how they ended otherwise."""
+    """What a comparison says; `first` is the first printed line in which the two differ, else how they ended otherwise, else a value.
+
+    `first_line` is its number in the baseline, `first_line_candidate` that in the candidate; a line that one side lacks has none there.
+    """
 
     result: ComparisonResult
     differences: tuple[Difference, ...] = ()
     first: Difference | None = None
     first_line: int | None = None
+    first_line_candidate: int | None = None
+    endings: tuple[Difference, ...] = ()
+    stdout: TextDiff | None = None
+    values: tuple[ValueComparison, ...] = ()
+    around: tuple[Difference, ...] = ()
+    environment: tuple[Difference, ...] = ()
 
 
-def compare(baseline: Result, candidate: Result) -> Comparison:
+def compare(baseline: Result, candidate: Result, *, repeats: Repeats = Repeats()) -> Comparison:
     """Compare what two attempts showed. What surrounds it (stderr, flags, the environments) is listed, and never makes them different."""
-    around = (*_around(baseline, candidate), *environment_differences(baseline.environment, candidate.environment))
+    environment = environment_differences(baseline.environment, candidate.environment)
+    around = tuple(_around(baseline, candidate))
+    bare = Comparison(ComparisonResult.INCOMPARABLE, around + environment, around=around, environment=environment)
     if baseline.outcome in _NOTHING or candidate.outcome in _NOTHING:
-        return Comparison(ComparisonResult.INCOMPARABLE, differences=around)
-    endings = _ending_differences(baseline, candidate)
-    lines, first_line = _printed_differences(baseline, candidate)
-    shown = (*lines, *endings) if lines else tuple(endings)
-    first = shown[0] if shown else None
+        return bare
+    stdout = text_diff(stream_of(baseline, "stdout"), stream_of(candidate, "stdout"))
+    values = compare_values(baseline.observation.values, candidate.observation.values, varying=repeats.varying)
+    endings = tuple(_ending_differences(baseline, candidate))
+    lines = _line_differences(stdout)
+    held = [value for value in values if _decides(value, repeats)]
+    told_values = tuple(_value_difference(value) for value in held[:MOST_VALUES_SHOWN])
+    made = replace(
+        bare,
+        result=_result(baseline, candidate, values, differs=bool(lines or endings or held)),
+        differences=(*endings, *lines, *told_values, *around, *environment),
+        first=next(iter((*lines, *endings, *told_values)), None),
+        endings=endings,
+        stdout=stdout,
+        values=values,
+    )
+    if not lines or stdout.result is TextResult.UNKNOWN:
+        return made
+    row = next(row for row in stdout.rows if not row.same)
+    return replace(made, first_line=row.baseline_line or row.candidate_line, first_line_candidate=row.candidate_line)
+
+
+def digests_of(result: Result) -> dict[str, str]:
+    """What repeats are told apart by: the captured values' digests by name."""
+    return {value.name: value.digest or value.data for value in result.observation.values if value.digest or value.data}
+
+
+def repeats_of(baseline: Sequence[Mapping[str, str]], candidate: Sequence[Mapping[str, str]], *, same_job: bool) -> Repeats:
+    """From the digests of all counted attempts of both jobs. Within one job only what is another value every time is left aside."""
+    if same_job:
+        always = frozenset(name for name, digests in _by_name(baseline).items() if len(digests) > 2 and len(set(digests)) == len(digests))
+        return Repeats(varying=always, known=len(baseline) > 2)
+    varying = frozenset((*varying_names(baseline), *varying_names(candidate)))
+    return Repeats(varying=varying, known=len(baseline) > 1 and len(candidate) > 1)
+
+
+def varying_names(repeats: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """The names whose values differ among the repeats of a job; what one of them lacks is not compared."""
+    return tuple(name for name, digests in _by_name(repeats).items() if len(set(digests)) > 1)
+
+
+def _by_name(repeats: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for digests in repeats:
+        for name, digest in digests.items():
+            found.setdefault(name, []).append(digest)
+    return found
+
+
+def stream_of(result: Result, stream: str) -> Text:
+    """A stream of an attempt, as text to compare."""
+    seen = result.observation
+    return Text(text=getattr(seen, stream), digest=getattr(seen, f"{stream}_digest"), cut=seen.truncated)
+
+
+def _result(baseline: Result, candidate: Result, values: Iterable[ValueComparison], *, differs: bool) -> ComparisonResult:
     if ended_by_limit(baseline) != ended_by_limit(candidate):
         # One of them was cut off by a limit of ours: what it would have shown is not known.
-        return Comparison(ComparisonResult.INCOMPARABLE, (*endings, *lines, *around), first, first_line)
-    if shown:
-        return Comparison(ComparisonResult.DIFFERENT, (*endings, *lines, *around), first, first_line)
-    same = _same_bytes(baseline, candidate, "stdout") and _same_bytes(baseline, candidate, "stderr")
-    return Comparison(ComparisonResult.IDENTICAL if same else ComparisonResult.EQUIVALENT, around)
+        return ComparisonResult.INCOMPARABLE
+    if differs:
+        return ComparisonResult.DIFFERENT
+    same = all(same_bytes(stream_of(baseline, stream), stream_of(candidate, stream)) for stream in ("stdout", "stderr"))
+    same_values = all(value.result is ValueResult.IDENTICAL or _unknown_of_one(value) for value in values)
+    return ComparisonResult.IDENTICAL if same and same_values else ComparisonResult.EQUIVALENT
 
 
-def _same_bytes(baseline: Result, candidate: Result, stream: str) -> bool:
-    one, other = (getattr(result.observation, f"{stream}_digest") for result in (baseline, candidate))
-    if one and other:
-        return bool(one == other)
-    return bool(getattr(baseline.observation, stream) == getattr(candidate.observation, stream))
+def _unknown_of_one(value: ValueComparison) -> bool:
+    """Too large to have been read on both sides, and so no reason to deny that all that was captured is the same."""
+    return value.result is ValueResult.UNKNOWN and value.note.endswith("nor a digest of them.")
+
+
+def _decides(value: ValueComparison, repeats: Repeats) -> bool:
+    """Whether a value makes two attempts different: not one that varies by itself, nor a plain number that no repeat tells from such."""
+    return value.result is ValueResult.DIFFERENT and not value.varies and (repeats.known or value.kind != "number")
+
+
+def _value_difference(value: ValueComparison) -> Difference:
+    place = f"{value.first_differing}: " if value.first_differing else ""
+    return Difference(f"value: {value.name}", _cut(f"{place}{value.baseline}"), _cut(f"{place}{value.candidate}"), told(value))
+
+
+def _line_differences(stdout: TextDiff) -> tuple[Difference, ...]:
+    """The first lines that differ; numbers as values, in whatever order the lines come."""
+    if stdout.result is TextResult.UNKNOWN:
+        return (Difference("stdout", _NOT_KEPT, _NOT_KEPT),)
+    rows = [row for row in stdout.rows if not row.same][:MOST_LINES_SHOWN]
+    return tuple(Difference("stdout", _cut(_line(row.baseline)), _cut(_line(row.candidate)), _apart(row)) for row in rows)
+
+
+def _line(pieces: Iterable[Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
+
+
+def _apart(row: Row) -> str:
+    """The distance of the numbers in a line that differs in nothing else."""
+    found = [number for number in row.numbers if number.absolute is not None]
+    if not found:
+        return ""
+    worst = max(found, key=lambda number: number.absolute or 0.0)
+    share = "" if worst.relative is None else f" ({worst.relative:.3g} of the baseline)"
+    return f"off by {worst.absolute:.3g}{share}"
 
 
 def _ending_differences(baseline: Result, candidate: Result) -> list[Difference]:
@@ -91,45 +202,19 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
 
 
-def _printed_differences(baseline: Result, candidate: Result) -> tuple[tuple[Difference, ...], int | None]:
-    """The lines that say something else, and the number of the first; numbers as values, in whatever order the lines come."""
-    if _same_bytes(baseline, candidate, "stdout"):
-        return (), None
-    one, other = baseline.observation.stdout.splitlines(), candidate.observation.stdout.splitlines()
-    left, right = [_meaning(line) for line in one], [_meaning(line) for line in other]
-    if Counter(filter(None, left)) == Counter(filter(None, right)):
-        if not (baseline.observation.truncated or candidate.observation.truncated):
-            return (), None
-        return (Difference("stdout", "differs in the part that was not kept", "differs in the part that was not kept"),), None
-    found: list[Difference] = []
-    first = None
-    for number in range(max(len(one), len(other))):
-        if (left[number] if number < len(left) else ()) != (right[number] if number < len(right) else ()):
-            first = number + 1 if first is None else first
-            shown = [_cut(lines[number]) if number < len(lines) else "" for lines in (one, other)]
-            found.append(Difference("stdout", shown[0], shown[1]))
-            if len(found) == MOST_LINES_SHOWN:
-                break
-    return tuple(found), first
-
-
-def _meaning(line: str) -> tuple[str, ...]:
-    """What a line says, so that equal values compare equal however they are written: nan is nan, and zero is not minus zero."""
-    return tuple(
-        repr(complex(0, token.value) if token.imaginary else token.value) if isinstance(token, Number) else token
-        for token in tokens_of(steady(line))
-    )
-
-
 def _around(baseline: Result, candidate: Result) -> list[Difference]:
     """Weak evidence: what the streams of warnings say, and the flags as the scripts left them."""
     one, other = baseline.observation, candidate.observation
     found = [
         Difference(f"flag: {name}", _said(one.flags.get(name)), _said(other.flags.get(name))) for name in _differing(one.flags, other.flags)
     ]
-    if [_meaning(line) for line in one.stderr.splitlines()] != [_meaning(line) for line in other.stderr.splitlines()]:
+    if not same_bytes(stream_of(baseline, "stderr"), stream_of(candidate, "stderr")) and _says(one.stderr) != _says(other.stderr):
         found.append(Difference("stderr", _cut(one.stderr), _cut(other.stderr)))
     return found
+
+
+def _says(stderr: str) -> list[tuple[str, ...]]:
+    return [meaning(line) for line in stderr.splitlines()]
 
 
 def _differing(one: Mapping[str, Scalar], other: Mapping[str, Scalar]) -> list[str]:

@@ -6,13 +6,17 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from app.intake.claims import Check, CheckKind
 from app.judging.dtypes import Kind, format_of, multi_index, ordinal, rounded
-from app.judging.numbers import Number, matches, near, same_value
+from app.judging.judgement import CheckResult, Finding
+from app.judging.numbers import Number, matches, near, numbers_in, same_value
 from app.judging.values import elements_of
 from worker.contract import CapturedValue
 
 # Of one value; the nearest of more is chance.
 MOST_SEARCHED = 4096
+MOST_CLAIMED = 8
+MOST_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,21 @@ def exact_value(claimed: Sequence[Number], values: Iterable[CapturedValue]) -> E
         if (exact := nearest_to(number.value, value)) is not None
     ]
     return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def exactly(check: Check, finding: Finding, values: Iterable[CapturedValue]) -> str:
+    """What was captured in the place of a claimed number, in one line; empty where the check is not about one, or nothing is near it."""
+    if check.kind not in {CheckKind.VALUE, CheckKind.OUTPUT} or finding.result is CheckResult.UNREACHED:
+        return ""
+    written = [*check.lines[:MOST_CLAIMED], *([check.number] if check.number else [])]
+    claimed = [number for line in written for number in numbers_in(line[:MOST_CHARACTERS]) if is_telling(number)]
+    found = exact_value(claimed[:MOST_CLAIMED], values)
+    return "" if found is None else found.told()
+
+
+def is_telling(number: Number) -> bool:
+    """Whether a number is worth looking for: `3` and `0.5` are everywhere."""
+    return math.isfinite(number.value) and number.digits > 3
 
 
 def _comparable(claimed: float, element: float) -> bool:

@@ -17,11 +17,12 @@ from pydantic import BaseModel, ConfigDict
 
 from app.judging.closeness import Closeness, Pair, closeness
 from app.judging.dtypes import Format, decode, format_of, multi_index
-from worker.contract import CapturedValue, Result
+from worker.contract import CapturedValue
 
 # Compared in a pair of attempts, and differing elements that are measured in one value. What a node sends is hostile.
 MOST_VALUES = 100
 MOST_MEASURED = 20_000
+LONGEST_NAME = 200
 
 
 class ValueResult(StrEnum):
@@ -41,6 +42,7 @@ class ValueComparison(BaseModel):
 
     name: str
     origin: str = "final"
+    kind: str = "number"
     result: ValueResult
     dtype: str | None = None
     dtype_baseline: str | None = None
@@ -91,7 +93,8 @@ def compare_value(baseline: CapturedValue | None, candidate: CapturedValue | Non
     if known is None:
         raise ValueError("nothing to compare")
     facts: dict[str, object] = {
-        "name": known.name,
+        "name": known.name[:LONGEST_NAME],
+        "kind": known.kind,
         "origin": known.origin,
         "dtype": None if candidate is None else candidate.dtype,
         "dtype_baseline": None if baseline is None else baseline.dtype,
@@ -111,16 +114,6 @@ def compare_value(baseline: CapturedValue | None, candidate: CapturedValue | Non
     if one is None or other is None:
         return _by_statistics(facts, baseline, candidate)
     return _measured(facts, one, other, same_dtype=same_dtype)
-
-
-def varying_values(results: Sequence[Result]) -> tuple[str, ...]:
-    """The names whose values differ among attempts, which should be repeats of one job; what one of them lacks is not compared."""
-    seen: dict[str, set[str]] = {}
-    for result in results:
-        for value in result.observation.values:
-            if value.digest or value.data:
-                seen.setdefault(value.name, set()).add(value.digest or value.data)
-    return tuple(name for name, digests in seen.items() if len(digests) > 1)
 
 
 def elements_of(value: CapturedValue) -> Sequence[complex] | None:

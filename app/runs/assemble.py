@@ -8,11 +8,12 @@ from datetime import datetime
 
 from app.intake.claims import Check
 from app.intake.reading import Reading, Script
-from app.judging.comparison import compare
+from app.judging.comparison import Comparison, Difference, Repeats, compare, digests_of, repeats_of, varying_names
 from app.judging.environments import digest_of
+from app.judging.exactness import exactly
 from app.judging.job import judge_job
 from app.judging.judged import JudgedCell
-from app.judging.judgement import Finding, JobJudgement, Verdict
+from app.judging.judgement import ComparisonResult, Finding, JobJudgement, Verdict
 from app.judging.run import judge_run
 from app.judging.summary import summarise
 from app.runs.document import (
@@ -105,7 +106,7 @@ def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDo
         ask=list(reading.ask),
         preset=run.preset,
         report=report_part(reading, report_id=run.report_id, title=run.title, source_url=run.source_url),
-        jobs=[_job(job, cell) for job, cell in zip(jobs, cells, strict=True)],
+        jobs=[_job(reading, job, cell) for job, cell in zip(jobs, cells, strict=True)],
         comparisons=_comparisons(jobs, cells),
         environments=_environments(jobs),
         created_at=run.created_at,
@@ -158,7 +159,7 @@ def _cell(reading: Reading, script: Script, job: JobFacts, *, plan: RepeatPlan |
     return JudgedCell(job_id=job.id, script=job.script, target=job.target, judgement=judgement, results=results, role=script.role)
 
 
-def _job(job: JobFacts, cell: JudgedCell) -> JobPart:
+def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
     judgement = cell.judgement or JobJudgement(verdict=Verdict.NO_RESULT)
     target = job.target
     return JobPart(
@@ -172,13 +173,16 @@ def _job(job: JobFacts, cell: JudgedCell) -> JobPart:
         of=judgement.of,
         rate_upper_bound=judgement.rate_upper_bound,
         rate_interval=judgement.rate_interval,
-        checks=[_finding(finding) for finding in judgement.findings],
+        checks=[_finding(finding, reading, cell) for finding in judgement.findings],
+        varying_values=list(varying_names(_digests(job))),
         attempts=[_attempt(attempt) for attempt in job.attempts],
     )
 
 
-def _finding(finding: Finding) -> FindingPart:
-    return FindingPart(text=finding.text, result=finding.result, observed=finding.observed)
+def _finding(finding: Finding, reading: Reading, cell: JudgedCell) -> FindingPart:
+    check = next((check for check in reading.claim.checks if check.text == finding.text), None)
+    exact = "" if check is None or not cell.results else exactly(check, finding, cell.results[0].observation.values)
+    return FindingPart(text=finding.text, result=finding.result, observed=finding.observed, exact=exact)
 
 
 def _short(text: str) -> str:
@@ -237,6 +241,10 @@ def _shown(job: JobFacts) -> list[tuple[str, Result]]:
     ]
 
 
+def _digests(job: JobFacts) -> list[dict[str, str]]:
+    return [digests_of(result) for _, result in _shown(job)]
+
+
 def _comparisons(jobs: Sequence[JobFacts], cells: Sequence[JudgedCell]) -> list[ComparisonPart]:
     """Within a job: the first attempt and the first that differs. Across the jobs of a script: each with the plainest target.
 
@@ -245,32 +253,62 @@ def _comparisons(jobs: Sequence[JobFacts], cells: Sequence[JudgedCell]) -> list[
     """
     parts: list[ComparisonPart] = []
     told = {cell.job_id for cell in cells if cell.verdict not in {None, Verdict.CANNOT_SHOW, Verdict.NO_RESULT}}
+    digests = {job.id: _digests(job) for job in jobs}
     for script in dict.fromkeys(job.script for job in jobs):
         mine = sorted((job for job in jobs if job.script == script and _first(job) is not None), key=_plainness)
         for job in mine:
-            first, *others = _shown(job)
-            parts += [part for part in (_compared(first, other) for other in others) if part.result not in {"identical", "equivalent"}][:1]
+            part = _first_unlike(job, repeats_of(digests[job.id], digests[job.id], same_job=True))
+            parts += [] if part is None else [part]
         telling = [job for job in mine if job.id in told] or mine
         for job in telling[1:]:
             same_device = next(other for other in telling if other.target.device is job.target.device)
-            baseline, candidate = _first(same_device if same_device is not job else telling[0]), _first(job)
+            plainest = same_device if same_device is not job else telling[0]
+            baseline, candidate = _first(plainest), _first(job)
             if baseline is not None and candidate is not None:
-                parts.append(_compared(baseline, candidate))
+                repeats = repeats_of(digests[plainest.id], digests[job.id], same_job=False)
+                parts.append(_compared(baseline, candidate, repeats))
     return parts
+
+
+def _first_unlike(job: JobFacts, repeats: Repeats) -> ComparisonPart | None:
+    """The first attempt of a job and the first that is not like it."""
+    first, *others = _shown(job)
+    compared = (_compared(first, other, repeats) for other in others)
+    return next((part for part in compared if part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}), None)
 
 
 def _plainness(job: JobFacts) -> tuple[int, int]:
     return (len(job.target.settings), job.target.gpus)
 
 
-def _compared(baseline: tuple[str, Result], candidate: tuple[str, Result]) -> ComparisonPart:
-    made = compare(baseline[1], candidate[1])
-    first = {} if made.first is None else {"line": made.first_line, "baseline": made.first.baseline, "candidate": made.first.candidate}
+def _compared(baseline: tuple[str, Result], candidate: tuple[str, Result], repeats: Repeats) -> ComparisonPart:
+    return comparison_part(baseline[0], candidate[0], compare(baseline[1], candidate[1], repeats=repeats))
+
+
+def comparison_part(baseline: str, candidate: str, made: Comparison) -> ComparisonPart:
+    """A comparison of two attempts, by their ids, as the run object has it."""
+    first = (
+        {}
+        if made.first is None
+        else {
+            "about": made.first.about,
+            "line": made.first_line,
+            "candidate_line": made.first_line_candidate,
+            "baseline": made.first.baseline,
+            "candidate": made.first.candidate,
+            "note": made.first.note,
+        }
+    )
     return ComparisonPart(
-        id=f"{baseline[0]}-{candidate[0]}",
-        baseline=baseline[0],
-        candidate=candidate[0],
+        id=f"{baseline}-{candidate}",
+        baseline=baseline,
+        candidate=candidate,
         result=made.result,
-        differences=[DifferencePart(about=one.about, baseline=one.baseline, candidate=one.candidate) for one in made.differences],
+        differences=[difference_part(one) for one in made.differences],
         first_difference=first,
     )
+
+
+def difference_part(one: Difference) -> DifferencePart:
+    """A difference as documents have it."""
+    return DifferencePart(about=one.about, baseline=one.baseline, candidate=one.candidate, note=one.note)

@@ -60,6 +60,8 @@ class FindingPart(Part):
     text: str
     result: CheckResult
     observed: str = ""
+    # The captured value that is nearest to a number of the check, in full.
+    exact: str = ""
 
 
 class AttemptPart(Part):
@@ -97,18 +99,26 @@ class JobPart(Part):
     rate_upper_bound: float | None = None
     rate_interval: RateInterval | None = None
     checks: list[FindingPart] = Field(default_factory=list)
+    # The names of captured values that are not the same in all repeats.
+    varying_values: list[str] = Field(default_factory=list)
     attempts: list[AttemptPart] = Field(default_factory=list)
 
 
 class DifferencePart(Part):
-    """One difference: what it is about (`stdout`, `exit_status`, `environment: blas.path`), and both sides, cut short."""
+    """One difference: what it is about, and both sides, cut short. `note` says how far they are apart.
+
+    About `outcome`, `exit_status`, `signal`, `exception`, `stdout`, `value: x`, `flag: tf32`, `stderr`, `environment: blas.path`.
+    """
 
     about: str
     baseline: str
     candidate: str
+    note: str = ""
 
 
 class ComparisonPart(Part):
+    """Two attempts. `id` is `{baseline}-{candidate}`; `first_difference` has `about`, both sides and, for a printed line, its numbers."""
+
     id: str
     baseline: str
     candidate: str
