@@ -27,7 +27,7 @@ from worker.contract import (
 )
 from worker.environment import EnvironmentRecorder
 from worker.environment.capture import ProbeFailedError
-from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, REPORT_FD_PLACEHOLDER, harness_source
+from worker.harness import HARNESS_CONFIG_PATH, REPORT_FD_PLACEHOLDER, harness_sources
 from worker.harness_report import HarnessReport, plain_text, read_report
 from worker.machine import device_nodes
 from worker.outcomes import judge_ending, signal_name
@@ -135,6 +135,8 @@ class Executor:
             devices_opened=list(result.devices_opened),
             flags=report.flags_at_end,
             flags_changed=report.flags_changed,
+            values=report.values,
+            values_omitted=report.values_omitted,
             hash_seed=hash_seed,
             wall_seconds=round(result.wall_seconds, 4),
             cpu_seconds=round(result.cpu_seconds, 4),
@@ -161,12 +163,15 @@ def text_of(stream: Stream) -> str:
 
 
 def _job(attempt: Attempt, toolchain: Toolchain, applied: AppliedSettings, *, granted: Sequence[Gpu], hash_seed: str) -> SandboxJob:
-    config = json.dumps({"report_fd": 0, "settings": applied.harness}).replace('"report_fd": 0', f'"report_fd": {REPORT_FD_PLACEHOLDER}')
+    # A report of ours may not be what passes a limit.
+    report_bytes = min(attempt.limits.result_bytes, attempt.limits.stream_kill_bytes) // 2
+    asked = {"report_fd": 0, "report_bytes": report_bytes, "settings": applied.harness}
+    config = json.dumps(asked).replace('"report_fd": 0', f'"report_fd": {REPORT_FD_PLACEHOLDER}')
     return SandboxJob(
         argv=(toolchain.python, SCRIPT_PATH),
         files={
             SCRIPT_PATH: attempt.script.encode("utf-8", "surrogatepass"),
-            HARNESS_PATH: harness_source(),
+            **harness_sources(),
             HARNESS_CONFIG_PATH: config.encode(),
         },
         variables={**applied.variables, "PYTHONHASHSEED": hash_seed},

@@ -7,9 +7,10 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from worker.contract import ExceptionFacts, Scalar
+from worker.captured_values import MOST_OMITTED, MOST_VALUES, ValueReader
+from worker.contract import CapturedValue, ExceptionFacts, Scalar
 
-_MAX_LINES = 100
+_MAX_LINES = 100 + MOST_VALUES
 _MAX_FLAGS = 100
 _MAX_NAME = 200
 _MAX_MESSAGE = 8192
@@ -27,6 +28,8 @@ class HarnessReport:
     flags_at_import: dict[str, Scalar] = field(default_factory=dict)
     flags_at_end: dict[str, Scalar] = field(default_factory=dict)
     devices: list[str] = field(default_factory=list)
+    values: list[CapturedValue] = field(default_factory=list)
+    values_omitted: int = 0
     ended: bool = False
 
     @property
@@ -36,7 +39,7 @@ class HarnessReport:
 
 
 def read_report(report: bytes) -> HarnessReport:
-    read = HarnessReport()
+    read, values = HarnessReport(), ValueReader()
     for line in report.split(b"\n")[:_MAX_LINES]:
         try:
             message = json.loads(line)
@@ -55,8 +58,13 @@ def read_report(report: bytes) -> HarnessReport:
                 devices = message.get("devices")
                 if isinstance(devices, list):
                     read.devices = [device for device in devices[:64] if isinstance(device, str) and _DEVICE.fullmatch(device)]
+            case "value":
+                values.take(message)
+            case "values":
+                values.take_omitted(message)
             case _:
                 pass
+    read.values, read.values_omitted = values.values, min(values.omitted, MOST_OMITTED)
     return read
 
 

@@ -5,14 +5,17 @@ from pathlib import Path
 _HERE = Path(__file__).resolve().parent
 
 HARNESS_PATH = "/run/samehere/harness.py"
+ELEMENTS_PATH = "/run/samehere/elements.py"
+VALUES_PATH = "/run/samehere/values.py"
 HARNESS_CONFIG_PATH = "/run/samehere/harness.json"
 # The sandbox puts the number of the report channel in this one's place.
 REPORT_FD_PLACEHOLDER = "@REPORT_FD@"
 
 
-def harness_source() -> bytes:
-    """The program that watches a script from within its own process."""
-    return (_HERE / "watch.py").read_bytes()
+def harness_sources() -> dict[str, bytes]:
+    """The program that watches a script from within its own process, and what it loads in its time, by their paths inside."""
+    names = {HARNESS_PATH: "watch.py", ELEMENTS_PATH: "elements.py", VALUES_PATH: "values.py"}
+    return {path: (_HERE / name).read_bytes() for path, name in names.items()}
 
 
 def probe_source() -> bytes:

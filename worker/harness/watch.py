@@ -1,6 +1,6 @@
-"""Watches a script from its own process: applies a target's settings after `import torch`; reports flags, devices, the uncaught exception.
+"""Watches a script from its own process: applies a target's settings after `import torch`; reports flags, devices, exception and values.
 
-It stands in nobody's way: no wrapper is on the stack while the script or torch run, `sys.excepthook` stays as it is,
+Every process of the script can be asked where it stands, too. It stands in nobody's way: no wrapper is on the stack while the script or torch run, `sys.excepthook` stays as it is,
 and what it needs beyond `sys` and `os` is imported after the script has ended.
 """
 
@@ -11,6 +11,11 @@ CONFIG_PATH = "/run/samehere/harness.json"
 SCRIPT_PATHS = ("/home/u/script.py", "/run/samehere/probe.py")
 # Out of the way of the script's own descriptors, which start at 3 as they do by hand.
 HIGH_FD = 900
+# Asks a process for its stacks; far from those that libraries take. The node knows it by the same name.
+STACKS_SIGNAL = 61
+MOST_ANCESTORS = 16
+ELEMENTS_PATH = "/run/samehere/elements.py"
+VALUES_PATH = "/run/samehere/values.py"
 MAX_MESSAGE = 8192
 
 
@@ -26,6 +31,7 @@ class Channel:
 
     def __init__(self, number):
         self.pid = os.getpid()
+        self.sent = 0
         self.fd = -1
         self.identity = None
         if isinstance(number, int) and is_main_process() and is_pipe(number):
@@ -41,7 +47,8 @@ class Channel:
     def send(self, message):
         import json
 
-        line = json.dumps(message).encode("ascii") + b"\n"
+        line = json.dumps(message, allow_nan=False).encode("ascii") + b"\n"
+        self.sent += len(line)
         while line:
             line = line[os.write(self.fd, line) :]
 
@@ -64,6 +71,55 @@ def is_pipe(fd):
 def identity_of(fd):
     status = os.fstat(fd)
     return (status.st_dev, status.st_ino)
+
+
+def answer_with_stacks(fd):
+    """From here on a signal makes this process write down where its threads stand; forks inherit that, what is executed starts anew.
+
+    The handler is in C: it runs whatever the interpreter is stuck in, and `signal.getsignal` knows nothing of it.
+    """
+    if fd < 0:
+        fd = channel_of_an_ancestor()
+    known = "faulthandler" in sys.modules
+    import faulthandler
+
+    if not known:
+        del sys.modules["faulthandler"]
+    if fd >= 0:
+        faulthandler.register(STACKS_SIGNAL, file=fd, all_threads=True, chain=False)
+
+
+def channel_of_an_ancestor():
+    """Opened anew: a program that was executed inherits none of its parent's own descriptors."""
+    pid = os.getppid()
+    for _ in range(MOST_ANCESTORS):
+        if pid <= 1:
+            break
+        path = "/proc/%d/fd/%d" % (pid, HIGH_FD)
+        if os.path.exists(path) and os.path.stat.S_ISFIFO(os.stat(path).st_mode):
+            low = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            os.set_blocking(low, True)
+            os.dup2(low, HIGH_FD, inheritable=False)
+            os.close(low)
+            return HIGH_FD
+        with open("/proc/%d/stat" % pid, "rb") as file:
+            pid = int(file.read().rpartition(b")")[2].split()[1])
+    return -1
+
+
+def load_values():
+    """The capture of values; imported it would be a module that the script sees."""
+    module = type(sys)("samehere_elements")
+    run(ELEMENTS_PATH, vars(module))
+    names = {"__name__": "samehere_values", "elements": module}
+    run(VALUES_PATH, names)
+    return names
+
+
+def run(path, names):
+    with open(path, "rb") as file:
+        source = file.read()
+    exec(compile(source, path, "exec"), names)  # noqa: S102
 
 
 def attempt(function, *arguments):
@@ -198,7 +254,8 @@ def call_after_import(wanted, action):
 class Watch:
     def __init__(self, config):
         self.settings = config.get("settings") or {}
-        self.at_import = None
+        self.report_bytes = config.get("report_bytes") or 0
+        self.at_import = self.values = self.shown = None
         call_after_import("torch", self.after_import)
         self.channel = Channel(config.get("report_fd"))
         if self.channel.fd >= 0:
@@ -209,6 +266,7 @@ class Watch:
             atexit.register(self.at_exit)
             if not known:
                 del sys.modules["atexit"]
+        attempt(answer_with_stacks, self.channel.fd)
 
     def after_import(self):
         torch = sys.modules.get("torch")
@@ -219,8 +277,25 @@ class Watch:
             if self.channel.is_ours():
                 self.at_import = numeric_flags(torch)
                 self.channel.send({"kind": "torch", "flags": self.at_import})
+                self.watch_printing()
         except Exception:
             return
+
+    def watch_printing(self):
+        if self.report_bytes:
+            self.values = load_values()
+            shown = self.values["Shown"]()
+            shown.watch()
+            self.shown = shown
+
+    def send_values(self, exception):
+        """Last, so that whatever goes wrong with them takes nothing else away."""
+        values = self.values or load_values()
+        room = max(0, self.report_bytes - self.channel.sent)
+        for message in values["messages"](self.shown, exception.get("message"), room):
+            if self.channel.sent > self.report_bytes:
+                return
+            self.channel.send(message)
 
     def at_exit(self):
         try:
@@ -228,11 +303,14 @@ class Watch:
                 return
             # The interpreter leaves an uncaught exception here before it prints it; no hook is needed, so none can be noticed.
             kind = getattr(sys, "last_type", None)
-            if kind is not None:
-                self.channel.send(describe_exception(kind, getattr(sys, "last_value", None)))
+            exception = {} if kind is None else describe_exception(kind, getattr(sys, "last_value", None))
+            if exception:
+                self.channel.send(exception)
             torch = sys.modules.get("torch")
             flags = attempt(numeric_flags, torch) if self.at_import is not None else None
             self.channel.send({"kind": "end", "flags": flags or {}, "devices": devices_used(torch)})
+            if self.report_bytes:
+                self.send_values(exception)
         except Exception:
             return
 
