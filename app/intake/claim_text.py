@@ -6,8 +6,19 @@ import re
 from collections.abc import Sequence
 
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
-from app.intake.phrases import crash_signal, expectation, phrase_checks
-from app.intake.wording import EXCEPTION_LINE, QUOTED, both_devices, device_of, is_printed_line, side_of_line, sides_of, unquoted
+from app.intake.phrases import PLACE_AFTER, crash_signal, expectation, phrase_checks
+from app.intake.said_place import placed, said_place
+from app.intake.wording import (
+    EXCEPTION_LINE,
+    QUOTED,
+    both_devices,
+    device_of,
+    is_error_of_a_side,
+    is_printed_line,
+    side_of_line,
+    sides_of,
+    unquoted,
+)
 
 # Reading stops here; every rule is linear in what is left.
 MOST_CHARACTERS = 100_000
@@ -18,6 +29,7 @@ _MOST_SENTENCES = 200
 _MOST_WHOLE = 400
 _TRACEBACK = "Traceback (most recent call last)"
 _SIDE_NAME = re.compile(r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE)
+_ACTUAL = re.compile(r"(?:actual|observed)(?: (?:results?|outputs?|behaviou?r))?\s*:\s*(\S.*)", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
 
 
@@ -132,9 +144,15 @@ def _single(lines: Sequence[str]) -> list[Check]:
     """One line that is a failure or a print, and nothing else."""
     check = next((check for line in lines for check in [_exception_check(line, ())] if check), None)
     if check is not None:
-        return [check]
+        place = said_place("\n".join(lines)) if not check.message or PLACE_AFTER.search(check.message) else Where()
+        message = PLACE_AFTER.split(check.message, maxsplit=1)[0] if check.message else check.message
+        return placed([check.model_copy(update={"message": message})], place)
     if len(lines) == 1 and re.fullmatch(QUOTED, lines[0]):
         return [output_check([unquoted(lines[0])])]
+    if len(lines) == 1 and (actual := _ACTUAL.fullmatch(lines[0])):
+        return _single([actual[1]])
+    if len(lines) == 1 and is_error_of_a_side(lines[0]):
+        return [output_check(lines).model_copy(update={"where": Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()})]
     if len(lines) != 1 or phrase_checks(lines[0]) or both_devices(lines[0]) or not is_printed_line(lines[0]):
         return []
     where = Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import re
 
+from app.intake.absences import missing_error, wanted_error
 from app.intake.claims import Check, CheckKind, Over, Role, Where
+from app.intake.known_messages import known_message
+from app.intake.said_place import placed, said_place
+from app.intake.slowness import slowness
+from app.intake.two_sides import attribute_value, not_finite, two_sides
 from app.intake.wording import EXCEPTION_NAMED, FLAGS, LITERAL, NUMBER, both_devices, device_of, is_number, other_device_of, unquoted
 
+_SEGV = (
+    r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\b0xC0000005\b|(?<!\d)-1073741819\b|\bsignal 11\b"
+    r"|\bexit (?:code|status)[: ]{1,2}(?:139|-11)\b"
+)
 _ABORT = (
-    r"\bsig ?abrt\b|\baborted\b|\baborts\b(?! with)|\bcore abort|\bterminate called after|\bdouble free\b|\bfree\(\): invalid"
-    r"|\bmalloc\(\):|\bstack smashing|\bexit code (?:134|-6)\b"
+    r"\bsig ?abrt\b|\bzsh: abort\b|\baborted\b|\baborts\b(?! with)|\bcore abort|\bterminate called after|\bdouble free\b"
+    r"|\bfree\(\): invalid|\bmalloc\(\):|\bstack smashing|\bexit (?:code|status)[: ]{1,2}(?:134|-6)\b|\bsignal 6\b"
 )
 _CORE = (
     r"\bcore dump\w*|\binterpreter (?:crash\w*|dies)|\bcrash\w* (?:the )?(?:python|interpreter|kernel)\b"
-    r"|\bkernel (?:died|dies|crash\w*)"
+    r"|\bkernel (?:appears to have died|died|dies|crash\w*)"
 )
 _CRASHES = (
-    (r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\bexit code (?:139|-11)\b", "SIGSEGV"),
+    (_SEGV, "SIGSEGV"),
     (_ABORT, "SIGABRT"),
-    (r"\bsig ?fpe\b|\bfloating point exception\b", "SIGFPE"),
-    (r"\bsig ?ill\b|\billegal instruction\b", "SIGILL"),
-    (r"\bsig ?bus\b|\bbus error\b", "SIGBUS"),
+    (r"\bsig ?fpe\b|\bfloating point exception\b|\bexit (?:code|status)[: ]{1,2}(?:136|-8)\b", "SIGFPE"),
+    (r"\bsig ?ill\b|\billegal instruction\b|\bexit (?:code|status)[: ]{1,2}(?:132|-4)\b", "SIGILL"),
+    (r"\bsig ?bus\b|\bbus error\b|\bexit (?:code|status)[: ]{1,2}(?:135|-7)\b", "SIGBUS"),
     (_CORE, None),
 )
 _CRASH = tuple((re.compile(pattern, FLAGS), signal) for pattern, signal in _CRASHES)
 # `does not return the right value` is no hang.
 _NO_OBJECT = r"(?!\s+(?:the|a|an|any|with|correct\w*|same|expected|right|what|to|nan|true|false|none|[\d\"'`\[(]))"
 _HANG = re.compile(
-    rf"\b(?:hangs?|hanging|hung|deadlocks?|deadlocked|infinite loop|(?:runs?|loops?|waits?|blocks?) forever|(?:gets?|is|stays) stuck"
+    rf"\b(?:hangs?|hanging|hung|deadlocks?|deadlocked|infinite loop|(?:runs?|loops?|waits?|blocks?) (?:forever|indefinitely|endlessly)"
+    rf"|(?:gets?|got|is|stays|stuck|remains) (?:stuck|frozen)"
     rf"|freezes(?! (?:the|all|layers?|weights?))|never (?:ends?|terminates?|returns?|finish(?:es)?|stops?|completes?){_NO_OBJECT}"
     rf"|does(?:n['’]t| not) (?:end|terminate|return|finish|complete){_NO_OBJECT})\b",
     FLAGS,
@@ -94,8 +104,8 @@ _EXPECTED_AFTER = re.compile(
     FLAGS,
 )
 _EXPECTED_BEFORE = re.compile(
-    rf"\b(?:expected|should (?:be|print|return|give))\b[^\"'`\d\n+\-\[]{{0,30}}?(?P<wanted>{LITERAL})"
-    rf"[^\n]{{0,40}}?\b(?:but|got|gets?|is|was|actual(?:ly)?|returns?|prints?|gives?)\b"
+    rf"\b(?:expect(?:ed)?|should (?:be|have been|print|return|give)|supposed to be)\b[^\"'`\d\n+\-\[]{{0,30}}?(?P<wanted>{LITERAL})"
+    rf"[^\n]{{0,40}}?\b(?:but|got|gets?|is|was|actual(?:ly)?|returns?|returned|prints?|gives?|gave)\b"
     rf"[^\"'`\d\n+\-\[]{{0,30}}?(?P<seen>{LITERAL})",
     FLAGS,
 )
@@ -119,17 +129,32 @@ _EXPECTED_ALONE = re.compile(
 _EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
 _PRINTS = re.compile(rf"\b(?:prints?|printed|outputs?|gives?|returns?|yields?|shows?)\s*:?\s*(?P<value>{LITERAL})", FLAGS)
 _VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER})", FLAGS)
-_LAST = re.compile(r"\b(?:last|final)\b", FLAGS)
-_FIRST = re.compile(r"\bfirst\b", FLAGS)
+# `after the first step` is when, not where.
+_STEPS = r"(?:steps?|epochs?|iterations?|calls?|runs?|times?|batch(?:es)?|forward|pass|tr(?:y|ies)|attempts?|backward)"
+_NO_STEP = rf"\b(?! (?:few |couple |two |\d+ )?{_STEPS}\b)"
+_LAST = re.compile(rf"\b(?:last|final){_NO_STEP}", FLAGS)
+_FIRST = re.compile(rf"\bfirst{_NO_STEP}", FLAGS)
 
 
 def phrase_checks(sentence: str) -> list[Check]:
     """The checks of one sentence; an empty list when it says nothing that can be checked."""
-    for rule in (_said_exception, _expected, _over_runs, _differs, _failure, _varies, _prints):
+    for rule in _RULES:
         checks = rule(sentence)
         if checks:
-            return checks
+            return placed(_with_wanted(checks, sentence), said_place(sentence, about_it=True))
     return []
+
+
+def _with_wanted(checks: list[Check], sentence: str) -> list[Check]:
+    """The checks, with the error that the sentence says should be raised in place of what is seen."""
+    if any(check.role is Role.EXPECTED for check in checks) or checks[0].kind not in _SEEN_IN_PLACE_OF_AN_ERROR:
+        return checks
+    wanted = wanted_error(sentence)
+    same = wanted is None or wanted.exception_type == checks[0].exception_type
+    return checks if same or wanted is None else [*checks, wanted]
+
+
+_SEEN_IN_PLACE_OF_AN_ERROR = {CheckKind.EXCEPTION, CheckKind.VALUE, CheckKind.OUTPUT, CheckKind.CRASH, CheckKind.HANG}
 
 
 def expectation(sentence: str) -> Check | None:
@@ -201,12 +226,34 @@ def _message(sentence: str, found: re.Match[str]) -> str:
     """The message that follows the type: to the quote that closes, where one opens before the type."""
     message: str = found["message"] or ""
     closing = {"`": "`", '"': '"', "“": "”"}.get(sentence[found.start() - 1 : found.start()])
-    return (message.partition(closing)[0] if closing else message).strip()
+    message = message.partition(closing)[0] if closing else message
+    return PLACE_AFTER.split(message, maxsplit=1)[0].strip()
+
+
+# What follows the message in the reporter's own words: `ValueError: bad, since 2.1`, `… only on Windows`.
+PLACE_AFTER = re.compile(
+    r",? (?:since|starting (?:from|with)|only (?:on|in|with|under)) (?:(?:py)?torch|python|version|windows|macos|linux|v?\d)|, works in \d",
+    FLAGS,
+)
+
+
+_OF_A_VERSION = re.compile(
+    r"\b((?:since|version|release|torch|pytorch|numpy|scipy|python|cuda|cudnn|regression in|(?:works?|worked|fails?|failed|broken?"
+    r"|breaks) (?:in|on|with)"
+    r"|upgrad\w+ to|from) v?)(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w.%])",
+    FLAGS,
+)
+
+
+def _without_versions(sentence: str) -> str:
+    """The sentence with versions blanked: they are no values. Places stay as they are."""
+    return _OF_A_VERSION.sub(lambda found: found[1] + "_" * len(found[2]), sentence)
 
 
 def _expected(sentence: str) -> list[Check]:
     rules = (_EXPECTED_FIRST, _WANTED_FIRST, _EXPECTED_AFTER, _EXPECTED_BEFORE, _EXPECTED_LAST, _CORRECT_IS)
-    found = next((found for rule in rules if (found := rule.search(sentence))), None)
+    plain = _without_versions(sentence)
+    found = next((found for rule in rules if (found := rule.search(plain))), None)
     if found is None or unquoted(found["seen"]) == unquoted(found["wanted"]):
         return []
     bug = literal_check(found["seen"], sentence, Role.BUG)
@@ -277,6 +324,36 @@ def _varies(sentence: str) -> list[Check]:
 
 
 def _prints(sentence: str) -> list[Check]:
-    found = _PRINTS.search(sentence) or _VALUE_IS.search(sentence)
+    plain = _without_versions(sentence)
+    found = _PRINTS.search(plain) or _VALUE_IS.search(plain)
     check = literal_check(found["value"], sentence, Role.BUG) if found else None
     return [check] if check else []
+
+
+def _attribute(sentence: str) -> list[Check]:
+    found = attribute_value(sentence)
+    check = literal_check(found[1], sentence, Role.BUG) if found else None
+    return [check.model_copy(update={"label": found[0]})] if found and check else []
+
+
+def _not_finite(sentence: str) -> list[Check]:
+    value = not_finite(sentence)
+    return [Check(text=sentence, kind=CheckKind.VALUE, number=value, where=_where(sentence))] if value else []
+
+
+# The first that reads a sentence is right: what says more of it comes before what says less.
+_RULES = (
+    _said_exception,
+    missing_error,
+    known_message,
+    slowness,
+    _expected,
+    _over_runs,
+    _differs,
+    two_sides,
+    _failure,
+    _varies,
+    _attribute,
+    _prints,
+    _not_finite,
+)

@@ -15,7 +15,14 @@ NUMBER = r"[-+]?(?:nan|inf|0x[0-9a-f]+(?:\.[0-9a-f]+)?(?:p[-+]?\d+)?|(?:\d[\d_]*
 QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[^'\n]{1,500}'(?!\w))"
 # What can be held against a print: a quoted text, a number, a word of Python, a tensor, a list.
 _COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
-LITERAL = rf"(?:{QUOTED}|{_COMPLEX}|(?:tensor|array)\([^()\n]{{0,300}}\)|\[[^\[\]\n]{{0,300}}\]|(?:True|False|None)\b|(?<![\w.]){NUMBER})"
+# `torch.float64`, `float32`, `torch.Size([2, 3])`, `torch.channels_last`: what a print of a dtype, a shape or a layout says.
+DTYPE = r"(?:(?:torch|np|numpy)\.)?(?:b?float(?:8_\w{1,20}|16|32|64|128)|u?int(?:8|16|32|64)|complex(?:32|64|128))(?!\w|\.\w)"
+_OF_TORCH = (
+    rf"(?:torch\.Size\(\[[\d, ]{{0,60}}\]\)|torch\.(?:bool|strided|sparse_\w{{1,10}}|channels_last\w{{0,3}}|contiguous_format)\b|{DTYPE})"
+)
+_TUPLE = r"\((?:-?\d[\d.]*, ?){1,8}(?:-?\d[\d.]*)?\)"
+_LISTED = r"(?:tensor|array)\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]"
+LITERAL = rf"(?:{QUOTED}|{_COMPLEX}|(?<![\w.]){_OF_TORCH}|{_LISTED}|{_TUPLE}|(?:True|False|None)\b|(?<![\w.]){NUMBER})"
 FLAGS = re.IGNORECASE
 
 _DEVICE_END = r"(?![A-Za-z])"
@@ -32,11 +39,12 @@ _NO_NAME = r"(?!\s*[:=]|\s+[-+]?\d)"
 _PROSE = re.compile(
     r"\b(?:(?:a|i|it|if)\b"
     + _NO_NAME
-    + r"|the|is|are|when|because|which|that|should|expected|instead|every|each|between|happens?|then|we|you|my|an|this|these"
+    + r"|the|is(?! (?:nan|inf|finite|none|zero|equal|close)\s*[:=])|are|when|because|which|that|should|expected|instead|every|each|between|happens?|then|we|you|my|an|this|these"
     r"|does|do|not|no|raises?|raised|throws?|can|will|with|for|same|different|please|using"
     # Common words of other languages that no program prints beside a value.
     r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit|debería|devrait|deve|não"
     r"|wants?|wanted|becomes?|takes|differs? (?:from|between|by))\b"
+    r"|\b(?:works?|worked|fail(?:s|ed)|crash(?:es|ed)|slower|faster) (?:in|on|with|under|than|since|fine)\b"
     # `gradients contain nan` is said, `contains nan: True` is printed.
     r"|\bcontains? (?:nan|inf)s?\b(?!\s*[:=]|\s+(?:True|False)\b)"
     # Scripts without spaces or Latin letters: what they hold besides numbers is read as a sentence.
@@ -54,9 +62,25 @@ _MOST_LINE = 2_000
 def is_printed_line(line: str) -> bool:
     """Whether a line looks like something a program printed, and not like something that a person says."""
     line = line.strip()[:_MOST_LINE]
-    if EXCEPTION_LINE.fullmatch(line) or (_TYPE_INSIDE.search(line) and not _PROSE.search(line.partition("Error")[0])):
+    if (
+        EXCEPTION_LINE.fullmatch(line)
+        or is_error_of_a_side(line)
+        or (_TYPE_INSIDE.search(line) and not _PROSE.search(line.partition("Error")[0]))
+    ):
         return True
     return _VALUE_AHEAD.match(line) is not None and _PROSE.search(_without_quotes(line)) is None
+
+
+# `cpu IndexError index 7 is out of bounds`: a caught error as a script prints it for one of its sides.
+_SIDE_ERROR = re.compile(
+    rf"\W?(?:cpu|cuda|gpu|mps|eager|compiled|inductor)(?::\d)?\W{{1,3}}{TYPE}\W{{1,3}}(?!(?:when|if|for|in|on|with|because|is|but|while|and)\b)\w",
+    FLAGS,
+)
+
+
+def is_error_of_a_side(line: str) -> bool:
+    """Whether a line is an error that a script caught on one side and printed beside the side's name."""
+    return _SIDE_ERROR.match(line) is not None
 
 
 def _without_quotes(line: str) -> str:

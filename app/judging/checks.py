@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import assert_never
+from collections.abc import Callable, Mapping, Sequence
 
 from app.intake.claims import Check, CheckKind, Role
 from app.intake.reading import Script
-from app.intake.wording import device_of
+from app.intake.wording import DTYPE, device_of
 from app.judging.guards import left_out
 from app.judging.judgement import CheckResult, Finding
 from app.judging.numbers import Number, numbers_in, same_value
 from app.judging.numbers import matches as same_number
 from app.judging.output import found_lines, is_duration, nearest_line
 from app.judging.places import away, excluded
-from app.judging.reach import ABSOLUTE_TIME, ENDED_EARLIER, MEMORY_LIMIT, NO_SIDES, NOTHING_SHOWN, PATH_NOT_TAKEN, ended_by_limit, lack_of
+from app.judging.reach import (
+    ABSOLUTE_TIME,
+    ENDED_EARLIER,
+    MEMORY_LIMIT,
+    NO_SIDES,
+    NO_TIMES,
+    NOTHING_SHOWN,
+    PATH_NOT_TAKEN,
+    ended_by_limit,
+    lack_of,
+)
 from app.judging.sides import lines_of_sides, side_of, side_says, sides_agree
 from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception, warnings_in
+from app.judging.speed import is_slower, ratio_in
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result
 
@@ -58,7 +68,7 @@ def _outweighs(check: Check, result: Result, lack: Reason | None, found: CheckRe
         return lack
     limit = ended_by_limit(result)
     match check.kind:
-        case CheckKind.EXIT_STATUS:
+        case CheckKind.EXIT_STATUS | CheckKind.NO_ERROR:
             return lack
         case CheckKind.OUT_OF_MEMORY:
             return limit
@@ -69,8 +79,10 @@ def _outweighs(check: Check, result: Result, lack: Reason | None, found: CheckRe
 
 
 def _says_little(check: Check) -> bool:
-    """Whether any failure of a kind, or an exit status, would do."""
-    return check.kind is CheckKind.EXIT_STATUS or (check.kind is CheckKind.EXCEPTION and not (check.message or "").strip())
+    """Whether any failure of a kind, an exit status, or that nothing is raised would do."""
+    return check.kind in {CheckKind.EXIT_STATUS, CheckKind.NO_ERROR} or (
+        check.kind is CheckKind.EXCEPTION and not (check.message or "").strip()
+    )
 
 
 def _of_time(check: Check) -> bool:
@@ -83,6 +95,8 @@ def _of_time(check: Check) -> bool:
 def _why_nothing(check: Check, result: Result) -> Reason:
     if result.outcome is not Outcome.COMPLETED:
         return ENDED_EARLIER
+    if check.kind is CheckKind.SLOWER:
+        return NO_TIMES
     return NO_SIDES if check.kind is CheckKind.DIFFERS else NOTHING_SHOWN
 
 
@@ -141,28 +155,8 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 
 
-def _of_kind(check: Check, result: Result) -> CheckResult:  # noqa: PLR0911 - one arm a kind
-    match check.kind:
-        case CheckKind.EXCEPTION:
-            return _exception(check, result)
-        case CheckKind.CRASH:
-            return _met_or(crashed_as(check.signal, result), result)
-        case CheckKind.EXIT_STATUS:
-            return _exit_status(check, result)
-        case CheckKind.OUTPUT:
-            return _output(check, result)
-        case CheckKind.VALUE:
-            return _value(check, result)
-        case CheckKind.HANG:
-            return _hang(check, result)
-        case CheckKind.OUT_OF_MEMORY:
-            return _met_or(_ran_out_of_memory(result), result)
-        case CheckKind.DIFFERS:
-            return _differs(check, result)
-        case CheckKind.VARIES:
-            return CheckResult.UNREACHED
-        case _:
-            assert_never(check.kind)
+def _of_kind(check: Check, result: Result) -> CheckResult:
+    return _JUDGES[check.kind](check, result)
 
 
 def _met_or(met: bool, result: Result) -> CheckResult:  # noqa: FBT001 - the one thing it is about
@@ -178,6 +172,19 @@ def _exception(check: Check, result: Result) -> CheckResult:
         shown = [*shown, *warnings_in(result.observation.stderr)]
     raised = any(matches_exception(check.exception_type, check.message, failure) for failure in shown)
     return _met_or(raised or prints_exception(check.exception_type, check.message, result.observation.stdout), result)
+
+
+def _no_error(check: Check, result: Result) -> CheckResult:
+    """Whether the error that is missing is still missing. Any other error than the one that is named is another thing."""
+    if check.exception_type is not None and _exception(check.model_copy(update={"message": ""}), result) is CheckResult.MET:
+        return CheckResult.ABSENT
+    if check.exception_type is not None and _names(check.exception_type, result.observation.stdout):
+        return CheckResult.OTHER
+    return CheckResult.MET if result.outcome is Outcome.COMPLETED and not printed_failure(result) else CheckResult.OTHER
+
+
+def _names(kind: str, stdout: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(kind)}(?!\w)", stdout) is not None
 
 
 def _exit_status(check: Check, result: Result) -> CheckResult:
@@ -196,9 +203,26 @@ def _ran_out_of_memory(result: Result) -> bool:
 
 def _output(check: Check, result: Result) -> CheckResult:
     seen = result.observation
-    if found_lines(check.lines, _of_its_side(check, seen.stdout)) or found_lines(check.lines, seen.stderr):
+    if len(check.lines) == 1 and re.fullmatch(DTYPE, check.lines[0]):
+        return _dtype(check.lines[0], _labelled(check, seen.stdout), result)
+    if found_lines(check.lines, _labelled(check, _of_its_side(check, seen.stdout))) or found_lines(check.lines, seen.stderr):
         return CheckResult.MET
     return CheckResult.OTHER if seen.stdout.strip() or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
+
+
+def _labelled(check: Check, stdout: str) -> str:
+    """The lines that hold the check's label, if any does; else all."""
+    label = (check.label or "").casefold()
+    mine = [line for line in stdout.splitlines() if label in line.casefold()] if label else []
+    return "\n".join(mine) if mine else stdout
+
+
+def _dtype(claimed: str, stdout: str, result: Result) -> CheckResult:
+    """A dtype is a word wherever it stands, also in `tensor(1., dtype=torch.float64)`."""
+    last = claimed.rsplit(".", 1)[-1]
+    if re.search(rf"(?<!\w){re.escape(last)}(?!\w)", stdout):
+        return CheckResult.MET
+    return CheckResult.OTHER if stdout.strip() or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
 
 
 def _of_its_side(check: Check, stdout: str) -> str:
@@ -270,3 +294,36 @@ def _only_nearly(check: Check, result: Result, expected: Sequence[Check]) -> boo
     shown = [number.value for number in _numbers_in_place(check, result)]
     exactly = any(same_value(claimed.value, value) for value in shown)
     return not exactly and all(number is not None and any(same_value(number.value, value) for value in shown) for number in wanted)
+
+
+def _crash(check: Check, result: Result) -> CheckResult:
+    return _met_or(crashed_as(check.signal, result), result)
+
+
+def _out_of_memory(_: Check, result: Result) -> CheckResult:
+    return _met_or(_ran_out_of_memory(result), result)
+
+
+def _varies(_: Check, __: Result) -> CheckResult:
+    """One attempt by itself tells nothing of repeats."""
+    return CheckResult.UNREACHED
+
+
+def _slower(check: Check, result: Result) -> CheckResult:
+    ratio = ratio_in(check, result)
+    return CheckResult.UNREACHED if ratio is None else is_slower(ratio, check.factor)
+
+
+_JUDGES: Mapping[CheckKind, Callable[[Check, Result], CheckResult]] = {
+    CheckKind.EXCEPTION: _exception,
+    CheckKind.CRASH: _crash,
+    CheckKind.EXIT_STATUS: _exit_status,
+    CheckKind.OUTPUT: _output,
+    CheckKind.VALUE: _value,
+    CheckKind.HANG: _hang,
+    CheckKind.OUT_OF_MEMORY: _out_of_memory,
+    CheckKind.VARIES: _varies,
+    CheckKind.DIFFERS: _differs,
+    CheckKind.SLOWER: _slower,
+    CheckKind.NO_ERROR: _no_error,
+}

@@ -39,7 +39,7 @@ def excluded(check: Check, target: Target) -> Reason | None:
     if check.where.device not in {None, Device.CPU, Device.CUDA}:
         # Of a device that no target grants, such as `mps`.
         return OTHER_DEVICE
-    if check.kind is CheckKind.DIFFERS and lacks_a_side(check.sides, target):
+    if check.kind in {CheckKind.DIFFERS, CheckKind.SLOWER} and lacks_a_side(check.sides, target):
         return NO_GPU
     return None
 
@@ -49,12 +49,23 @@ def away(check: Check, result: Result, target: Target) -> Reason | None:
     where, found = check.where, result.environment
     if check.role is Role.BUG and where.device == Device.CPU and target.device is Device.CUDA and uses_gpu(result):
         return OTHER_DEVICE
-    if where.version and not same_release(where.version, torch_of(result, target)):
+    if where.version and not is_version(where.version, result, target):
         return OTHER_VERSION
     system = found.get("os.name")
     if where.os and system_of(where.os) != (system_of(system) if isinstance(system, str) else "linux"):
         return OTHER_OS
     return None
+
+
+def is_version(claimed: str, result: Result, target: Target) -> bool:
+    """Whether an attempt ran under the claimed version: `2.1`, `>=2.1`, `python 3.12`."""
+    if claimed.startswith("python"):
+        found = result.environment.get("python.version")
+        return isinstance(found, str) and same_release(claimed, found)
+    seen = torch_of(result, target)
+    if claimed.startswith(">="):
+        return bool(release_of(seen)) and release_of(seen)[:2] >= release_of(claimed)[:2]
+    return same_release(claimed, seen)
 
 
 def torch_of(result: Result | None, target: Target) -> str:

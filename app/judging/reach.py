@@ -39,6 +39,8 @@ GAVE_UP = _reason("gave_up_politely", "The script saw that something is missing,
 NOTHING_SHOWN = _reason("nothing_shown", "The script ended without showing anything of the claim.", _REPORTER)
 ENDED_EARLIER = _reason("ended_earlier", "The script failed before the point of the claim.", _REPORTER)
 TOO_FEW_ATTEMPTS = _reason("too_few_attempts", "Too few attempts ended in a way that counts.", WhoCanAct.SERVICE)
+TOO_NOISY = _reason("too_noisy", "The two times are too close, or vary too much, to say which is longer and by how much.")
+NO_TIMES = _reason("no_times", "The script prints no two times that could be held against each other.", _REPORTER)
 NO_SIDES = _reason("no_sides", "The script prints no two sides that could be compared.", _REPORTER)
 
 # What torch, CUDA and Python say of a lack. The first that is found in how an attempt failed is the reason.

@@ -62,9 +62,8 @@ def test_eager_and_compiled_are_sides(text: str) -> None:
     [
         "El resultado es nan (debería ser 0.0), gracias",
         "结果是 nan",
-        "loss becomes nan after 10 steps",
-        "gradients contain NaN",
-        "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
+        "if the loss becomes nan, stop",
+        "the gradients contain no NaN",
     ],
 )
 def test_what_is_said_is_not_taken_for_a_print(text: str) -> None:
