@@ -142,6 +142,7 @@ class Executor:
             cpu_seconds=round(result.cpu_seconds, 4),
             peak_memory_bytes=result.peak_memory_bytes,
             idle=result.idle,
+            stacks=plain_text(result.stacks),
         )
         base = self.without_run(attempt, ended.outcome, Reason(code="none"))
         update = {"reason": ended.reason, "level": result.level, "observation": observation, "environment": environment}

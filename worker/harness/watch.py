@@ -1,7 +1,7 @@
 """Watches a script from its own process: applies a target's settings after `import torch`; reports flags, devices, exception and values.
 
-Every process of the script can be asked where it stands, too. It stands in nobody's way: no wrapper is on the stack while the script or torch run, `sys.excepthook` stays as it is,
-and what it needs beyond `sys` and `os` is imported after the script has ended.
+Every process of the script can be asked where it stands, too. It stands in nobody's way: no wrapper is on the stack while the script or
+torch run, `sys.excepthook` stays as it is, and what it needs beyond `sys` and `os` is imported after the script has ended.
 """
 
 import os

@@ -69,6 +69,8 @@ class Channels:
         pipes = [os.pipe() for _ in range(3)]
         for reading, _ in pipes:
             os.set_blocking(reading, False)
+        # A process that the program executed may open the report anew under /proc, with the slot's uid, and write.
+        os.fchmod(pipes[2][1], 0o602)
         return cls([reading for reading, _ in pipes], [writing for _, writing in pipes], control, their_control)
 
     def close_theirs(self) -> None:

@@ -88,6 +88,12 @@ def cpu_seconds(pids: Iterable[int]) -> float:
     return ticks / _TICKS
 
 
+def status(path: str) -> dict[str, str]:
+    """Fields of a `status` file by name; the program's own name, which comes first, is escaped by the kernel."""
+    lines = _read(path).decode("utf-8", "replace").split("\n")
+    return {name: text.strip() for name, colon, text in (line.partition(":") for line in lines) if colon}
+
+
 def parent_of(pid: int) -> int | None:
     """The process's parent; None when the process is gone."""
     try:
