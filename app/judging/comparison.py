@@ -99,7 +99,7 @@ def compare(baseline: Result, candidate: Result, *, repeats: Repeats = Repeats()
 
 def digests_of(result: Result) -> dict[str, str]:
     """What repeats are told apart by: the captured values' digests by name."""
-    return {value.name: value.digest or value.data for value in result.observation.values if value.digest or value.data}
+    return {value.name: value.digest for value in result.observation.values if value.digest}
 
 
 def repeats_of(baseline: Sequence[Mapping[str, str]], candidate: Sequence[Mapping[str, str]], *, same_job: bool) -> Repeats:

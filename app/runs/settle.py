@@ -11,6 +11,7 @@ from app.ids import new_id
 from app.intake.reading import Reading, Script
 from app.judging.job import judge_job
 from app.judging.repeats import next_attempts
+from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
 from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
 from app.runs.repeating import attempts_wanted
@@ -134,4 +135,5 @@ def finish_if_done(session: Session, run: RunRow) -> None:
     document = document_of(session, run)
     run.verdict = document.verdict
     run.summary = document.summary
+    keep_comparisons(session, document.comparisons)
     emit(session, run, "run.finished")

@@ -1,4 +1,4 @@
-"""Look at what is kept: a run, an attempt, a comparison."""
+"""Look at what is kept: a run, an attempt."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
-from app.ids import PATTERN, is_id
-from app.runs.document import ComparisonPart, RunDocument, TargetPart
+from app.ids import is_id
+from app.runs.document import RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
 from app.states import AttemptState
 from app.storage.models import AttemptRow, JobRow
@@ -43,17 +43,6 @@ class AttemptDetails(BaseModel):
     leased_at: datetime | None = None
     started_at: datetime | None = None
     recorded_at: datetime | None = None
-
-
-class ComparisonDetails(BaseModel):
-    """A comparison with both of its attempts."""
-
-    model_config = ConfigDict(frozen=True)
-
-    run: str
-    comparison: ComparisonPart
-    baseline: AttemptDetails
-    candidate: AttemptDetails
 
 
 def run_document(session: Session, run_id: str) -> RunDocument:
@@ -94,20 +83,3 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
         started_at=attempt.started_at,
         recorded_at=attempt.recorded_at,
     )
-
-
-def comparison(session: Session, comparison_id: str) -> ComparisonDetails:
-    """A comparison of two attempts of one run, made anew. Raises NotFoundError."""
-    # Its id holds the ids of both attempts; which run it belongs to follows from either.
-    ids = PATTERN.findall(comparison_id)
-    place = queries.place_of_attempt(session, ids[0]) if ids else None
-    if place is not None:
-        for part in run_document(session, place[0]).comparisons:
-            if part.id == comparison_id:
-                return ComparisonDetails(
-                    run=place[0],
-                    comparison=part,
-                    baseline=attempt_details(session, part.baseline),
-                    candidate=attempt_details(session, part.candidate),
-                )
-    raise NotFoundError("There is no comparison with this id.")

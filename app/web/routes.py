@@ -15,13 +15,14 @@ from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.intake.markdown import looks_like_markdown
 from app.runs.as_read import reporters_place
 from app.runs.cancel import cancel_run
+from app.runs.comparisons import compare_attempts, comparison
 from app.runs.matrix import matrix
 from app.runs.nodes import list_nodes
 from app.runs.reports import launch, list_reports, report_details
-from app.runs.show import attempt_details, comparison, run_document
+from app.runs.show import attempt_details, run_document
 from app.runs.submit import Submission, submit
 from app.targets.presets import PRESETS
-from app.web import views
+from app.web import side_by_side, views
 from app.web.pages import page
 
 router = APIRouter(include_in_schema=False)
@@ -108,13 +109,22 @@ def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> Response:
 @router.get("/attempts/{attempt_id}")
 def get_attempt(attempt_id: str, session: SessionDep, _may: CanRead) -> Response:
     """An attempt with its streams as kept."""
-    return page("attempt.html", attempt=attempt_details(session, attempt_id))
+    return page("attempt.html", **side_by_side.attempt_values(attempt_details(session, attempt_id)))
 
 
 @router.get("/compare")
-def get_compare(session: SessionDep, _may: CanRead, id: Annotated[str, Query(max_length=100)]) -> Response:  # noqa: A002
-    """Two attempts side by side."""
-    return page("compare.html", found=comparison(session, id))
+def get_compare(
+    session: SessionDep,
+    _may: CanRead,
+    baseline: Annotated[str, Query(max_length=100)] = "",
+    candidate: Annotated[str, Query(max_length=100)] = "",
+    id: Annotated[str, Query(max_length=100)] = "",  # noqa: A002
+) -> Response:
+    """Two attempts side by side, by their ids or by that of their comparison; without ids, a form for them."""
+    if not (id or baseline or candidate):
+        return page("compare_form.html", baseline="", candidate="")
+    found = comparison(session, id) if id else compare_attempts(session, baseline, candidate)
+    return page("compare.html", **side_by_side.values_of(found))
 
 
 @router.get("/reports")
