@@ -39,7 +39,8 @@ _NO_NAME = r"(?!\s*[:=]|\s+[-+]?\d)"
 _PROSE = re.compile(
     r"\b(?:(?:a|i|it|if)\b"
     + _NO_NAME
-    + r"|the|is(?! (?:nan|inf|finite|none|zero|equal|close)\s*[:=])|are|when|because|which|that|should|expected|instead|every|each|between|happens?|then|we|you|my|an|this|these"
+    + r"|the|is(?! (?:nan|inf|finite|none|zero|equal|close)\s*[:=])|are|when|because|which|that|should|expected|instead|every|each|between"
+    r"|happens?|then|we|you|my|an|this|these"
     r"|does|do|not|no|raises?|raised|throws?|can|will|with|for|same|different|please|using"
     # Common words of other languages that no program prints beside a value.
     r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit|debería|devrait|deve|não"
