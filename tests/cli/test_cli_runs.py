@@ -54,7 +54,20 @@ RUN_KEYS = [
 REPORT_KEYS = ["title", "scripts", "claim", "environment"]
 SCRIPT_KEYS = ["role", "as_given", "script", "repairs", "digest", "needs"]
 CHECK_KEYS = ["text", "kind", "role", "where", "over"]
-JOB_KEYS = "id script target state verdict reason matched of rate_upper_bound rate_interval checks attempts".split()
+JOB_KEYS = [
+    "id",
+    "script",
+    "target",
+    "state",
+    "verdict",
+    "reason",
+    "matched",
+    "of",
+    "rate_upper_bound",
+    "rate_interval",
+    "checks",
+    "attempts",
+]
 TARGET_KEYS = ["device", "gpus", "toolchain", "settings"]
 ATTEMPT_KEYS = [
     "id",
