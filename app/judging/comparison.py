@@ -174,7 +174,7 @@ def _apart(row: Row) -> str:
     if not found:
         return ""
     worst = max(found, key=lambda number: number.absolute or 0.0)
-    share = "" if worst.relative is None else f" ({worst.relative:.3g} of the baseline)"
+    share = "" if worst.relative is None else f", {100 * worst.relative:.3g} % of the baseline"
     return f"off by {worst.absolute:.3g}{share}"
 
 

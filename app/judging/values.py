@@ -124,8 +124,20 @@ def elements_of(value: CapturedValue) -> Sequence[complex] | None:
 
 def told(made: ValueComparison) -> str:
     """One line about a comparison, in plain words."""
+    tolerance = ""
+    if made.passes_default and made.differing:
+        tolerance = "within assert_close's default tolerances"
+    elif made.smallest_rtol is not None:
+        tolerance = f"assert_close passes from rtol {made.smallest_rtol:.3g}"
+    elif made.smallest_atol is not None:
+        tolerance = f"assert_close passes from atol {made.smallest_atol:.3g}"
+    return ", ".join(filter(None, (distance(made), tolerance)))
+
+
+def distance(made: ValueComparison) -> str:
+    """How far apart the two are, without tolerances."""
     if made.result is ValueResult.DIFFERENT and made.differing is not None:
-        return _told_of_numbers(made)
+        return _distance_of_numbers(made)
     words = {
         ValueResult.IDENTICAL: "the same bit by bit",
         ValueResult.EQUAL: "the same numbers in other bits",
@@ -134,7 +146,7 @@ def told(made: ValueComparison) -> str:
     return words.get(made.result) or made.note.rstrip(".") or "not known"
 
 
-def _told_of_numbers(made: ValueComparison) -> str:
+def _distance_of_numbers(made: ValueComparison) -> str:
     several = made.elements is not None and made.elements > 1
     parts = [f"{made.differing} of {made.elements} elements differ"] if several else []
     for count, what in ((made.nan_differs, "NaN"), (made.infinity_differs, "infinite")):
@@ -144,12 +156,6 @@ def _told_of_numbers(made: ValueComparison) -> str:
         parts.append(f"{'at most ' if several else ''}{made.greatest_ulp} ULP of {made.ulp_dtype} apart")
     if made.greatest_absolute is not None:
         parts.append(f"off by {made.greatest_absolute:.3g}")
-    if made.passes_default:
-        parts.append("within assert_close's default tolerances")
-    elif made.smallest_rtol is not None:
-        parts.append(f"assert_close passes from rtol {made.smallest_rtol:.3g}")
-    elif made.smallest_atol is not None:
-        parts.append(f"assert_close passes from atol {made.smallest_atol:.3g}")
     if made.dtype != made.dtype_baseline:
         parts.append(f"dtype {made.dtype} against {made.dtype_baseline}")
     return ", ".join(parts) or "different"
@@ -260,6 +266,8 @@ def _measured(facts: dict[str, object], one: _Decoded, other: _Decoded, *, same_
             "baseline": _written(one.elements[first]),
             "candidate": _written(other.elements[first]),
         }
+    elif len(one.elements) == 1:
+        found |= {"baseline": _written(one.elements[0]), "candidate": _written(other.elements[0])}
     if len(differing) > len(pairs):
         found |= {"passes_default": None, "smallest_rtol": None, "smallest_atol": None}
         found["note"] = f"The first {MOST_MEASURED} differing elements were measured."

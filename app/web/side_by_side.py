@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from app.judging.values import ValueComparison, ValueResult, elements_of, told
+from app.judging.values import ValueComparison, ValueResult, distance, elements_of
 from app.runs.comparisons import ComparisonDetails
 from app.runs.show import AttemptDetails
 from app.targets.target import Target
@@ -58,7 +58,7 @@ _RANKS = {ValueResult.DIFFERENT: 0, ValueResult.UNKNOWN: 2, ValueResult.EQUAL: 4
 
 def _value_row(value: ValueComparison) -> ValueRow:
     place = "" if not value.first_differing else f"at {value.first_differing}"
-    return ValueRow(value=value, place=place, told=told(value), tolerance=_tolerance(value))
+    return ValueRow(value=value, place=place, told=distance(value), tolerance=_tolerance(value))
 
 
 def _tolerance(value: ValueComparison) -> str:

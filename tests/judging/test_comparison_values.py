@@ -54,7 +54,7 @@ def test_a_line_comes_before_a_value() -> None:
     assert made.first is not None
     assert (made.first.about, made.first.note, made.first_line, made.first_line_candidate) == (
         "stdout",
-        "off by 0.5 (0.5 of the baseline)",
+        "off by 0.5, 50 % of the baseline",
         1,
         1,
     )
