@@ -136,6 +136,8 @@ def _checks(document: RunDocument) -> Iterator[str]:
                 if finding.text == check.text:
                     results.setdefault(str(finding.result), []).append(label(job))
         became = "; ".join(f"{result} on {_few(dict.fromkeys(labels))}" for result, labels in results.items())
+        exact = [finding.exact for job in document.jobs for finding in job.checks if finding.text == check.text and finding.exact]
+        became += f". Held: {one_line(exact[0], most=SEEN_CHARACTERS)}" if exact else ""
         where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
         role = "" if check.role == "bug" else f" ({check.role})"
         yield f"“{one_line(check.text, most=SEEN_CHARACTERS)}”{role}{f' [{where}]' if where else ''}{f': {became}' if became else ''}"
@@ -161,19 +163,29 @@ def _differences(document: RunDocument) -> Iterator[str]:
 
 
 def _difference(comparison: ComparisonPart, baseline: JobPart, candidate: JobPart) -> str:
-    shown = [difference for difference in comparison.differences if not difference.about.startswith("environment")]
     pair = (
         f"{visible(label(candidate))} against {visible(label(baseline))}"
         if candidate is not baseline
         else f"two repeats on {visible(label(baseline))}"
     )
-    words = "; ".join(_one_difference(difference) for difference in shown[:SHOWN_DIFFERENCES])
+    words = "; ".join(_one_difference(difference) for difference in _telling(comparison.differences))
     cause = "" if comparison.cause in {"not_analysed", ""} else f" Cause: {visible(comparison.cause)}."
     return f"{pair}: {words or 'different'}{_environment_hint(comparison)}.{cause}"
 
 
+def _telling(differences: Sequence[DifferencePart]) -> list[DifferencePart]:
+    """How they ended and the first line that differs, then captured values; a few of each."""
+    kinds = [difference.about.partition(":")[0] for difference in differences]
+    shown = [one for one, kind in zip(differences, kinds, strict=True) if kind not in {"environment", "value", "flag", "stderr"}]
+    values = [one for one, kind in zip(differences, kinds, strict=True) if kind == "value"]
+    rest = [one for one, kind in zip(differences, kinds, strict=True) if kind in {"flag", "stderr"}]
+    return [*shown, *values, *rest][:SHOWN_DIFFERENCES] if not (shown and values) else [*shown[: SHOWN_DIFFERENCES - 1], values[0]]
+
+
 def _one_difference(difference: DifferencePart) -> str:
-    return f"{visible(difference.about)} {one_line(difference.candidate, most=60)!r} against {one_line(difference.baseline, most=60)!r}"
+    note = f" ({one_line(difference.note, most=SEEN_CHARACTERS)})" if difference.note else ""
+    sides = f"{one_line(difference.candidate, most=60)!r} against {one_line(difference.baseline, most=60)!r}"
+    return f"{visible(difference.about)} {sides}{note}"
 
 
 def _environment_hint(comparison: ComparisonPart) -> str:
