@@ -176,11 +176,24 @@ class Shown:
         self.omitted = 0
         self.seconds = 0.0
         self.busy = False
+        self.set_eval_frame = None
 
     def see(self, value):
+        """Whatever it calls is nothing that torch.compile should look at."""
+        if self.set_eval_frame is None:
+            self.keep(value)
+            return
+        prior = self.set_eval_frame(None)
+        try:
+            self.keep(value)
+        finally:
+            self.set_eval_frame(prior)
+
+    def keep(self, value):
         if type(value) is not sys.modules["torch"].Tensor and not is_parameter(value):
             return
-        if self.busy or os.getpid() != self.pid:
+        # A profiler or a tracer would count what we do.
+        if self.busy or os.getpid() != self.pid or sys.getprofile() is not None or sys.gettrace() is not None:
             return
         if len(self.values) >= MOST_PRINTED or self.seconds > PRINTED_SECONDS:
             self.omitted += 1
@@ -226,9 +239,24 @@ class Shown:
             def _str(self):
                 names.pop("_str", None)
 
+        if not self.hide_from_compilation([Module._str.fget.__code__, self.see.__func__.__code__]):
+            return
         Module.__name__ = Module.__qualname__ = "module"
         Module.__module__ = "builtins"
         module.__class__ = Module
+
+    def hide_from_compilation(self, codes):
+        """Inside a compiled function torch.compile takes up every Python frame that it was not told to leave alone."""
+        compiler = getattr(sys.modules["torch"]._C, "_dynamo", None)
+        if compiler is None:
+            return True
+        skip_code = getattr(compiler.eval_frame, "skip_code", None)
+        self.set_eval_frame = getattr(compiler.eval_frame, "set_eval_frame", None)
+        if skip_code is None or self.set_eval_frame is None:
+            return False
+        for code in codes:
+            skip_code(code)
+        return True
 
 
 def is_parameter(value):
