@@ -231,14 +231,12 @@ def _by_statistics(facts: dict[str, object], baseline: CapturedValue, candidate:
     if _plain(baseline.dtype) != _plain(candidate.dtype):
         return _made(facts, result=ValueResult.DIFFERENT, note="The dtypes differ; there are no elements to compare.")
     if one is not None and other is not None:
-        said = [
-            f"{name} {_number(getattr(other, name))} against {_number(getattr(one, name))}"
-            for name in type(one).model_fields
-            if _number(getattr(one, name)) != _number(getattr(other, name))
-        ]
-        if said:
-            note = f"Only statistics are kept of it: candidate against baseline, {', '.join(said)}."
-            return _made(facts, result=ValueResult.DIFFERENT, note=note, nan_differs=abs(one.nan - other.nan))
+        names = [name for name in type(one).model_fields if _number(getattr(one, name)) != _number(getattr(other, name))]
+        if names:
+            sides = [", ".join(f"{name} {_number(getattr(side, name))}" for name in names) for side in (one, other)]
+            note = "Its elements were not kept, only statistics of them."
+            facts |= {"nan_differs": abs(one.nan - other.nan), "baseline": sides[0], "candidate": sides[1]}
+            return _made(facts, result=ValueResult.DIFFERENT, note=note)
     if not (baseline.digest and candidate.digest):
         return _made(facts, result=ValueResult.UNKNOWN, note="Its elements were not kept, nor a digest of them.")
     if one is None or other is None or one.zero or one.nan:

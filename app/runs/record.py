@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -22,7 +23,7 @@ from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import keys, nodes, queue
 from app.storage.queries import runs as queries
-from worker.contract import Draining, Hello, Observation, Outcome, Result, Started, from_node
+from worker.contract import CapturedValue, Draining, Hello, Observation, Outcome, Result, Started, from_node
 
 log = structlog.get_logger(__name__)
 
@@ -156,14 +157,23 @@ def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
 
 
 def _with_digests(observation: Observation) -> Observation:
-    """Recompute the digest of each stream that is whole; of one that was cut only the node has seen all."""
-    update: dict[str, str] = {}
+    """Recompute the digest of each stream and value that is whole; of one that was cut only the node has seen all."""
+    update: dict[str, Any] = {"values": [_with_digest(value) for value in observation.values]}
     for stream in ("stdout", "stderr"):
         data = getattr(observation, stream).encode()
         if len(data) == getattr(observation, f"{stream}_bytes"):
             prefix = "sha256:" if getattr(observation, f"{stream}_digest").startswith("sha256:") else ""
             update[f"{stream}_digest"] = prefix + hashlib.sha256(data).hexdigest()
     return observation.model_copy(update=update)
+
+
+def _with_digest(value: CapturedValue) -> CapturedValue:
+    """A value whose bytes are no bytes is one without them."""
+    try:
+        data = base64.b64decode(value.data, validate=True)
+    except ValueError:
+        return value.model_copy(update={"data": ""})
+    return value.model_copy(update={"digest": f"sha256:{hashlib.sha256(data).hexdigest()}"}) if data else value
 
 
 def _same_environment(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings) -> None:

@@ -143,3 +143,12 @@ def test_the_description_is_complete(web: Web) -> None:
     operation = web.client.get("/api/v1/openapi.json").json()["paths"]["/api/v1/comparisons/{comparison_id}"]["get"]
     assert {"200", "401", "404", "409"} <= operation["responses"].keys()
     assert "{baseline}-{candidate}" in operation["parameters"][0]["description"]
+
+
+def test_a_node_cannot_say_that_other_bytes_are_the_same(web: Web) -> None:
+    submit(web)
+    other = tensor("x", 2.0).model_copy(update={"digest": tensor("x", 1.0).digest})
+    ids = play(web.stage, [showing(PRINTED, tensor("x", 1.0)), showing(PRINTED, other)])
+    assert compared(web, *ids)["comparison"]["result"] == "different"
+    kept = web.client.get(f"/api/v1/attempts/{ids[1]}").json()["observation"]["values"]
+    assert kept[0]["digest"] == tensor("x", 2.0).digest
