@@ -24,9 +24,12 @@ from app.storage.models import AttemptRow, JobRow
 from app.storage.queries import comparisons as queries
 from app.storage.queries import runs
 from app.targets.target import Target
+from worker.contract import KIB
 
 # Kept when a run finishes; of a larger run the others are made when somebody asks.
 MOST_AT_FINISH = 60
+# Of all four streams: larger ones are not compared line by line while a run is locked.
+MOST_BYTES_AT_FINISH = 64 * KIB
 
 
 class ComparisonDetails(ComparisonContent):
@@ -83,8 +86,11 @@ def keep_comparisons(session: Session, parts: Iterable[ComparisonPart]) -> None:
     moment = now()
     for part in list(parts)[:MOST_AT_FINISH]:
         one, other = (_side(session, side) for side in (part.baseline, part.candidate))
+        pair = _shown(session, one, other)
+        if sum(len(seen.stdout) + len(seen.stderr) for seen in (side.result.observation for side in pair)) > MOST_BYTES_AT_FINISH:
+            continue
         known = repeats_of(repeats(one.job.id), repeats(other.job.id), same_job=one.job.id == other.job.id)
-        content = content_of(*_shown(session, one, other), known, _script(read(one.job.run_id), one.job))
+        content = content_of(*pair, known, _script(read(one.job.run_id), one.job))
         _keep(session, one, other, content, moment=moment)
 
 

@@ -90,6 +90,14 @@ def test_what_older_rules_made_is_made_anew(web: Web) -> None:
     assert {row.rules for row in rows(web.stage) if (row.baseline, row.candidate) in pair} == {RULES_VERSION}
 
 
+def test_large_outputs_are_compared_when_somebody_asks(web: Web) -> None:
+    submit(web)
+    ids = play(web.stage, [showing("x" * 40_000), showing("y" * 40_000)])
+    assert rows(web.stage) == []
+    assert compared(web, *ids)["comparison"]["result"] == "different"
+    assert len(rows(web.stage)) == 1
+
+
 def test_an_attempt_with_itself(web: Web) -> None:
     submit(web)
     first, _ = play(web.stage, [showing(PRINTED, tensor("x", 1.0)), showing(PRINTED)])
