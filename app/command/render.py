@@ -10,6 +10,7 @@ from rich.text import Text
 
 from app.command.plain_text import one_line, visible
 from app.command.reading_text import place_read, scripts_read
+from app.intake.claims import CheckKind
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.runs.document import AttemptPart, ComparisonPart, DifferencePart, JobPart, RunDocument
 from app.targets.target import Target
@@ -52,6 +53,7 @@ def _parts(document: RunDocument) -> Iterator[RenderableType]:
         yield Text()
         yield _cells(document)
     yield from _some("What differs", list(_differences(document)))
+    yield from _some("Where it hung", list(_stacks(document)))
     yield from _some("What was printed", list(_printed(document)))
     yield from _some("Good to know", list(_notes(document)))
 
@@ -202,6 +204,22 @@ def _environment_hint(comparison: ComparisonPart) -> str:
     return f" ({named}{f' and {more} more fields' if more > 0 else ''})"
 
 
+def _stacks(document: RunDocument) -> Iterator[str]:
+    """The first lines of where the processes stood, where a hang is claimed; of each cell the first attempt that has them."""
+    hangs = {check.text for check in document.report.claim.checks if check.kind == CheckKind.HANG}
+    for job in document.jobs:
+        stacks = next((attempt.stacks for attempt in job.attempts if attempt.stacks), "")
+        if stacks and any(finding.text in hangs for finding in job.checks):
+            yield _some_lines(job, stacks)
+
+
+def _some_lines(job: JobPart, text: str) -> str:
+    lines = visible(text).splitlines()
+    cut = [line if len(line) <= SEEN_CHARACTERS else line[: SEEN_CHARACTERS - 1] + "…" for line in lines[:SHOWN_LINES]]
+    more = [f"… {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
+    return "\n  ".join([f"{visible(label(job))}:", *cut, *more])
+
+
 def _printed(document: RunDocument) -> Iterator[str]:
     """The output itself, where there is no claim that would say what matters in it."""
     if document.verdict is not Verdict.OBSERVED:
@@ -209,10 +227,7 @@ def _printed(document: RunDocument) -> Iterator[str]:
     for job in document.jobs:
         first = next((attempt for attempt in job.attempts if attempt.counted and attempt.stdout.strip()), None)
         if first is not None:
-            lines = visible(first.stdout).splitlines()
-            cut = [line if len(line) <= SEEN_CHARACTERS else line[: SEEN_CHARACTERS - 1] + "…" for line in lines[:SHOWN_LINES]]
-            more = [f"… {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
-            yield "\n  ".join([f"{visible(label(job))}:", *cut, *more])
+            yield _some_lines(job, first.stdout)
 
 
 def _notes(document: RunDocument) -> Iterator[str]:

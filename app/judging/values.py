@@ -23,6 +23,7 @@ from worker.contract import CapturedValue
 MOST_VALUES = 100
 MOST_MEASURED = 20_000
 LONGEST_NAME = 200
+MOST_WRITTEN = 6
 
 
 class ValueResult(StrEnum):
@@ -120,6 +121,15 @@ def elements_of(value: CapturedValue) -> Sequence[complex] | None:
     """The elements, row by row; None where they are not known."""
     decoded = _decoded(value)
     return None if decoded is None else decoded.elements
+
+
+def written(value: CapturedValue) -> str:
+    """The first elements as Python writes them; empty where they are not known."""
+    elements = elements_of(value)
+    if elements is None:
+        return ""
+    few = ", ".join(_written(element) for element in elements[:MOST_WRITTEN])
+    return few if not value.shape else f"[{few}{', …' if len(elements) > MOST_WRITTEN else ''}]"
 
 
 def told(made: ValueComparison) -> str:

@@ -16,6 +16,7 @@ from app.judging.judged import JudgedCell
 from app.judging.judgement import Finding, JobJudgement, Verdict
 from app.judging.run import judge_run
 from app.judging.summary import summarise
+from app.judging.values import written
 from app.runs.compared import SHOWS_NOTHING, Shown, compared_jobs
 from app.runs.document import (
     AttemptPart,
@@ -27,13 +28,17 @@ from app.runs.document import (
     RunDocument,
     ScriptPart,
     TargetPart,
+    ValuePart,
 )
 from app.states import AttemptState, JobState, RunState
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
-from worker.contract import KIB, AttemptKind, Environment, Reason, Result, Start
+from worker.contract import KIB, AttemptKind, CapturedValue, Environment, Reason, Result, Start
 
 STREAM_BYTES = 4 * KIB
+# Of one attempt's values, and characters of each.
+MOST_VALUES = 12
+MOST_WRITTEN = 200
 # What is said of a job that still runs: never "no", which needs them all.
 _TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
 
@@ -215,9 +220,17 @@ def _attempt(attempt: AttemptFacts) -> AttemptPart:
             "flags_changed": seen.flags_changed,
             "wall_seconds": seen.wall_seconds,
             "peak_memory_bytes": seen.peak_memory_bytes,
+            "stacks": _short(seen.stacks),
+            "values": [_value(value) for value in seen.values[:MOST_VALUES]],
             "environment": digest_of(result.environment) if result.environment else None,
         }
     )
+
+
+def _value(value: CapturedValue) -> ValuePart:
+    facts = {name: getattr(value, name) for name in ("origin", "kind", "statistics")}
+    cut = {name: getattr(value, name)[:MOST_WRITTEN] for name in ("name", "dtype", "shape", "device", "digest")}
+    return ValuePart.model_validate({**facts, **cut, "value": written(value)[:MOST_WRITTEN]})
 
 
 def _environments(jobs: Sequence[JobFacts]) -> dict[str, Environment]:

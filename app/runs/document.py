@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.states import AttemptState, JobState, RunState
-from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start
+from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start, ValueStatistics
 
 
 class Part(BaseModel):
@@ -64,6 +64,20 @@ class FindingPart(Part):
     exact: str = ""
 
 
+class ValuePart(Part):
+    """A captured value without its bytes; `value` is how its first elements are written, where they are known."""
+
+    name: str
+    origin: str
+    kind: str
+    dtype: str
+    shape: list[int]
+    device: str
+    digest: str
+    value: str
+    statistics: ValueStatistics | None = None
+
+
 class AttemptPart(Part):
     id: str
     kind: AttemptKind
@@ -84,6 +98,10 @@ class AttemptPart(Part):
     flags_changed: dict[str, Any] = Field(default_factory=dict)
     wall_seconds: float | None = None
     peak_memory_bytes: int | None = None
+    # At the wall limit: where all processes stood, cut as the streams are.
+    stacks: str = ""
+    # The first captured values; the attempt by itself has all of them, with their bytes.
+    values: list[ValuePart] = Field(default_factory=list)
     environment: str | None = None
 
 

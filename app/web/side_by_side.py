@@ -6,14 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from app.judging.values import ValueComparison, ValueResult, distance, elements_of
+from app.judging.values import ValueComparison, ValueResult, distance, written
 from app.runs.comparisons import ComparisonDetails
 from app.runs.show import AttemptDetails
 from app.targets.target import Target
 from worker.contract import CapturedValue, Device
-
-MOST_ELEMENTS = 6
-MOST_WRITTEN = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,18 +77,7 @@ def attempt_values(attempt: AttemptDetails) -> dict[str, Any]:
 
 
 def _held_row(value: CapturedValue) -> HeldRow:
-    elements = elements_of(value)
-    shown = ""
-    if elements is not None:
-        few = ", ".join(_short(element) for element in elements[:MOST_ELEMENTS])
-        shown = few if not value.shape and len(elements) == 1 else f"[{few}{', …' if len(elements) > MOST_ELEMENTS else ''}]"
-    return HeldRow(value=value, shown=shown, statistics=_statistics(value))
-
-
-def _short(element: complex) -> str:
-    if isinstance(element, int) and abs(element) >= 10**MOST_WRITTEN:
-        return f"an integer of {element.bit_length()} bits"
-    return repr(element)
+    return HeldRow(value=value, shown=written(value), statistics=_statistics(value))
 
 
 def _statistics(value: CapturedValue) -> str:

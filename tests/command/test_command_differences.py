@@ -44,3 +44,16 @@ def test_a_claimed_number_is_told_exactly() -> None:
     finding = {"text": "loss 0.953", "result": "met", "observed": "0.953", "exact": "w is 0.9531213045120239 in torch.float32"}
     run = document("reproduced", report={"claim": {"checks": [check]}}, jobs=[job("reproduced", checks=[finding], attempts=[attempt()])])
     assert "Held: w is 0.9531213045120239 in torch.float32" in shown(run, 400)
+
+
+def test_a_claimed_hang_is_shown_where_it_stood() -> None:
+    stacks = "\n".join(f'  File "x.py", line {number}, in f{number}' for number in range(40))
+    check = {"text": "it hangs", "kind": "hang", "role": "bug", "where": {}, "over": "attempt"}
+    finding = {"text": "it hangs", "result": "met", "observed": ""}
+    claim = {"claim": {"checks": [check]}}
+    text = shown(document("reproduced", report=claim, jobs=[job("reproduced", checks=[finding], attempts=[attempt(stacks=stacks)])]), 400)
+    assert "Where it hung" in text
+    assert "line 0, in f0" in text
+    assert "28 more lines" in text
+    other = document("reproduced", jobs=[job("reproduced", attempts=[attempt(stacks=stacks)])])
+    assert "Where it hung" not in shown(other, 400)
