@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from app.intake.absences import wanted_error
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.phrases import PLACE_AFTER, crash_signal, expectation, phrase_checks
 from app.intake.said_place import placed, said_place
@@ -29,6 +30,7 @@ _MOST_SENTENCES = 200
 _MOST_WHOLE = 400
 _TRACEBACK = "Traceback (most recent call last)"
 _SIDE_NAME = re.compile(r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE)
+EXPECTED_LINE = re.compile(r"[\s>*_-]*(?:expected|expects?|should be|correct)\b[^:\n]{0,30}:", re.IGNORECASE)
 _ACTUAL = re.compile(r"(?:actual|observed)(?: (?:results?|outputs?|behaviou?r))?\s*:\s*(\S.*)", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
 
@@ -177,8 +179,22 @@ def statements(texts: Sequence[str]) -> list[Check]:
     return []
 
 
+def wanted_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> list[Check]:
+    """What a line of prose says should be printed (`Expected: 2.68`), where what is seen was read from elsewhere and says one value."""
+    if len(checks) != 1 or checks[0].kind is not CheckKind.OUTPUT or len(checks[0].lines) != 1:
+        return []
+    lines = [line for text in texts for line in _lines(text)][:_MOST_SENTENCES]
+    wanted = next((check for line in lines if EXPECTED_LINE.match(line) and (check := expectation(line))), None)
+    if wanted is None or (wanted.number or "\n".join(wanted.lines)) == checks[0].lines[0]:
+        return []
+    return [wanted]
+
+
 def _expected_nearby(checks: Sequence[Check], sentences: Sequence[str]) -> list[Check]:
-    """What another sentence says should be printed, where the one that was read says only what is."""
+    """What another sentence says should be seen, where the one that was read says only what is."""
+    if len(checks) == 1 and checks[0].kind is CheckKind.EXCEPTION:
+        error = next((check for sentence in sentences if (check := wanted_error(sentence[:_MOST_LINE]))), None)
+        return [error] if error is not None and error.exception_type != checks[0].exception_type else []
     if len(checks) != 1 or checks[0].kind not in {CheckKind.VALUE, CheckKind.OUTPUT}:
         return []
     wanted = next((check for sentence in sentences if (check := expectation(sentence[:_MOST_LINE]))), None)

@@ -155,7 +155,7 @@ def _cudnn_number(version: str) -> int | None:
 
 # The labels of `collect_env`, for a report in which its lines were run together.
 _LABELS = re.compile(
-    r"[ \t]+(?=(?:Is debug build|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|GCC version|Clang version|CMake version"
+    r"[ \t](?=(?:Is debug build|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|GCC version|Clang version|CMake version"
     r"|Libc version"
     r"|Python version|Python platform|Is CUDA available|CUDA runtime version|CUDA_MODULE_LOADING set to|GPU models and configuration|GPU \d"
     r"|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|Is XNNPACK available|CPU|Architecture|Model name"

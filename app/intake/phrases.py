@@ -59,7 +59,12 @@ _OUT_OF_MEMORY = re.compile(
     FLAGS,
 )
 _EXIT_STATUS = re.compile(r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(\d{1,3})\b(?!\s*times|\.\d)", FLAGS)
-_NEGATED = re.compile(r"(?:\bnot|n['’]t|\bno|\bwithout|\bnever|\bno longer|\binstead of)\s+(?:a\s+|any\s+|to\s+)?$", FLAGS)
+_NEGATED = re.compile(
+    r"(?:\bnot|n['’]t|\bno|\bwithout|\bnever|\bno longer|\binstead of)\s+"
+    r"(?:(?:get|gets|see|seen|have|cause|causes|produce|lead to|result in|hit|give|gives|raise|ever)\s+)?"
+    r"(?:a\s+|an\s+|any\s+|the\s+|to\s+)?$",
+    FLAGS,
+)
 _NOT_RAISED = re.compile(
     r"\b(?:expected|should (?:raise|throw|be)|instead of|rather than|no longer raises?|without|no|not|supposed to (?:raise|throw))\b"
     r"[^.;\n]{0,30}$"
@@ -330,6 +335,17 @@ def _prints(sentence: str) -> list[Check]:
     return [check] if check else []
 
 
+def _exits(sentence: str) -> list[Check]:
+    """`exits with code 3 instead of 0`: a status is no value, and one that tells of a signal is a crash."""
+    status = _EXIT_STATUS.search(sentence)
+    if status is None or not _EXIT_WORD.search(status[0]) or any(pattern.search(sentence) for pattern, _ in _CRASH):
+        return []
+    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=_where(sentence))]
+
+
+_EXIT_WORD = re.compile(r"code|status", FLAGS)
+
+
 def _attribute(sentence: str) -> list[Check]:
     found = attribute_value(sentence)
     check = literal_check(found[1], sentence, Role.BUG) if found else None
@@ -347,6 +363,7 @@ _RULES = (
     missing_error,
     known_message,
     slowness,
+    _exits,
     _expected,
     _over_runs,
     _differs,

@@ -13,12 +13,14 @@ from app.intake.claim_text import (
     read_claim,
     sides_checks,
     statements,
+    wanted_elsewhere,
 )
 from app.intake.claims import Check, Claim, Role, Where
 from app.intake.comments import comment_claim, commented_outputs
 from app.intake.report import Part
 from app.intake.roles import shown_to_work
-from app.intake.wording import device_of, is_printed_line
+from app.intake.said_place import place_in, placed
+from app.intake.wording import device_of, is_error_of_a_side, is_printed_line
 
 _OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
@@ -43,14 +45,16 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     if outright:
         return read_claim(outright)
     outputs = _outputs(parts)
+    said = [part.text for part in prose if not part.about_environment or not _lists_values(part.text)]
     checks = (
         _failures(outputs, prose)
         or _sides(outputs, several=sum(part.kind == "code" for part in parts) > 1)
         or _commented(main)
         or _inline(parts)
         or _printed(outputs)
-        or statements([title, *(part.text for part in prose if not part.about_environment or not _lists_values(part.text))])
+        or statements([title, *said])
     )
+    checks = placed([*checks, *wanted_elsewhere(checks, said)], place_in([title, *said]))
     return Claim(checks=tuple(checks), text=title[:1000])
 
 
@@ -88,7 +92,8 @@ def _shown_in_prose(part: Part) -> list[Part]:
     printed = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
     if printed and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
         return [Part("output", text, part.heading)]
-    if printed and sides_checks([line.strip() for line in lines if line.strip()]):
+    stripped = [line.strip() for line in lines if line.strip()]
+    if printed and (sides_checks(stripped) or all(map(is_error_of_a_side, stripped))):
         return [Part("output", text, part.heading)]
     return []
 
@@ -154,7 +159,8 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
                 wrong[found[1].strip()] = None
     if len(wrong) != 1:
         return []
-    return [output_check(tuple(wrong)), *(output_check((line,), role=Role.EXPECTED) for line in right)]
+    raised = exception_claim(next(iter(wrong)))
+    return [*(raised or [output_check(tuple(wrong))]), *(output_check((line,), role=Role.EXPECTED) for line in right)]
 
 
 def _printed(outputs: Sequence[Part]) -> list[Check]:

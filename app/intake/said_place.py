@@ -87,6 +87,19 @@ def _version(text: str) -> str | None:
     return f">={since['version']}" if since else None
 
 
+def place_in(texts: Sequence[str]) -> Where:
+    """Where a report says that its bug is, in any of its sentences that speak of failing."""
+    for text in texts:
+        for sentence in _SENTENCES.split(text[:_MOST_TEXT]):
+            if _OF_BUGS.search(sentence) and (where := said_place(sentence)) != Where():
+                return where
+    return Where()
+
+
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_OF_BUGS = re.compile(rf"\b(?:{_FAILS}|regression|bug|issue|problem|errors?|only|started|broke)\b|^\s*\[|Error\b", FLAGS)
+
+
 def placed(checks: Sequence[Check], where: Where) -> list[Check]:
     """The checks, with what is said of their place where they name none. What should be seen is wanted everywhere."""
     if where == Where():

@@ -82,7 +82,7 @@ _CONDITION = re.compile(
 )
 # `the loss becomes nan`, `the output contains inf`, `gradients are NaN`.
 _NOT_FINITE = re.compile(
-    r"\b(?:becom(?:es?|ing)|became|contains?|containing|is|are|turns? (?:in)?to|goes to|gets?|gives?|has|have|produces?|yields?|all|of)"
+    r"\b(?:becom(?:es?|ing)|became|contains?|containing|is|are|turns? (?:in)?to|goes to|gets?|gives?|has|have|produces?|yields?)"
     r" (?:all |a |an |only |suddenly |some )?`?(?P<value>[-+]?(?:nan|inf))(?:s|inity)?\b(?!\s*(?:[:=/]|True\b|False\b|or|and|check|mask"
     r"|values? (?:are|is) (?:ignored|masked)))",
     FLAGS,

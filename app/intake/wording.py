@@ -11,7 +11,7 @@ EXCEPTION_LINE = re.compile(
 )
 EXCEPTION_NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?::[ \t]*(?P<message>[^\n]+))?")
 
-NUMBER = r"[-+]?(?:nan|inf|0x[0-9a-f]+(?:\.[0-9a-f]+)?(?:p[-+]?\d+)?|(?:\d[\d_]*\.?\d*|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
+NUMBER = r"[-+]?(?:nan|inf|0x[0-9a-f]+(?:\.[0-9a-f]+)?(?:p[-+]?\d+)?|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
 QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[^'\n]{1,500}'(?!\w))"
 # What can be held against a print: a quoted text, a number, a word of Python, a tensor, a list.
 _COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
@@ -53,7 +53,8 @@ _PROSE = re.compile(
     FLAGS,
 )
 _VALUE_AHEAD = re.compile(
-    rf"(?:[^\s:=,]{{1,60}}[ \t:=,]+){{0,7}}(?:{NUMBER}|[\[({{]|(?:tensor|array)\(|True\b|False\b|None\b|nan\b|inf\b)",
+    rf"(?:[^\s:=,]{{1,60}}[ \t:=,]+){{0,7}}"
+    rf"(?:{NUMBER}|[\[({{]|(?:tensor|array|(?:np|numpy|torch)\.\w{{1,20}})\(|True\b|False\b|None\b|nan\b|inf\b)",
     FLAGS,
 )
 _TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")

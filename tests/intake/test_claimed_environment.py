@@ -97,7 +97,7 @@ def test_what_collect_env_prints_in_any_wrapping(text: str) -> None:
             },
         ),
         (
-            "Package            Version\n------------------ --------\nnumpy    1.26.4\nnvidia-cudnn-cu12  8.9.2.26\ntorch    2.3.0\n\nThanks 1.0",
+            "Package   Version\n--------- -------\nnumpy 1.26.4\nnvidia-cudnn-cu12  8.9.2.26\ntorch    2.3.0\n\nThanks 1.0",
             {
                 "torch.version": "2.3.0",
                 "cudnn.version": 8902,
