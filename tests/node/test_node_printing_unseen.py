@@ -56,11 +56,15 @@ y = x * 2
     "recursion": "import torch\nx = torch.ones(1)\ndef f():\n    f()\ntry:\n    f()\nexcept RecursionError:\n    print(x)\n",
     "compiled": "import torch\n@torch.compile(backend='eager')\ndef f(x):\n    y = x + 1\n    print(y, f'{y}')\n    return y * 2\n"
     "print(f(torch.ones(2)), dict(torch._dynamo.utils.counters))\n",
+    "nothing is held on to": "import sys, torch, weakref\nfor n in (3, 10**6):\n    x = torch.ones(n)\n    str(x)\n"
+    "    print(sys.getrefcount(x))\n    seen = weakref.ref(x)\n    del x\n    print(seen())\n",
     "descriptors": "import os, torch\nprint(torch.ones(2))\nprint(open('/dev/null').fileno())\n",
     "warnings are errors": "import warnings\nwarnings.simplefilter('error')\nimport numpy, torch\nnumpy.seterr(all='raise')\n"
     "x = torch.tensor([float('nan'), 1e300], dtype=torch.float64)\nprint(x)\nn = x.numpy()\n",
     "deterministic": "import torch\ntorch.use_deterministic_algorithms(True)\nx = torch.rand(100).sort().values\nprint(x.shape)\n",
 }
+# Those of which the tensors are captured while nothing shows.
+SEEN = {"prints", "a mode that counts", "compiled", "inference", "recursion", "nothing is held on to", "warnings are errors"}
 
 LOOK_AROUND = """
 import inspect, json, pickle, signal, sys, threading, types
@@ -116,6 +120,7 @@ def by_hand(python: str, script: str, folder: Path) -> tuple[int, str, str]:
 def test_the_same_bytes_as_by_hand(name: str, python: str, execute: Execute, tmp_path: Path) -> None:
     seen = execute(SCRIPTS[name]).observation
     assert (seen.exit_status, seen.stdout, seen.stderr) == by_hand(python, SCRIPTS[name], tmp_path)
+    assert name not in SEEN or [value for value in seen.values if value.origin == "printed"]
 
 
 def test_nothing_to_find(python: str, execute: Execute, tmp_path: Path) -> None:

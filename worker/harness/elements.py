@@ -53,6 +53,7 @@ class Region:
         reach = sum((length - 1) * abs(stride) for length, stride in zip(shape, strides))
         self.span = reach + size if self.count else 0
         self.address += offset - self.origin
+        self.owner = None
         self.flip = b""
         self.swapped = False
 
