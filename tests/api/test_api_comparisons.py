@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from api.web_client import Web
 from held_values import showing, tensor
 from sqlalchemy import select, update
-from stage import Stage, result
+from stage import Stage, result, together
 
 from app.ids import new_id
 from app.judging.comparison import RULES_VERSION
+from app.runs.comparisons import compare_attempts
 from app.storage.models import ComparisonRow
+from app.storage.queries.runs import lock_attempt
 from worker.contract import Outcome, ValueStatistics
 
 SCRIPT = "import torch\nx = torch.ones(2)\nprint(x)\n"
@@ -160,3 +163,29 @@ def test_a_node_cannot_say_that_other_bytes_are_the_same(web: Web) -> None:
     assert compared(web, *ids)["comparison"]["result"] == "different"
     kept = web.client.get(f"/api/v1/attempts/{ids[1]}").json()["observation"]["values"]
     assert kept[0]["digest"] == tensor("x", 2.0).digest
+
+
+def test_many_who_ask_at_once_get_one_answer(web: Web) -> None:
+    submit(web)
+    first, second = play(web.stage, [showing("a\n"), showing("b\n")])
+
+    def ask(baseline: str, candidate: str) -> str:
+        with web.stage.session() as session:
+            return str(compare_attempts(session, baseline, candidate).comparison.result)
+
+    asked = [partial(ask, *pair) for pair in ((first, second), (second, first)) for _ in range(4)]
+    assert together(*asked) == ["different"] * len(asked)
+    assert len(rows(web.stage)) == 2
+
+
+def test_who_only_looks_waits_for_nobody(web: Web) -> None:
+    submit(web)
+    first, second = play(web.stage, [showing("a\n"), showing("b\n")])
+    before = len(rows(web.stage))
+    with web.stage.session() as session:
+        # A recorder at work on one of the two.
+        assert lock_attempt(session, second) is not None
+        assert compared(web, second, first)["comparison"]["result"] == "different"
+        assert len(rows(web.stage)) == before
+    compared(web, second, first)
+    assert len(rows(web.stage)) == before + 1
