@@ -196,13 +196,17 @@ def _exception(result: SandboxResult, report: HarnessReport, stderr: str) -> Exc
 
 
 def _within_limit(result: Result, limits: Limits) -> Result:
-    """Escapes make JSON longer than what it carries; the streams give way."""
+    """Escapes make JSON longer than what it carries; the streams give way, at last also stacks and values."""
     kept = limits.stream_bytes
     while len(result.model_dump_json()) > limits.result_bytes and kept > 1024:
         kept //= 2
         seen = result.observation
-        shorter = seen.model_copy(update={"stdout": seen.stdout[-kept:], "stderr": seen.stderr[-kept:], "truncated": True})
-        result = result.model_copy(update={"observation": shorter})
+        shorter = {"stdout": seen.stdout[-kept:], "stderr": seen.stderr[-kept:], "stacks": seen.stacks[:kept], "truncated": True}
+        result = result.model_copy(update={"observation": seen.model_copy(update=shorter)})
+    if len(result.model_dump_json()) > limits.result_bytes:
+        seen = result.observation
+        without = {"values": [], "values_omitted": seen.values_omitted + len(seen.values)}
+        result = result.model_copy(update={"observation": seen.model_copy(update=without)})
     return result
 
 

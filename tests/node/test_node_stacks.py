@@ -160,6 +160,20 @@ def test_hostile_answers_are_text(execute: Execute) -> None:
     assert seen.wall_seconds < 3 + COLLECT_SECONDS + 10
 
 
+EVERY_SIGNAL = """
+import signal, time
+for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+    signal.signal(number, lambda number, _: print("caught", number, flush=True))
+time.sleep(600)
+"""
+
+
+def test_a_script_that_catches_every_signal_is_not_told(execute: Execute) -> None:
+    seen = execute(EVERY_SIGNAL, limits={"wall_seconds": 3}).observation
+    assert (seen.stdout, seen.idle) == ("", True)
+    assert seen.stacks.startswith("Process 2 (python), sleeping")
+
+
 UNSEEN = f"""
 import os, signal, subprocess, sys, multiprocessing as mp
 def look():

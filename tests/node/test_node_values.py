@@ -157,3 +157,12 @@ os.ftruncate(fd, 0)
         ("gone", "", ""),
         ("array", "", ""),
     ]
+
+
+def test_values_give_way_to_a_small_result(execute: Execute) -> None:
+    script = "import torch\nfor n in range(60): globals()['v%d' % n] = torch.full((900,), float(n))\n"
+    result = execute(script, limits={"result_bytes": 16 * 1024})
+    assert len(result.model_dump_json()) <= 16 * 1024
+    assert result.outcome is Outcome.COMPLETED
+    small = execute("x = 1\n" + "print('y' * 100)\n", limits={"stream_kill_bytes": 1024})
+    assert (small.outcome, small.observation.stdout) == (Outcome.COMPLETED, "y" * 100 + "\n")

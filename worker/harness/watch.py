@@ -107,6 +107,15 @@ def channel_of_an_ancestor():
     return -1
 
 
+def holds_values():
+    """Whether the capture is worth loading, which takes longer than a small script."""
+    if "torch" in sys.modules or "numpy" in sys.modules:
+        return True
+    return any(
+        type(value) in (bool, int, float, complex) and not name.startswith("_") for name, value in vars(sys.modules["__main__"]).items()
+    )
+
+
 def load_values():
     """The capture of values; imported it would be a module that the script sees."""
     module = type(sys)("samehere_elements")
@@ -309,7 +318,7 @@ class Watch:
             torch = sys.modules.get("torch")
             flags = attempt(numeric_flags, torch) if self.at_import is not None else None
             self.channel.send({"kind": "end", "flags": flags or {}, "devices": devices_used(torch)})
-            if self.report_bytes:
+            if self.report_bytes and holds_values():
                 self.send_values(exception)
         except Exception:
             return

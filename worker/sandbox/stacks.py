@@ -1,7 +1,7 @@
 """Where the processes of a job stand at the wall limit: what they answer to a signal, and what is seen from outside. Hostile text.
 
-The harness in a Python process answers by `faulthandler`, in C, on the report channel. A process that does not catch the signal, which
-would end it, is not asked.
+The harness in a Python process answers by `faulthandler`, in C, on the report channel. Not asked are processes that would end of the signal,
+that can't take it now, or that catch every signal.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _LOOK_SECONDS = 0.005
 _ENOUGH_LOOKS = 2
 _SILENT_LOOKS = 10
 _BIT = 1 << (STACKS_SIGNAL - 1)
+# Who catches this one too catches them all, and with a handler of its own.
+_NEIGHBOUR_BIT = _BIT >> 1
 _STATES = {"R": "running", "S": "sleeping", "D": "in an uninterruptible call", "T": "stopped", "t": "traced", "Z": "ended"}
 
 # Reads for so many seconds what comes on the report channel; whether to stop.
@@ -73,7 +75,7 @@ def collect(pids: Sequence[int], listen: Listen) -> str:
 
 def _ask(pid: int, before: _Seen, answer: streams.Capture, listen: Listen, until: float) -> bool:
     """Send the signal and wait until the process has answered; whether to stop asking."""
-    if not _send(pid):
+    if not before.can_take or not _send(pid):
         return False
     quiet = 0
     while time.monotonic() < until:
@@ -128,7 +130,7 @@ def _look(pid: int) -> _Seen | None:
         pid_inside=int(fields.get("NSpid", str(pid)).split()[-1]),
         name="".join(character if character.isprintable() else "?" for character in fields.get("Name", "")),
         state=fields.get("State", "?")[:1],
-        catches=bool(int(fields.get("SigCgt", "0"), 16) & _BIT),
+        catches=int(fields.get("SigCgt", "0"), 16) & (_BIT | _NEIGHBOUR_BIT) == _BIT,
         pending=pending,
         closed=frozenset(closed),
         threads=len(threads),
