@@ -131,6 +131,7 @@ def _ending(attempt: AttemptPart) -> str:
 
 def _checks(document: RunDocument) -> Iterator[str]:
     """Each check with what became of it, once for all cells that agree."""
+    told: set[str] = set()
     for check in document.report.claim.checks:
         results: dict[str, list[str]] = {}
         for job in document.jobs:
@@ -139,7 +140,9 @@ def _checks(document: RunDocument) -> Iterator[str]:
                     results.setdefault(str(finding.result), []).append(label(job))
         became = "; ".join(f"{result} on {_few(dict.fromkeys(labels))}" for result, labels in results.items())
         exact = [finding.exact for job in document.jobs for finding in job.checks if finding.text == check.text and finding.exact]
-        became += f". Held: {one_line(exact[0], most=SEEN_CHARACTERS)}" if exact else ""
+        # The bug and what is expected instead are often the same words: what was held stands with the first.
+        became += f". Held: {one_line(exact[0], most=SEEN_CHARACTERS)}" if exact and check.text not in told else ""
+        told.add(check.text)
         where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
         role = "" if check.role == "bug" else f" ({check.role})"
         yield f"“{one_line(check.text, most=SEEN_CHARACTERS)}”{role}{f' [{where}]' if where else ''}{f': {became}' if became else ''}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -175,16 +175,22 @@ def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
         of=judgement.of,
         rate_upper_bound=judgement.rate_upper_bound,
         rate_interval=judgement.rate_interval,
-        checks=[_finding(finding, reading, cell) for finding in judgement.findings],
+        checks=list(_findings(reading, cell, judgement.findings)),
         varying_values=list(varying_names([digests_of(shown.result) for shown in _shown(job)])),
         attempts=[_attempt(attempt) for attempt in job.attempts],
     )
 
 
-def _finding(finding: Finding, reading: Reading, cell: JudgedCell) -> FindingPart:
-    check = next((check for check in reading.claim.checks if check.text == finding.text), None)
-    exact = "" if check is None or not cell.results else exactly(check, finding, cell.results[0].observation.values)
-    return FindingPart(text=finding.text, result=finding.result, observed=finding.observed, exact=exact)
+def _findings(reading: Reading, cell: JudgedCell, findings: Iterable[Finding]) -> Iterator[FindingPart]:
+    """Each finding with the exact value behind it. Two checks may quote the same words: they come in the same order."""
+    checks = list(reading.claim.checks)
+    for finding in findings:
+        check = next((check for check in checks if check.text == finding.text), None)
+        exact = ""
+        if check is not None:
+            checks.remove(check)
+            exact = exactly(check, finding, cell.results[0].observation.values) if cell.results else ""
+        yield FindingPart(text=finding.text, result=finding.result, observed=finding.observed, exact=exact)
 
 
 def _short(text: str) -> str:
