@@ -1,6 +1,6 @@
 """Where the processes of a job stand at the wall limit: what they answer to a signal, and what is seen from outside. Hostile text.
 
-The harness in a Python process answers by `faulthandler`, in C, on the report channel. Not asked are processes that would end of the signal,
+The harness in a Python process answers by `faulthandler`, in C, on the report channel. Not asked are processes that the signal would end,
 that can't take it now, or that catch every signal.
 """
 
