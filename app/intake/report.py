@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.intake.markdown import Block
+from app.intake.rewrites import readable
 from app.intake.syntax import parses
 from app.intake.transcripts import Piece, does_something, take_apart, without_magics
 
@@ -109,15 +110,16 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
     if piece.code and not (block.may_be_python or piece.transcript):
         # A tag such as `text` or `console` says that this is none, whatever it looks like.
         piece = Piece(output=block.text)
-    if piece.transcript and not parses(without_magics(piece.code)[0]):
+    if piece.transcript and not parses(readable(without_magics(piece.code)[0])[0]):
         return [Part("foreign", block.text, heading, before, tag=block.language)]
     if not block.fenced and piece.output and not piece.code and not piece.commands:
         return [Part("prose", block.text, heading, before)]
     found = [
         Part(kind, text, heading, before, transcript=piece.transcript, tag=block.language)
-        for kind, text in (("code", piece.code), ("commands", piece.commands), ("output", piece.output))
+        for kind, text in (("code", piece.code), ("commands", piece.commands), ("output", "" if piece.answers else piece.output))
         if text.strip()
     ]
+    found += [Part("output", answer, heading, comment, tag=block.language) for comment, answer in piece.answers]
     if not piece.code and block.language.startswith("py") and block.may_be_python and _meant_as_code(block.text):
         return [Part("foreign", block.text, heading, before, tag=block.language)]
     return found
@@ -148,7 +150,7 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
             end += 1
         while end > at:
             text = "\n\n".join(["\n".join(lines[start:]), *(other.text for other in parts[at + 1 : end])])
-            if parses(text) and does_something(text):
+            if does_something(readable(text)[0]):
                 above = [Part("prose", "\n".join(lines[:start]), part.heading, part.before)] if start else []
                 return [*parts[:at], *above, Part("code", text, part.heading, "\n".join(lines[:start])), *parts[end:]]
             end -= 1 if end - at <= _MOST_SHORTER else end - at

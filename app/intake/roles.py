@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from app.intake.names import bound_names, undefined_names
 from app.intake.reading import ScriptRole
 from app.intake.repairs import USUAL_IMPORTS
+from app.intake.rewrites import readable
 from app.intake.syntax import normalised, tree_of
+from app.intake.transcripts import without_magics
 
 _WORKS = re.compile(
     r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|is fine|runs fine|passes|behaves|no (?:error|problem|crash)s?|workaround"
@@ -30,9 +32,25 @@ class Code:
     transcript: bool = False
     fails_after: bool = False
 
+    @property
+    def source(self) -> str:
+        """The code as it can be parsed, if it can be."""
+        return as_source(self.text)
+
+    def followed_by(self, other: Code) -> Code:
+        """Both as one piece."""
+        text = f"{self.text.rstrip()}\n\n{other.text}"
+        return Code(text, self.before, self.transcript, fails_after=self.fails_after or other.fails_after)
+
+
+def as_source(code: str) -> str:
+    """Code of a report as it can be parsed, if it can be."""
+    return readable(without_magics(normalised(code))[0])[0]
+
 
 def about_versions_only(code: str) -> bool:
     """Whether all that the code does is to print versions."""
+    code = as_source(code)
     tree = tree_of(code)
     if tree is None or not tree.body:
         return False
@@ -45,7 +63,7 @@ def about_versions_only(code: str) -> bool:
 
 def lacking(code: str) -> tuple[str, ...]:
     """The names that the code needs from elsewhere, apart from usual imports."""
-    tree = tree_of(code)
+    tree = tree_of(as_source(code))
     return tuple(name for name in undefined_names(tree) if name not in USUAL_IMPORTS) if tree else ()
 
 
@@ -73,7 +91,7 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
 
 def joins(main: Code, part: Code) -> bool:
     """Whether a later piece goes on where the main one ends: it lacks only what that defines, and that is not said to fail."""
-    tree = tree_of(main.text)
+    tree = tree_of(main.source)
     missing = set(lacking(part.text))
     if "__future__" in part.text:
         return False

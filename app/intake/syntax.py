@@ -12,12 +12,26 @@ from app.errors import InputError
 
 def normalised(text: str) -> str:
     """The text with Unix line ends, no byte order mark, no common indent, and one newline at its end. Lines keep their numbers."""
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
-    first = next((line for line in lines if line.strip()), "")
-    indent = first[: len(first) - len(first.lstrip(" \t"))]
-    if indent and all(line.startswith(indent) for line in lines if line.strip()):
+    lines = _lines(text)
+    indent = _common_indent(lines)
+    if indent:
         lines = [line.removeprefix(indent) for line in lines]
     return "\n".join(lines) + "\n"
+
+
+def was_indented(text: str) -> bool:
+    """Whether all of its lines have an indent in common."""
+    return bool(_common_indent(_lines(text)))
+
+
+def _lines(text: str) -> list[str]:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
+
+
+def _common_indent(lines: list[str]) -> str:
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip(" \t"))]
+    return indent if all(line.startswith(indent) for line in lines if line.strip()) else ""
 
 
 def parsed(script: str) -> ast.Module:

@@ -107,7 +107,7 @@ def test_sizes_are_limits() -> None:
     ("text", "words"),
     [
         ("x = 1\nprint(", "line 2, column 6"),
-        ("print 'a'", "line 1, column 1"),
+        ("exec 'a'", "line 1, column 1"),
         ("x = 1\0", "script"),
         ("(" * 5000, "nested"),
         ("x = '\ud800'", "character"),
