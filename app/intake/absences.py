@@ -15,6 +15,7 @@ _NOTHING_RAISED = re.compile(
     rf"\b(?:no|without|zero) (?:an? |any )?(?:errors?|exceptions?|warning|{TYPE})\b"
     rf"|\b(?:does|did|do|is|was|are|were)(?: not|n['’]t)(?: even)? (?:{_RAISE}\b|rejected\b|raised\b|thrown\b|detected\b|error\b)"
     rf"|\b(?:never|not) (?:raises?|raised|throws?|thrown|rejected)\b|\bfails? to {_RAISE}\b"
+    r"|\bbut (?:it|this|that|the \w+)? ?(?:just |simply )?(?:runs|works|passes|succeeds|completes|returns)\b"
     r"|\bnothing (?:happens|is raised|is thrown|gets raised)\b|\braises nothing\b"
     r"|\bsilently (?:succeeds?|accepts?|accepted|passes|passed|returns?|ignores?|ignored|works|runs|completes|gives|produces|does)\b"
     r"|\b(?:succeeds|passes|runs|returns|completes) (?:silently|without (?:an? |any )?(?:error|complaint|problem)s?)\b"

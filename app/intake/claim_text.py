@@ -16,6 +16,7 @@ from app.intake.wording import (
     device_of,
     is_error_of_a_side,
     is_printed_line,
+    is_timing,
     side_of_line,
     sides_of,
     unquoted,
@@ -103,6 +104,9 @@ def _traceback(lines: Sequence[str]) -> list[Check]:
 def sides_checks(lines: Sequence[str]) -> list[Check]:
     """Lines that name a device each: the difference is the bug, what each side prints is a detail."""
     lines = list(lines)
+    if lines and all(map(is_timing, lines)):
+        # How long each side took is another claim, if it is one.
+        return []
     if not 2 <= len(lines) <= MOST_LINES_OF_OUTPUT or not all(is_printed_line(line) for line in lines):
         return []
     named = list(zip(sides_of(lines), lines, strict=True))

@@ -66,7 +66,8 @@ _NEGATED = re.compile(
     FLAGS,
 )
 _NOT_RAISED = re.compile(
-    r"\b(?:expected|should (?:raise|throw|be)|instead of|rather than|no longer raises?|without|no|not|supposed to (?:raise|throw))\b"
+    r"\b(?:expect(?:s|ed|ing)?|should (?:raise|throw|be)"
+    r"|instead of|rather than|no longer raises?|without|no|not|supposed to (?:raise|throw))\b"
     r"[^.;\n]{0,30}$"
     r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
     FLAGS,
@@ -172,7 +173,7 @@ def crash_signal(text: str) -> tuple[bool, str | None]:
     """Whether a text tells of a crash, and by which signal, as far as it says."""
     for pattern, signal in _CRASH:
         found = pattern.search(text)
-        if found and not _NEGATED.search(text[: found.start()]):
+        if found and not _is_negated(text, found):
             return True, signal
     return False, None
 
@@ -319,7 +320,21 @@ def _failure(sentence: str) -> list[Check]:
 
 def _unless_negated(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
     found = pattern.search(sentence)
-    return found if found and not _NEGATED.search(sentence[max(0, found.start() - 40) : found.start()]) else None
+    return found if found and not _is_negated(sentence, found) else None
+
+
+def _is_negated(text: str, found: re.Match[str]) -> bool:
+    """Whether the words around say that this does not happen: `no segfault`, `the segfault no longer happens`."""
+    before, after = text[max(0, found.start() - 60) : found.start()], text[found.end() : found.end() + 60]
+    return _NEGATED.search(before) is not None or _GONE.match(after) is not None
+
+
+_GONE = re.compile(
+    r"\s+(?:no longer|does(?:n['’]t| not) (?:happen|occur|appear)|did(?:n['’]t| not) (?:happen|occur)"
+    r"|(?:is|was|are|has been) (?:gone|fixed|resolved)"
+    r"|disappear(?:s|ed)|goes away|went away|any ?more)\b",
+    FLAGS,
+)
 
 
 def _varies(sentence: str) -> list[Check]:

@@ -20,7 +20,7 @@ from app.intake.comments import comment_claim, commented_outputs
 from app.intake.report import Part
 from app.intake.roles import shown_to_work
 from app.intake.said_place import place_in, placed
-from app.intake.wording import device_of, is_error_of_a_side, is_printed_line
+from app.intake.wording import device_of, is_error_of_a_side, is_printed_line, is_timing
 
 _OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
@@ -34,6 +34,8 @@ _AS_IT_SHOULD = re.compile(r"^(?:which is |as |this is )?(?:it should|expected|c
 _OUTPUT_HEADING = re.compile(r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE)
 # A claim stands near the script; what is below so much is something else.
 _MOST_PARTS = 1_000
+# `Expected: 3` and `Actual: 2` may be paragraphs of their own.
+_MOST_JOINED = 2_000
 _MENTIONS = re.compile(r"^[ \t]*(?:cc|/cc|ping)?[ \t]*@[\w-]", re.IGNORECASE)
 
 
@@ -45,17 +47,38 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     if outright:
         return read_claim(outright)
     outputs = _outputs(parts)
-    said = [part.text for part in prose if not part.about_environment or not _lists_values(part.text)]
+    told = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
+    said = [_plain(part.text) for part in told if not _says_what_should_be(part)]
+    should = [f"Expected: {line}" for part in told if _says_what_should_be(part) for line in _plain(part.text).split("\n") if line.strip()]
     checks = (
         _failures(outputs, prose)
         or _sides(outputs, several=sum(part.kind == "code" for part in parts) > 1)
         or _commented(main)
         or _inline(parts)
+        or _printed([part for part in outputs if not _only_times(part)])
+        or statements([title, *said, "\n".join(said)[:_MOST_JOINED]])
         or _printed(outputs)
-        or statements([title, *said])
     )
-    checks = placed([*checks, *wanted_elsewhere(checks, said)], place_in([title, *said]))
+    checks = placed([*checks, *wanted_elsewhere(checks, [*should, *said])], place_in([title, *said]))
     return Claim(checks=tuple(checks), text=title[:1000])
+
+
+def _only_times(part: Part) -> bool:
+    """Whether all that is shown is how long things took: what is claimed of them stands in the prose."""
+    return all(is_timing(line) for line in _lines(part))
+
+
+def _says_what_should_be(part: Part) -> bool:
+    """Whether a piece of prose stands under a heading of what is expected, and so tells of no bug."""
+    return _EXPECTED_HEADING.search(part.heading) is not None
+
+
+_EXPECTED_HEADING = re.compile(r"^\W*(?:expected|desired|correct)\b(?!.*\b(?:actual|vs)\b)", re.IGNORECASE)
+
+
+def _plain(text: str) -> str:
+    """Prose without marks of bold type."""
+    return text.replace("**", "").replace("__ ", " ")
 
 
 def _lists_values(text: str) -> bool:
@@ -150,7 +173,7 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
     for part in parts:
         if part.kind == "code":
             control = shown_to_work(part.before)
-        if part.kind != "prose" or control:
+        if part.kind != "prose" or control or _says_what_should_be(part):
             continue
         for found in _INLINE.finditer(part.text):
             if _AS_IT_SHOULD.match(found[2].strip()):

@@ -25,8 +25,11 @@ _PYTHON = re.compile(
     r"|\bpython (?P<other>3\.\d{1,2})(?:\+)? only\b",
     FLAGS,
 )
-_FAILS = r"(?:fail(?:s|ed|ing)?|broken?|breaks|crash(?:es|ed)?|wrong|happens?|occurs?|raises?|segfaults?|hangs?|bad|buggy|affected)"
-_WORKS = r"(?:work(?:s|ed|ing)?|fine|ok(?:ay)?|good|correct(?:ly)?|pass(?:es|ed)?|not affected|unaffected)"
+_FAILS = (
+    r"(?:fail(?:s|ed|ing)?|broken?|breaks|crash(?:es|ed)?|wrong|happens?|occurs?|raises?|segfaults?|hangs?|does(?:n['’]t| not) work|bad"
+    r"|buggy|affected)"
+)
+_WORKS = r"(?<!n['’]t )(?<!not )(?<!never )(?:work(?:s|ed|ing)?|fine|ok(?:ay)?|good|correct(?:ly)?|pass(?:es|ed)?|not affected|unaffected)"
 _LINK = r"(?: (?:fine|well|correctly|ok|as expected|properly|only|just|it|for me))*(?: (?:on|in|with|under|at|for))? (?:the )?"
 _ONLY_SYSTEM = re.compile(
     rf"\bonly\b[^.;\n]{{0,30}}\b(?:on|under|in|affects?) {_SYSTEM.format(name='one')}(?!\w)"
@@ -38,7 +41,8 @@ _TITLE_SYSTEM = re.compile(rf"^\s*\[{_SYSTEM.format(name='one')}\]", FLAGS)
 _ON_SYSTEM = re.compile(rf"\b(?:on|under) {_SYSTEM.format(name='one')}(?!\w)", FLAGS)
 _WORKS_ON = re.compile(rf"\b{_WORKS}{_LINK}(?=(?:windows|win1|linux|ubuntu|mac|osx|wsl))", FLAGS)
 _ON_WORKS = re.compile(
-    rf"\b(?:on|under) {_SYSTEM.format(name='one')},? (?:it |this |that |everything |all |the same \w+ )?(?:is |are |runs )?{_WORKS}\b",
+    rf"\b(?:on|under) {_SYSTEM.format(name='one')},? (?:it(?:['’]s)? |this |that |everything |all |the same \w+ )?"
+    rf"(?:is |are |runs )?{_WORKS}\b",
     FLAGS,
 )
 _SINCE = re.compile(

@@ -73,6 +73,14 @@ def is_printed_line(line: str) -> bool:
     return _VALUE_AHEAD.match(line) is not None and _PROSE.search(_without_quotes(line)) is None
 
 
+_TIMING = re.compile(r"(?<![\w.])\d[\d.]*(?:e-?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|it/s)(?![\w/])", FLAGS)
+
+
+def is_timing(line: str) -> bool:
+    """Whether a printed line tells how long something took."""
+    return _TIMING.search(line[:_MOST_LINE]) is not None
+
+
 # `cpu IndexError index 7 is out of bounds`: a caught error as a script prints it for one of its sides.
 _SIDE_ERROR = re.compile(
     rf"\W?(?:cpu|cuda|gpu|mps|eager|compiled|inductor)(?::\d)?\W{{1,3}}{TYPE}\W{{1,3}}(?!(?:when|if|for|in|on|with|because|is|but|while|and)\b)\w",

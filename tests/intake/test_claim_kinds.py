@@ -8,6 +8,7 @@ import pytest
 
 from app.intake.claim_text import read_claim
 from app.intake.claims import CheckKind, Over, Role
+from app.intake.read import read
 
 
 def bugs(text: str) -> list[Any]:
@@ -205,3 +206,44 @@ def test_not_a_number(text: str) -> None:
 )
 def test_what_is_no_claim(text: str) -> None:
     assert read_claim(text).checks == ()
+
+
+def in_report(text: str, title: str = "") -> list[tuple[str, str, str | None, tuple[str, ...]]]:
+    code = "```python\nx = 2\nprint(x)\n```\n\n"
+    checks = read(code + text, form="report", title=title).claim.checks
+    return [(check.kind.value, check.role.value, check.number, check.lines) for check in checks]
+
+
+def test_sections_of_what_is_expected_tell_of_no_bug() -> None:
+    text = "### Expected behavior\n\nIt returns `[3]`\n\n### Actual behavior\n\nIt returns `[2]`\n"
+    assert in_report(text) == [("output", "bug", None, ("[2]",)), ("output", "expected", None, ("[3]",))]
+    assert in_report("**Expected:** 3\n\n**Actual:** 2\n") == [("value", "bug", "2", ()), ("value", "expected", "3", ())]
+
+
+def test_times_of_two_sides_are_no_difference_of_values() -> None:
+    times = "Output:\n```\ncpu: 0.12 s\ncuda: 1.4 s\n```\n"
+    assert [kind for kind, *_ in in_report(times, "GPU slower than CPU for small tensors")] == ["slower"]
+    assert [kind for kind, *_ in in_report(times, "Timing")] == ["output"]
+
+
+def test_a_place_from_another_sentence_of_the_report() -> None:
+    (check,) = read("```python\nprint(1)\n```\nRuntimeError: foo bar baz\n\nOnly happens on macOS.\n", form="report", title="").claim.checks
+    assert check.where.os == "macos"
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("I expect a RuntimeError here but it runs fine.", ["no_error", "exception"]),
+        ("This PR fixed the crash; the segfault no longer happens.", []),
+        ("I don't get a segfault any more", []),
+        ("exits with code 3 instead of 0", ["exit_status"]),
+    ],
+)
+def test_which_way_round_it_is_meant(text: str, kinds: list[str]) -> None:
+    assert [check.kind.value for check in read_claim(text).checks] == kinds
+
+
+def test_a_system_that_does_not_work_is_not_one_that_does() -> None:
+    text = "it doesn't work on windows, on linux it's fine: OSError: [WinError 126] not found"
+    assert bugs(text)[0].where.os == "windows"
