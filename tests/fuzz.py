@@ -131,13 +131,17 @@ def check_reading(text: str) -> Reading | None:
         for line in script.as_given.split("\n"):
             if line.strip() and "".join(line.split()) not in _squeezed(text):
                 raise BreachError(f"a line that is not in the report: {line[:200]!r}")
-        if script.script != script.as_given and not script.repairs and script.script.split() != script.as_given.split():
+        if (
+            script.script != script.as_given
+            and not script.repairs
+            and script.script.split() != script.as_given.removeprefix("\ufeff").split()
+        ):
             raise BreachError("the script was changed and no repair says so")
     return reading
 
 
 def _squeezed(text: str) -> str:
-    return "".join(text.split())
+    return "".join(text.replace("\0", "\ufffd").split())
 
 
 def check_judging(reading: Reading, rng: random.Random) -> None:
