@@ -17,6 +17,7 @@ from app.intake.claim_text import (
 )
 from app.intake.claims import Check, Claim, Role, Where
 from app.intake.comments import comment_claim, commented_outputs
+from app.intake.phrases import expectation
 from app.intake.report import Part
 from app.intake.roles import shown_to_work
 from app.intake.said_place import place_in, placed
@@ -169,6 +170,7 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
     """`prints `X`, wrong` and `prints `Y`, as it should`; only where one value is the wrong one."""
     wrong: dict[str, None] = {}
     right: dict[str, None] = {}
+    after = ""
     control = False
     for part in parts:
         if part.kind == "code":
@@ -180,10 +182,17 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
                 right[found[1].strip()] = None
             elif is_printed_line(found[1].strip()):
                 wrong[found[1].strip()] = None
+                after = part.text[found.end(1) + 1 : found.end(1) + _MOST_AFTER].partition("\n")[0]
     if len(wrong) != 1:
         return []
     raised = exception_claim(next(iter(wrong)))
-    return [*(raised or [output_check(tuple(wrong))]), *(output_check((line,), role=Role.EXPECTED) for line in right)]
+    wanted = expectation(after) if not right and not raised else None
+    instead = [output_check((line,), role=Role.EXPECTED) for line in right] or ([wanted] if wanted else [])
+    return [*(raised or [output_check(tuple(wrong))]), *instead]
+
+
+# `… but I expected `Y`` stands in the words that follow the value.
+_MOST_AFTER = 200
 
 
 def _printed(outputs: Sequence[Part]) -> list[Check]:
