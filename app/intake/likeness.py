@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from app.intake.local_names import with_plain_names
 from app.intake.syntax import normalised, tree_of
@@ -23,14 +24,30 @@ _MOST_TOKENS = 5_000
 _SPELLING = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a script is found again by."""
+
+    shape_digest: str
+    sketch: bytes
+
+
+def marks_of(script: str) -> Marks:
+    """Both marks, at the price of one."""
+    shape = _shape(script)
+    return Marks(_digest(script, shape), _sketch(_shingles(script, shape)))
+
+
 def shape_digest(script: str) -> str:
     """The same for scripts that differ only in formatting, comments, docstrings and the names of local variables.
 
     Where the script can't be parsed, only the very same one has its digest.
     """
-    tokens = _shape(script)
-    exact = tokens is None
-    text = f"{_SPELLING}\0{'exact' if exact else 'shape'}\0" + (script if tokens is None else "\0".join(tokens))
+    return _digest(script, _shape(script))
+
+
+def _digest(script: str, shape: Sequence[str] | None) -> str:
+    text = f"{_SPELLING}\0exact\0{script}" if shape is None else "\0".join((str(_SPELLING), "shape", *shape))
     return "sha256:" + hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -42,7 +59,11 @@ def likeness(one: str, other: str) -> float:
 
 def shingles(script: str) -> frozenset[str]:
     """What a script is compared by: each few tokens in a row, with numbers by their kind, and the numbers apart."""
-    tokens = _tokens(script)
+    return _shingles(script, _shape(script))
+
+
+def _shingles(script: str, shape: Sequence[str] | None) -> frozenset[str]:
+    tokens = (_words(script) if shape is None else shape)[:_MOST_TOKENS]
     plain = ["<number>" if _is_number(token) else token for token in tokens]
     found = {"\0".join(plain[at : at + _SHINGLE]) for at in range(max(1, len(plain) - _SHINGLE + 1))} if plain else set()
     return frozenset(found | {token for token in tokens if _is_number(token)})
@@ -50,7 +71,11 @@ def shingles(script: str) -> frozenset[str]:
 
 def sketch(script: str) -> bytes:
     """A few bytes that stand for the script in a search: the smallest hash of its shingles under each of some orders."""
-    hashed = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in shingles(script)]
+    return _sketch(shingles(script))
+
+
+def _sketch(found: Iterable[str]) -> bytes:
+    hashed = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in found]
     numbers = [int.from_bytes(digest, "big") for digest in hashed]
     least = (min(((number * factor + offset) % _PRIME for number in numbers), default=0) & _MASK for factor, offset in _ORDERS)
     return b"".join(value.to_bytes(_VALUE_BYTES, "big") for value in least)
@@ -77,11 +102,8 @@ def _order(number: int) -> tuple[int, int]:
 _ORDERS = tuple(map(_order, range(SKETCH_VALUES)))
 
 
-def _tokens(script: str) -> list[str]:
-    tokens = _shape(script)
-    if tokens is None:
-        tokens = [f"num {word}" if word[0].isdigit() else word for word in re.findall(r"\d[\w.]*|\w+|[^\w\s]", script)]
-    return tokens[:_MOST_TOKENS]
+def _words(script: str) -> list[str]:
+    return [f"num {word}" if word[0].isdigit() else word for word in re.findall(r"\d[\w.]*|\w+|[^\w\s]", script)]
 
 
 def _is_number(token: str) -> bool:

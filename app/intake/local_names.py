@@ -15,21 +15,26 @@ _CLASS = "class"
 
 def with_plain_names(tree: ast.Module) -> ast.Module:
     """The tree without docstrings, and with plain names. Changes it. Imports, attributes and keywords stay."""
-    _drop_docstrings(tree)
-    if any(isinstance(node, ast.Name) and node.id in _BY_NAME for node in ast.walk(tree)):
-        return tree
-    keywords = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg}
-    _Plain(keywords).module(tree)
+    keywords: set[str] = set()
+    declared: set[str] = set()
+    by_name = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg:
+            keywords.add(node.arg)
+        elif isinstance(node, ast.Global):
+            declared |= set(node.names)
+        elif isinstance(node, ast.Name):
+            by_name = by_name or node.id in _BY_NAME
+        elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            _drop_docstring(node)
+    if not by_name:
+        _Plain(keywords).module(tree, declared)
     return tree
 
 
-def _drop_docstrings(tree: ast.Module) -> None:
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-            and ast.get_docstring(node, clean=False) is not None
-        ):
-            node.body = node.body[1:] or [ast.Pass()]
+def _drop_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    if ast.get_docstring(node, clean=False) is not None:
+        node.body = node.body[1:] or [ast.Pass()]
 
 
 class _Plain(ast.NodeTransformer):
@@ -41,9 +46,8 @@ class _Plain(ast.NodeTransformer):
         self._scopes: list[dict[str, str]] = []
         self._count = 0
 
-    def module(self, tree: ast.Module) -> None:
-        """The whole script."""
-        declared = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    def module(self, tree: ast.Module, declared: set[str]) -> None:
+        """The whole script; `declared` are the names that functions declare to be its own."""
         self._scopes = [_names(tree.body, declared)]
         self.generic_visit(tree)
 

@@ -83,6 +83,8 @@ class Reading(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     title: str = ""
+    # Where a thread says that it stands.
+    source_url: str | None = None
     scripts: tuple[Script, ...] = ()
     claim: Claim = Field(default_factory=Claim)
     environment: Environment = Field(default_factory=dict)

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from app.errors import InputError
 from app.intake.markdown import looks_like_markdown
 
 # What is below this many comments is not read: the reporter's script and words come early.
 MOST_COMMENTS = 300
+MOST_URL_CHARACTERS = 2000
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _BOT = re.compile(r"\[bot\]$|-(?:pro)?bot$|^(?:github-actions|pytorchmergebot|dependabot|codecov|stale|linear)$", re.IGNORECASE)
 # Lines that are someone else's words. `>>>` is a prompt.
@@ -29,6 +31,11 @@ _CORRECTS = re.compile(
 )
 _NO_REPRO = re.compile(
     r"\b(?:work-?arounds?|works (?:fine|well|correctly|for me)|(?:fixes|avoids|solves) (?:it|this|the))\b", re.IGNORECASE
+)
+_DENIES = re.compile(
+    r"\b(?:can(?:no|['’]?)t|could ?n(?:o|['’])t|unable to|not able to|do(?:es)? ?n(?:o|['’])t|did ?n(?:o|['’])t|fail(?:ed|s)? to|not)"
+    r" (?:\w+ ){0,2}(?:repro\w*|confirm|see)\b|\bworks (?:for me|fine)\b|\bno longer\b",
+    re.IGNORECASE,
 )
 _CODE_HINT = re.compile(r"```|~~~|^[ \t]*(?:import|from) \w|>>> |^ {4}\S|In \[\d+\]", re.MULTILINE)
 
@@ -50,6 +57,11 @@ class Post:
         """Whether its words say that its script takes the place of an earlier one."""
         words = _prose(self.body)
         return _CORRECTS.search(words) is not None and _NO_REPRO.search(words) is None
+
+    @property
+    def denies(self) -> bool:
+        """Whether its words say that it does not happen."""
+        return _DENIES.search(_prose(self.body)) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +189,15 @@ def _text(item: dict[str, Any], key: str) -> str:
 
 def _address(item: dict[str, Any]) -> str | None:
     """The page of the issue; GitHub's REST has it beside the address of the interface."""
-    for key in ("html_url", "url"):
-        value = item.get(key)
-        if isinstance(value, str) and re.match(r"https?://[\w.-]", value, re.ASCII):
-            return value
-    return None
+    return next((value for key in ("html_url", "url") if isinstance(value := item.get(key), str) and is_address(value)), None)
+
+
+def is_address(url: str) -> bool:
+    """Whether this is an address of the web, and nothing else that a browser might open."""
+    if len(url) > MOST_URL_CHARACTERS or not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)

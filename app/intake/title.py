@@ -1,4 +1,4 @@
-"""The title of a report that has none: its first heading, unless that is a template's."""
+"""The title of a report that has none: its first heading, unless that is a form's."""
 
 from __future__ import annotations
 
@@ -7,28 +7,26 @@ from collections.abc import Sequence
 
 from app.intake.markdown import Block
 
-_KIND = (
-    r"(?:minimal|short|small|simple|full|complete|reproducible|reproducing|self contained|standalone|working|sample|example|python|my|your"
-    r"|the|a|an)"
-)
-_THING = (
-    r"(?:bug|issue|problem|feature|error|behaviou?rs?|results?|outputs?|code|scripts?|snippets?|examples?|repro|reproduction|reproducer|mre|mwe"
-    r"|test case|environment|setup|versions?|system|platform|logs?|traceback|stack ?trace|report|request|question|context|details?|info\w*"
-    r"|description|summary|solution|fix|workaround|screenshots?|message|statement|type|steps|configuration|installation|hardware|software)"
-)
-# Every word of such a heading comes from a form: `🐛 Describe the bug`, `Expected behavior`, `To Reproduce`, `Versions`.
-_FORM = re.compile(
-    rf"(?:(?:please|steps|how|code|way|command|script|instructions)? ?(?:to )?reproduc\w+(?: it| (?:this|the) {_THING})?"
-    r"|(?:minimal|min|minimum|short|small) repro\w*"
-    rf"|(?:please )?(?:describe|explain) (?:(?:the|your) )?{_THING}"
-    rf"|(?:{_KIND} ){{0,3}}(?:(?:expected|actual|current|observed|desired|additional|relevant|possible|suggested|other|bug|issue|error"
-    rf"|system|environment|version|feature|problem|log|code|detailed|brief|runtime|output) ){{0,2}}{_THING}(?: of (?:the )?{_THING})?"
-    r"|to reproduce(?: the (?:bug|issue|problem|behaviou?r))?|expected|actual|overview|motivation|introduction|background|notes?"
-    r"|alternatives|pitch|tl ?dr|checklist|check list|prerequisites?|search before asking|code of conduct|contact details"
-    r"|what (?:did|do) (?:you|i) .{0,60}|what (?:has |actually )?happen\w*(?: instead)?"
-    r"|what (?:is|was) (?:the )?(?:expected|actual|problem).{0,20}|who can help|information|tasks|custom code|have you .{0,60}"
-    r"|os platform.{0,40}|before (?:you )?(?:submit|open|report|ask|fil)\w*.{0,40}|collect env|references?|links?"
-    r"|additional \w+|cc|other|questions and help|anything else.{0,40}|are you willing.{0,40})"
+# A heading of nothing but these comes from a form, and says nothing of this report.
+_WORDS = frozenset(
+    """
+    a about actual actually additional affected all alternatives and any anything are as ask asking background before behavior behaviors
+    behaviour behaviours brief bug build can cannot case cause cc checklist checks code collect collected collecting command commands
+    comments complete component conduct configuration confirm contact contained context could cuda current custom debug describe
+    description desired detail detailed details did distribution do documentation does dr else env environment environments error errors
+    example examples existing expect expectation expectations expected explain explanation feature files filing first fix for full
+    further got gpu happen happened happening happens hardware have help here how i idea if impact in info information input
+    installation installed instructions is issue issues it kind know library link linked links list log logs machine message messages
+    min mini minimal minimum more motivation mre mwe my name need needed nightly notes number observed of on open opening operating or
+    os other output outputs overview package packages pitch platform please possible potential prerequisites printed priority problem
+    problems program proposal proposed provide python pytorch question questions quick reason references related relevant report
+    reporting repro reproduce reproduced reproducer reproducibility reproducible reproducing reproduction reproductions request
+    requested result results root run running sample screenshot screenshots script scripts search seen self setup severity short should
+    simple small snippet snippets software solution solutions source specs stack stacktrace standalone statement step steps submit
+    submitting suggested summary system task tasks template tensorflow test tf that the there this tl tldr to tool trace traceback tried
+    try trying type use used using version versions want was way were what when where which who why willing with workaround working you
+    your
+    """.split()  # noqa: SIM905
 )
 _MOST = 200
 
@@ -40,6 +38,5 @@ def title_of(blocks: Sequence[Block]) -> str:
 
 
 def is_of_a_form(heading: str) -> bool:
-    """Whether a heading is one of an issue form, and says nothing of this report."""
-    words = " ".join(re.sub(r"[\W_]+", " ", heading[:_MOST]).casefold().split())
-    return not words or _FORM.fullmatch(words) is not None
+    """Whether a heading is one of an issue form: `🐛 Describe the bug`, `To Reproduce`, `Versions`."""
+    return all(word in _WORDS for word in re.findall(r"[^\W\d_]+", heading[:_MOST].casefold()))

@@ -121,7 +121,7 @@ def report_part(reading: Reading, *, report_id: str | None = None, title: str = 
     return ReportPart(
         id=report_id,
         title=title or reading.title,
-        source_url=source_url,
+        source_url=source_url or reading.source_url,
         scripts=[
             ScriptPart(
                 role=script.role,

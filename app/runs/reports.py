@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.errors import InputError, NotFoundError
@@ -18,6 +18,7 @@ from app.runs.facts import reading_of
 from app.runs.keep import digest_of, without_nul
 from app.runs.launch import Wish, launch_reading
 from app.runs.nodes import fleet as known_fleet
+from app.runs.same_again import SameReport, same_as
 from app.runs.submit import answered_before
 from app.settings import ServiceSettings
 from app.states import RunState
@@ -68,6 +69,7 @@ class ReportDetails(BaseModel):
     claim_text: str | None
     report: ReportPart
     runs: list[RunSummary]
+    same_as: list[SameReport] = Field(default_factory=list, description="reports with an equal or nearly equal script, newest first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,7 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         claim_text=row.claim_text,
         report=assemble(facts, reading_of(session, row), ()).report,
         runs=[_run_summary(run) for run in queries.runs_of_report(session, report_id)],
+        same_as=same_as(session, row),
     )
 
 

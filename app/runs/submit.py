@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from urllib.parse import urlsplit
 
 from sqlalchemy.orm import Session
 
@@ -13,11 +12,13 @@ from app.errors import IdempotencyError, InputError, TooLargeError
 from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
+from app.intake.thread import is_address
 from app.runs.document import RunDocument
 from app.runs.facts import document_of
 from app.runs.keep import digest_of, split_reading, without_nul
 from app.runs.launch import Wish, launch_reading, plan_document
 from app.runs.nodes import fleet as known_fleet
+from app.runs.same_again import mark
 from app.settings import ServiceSettings
 from app.storage.models import ReportRow
 from app.storage.queries import keys
@@ -26,7 +27,6 @@ from app.targets.target import Target
 from worker.contract import Hello
 
 TITLE_CHARACTERS = 300
-URL_CHARACTERS = 2000
 KEY_CHARACTERS = 255
 
 
@@ -72,7 +72,9 @@ def submit(
     wish = Wish(preset=request.preset, targets=request.targets, repeats=request.repeats)
     nodes = known_fleet(session, absence_seconds=settings.node_absence_seconds) if fleet is None else fleet
     if dry_run:
-        document = plan_document(reading, wish, fleet=nodes, settings=settings, title=request.title, source_url=request.source_url)
+        document = plan_document(
+            reading, wish, fleet=nodes, settings=settings, title=request.title, source_url=request.source_url or reading.source_url
+        )
         return SubmitResult(document=document, created=False)
     run_id = new_id()
     answered = answered_before(session, request.idempotency_key, body_digest=request.digest(), run_id=run_id)
@@ -81,14 +83,18 @@ def submit(
     kept, texts = split_reading(reading)
     moment = now()
     keys.keep_scripts(session, texts, moment=moment)
+    main = reading.scripts[0].digest if reading.scripts else None
+    if main is not None:
+        mark(session, main, texts[main])
     report = ReportRow(
         id=new_id(),
         title=without_nul(request.title or reading.title),
-        source_url=request.source_url,
+        source_url=request.source_url or reading.source_url,
         form="report" if request.script is None else "script",
         text=_text(request),
         claim_text=None if request.claim is None else without_nul(request.claim),
         reading=kept,
+        main_script=main,
         created_at=moment,
     )
     session.add(report)
@@ -140,12 +146,5 @@ def _read(request: Submission, *, settings: ServiceSettings) -> Reading:
 
 
 def _check_url(url: str) -> None:
-    problem = InputError("A source_url is an http or https address.", code="bad_source_url", field="source_url")
-    if len(url) > URL_CHARACTERS or not url.isprintable() or " " in url:
-        raise problem
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise problem from error
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise problem
+    if not is_address(url):
+        raise InputError("A source_url is an http or https address.", code="bad_source_url", field="source_url")

@@ -8,7 +8,7 @@ from sqlalchemy import Row, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
-from app.storage.models import JobRow, ReportRow, RunRow
+from app.storage.models import JobRow, ReportRow, RunRow, ScriptRow
 
 
 def _like(text: str) -> str:
@@ -68,3 +68,17 @@ def latest_jobs(session: Session, report_id: str) -> Sequence[Row[JobRow, RunRow
         .ext(distinct_on(JobRow.script_digest, JobRow.target))
     )
     return session.execute(statement).all()
+
+
+def same_shape(session: Session, report_id: str, script: str, shape_digest: str | None, *, limit: int) -> Sequence[Row[str, str]]:
+    """Ids and titles of other reports whose main script is this one, or has its shape; newest first."""
+    scripts = select(ScriptRow.digest).where(or_(ScriptRow.digest == script, ScriptRow.shape_digest == shape_digest))
+    statement = select(ReportRow.id, ReportRow.title).where(ReportRow.main_script.in_(scripts), ReportRow.id != report_id)
+    return session.execute(statement.order_by(ReportRow.id.desc()).limit(limit)).all()
+
+
+def recent_sketches(session: Session, *, limit: int) -> Sequence[Row[str, str, str, str | None, bytes | None]]:
+    """Of the newest reports with a script: id, title, the script's digest, its shape and its sketch."""
+    columns = (ReportRow.id, ReportRow.title, ScriptRow.digest, ScriptRow.shape_digest, ScriptRow.sketch)
+    statement = select(*columns).join(ScriptRow, ScriptRow.digest == ReportRow.main_script).where(ScriptRow.sketch.is_not(None))
+    return session.execute(statement.order_by(ReportRow.id.desc()).limit(limit)).all()

@@ -1,0 +1,71 @@
+"""From the parts of a post its pieces of code, and from those its scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.asks import ask, asks_of
+from app.intake.claims import Claim
+from app.intake.reading import Ask, Repair, Script, ScriptRole
+from app.intake.report import Part
+from app.intake.roles import Code, about_versions_only, joins, lacking
+from app.intake.scripts import make_script, mending_for
+
+# Of more pieces of code than this, the rest is not looked at.
+MOST_CODES = 20
+_FAILURE = re.compile(
+    r"Traceback \(most recent|^[ \t]*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b|Segmentation fault|core dumped", re.MULTILINE
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:sorry|oops|my (?:bad|mistake))\b.{0,80}\b(?:right|wrong|correct|real|actual)\b|\b(?:posted|pasted|sent|gave) the wrong\b"
+    r"|\b(?:ignore|disregard|forget) the (?:above|first|previous|other) (?:script|code|snippet|example|one)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_WITH_ARGUMENTS = re.compile(r"\bpython3? +[\w./-]+\.py +-{1,2}\w")
+
+
+def codes_of(parts: Sequence[Part]) -> list[Code]:
+    """The pieces of code that are worth a run, with what stands around them. What the writer takes back is none."""
+    found: list[Code] = []
+    for at, part in enumerate(parts):
+        if part.kind == "code" and not about_versions_only(part.text) and len(found) < MOST_CODES:
+            following = parts[at + 1 : at + 3]
+            below = next((other.text for other in following if other.kind in {"output", "prose"}), "")
+            code = Code(part.text, part.before, part.transcript, fails_after=_FAILURE.search(below) is not None)
+            found = [code] if _TAKEN_BACK.search(part.before[-400:]) else [*found, code]
+    return found
+
+
+def scripts_of(codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim) -> tuple[Script, ...]:
+    """The main script first, with the parts that go on where it ends; then the others. Equal ones are one. Raises InputError."""
+    mending = mending_for(claim)
+    at_main = roles.index(ScriptRole.MAIN)
+    main = codes[at_main]
+    joined = 0
+    made: list[Script] = []
+    for at, (code, role) in enumerate(zip(codes, roles, strict=True)):
+        if at > at_main and role is ScriptRole.PART and joins(main, code):
+            main = main.followed_by(code)
+            joined += 1
+        elif at != at_main:
+            made.append(make_script(code.text, role=role, mending=mending, transcript=code.transcript))
+    script = make_script(main.text, role=ScriptRole.MAIN, mending=mending, transcript=main.transcript)
+    if joined:
+        note = Repair(code="joined_parts", detail=f"Joined {joined + 1} blocks of code.")
+        script = script.model_copy(update={"repairs": (note, *script.repairs)})
+    unique: dict[str, Script] = {}
+    for each in (script, *made):
+        unique.setdefault(each.digest, each)
+    return tuple(unique.values())
+
+
+def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask, ...]:
+    """What the reporter must supply before the main script can run."""
+    main = scripts[0]
+    asks = asks_of(scripts)
+    if lacking(main.script) and mending_for(claim).imports:
+        asks = (*asks, ask("undefined_name"))
+    if not any(each.code == "arguments" for each in asks) and "argparse" in main.script and _WITH_ARGUMENTS.search(text):
+        asks = (*asks, ask("arguments"))
+    return asks

@@ -1,0 +1,134 @@
+"""A report or a thread → a reading: whose script is run, and what the reporter claims. What a volunteer saw is never the claim."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.errors import InputError
+from app.intake.asks import ask
+from app.intake.claim_text import read_claim
+from app.intake.claimed_environment import claimed_environment
+from app.intake.claims import CheckKind, Claim, Role
+from app.intake.codes import asks_about, codes_of, scripts_of
+from app.intake.markdown import Block, blocks_of, unix_lines, without_comments
+from app.intake.reading import Ask, Reading, Script, ScriptRole
+from app.intake.report import Part, parts_of
+from app.intake.report_claim import claim_of
+from app.intake.roles import Code, roles_of, shown_to_work
+from app.intake.thread import Post, Thread
+from app.intake.title import title_of
+from worker.contract import Environment
+
+# What a correction shows, and not only says, takes the place of what was shown before.
+_SHOWN = {CheckKind.EXCEPTION, CheckKind.CRASH, CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS}
+_LINK_OR_PICTURE = re.compile(r"https?://|!\[|<img\b", re.IGNORECASE)
+_MOST_CLAIM = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A post, taken apart."""
+
+    post: Post
+    blocks: Sequence[Block]
+    parts: Sequence[Part]
+    codes: Sequence[Code]
+    roles: Sequence[ScriptRole]
+
+    @property
+    def main(self) -> Code:
+        """Its main piece of code; there is one where there are `codes`."""
+        return self.codes[self.roles.index(ScriptRole.MAIN)]
+
+    def claim(self, title: str) -> Claim:
+        """What it claims of its own script."""
+        return claim_of(self.parts, self.main.source if self.codes else "", title)
+
+    def scripts(self, claim: Claim) -> tuple[tuple[Script, ...], tuple[Ask, ...]]:
+        """Its scripts, and what is missing for them."""
+        try:
+            scripts = scripts_of(self.codes, self.roles, claim)
+        except InputError:
+            # It would be code only with a repair that removes what is claimed.
+            return (), (ask("no_python"),)
+        return scripts, asks_about(scripts, claim, self.post.body)
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is all that its script needs, and it is not there to show what works."""
+        return not shown_to_work(self.main.before) and not self.scripts(self.claim(""))[1]
+
+
+def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
+    """Read a thread, or a report as a thread without comments. Scripts may be larger than they may be: the caller looks."""
+    body = _read(Post(thread.body, by_reporter=True))
+    title = title or thread.title or title_of(body.blocks)
+    environment = _environment(thread)
+    chosen, corrected = _chosen(thread, body)
+    if not chosen.codes:
+        said = read_claim(claim or "")
+        return Reading(title=title, source_url=thread.url, claim=said, environment=environment, ask=(_missing(thread, body),))
+    said = read_claim(claim) if claim is not None else _claim(thread, body, chosen, title, corrected=corrected)
+    scripts, asks = chosen.scripts(said)
+    return Reading(title=title, source_url=thread.url, scripts=scripts, claim=said, environment=environment, ask=asks)
+
+
+def _read(post: Post) -> _Read:
+    blocks = blocks_of(post.body)
+    parts = parts_of(blocks)
+    codes = codes_of(parts)
+    return _Read(post, blocks, parts, codes, roles_of(codes))
+
+
+def _chosen(thread: Thread, body: _Read) -> tuple[_Read, bool]:
+    """Whose script is run, and whether it is a correction: the reporter's last one, else the body's, else the first that runs."""
+    comments = [_read(post) for post in thread.comments if post.may_hold_code]
+    comments = [comment for comment in comments if comment.codes]
+    for comment in reversed(comments):
+        if comment.post.by_reporter and comment.post.corrects and comment.runs:
+            return comment, True
+    if comments and not (body.codes and body.runs):
+        for comment in sorted(comments, key=lambda each: not each.post.by_reporter):
+            # A script that is said not to show it is nobody's script of the bug.
+            if (comment.post.by_reporter or not comment.post.denies) and comment.runs:
+                return comment, False
+    return body, False
+
+
+def _claim(thread: Thread, body: _Read, chosen: _Read, title: str, *, corrected: bool) -> Claim:
+    """What the reporter claims: in the body, else in a comment; a correction that shows something replaces what was shown."""
+    if corrected:
+        said = _titled(chosen.claim(""), title)
+        if any(check.role is Role.BUG and check.kind in _SHOWN for check in said.checks):
+            return said
+    # A comment in someone else's script is not the reporter's word.
+    main = chosen.main.source if chosen.post.by_reporter else ""
+    said = claim_of(body.parts, main, title)
+    for post in thread.comments:
+        if said.checks:
+            break
+        if post.by_reporter:
+            said = _titled(chosen.claim("") if post is chosen.post else claim_of(_read(post).parts, "", ""), title)
+    return said
+
+
+def _titled(claim: Claim, title: str) -> Claim:
+    return claim.model_copy(update={"text": title[:_MOST_CLAIM]})
+
+
+def _environment(thread: Thread) -> Environment:
+    """What the reporter says of the machine: in the body, and in comments what the body does not say."""
+    found = claimed_environment(without_comments(unix_lines(thread.body)))
+    for post in thread.comments:
+        if post.by_reporter:
+            found = {**claimed_environment(without_comments(unix_lines(post.body))), **found}
+    return dict(sorted(found.items()))
+
+
+def _missing(thread: Thread, body: _Read) -> Ask:
+    if any(part.kind == "foreign" for part in body.parts):
+        return ask("no_python")
+    said = (thread.body, *(post.body for post in thread.comments if post.by_reporter))
+    return ask("no_script_but_link" if any(_LINK_OR_PICTURE.search(text) for text in said) else "no_script")
