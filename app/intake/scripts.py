@@ -46,7 +46,6 @@ def make_script(
     as_given: str,
     *,
     role: ScriptRole = ScriptRole.MAIN,
-    repair: bool = True,
     mending: Mending = EVERYTHING,
     transcript: bool = False,
 ) -> Script:
@@ -65,7 +64,7 @@ def make_script(
         if shown:
             repairs.append(Repair(code="shown_value", detail=f"Made {shown} expressions print what a prompt shows."))
     tree = parsed(text)
-    if mending.imports and repair:
+    if mending.imports:
         text, added = missing_imports(text, tree)
         repairs += added
         tree = parsed(text) if added else tree
