@@ -49,7 +49,9 @@ class ScopeName(StrEnum):
     ADMIN = "admin"
 
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="A .py or .md file, or - for standard input.", show_default=False)]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A .py or .md file, an issue as .json, or - for standard input.", show_default=False)
+]
 As = Annotated[FormName | None, typer.Option("--as", help="What FILE holds; default: by its name, else by its content.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

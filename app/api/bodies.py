@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, TypeVar
+import json
+from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from app.errors import InputError
 from app.intake.reading import Ask
@@ -28,6 +29,42 @@ def _whole(text: str) -> str:
 
 
 Words = Annotated[str, AfterValidator(_whole)]
+
+
+def _as_text(report: Any) -> Any:
+    """A thread that was sent as an object, as the JSON that a string may hold too; read in one place, kept as it was sent."""
+    if not isinstance(report, dict):
+        return report
+    if "body" not in report:
+        raise ValueError("a thread is an object with a body")
+    try:
+        return json.dumps(report, ensure_ascii=False)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+REPORT = "the body of an issue, in Markdown; or a thread, as an object or as its JSON in a string (that of `gh issue view --json`, say)"
+_TEXT = {"type": ["string", "null"]}
+_WHO = {
+    "author": {"type": ["string", "object", "null"], "description": "a name, or an object with a `login`"},
+    "user": {"type": ["object", "null"], "description": "as GitHub's REST names the author"},
+}
+_COMMENT = {"type": "object", "required": ["body"], "properties": {"body": _TEXT, **_WHO}}
+_THREAD = {
+    "type": "object",
+    "required": ["body"],
+    "properties": {
+        "title": _TEXT,
+        "body": _TEXT,
+        **_WHO,
+        "comments": {"type": ["array", "null"], "items": _COMMENT},
+        "url": {**_TEXT, "description": "where it stands; the `source_url` if none is given"},
+    },
+    "description": "A report with its comments. Other fields, such as those that GitHub adds, are kept and not read.",
+}
+ReportText = Annotated[
+    str, BeforeValidator(_as_text), AfterValidator(_whole), WithJsonSchema({"anyOf": [{"type": "string"}, _THREAD], "title": "Report"})
+]
 
 
 class Body(BaseModel):
@@ -80,7 +117,7 @@ class RunBody(WishBody):
     )
 
     script: Words | None = Field(default=None, examples=["import torch\nprint(torch.ones(2).sum().item())\n"])
-    report: Words | None = Field(default=None, description="the body of an issue, in Markdown")
+    report: ReportText | None = Field(default=None, description=REPORT)
     claim: Words | None = Field(default=None, examples=["prints 2.0, expected 3.0"])
     title: Words = ""
     source_url: Words | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
@@ -106,7 +143,7 @@ class ReadBody(Body):
     """A text to read, without running anything."""
 
     script: Words | None = None
-    report: Words | None = None
+    report: ReportText | None = Field(default=None, description=REPORT)
     claim: Words | None = None
     title: Words = ""
 

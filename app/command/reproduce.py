@@ -22,9 +22,9 @@ from app.command.render import render
 from app.command.source import Form, Source, argument_text, read_source
 from app.errors import InputError, SamehereError, SetupError, UnavailableError
 from app.ids import new_id
-from app.intake.markdown import looks_like_markdown
 from app.intake.read import read
 from app.intake.reading import Reading
+from app.intake.thread import looks_like_report
 from app.runs.document import RunDocument
 from app.settings import ServiceSettings
 from app.targets.parse import parse_target
@@ -179,7 +179,7 @@ def _on_server(source: Source, reading: Reading, request: Request) -> tuple[dict
 
 def _submission(source: Source, reading: Reading, request: Request) -> Mapping[str, Any]:
     """As the interface takes it. What a `-` or an unknown name holds was decided when it was read."""
-    form = source.form if source.form != "auto" else ("report" if looks_like_markdown(source.text) else "script")
+    form = source.form if source.form != "auto" else ("report" if looks_like_report(source.text) else "script")
     targets = [parse_target(text).model_dump(mode="json", exclude_none=True) for text in request.targets]
     body = {
         form: source.text,

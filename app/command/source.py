@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from app.errors import InputError, TooLargeError
+from app.intake.thread import thread_of
 
 Form = Literal["auto", "script", "report"]
-_SUFFIXES: dict[str, Form] = {".py": "script", ".pyw": "script", ".md": "report", ".markdown": "report"}
+_SUFFIXES: dict[str, Form] = {".py": "script", ".pyw": "script", ".md": "report", ".markdown": "report", ".json": "report"}
 STDIN = "-"
 
 
@@ -35,7 +36,14 @@ def read_source(name: str, *, form: Form, most_bytes: int) -> Source:
         raise InputError(f"{_shown(name)} is no text in UTF-8: byte {error.start} does not fit.", code="not_text", field="file") from error
     if not text.strip():
         raise InputError(f"{_shown(name)} is empty.", code="empty_file", field="file")
-    by_name = _SUFFIXES.get(Path(name).suffix.lower(), "auto") if name != STDIN else "auto"
+    suffix = Path(name).suffix.lower() if name != STDIN else ""
+    if suffix == ".json" and form != "script" and thread_of(text) is None:
+        raise InputError(
+            f"{_shown(name)} is no issue: give the JSON of `gh issue view N --json title,body,author,comments,url`.",
+            code="bad_thread",
+            field="file",
+        )
+    by_name = _SUFFIXES.get(suffix, "auto")
     return Source(text, by_name if form == "auto" else form)
 
 

@@ -39,4 +39,6 @@ def title_of(blocks: Sequence[Block]) -> str:
 
 def is_of_a_form(heading: str) -> bool:
     """Whether a heading is one of an issue form: `🐛 Describe the bug`, `To Reproduce`, `Versions`."""
-    return all(word in _WORDS for word in re.findall(r"[^\W\d_]+", heading[:_MOST].casefold()))
+    words = re.findall(r"[^\W\d_]+", heading[:_MOST].casefold())
+    # Forms have no heading such as `A bug`; people do.
+    return words[:1] != ["a"] and all(word in _WORDS for word in words)

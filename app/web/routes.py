@@ -12,7 +12,7 @@ from app.errors import ConflictError, InputError
 from app.http.access import CanRead, CanSubmit
 from app.http.problems import status_of
 from app.http.state import BrokerDep, SessionDep, SettingsDep
-from app.intake.markdown import looks_like_markdown
+from app.intake.thread import looks_like_report
 from app.runs.as_read import reporters_place
 from app.runs.cancel import cancel_run
 from app.runs.comparisons import compare_attempts, comparison
@@ -50,7 +50,7 @@ def post_home(
 ) -> Response:
     """Submit; an error is shown beside its field, and nothing typed is lost."""
     text = text.replace("\r\n", "\n")
-    is_report = form == "report" or (form != "script" and looks_like_markdown(text))
+    is_report = form == "report" or (form != "script" and looks_like_report(text))
     request = Submission(
         script=None if is_report else text,
         report=text if is_report else None,
