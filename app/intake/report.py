@@ -138,13 +138,15 @@ def _meant_as_code(text: str) -> bool:
 
 def _with_bare_code(parts: list[Part]) -> list[Part]:
     """Code pasted as plain text: from a first line that imports to the end of its section, if all of that is Python."""
+    tried = 0
     for at, part in enumerate(parts):
-        if part.kind != "prose":
+        if part.kind != "prose" or tried == _MOST_STARTS:
             continue
         lines = part.text.split("\n")
         start = next((number for number, line in enumerate(lines) if _CODE_START.match(line.strip())), None)
         if start is None:
             continue
+        tried += 1
         end = at + 1
         while end < len(parts) and parts[end].kind == "prose" and parts[end].heading == part.heading:
             end += 1
@@ -161,3 +163,5 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
 _MOST_BLOCKS = 4_000
 # Shorter and shorter beginnings of a section are tried this often; a longer section is prose.
 _MOST_SHORTER = 30
+# Of more places where code may start, the rest is prose.
+_MOST_STARTS = 20
