@@ -12,7 +12,7 @@ _TEXTS = {
     "no_python": "Send a Python script: the code in this report is in another language or can't be parsed.",
     "undefined_name": "The script uses a name that it never defines. Send a script that runs by itself.",
     "file": "The script reads a file that is not in the report. Send a script that makes its data itself.",
-    "arguments": "The script needs command-line arguments. Send a script that runs without any.",
+    "arguments": "The script needs command-line arguments or a launcher. Send a script that runs by itself, without any.",
     "input": "The script reads input from the keyboard. Send a script that runs by itself.",
 }
 # Whoever acts on codes has one for "there is no code", in whatever words it is asked for.

@@ -33,13 +33,14 @@ class NeedKind(StrEnum):
 
 
 class Need(BaseModel):
-    """One need, by static reading; `name` is the package or file, `count` the GPUs."""
+    """One need, by static reading; `name` is the package, the file, or how much in words; `count` the GPUs, `bytes` the memory."""
 
     model_config = ConfigDict(frozen=True)
 
     kind: NeedKind
     name: str = ""
     count: int = 1
+    bytes: int | None = None
     line: int | None = None
 
 
