@@ -132,8 +132,15 @@ def _is_foreign(block: Block) -> bool:
     )
 
 
+_MEANT = re.compile(
+    r"^[ \t]*(?:import \w|from [\w.]+ import|def \w+\(|class \w+|print |(?:if|for|while|with|elif|except)\b.*:[ \t]*(?:#.*)?$|(?:else|try):"
+    r"|return\b|exec )",
+    re.MULTILINE,
+)
+
+
 def _meant_as_code(text: str) -> bool:
-    return re.search(r"^[ \t]*(?:import \w|from [\w.]+ import|def \w+\(|class \w+)|^[ \t]*print ", text, re.MULTILINE) is not None
+    return _MEANT.search(text) is not None and "Traceback (most recent" not in text
 
 
 def _with_bare_code(parts: list[Part]) -> list[Part]:

@@ -22,6 +22,7 @@ _DETAILS = {
     "smart_dashes": "Made dashes minus signs.",
     "invisible_characters": "Removed spaces and marks that only look like nothing.",
     "full_width_characters": "Made full-width signs plain ones.",
+    "line_numbers": "Removed the numbers of the lines.",
     "html_entities": "Read `&gt;` and the like as the signs that they stand for.",
 }
 
@@ -49,7 +50,8 @@ def rewritten(text: str) -> str:
 
 
 def _has_traces(text: str) -> bool:
-    return _ENTITY.search(text) is not None or has_typography(text) or _PRINT.search(text) is not None
+    first = text.lstrip("\n").split("\n", 1)[0]
+    return _ENTITY.search(text) is not None or has_typography(text) or _PRINT.search(text) is not None or bool(_NUMBERED.match(first))
 
 
 def _names_entities(text: str) -> bool:
@@ -81,4 +83,18 @@ def _repair(code: str) -> Repair:
     return Repair(code=code, detail=_DETAILS[code])
 
 
-_REWRITES: tuple[Callable[[str], tuple[str, tuple[Repair, ...]]], ...] = (_entities, _characters, _prints)
+def _numbers(text: str) -> tuple[str, tuple[Repair, ...]]:
+    """Lines that each begin with their number, as they do where code is shown."""
+    lines = text.split("\n")
+    numbered = [_NUMBERED.match(line) for line in lines]
+    written = [found for found, line in zip(numbered, lines, strict=True) if line.strip()]
+    said = [int(found[1]) for found in written if found]
+    if not _LEAST_NUMBERED <= len(said) == len(written) or said != list(range(said[0], said[0] + len(said))):
+        return text, ()
+    plain = [found[2] if found else line for found, line in zip(numbered, lines, strict=True)]
+    return "\n".join(plain), (_repair("line_numbers"),)
+
+
+_NUMBERED = re.compile(r"[ \t]{0,6}(\d{1,5})(?:[:.|]? |[:.|]?$)(.*)$")
+_LEAST_NUMBERED = 2
+_REWRITES: tuple[Callable[[str], tuple[str, tuple[Repair, ...]]], ...] = (_numbers, _entities, _characters, _prints)

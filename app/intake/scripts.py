@@ -11,7 +11,7 @@ from app.intake.randomness import is_unseeded
 from app.intake.reading import Repair, Script, ScriptRole
 from app.intake.repairs import missing_imports
 from app.intake.rewrites import readable
-from app.intake.syntax import normalised, parsed, was_indented
+from app.intake.syntax import normalised, parsed, tree_of, was_indented
 from app.intake.transcripts import shows_last_value, shows_values, without_magics
 
 
@@ -49,7 +49,7 @@ def make_script(
     mending: Mending = EVERYTHING,
     transcript: bool = False,
 ) -> Script:
-    """A script as given and as run. Raises InputError when it can't be parsed. `transcript`: it was typed at a prompt."""
+    """A script as given and as run. Raises InputError when it can't be parsed and should be. `transcript`: it was typed at a prompt."""
     text, repairs = normalised(as_given), list[Repair]()
     if was_indented(as_given):
         repairs.append(Repair(code="common_indent", detail="Removed the indent that all lines have."))
@@ -63,8 +63,9 @@ def make_script(
         text, shown = shows_values(text) if transcript else shows_last_value(text)
         if shown:
             repairs.append(Repair(code="shown_value", detail=f"Made {shown} expressions print what a prompt shows."))
-    tree = parsed(text)
-    if mending.imports:
+    # That Python refuses it may be the bug; then nothing is known of what it needs.
+    tree = parsed(text) if mending.syntax else tree_of(text)
+    if mending.imports and tree is not None:
         text, added = missing_imports(text, tree)
         repairs += added
         tree = parsed(text) if added else tree
@@ -74,6 +75,6 @@ def make_script(
         script=text,
         repairs=tuple(repairs),
         digest=digest_of(text),
-        needs=needs_of(tree),
-        unseeded=is_unseeded(tree),
+        needs=needs_of(tree) if tree else (),
+        unseeded=tree is not None and is_unseeded(tree),
     )

@@ -22,7 +22,7 @@ _SHELL = re.compile(
     r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
     rf"|\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}[: ][^\n]{{0,80}}?\]?[#%] ?(?=(?:{_COMMANDS})\b))"
 )
-_MAGIC = re.compile(r"\s*[!%](?:pip|conda|apt|env|matplotlib|load_ext|cd|time|capture)\b")
+_MAGIC = re.compile(r"[ \t]*(?:%{1,2}[a-z]\w*(?:[ \t]|$)|![\w./~-])")
 _LIKE_CODE = re.compile(
     r"\s*(?:import |from \w[\w.]* import |def |class |@\w|for .+:|while .+:|(?:el)?if .+:|with .+:|else:|try:|except\b.*:|finally:"
     r"|print[( \"']"
@@ -255,7 +255,11 @@ def _prints(value: ast.expr) -> bool:
 
 
 def without_magics(code: str) -> tuple[str, int]:
-    """The code without lines of `!pip install` and `%magic`, which stay as comments so that lines keep their numbers."""
+    """The code without lines of `!pip install` and `%magic`, which stay as comments so that lines keep their numbers.
+
+    Code that can be parsed has none: there, such a line stands in a string.
+    """
     lines = code.split("\n")
     marked = [f"# {line}" if _MAGIC.match(line) else line for line in lines]
-    return "\n".join(marked), sum(one != other for one, other in zip(lines, marked, strict=True))
+    changed = sum(one != other for one, other in zip(lines, marked, strict=True))
+    return (code, 0) if not changed or parses(code) else ("\n".join(marked), changed)

@@ -107,7 +107,7 @@ def test_files(script: str, names: list[str]) -> None:
         ("def input():\n    return 1\ninput()", False),
     ],
 )
-def test_input(script: str, asked: bool) -> None:
+def test_input(script: str, *, asked: bool) -> None:
     assert bool(needs(script, NeedKind.INPUT)) is asked
 
 
@@ -122,7 +122,7 @@ def test_input(script: str, asked: bool) -> None:
         ("import sys\nprint(sys.argv[0])", False),
     ],
 )
-def test_arguments_and_launchers(script: str, asked: bool) -> None:
+def test_arguments_and_launchers(script: str, *, asked: bool) -> None:
     assert bool(needs(script, NeedKind.ARGUMENTS)) is asked
 
 
@@ -141,5 +141,5 @@ def test_arguments_and_launchers(script: str, asked: bool) -> None:
         ("print('https://example.invalid')", False),
     ],
 )
-def test_network(script: str, asked: bool) -> None:
+def test_network(script: str, *, asked: bool) -> None:
     assert bool(needs(script, NeedKind.NETWORK)) is asked
