@@ -155,18 +155,46 @@ def _closed_without_fence(lines: list[str]) -> list[bool]:
     return found
 
 
+def _code_block(info: str, content: str, *, fenced: bool) -> Block:
+    """A block of code. Code on the line of the fence itself is its first line: there is no such language."""
+    words = info.strip().split(None, 1)
+    language = re.sub(r"[^a-z0-9+#-]", "", words[0].lower()) if words else ""
+    first = info.strip() if words and words[0] in {"import", "from"} else words[1] if len(words) > 1 else ""
+    if _FIRST_LINE.match(first) and parses(first):
+        content = f"{first}\n{content}"
+        language = "" if first == info.strip() else language
+    if fenced and content.rstrip().endswith("```"):
+        content = content.rstrip().rstrip("`") + "\n"
+    return Block("code", content, language, fenced=fenced)
+
+
+_FIRST_LINE = re.compile(r"(?:import|from) \w|[A-Za-z_][\w.]*(?: = |\()")
+_ONE_LINE = re.compile(r"[ \t>]*```(?:(?:python|py)[ \t]+)?([^`\n]{3,2000})```[ \t]*$")
+
+
+def _fenced_lines(text: str) -> str:
+    """The text with code that has its fences on its own line, ```` ```print(1)``` ````, between lines of fences."""
+    fences, kept = _Fences(), list[str]()
+    for line in text.split("\n"):
+        found = None if fences.inside(line) else _ONE_LINE.match(line)
+        code = found[1].strip() if found else ""
+        if _CODE_START.match(code) and parses(code):
+            kept += ["", _PRE_FENCE, code, _PRE_FENCE, ""]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a report, in order. Prose keeps its lines as they are written, without HTML tags."""
-    source = "\n".join(_fenced_pre(without_comments(unix_lines(text))).split("\n", MOST_LINES)[:MOST_LINES])
+    source = "\n".join(_fenced_lines(_fenced_pre(without_comments(unix_lines(text)))).split("\n", MOST_LINES)[:MOST_LINES])
     lines = source.split("\n")
     reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(["inline", "reference", "html_block"])
     blocks: list[Block] = []
     heading = False
     for token in reader.parse(source):
         if token.type in {"fence", "code_block"}:
-            words = token.info.strip().split()
-            language = re.sub(r"[^a-z0-9+#-]", "", words[0].lower()) if words else ""
-            blocks.append(Block("code", token.content, language, fenced=token.type == "fence"))
+            blocks.append(_code_block(token.info, token.content, fenced=token.type == "fence"))
         elif token.type == "heading_open":
             heading = True
         elif token.type == "heading_close":

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.intake.markdown import Block
+from app.intake.pieces import Piece
 from app.intake.rewrites import readable
 from app.intake.syntax import parses
-from app.intake.transcripts import Piece, does_something, take_apart, without_magics
+from app.intake.transcripts import does_something, take_apart, without_magics
 
 _ENVIRONMENT = re.compile(r"\b(?:environment|versions?|system info\w*|installation|setup|configuration|before submitting)\b", re.IGNORECASE)
 _EXPECTED = re.compile(
@@ -107,7 +108,7 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
     if block.language in _NOT_OUTPUT:
         return []
     piece = take_apart(block.text)
-    if piece.code and not (block.may_be_python or piece.transcript):
+    if piece.code and not (block.may_be_python or piece.transcript or piece.session):
         # A tag such as `text` or `console` says that this is none, whatever it looks like.
         piece = Piece(output=block.text)
     if piece.transcript and not parses(readable(without_magics(piece.code)[0])[0]):

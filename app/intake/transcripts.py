@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
 from app.intake.names import bound_names
+from app.intake.pieces import Piece
 from app.intake.rewrites import readable, rewritten
+from app.intake.shell_sessions import shell_session
 from app.intake.syntax import dotted, error_line, nodes_of, parses, tree_of
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
@@ -37,18 +38,6 @@ _MOST_LINES = 20_000
 _MOST_SHOWN = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A block taken apart. `shown` is the code as a script would have to be to print what a prompt prints."""
-
-    code: str = ""
-    output: str = ""
-    commands: str = ""
-    transcript: bool = False
-    # What was answered below each comment of a session, where there are several: `# On GPU`, and its lines.
-    answers: tuple[tuple[str, str], ...] = ()
-
-
 def take_apart(text: str) -> Piece:
     """Code, output and shell commands of a block. What is none of these for certain is output."""
     lines = text.split("\n")
@@ -61,11 +50,18 @@ def take_apart(text: str) -> Piece:
     marked, magics = without_magics(text)
     if magics and does_something(marked):
         return Piece(code=text)
-    commands = [line for line in lines if _SHELL.match(line)]
-    if commands:
-        rest = [line for line in lines if not _SHELL.match(line)]
-        return Piece(output="\n".join(rest), commands="\n".join(commands))
-    return _cut(rewritten(text), lines)
+    are_commands = [_SHELL.match(line) is not None for line in lines]
+    return _session(lines, are_commands) if any(are_commands) else _cut(rewritten(text), lines)
+
+
+def _session(lines: list[str], are_commands: list[bool]) -> Piece:
+    """Commands, what they printed, and the script that one of them shows."""
+    piece = shell_session(lines, are_commands)
+    if piece is not None and does_something(readable(piece.code)[0]):
+        return piece
+    commands = [line for line, is_command in zip(lines, are_commands, strict=True) if is_command]
+    rest = [line for line, is_command in zip(lines, are_commands, strict=True) if not is_command]
+    return Piece(output="\n".join(rest), commands="\n".join(commands))
 
 
 def does_something(text: str) -> bool:
