@@ -150,7 +150,9 @@ def check_judging(reading: Reading, rng: random.Random) -> None:
         return
     results = [attempt(rng, number) for number in range(rng.randrange(8))]
     judgement = judge_job(reading.claim, reading.scripts[0], CPU, results)
-    met = any(finding.result is CheckResult.MET for finding in judgement.findings)
+    # A warm attempt counts only where a cold one says the same.
+    cold = judge_job(reading.claim, reading.scripts[0], CPU, [result for result in results if result.start is Start.COLD])
+    met = any(finding.result is CheckResult.MET for finding in cold.findings)
     bugs = sum(check.role == "bug" for check in reading.claim.checks)
     if judgement.verdict is Verdict.NOT_REPRODUCED and met and bugs == 1 and len(reading.claim.checks) == 1:
         raise BreachError("not_reproduced where an attempt met the check")

@@ -12,8 +12,8 @@ from app.judging.sides import name_of
 
 _SECONDS = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "mi": 1e-3, "ms": 1e-3, "mic": 1e-6, "s": 1.0, "min": 60.0, "h": 3600.0}
 _UNIT = re.compile(
-    r"\s?(?:(?P<time>ns|nanosec(?:ond)?s?|[uµμ]s(?:ec)?|microsec(?:ond)?s?|ms(?:ec)?s?|millisec(?:ond)?s?|s(?:ec(?:ond)?s?)?|min(?:ute)?s?|h(?:ours?)?)"
-    r"|(?P<rate>(?:it|iter|iteration|step|sample|image|img|token|call|batch|op)(?:e?s)?\s?/\s?s(?:ec(?:ond)?)?))(?![\w/])",
+    r"\s?(?:(?P<time>ns|nanosecs?|nanoseconds?|[uµμ]s(?:ec)?|microsecs?|microseconds?|ms(?:ec)?s?|millisecs?|milliseconds?|s|secs?|seconds?|min(?:ute)?s?|h(?:ours?)?)"
+    r"|(?P<rate>(?:it|iter|iteration|step|sample|image|img|token|call|batch|op)(?:e?s)?\s?/\s?(?:s|sec|second)))(?![\w/])",
     re.IGNORECASE,
 )
 _UNIT_AHEAD = re.compile(r"[(\[_ ](?P<time>ns|[uµμ]s|ms|s|sec|seconds)[)\]:= ]", re.IGNORECASE)
