@@ -15,7 +15,7 @@ _DIFFER = re.compile(
     r"|\bdo(?:es)?(?:n['’]t| not) match\b|\bunequal\b|\banother result\b",
     FLAGS,
 )
-_ALIKE = re.compile(r"\b(?:no|without(?: any)?) differen\w+|\bnot? (?:differ|diverge)|\bboth\b.{0,40}\bsame\b|\bindifferent\b", FLAGS)
+_ALIKE = re.compile(r"\b(?:no|without(?: any)?) difference|\bnot? (?:differ|diverge)|\bboth\b.{0,40}\bsame\b|\bindifferent\b", FLAGS)
 _OF_RESULTS = re.compile(
     r"\b(?:results?|outputs?|values?|answers?|behaviou?rs?|numbers?|gives?|returns?|prints?|produces?|differ|predictions?|loss(?:es)?"
     r"|gradients?)\b",
@@ -27,7 +27,7 @@ _VERSIONED = re.compile(
     r"|to)[ -]?v?(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)",
     FLAGS,
 )
-_ABOUT_VERSIONS = re.compile(r"\b(?:(?:py)?torch|numpy|versions?|releases?|upgrad\w+|updat(?:e|ed|es|ing))\b|\bv\d", FLAGS)
+_ABOUT_VERSIONS = re.compile(r"\b(?:(?:py)?torch|numpy|versions?|releases?|upgrad\w+|update[ds]?|updating)\b|\bv\d", FLAGS)
 _CPU, _MPS = re.compile(r"\bcpu\b", FLAGS), re.compile(r"\bmps\b", FLAGS)
 _ONE_OTHER = re.compile(
     r"\b(?:works?|fine|correct(?:ly)?|ok)\b[^.;\n]{0,30}\bcpu\b[^.;\n]{0,30}\b(?:fails?|wrong|incorrect|broken|not|n['’]t"
@@ -78,7 +78,8 @@ _ATTRIBUTE = re.compile(
     FLAGS,
 )
 _CONDITION = re.compile(
-    r"\b(?:if|when|unless|whether|while|until|should|expect\w*|want|must|assum(?:e|es|ed|ing)|since|because|ensure|check that)\b[^.;,\n]{0,30}$",
+    r"\b(?:if|when|unless|whether|while|until|should|expect\w*|want|must|assume[ds]?|assuming|since|because|ensure"
+    r"|check that)\b[^.;,\n]{0,30}$",
     FLAGS,
 )
 # `the loss becomes nan`, `the output contains inf`, `gradients are NaN`.
