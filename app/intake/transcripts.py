@@ -17,7 +17,7 @@ _IPYTHON_OUT = re.compile(r"Out ?\[\d{1,6}\]: ?")
 _IPYTHON_MORE = re.compile(r" {2,}\.{3,}: ?")
 _COMMANDS = r"conda|mamba|pip3?|git|apt(?:-get)?|sudo|cd|export|docker|wget|curl|source|python3?(?:\.\d+)?|torchrun|bash|uv|nvidia-smi"
 _SHELL = re.compile(
-    rf"\s*(?:[\w.@:~/-]{{0,80}}\$ +|% +(?=\w)|\([\w.-]+\) +\S{{0,80}}\$ *|> *(?=python|pip|conda)|(?=(?:{_COMMANDS})\s+[\w./-])"
+    rf"\s*(?:[\w.@:~/-]{{0,80}}\$ +|% +(?=\w)|\([\w.-]+\) +\S{{0,80}}\$ *|> *(?=python|pip|conda)|(?=(?:{_COMMANDS})\s+[\w./-])|(?=cat >)"
     # The prompts of zsh and fish with a sign of their own, of Windows, and of root.
     r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
     r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"

@@ -62,8 +62,9 @@ def _pieces(text: str, changed: dict[str, None]) -> Iterator[str]:
         at += 1
         if plain in {'"', "'"} and name:
             end = _end_of_string(text, at, plain)
-            yield text[at:end]
-            at = end
+            if end >= 0:
+                yield f"{text[at:end]}{plain}"
+                at = end + 1
 
 
 def _proper(text: str, at: int, hopeless: dict[str, int]) -> int:
@@ -80,7 +81,7 @@ def _proper(text: str, at: int, hopeless: dict[str, int]) -> int:
 
 
 def _end_of_string(text: str, at: int, plain: str) -> int:
-    """Where the string ends that a typographic quote opened: at the next quote of its kind on the line."""
+    """Where the string ends that a typographic quote opened: at the next quote of its kind on the line; -1 for none."""
     closing = re.compile(f"[{_DOUBLE if plain == chr(34) else _SINGLE}{plain}\n]")
     found = closing.search(text, at)
-    return found.start() if found else at
+    return found.start() if found and found[0] != "\n" else -1
