@@ -45,9 +45,10 @@ def _as_text(report: Any) -> Any:
 
 REPORT = "the body of an issue, in Markdown; or a thread, as an object or as its JSON in a string (that of `gh issue view --json`, say)"
 _TEXT = {"type": ["string", "null"]}
+_NAME = {"type": ["string", "object", "null"]}
 _WHO = {
-    "author": {"type": ["string", "object", "null"], "description": "a name, or an object with a `login`"},
-    "user": {"type": ["object", "null"], "description": "as GitHub's REST names the author"},
+    "author": {**_NAME, "description": "a name, or an object with a `login`"},
+    "user": {**_NAME, "description": "the author, as GitHub's REST says it"},
 }
 _COMMENT = {"type": "object", "required": ["body"], "properties": {"body": _TEXT, **_WHO}}
 _THREAD = {
@@ -57,7 +58,8 @@ _THREAD = {
         "title": _TEXT,
         "body": _TEXT,
         **_WHO,
-        "comments": {"type": ["array", "null"], "items": _COMMENT},
+        "comments": {"anyOf": [{"type": "array", "items": _COMMENT}, {"type": "null"}, {"const": 0}]},
+        "html_url": _TEXT,
         "url": {**_TEXT, "description": "where it stands; the `source_url` if none is given"},
     },
     "description": "A report with its comments. Other fields, such as those that GitHub adds, are kept and not read.",

@@ -88,6 +88,7 @@ def thread_of(text: str) -> Thread | None:
         raise InputError(
             "This is a list of issues; send one of them: an object with a title and a body.", code="bad_thread", field="report"
         )
+    _check_people(issue)
     author = _login(issue)
     return Thread(
         title=" ".join(_text(issue, "title").split()),
@@ -99,17 +100,26 @@ def thread_of(text: str) -> Thread | None:
 
 def comments_of(value: Any) -> list[dict[str, Any]]:
     """The comments of an issue's JSON. Raises InputError where they are not there, as in the answer of GitHub's REST."""
-    if value is None or value == 0:
+    if value is None or (value == 0 and not isinstance(value, bool)):
         return []
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         raise InputError(
             "`comments` is the number of comments; put the comments themselves there, as a list of {author, body}, or leave it out.",
             code="bad_thread",
             field="comments",
         )
-    if not isinstance(value, list) or not all(isinstance(comment, dict) and _is_text(comment.get("body")) for comment in value):
+    if not isinstance(value, list) or not all(isinstance(comment, dict) and _is_text(comment.get("body", 0)) for comment in value):
         raise InputError("`comments` is a list of objects, each with a body and its author.", code="bad_thread", field="comments")
+    for comment in value:
+        _check_people(comment)
     return value
+
+
+def _check_people(item: dict[str, Any]) -> None:
+    """A mistake in a name would make the reporter a stranger, without a word."""
+    for key in ("author", "user"):
+        if not isinstance(item.get(key), str | dict | None):
+            raise InputError(f"`{key}` is a name, or an object with a `login`.", code="bad_thread", field=key)
 
 
 def _as_issue(text: str) -> dict[str, Any] | list[dict[str, Any]] | None:
@@ -189,7 +199,7 @@ def _text(item: dict[str, Any], key: str) -> str:
 
 def _address(item: dict[str, Any]) -> str | None:
     """The page of the issue; GitHub's REST has it beside the address of the interface."""
-    return next((value for key in ("html_url", "url") if isinstance(value := item.get(key), str) and is_address(value)), None)
+    return next((value for key in ("html_url", "url") if is_address(value := _text(item, key))), None)
 
 
 def is_address(url: str) -> bool:

@@ -183,6 +183,11 @@ def test_an_empty_body() -> None:
         ({"body": "b", "comments": "none"}, "list of objects"),
         ({"body": "b", "comments": ["none"]}, "list of objects"),
         ({"body": "b", "comments": [{"body": 5}]}, "list of objects"),
+        ({"body": "b", "comments": True}, "list of objects"),
+        ({"body": "b", "comments": [{"author": "bob"}]}, "list of objects"),
+        ({"body": "b", "comments": [{"body": "c", "author": ["bob"]}]}, "`author` is a name"),
+        ({"body": "b", "user": 5}, "`user` is a name"),
+        ({"body": "b", "url": 5}, "`url` is text"),
         ({"body": 5}, "`body` is text"),
         ({"body": "b", "title": []}, "`title` is text"),
     ],
@@ -229,7 +234,7 @@ def test_only_the_first_comments_are_read() -> None:
     assert reading.scripts == ()
 
 
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "https://", "https://a b", "http://[", "x" * 3000, "https://a/\n", 5, None])
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "https://", "https://a b", "http://[", "x" * 3000, "https://a/\n", "", None])
 def test_an_address_that_is_none(url: Any) -> None:
     assert issue("Off.", url=url).source_url is None
     assert not isinstance(url, str) or not is_address(url)
