@@ -25,6 +25,8 @@ from worker.contract import Environment
 _SHOWN = {CheckKind.EXCEPTION, CheckKind.CRASH, CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS}
 _LINK_OR_PICTURE = re.compile(r"https?://|!\[|<img\b", re.IGNORECASE)
 _MOST_CLAIM = 1_000
+# Of the comments so many pieces of code are looked at for one that runs.
+_MOST_CODES = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +86,35 @@ def _read(post: Post) -> _Read:
 
 def _chosen(thread: Thread, body: _Read) -> tuple[_Read, bool]:
     """Whose script is run, and whether it is a correction: the reporter's last one, else the body's, else the first that runs."""
-    comments = [_read(post) for post in thread.comments if post.may_hold_code]
-    comments = [comment for comment in comments if comment.codes]
-    for comment in reversed(comments):
-        if comment.post.by_reporter and comment.post.corrects and comment.runs:
-            return comment, True
-    if comments and not (body.codes and body.runs):
-        for comment in sorted(comments, key=lambda each: not each.post.by_reporter):
+    posts = [post for post in thread.comments if post.may_hold_code]
+    looked = _Looked()
+    for post in reversed(posts):
+        if post.by_reporter and post.corrects and (found := looked.runnable(post)):
+            return found, True
+    if posts and not (body.codes and body.runs):
+        for post in sorted(posts, key=lambda each: not each.by_reporter):
             # A script that is said not to show it is nobody's script of the bug.
-            if (comment.post.by_reporter or not comment.post.denies) and comment.runs:
-                return comment, False
+            if (post.by_reporter or not post.denies) and (found := looked.runnable(post)):
+                return found, False
     return body, False
+
+
+class _Looked:
+    """The comments that were looked at for a script, each once, and not without end."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, _Read | None] = {}
+        self._codes = 0
+
+    def runnable(self, post: Post) -> _Read | None:
+        """The comment, if its script runs."""
+        if id(post) not in self._found:
+            if self._codes >= _MOST_CODES:
+                return None
+            comment = _read(post)
+            self._codes += len(comment.codes)
+            self._found[id(post)] = comment if comment.codes and comment.runs else None
+        return self._found[id(post)]
 
 
 def _claim(thread: Thread, body: _Read, chosen: _Read, title: str, *, corrected: bool) -> Claim:

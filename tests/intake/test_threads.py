@@ -259,3 +259,9 @@ def test_any_json_is_read_or_refused(thread: dict[str, Any]) -> None:
         assert reading.scripts or reading.ask
         return
     assert refused.code == "bad_thread"
+
+
+def test_scripts_are_not_looked_for_without_end() -> None:
+    lacking = said("ann", "```python\nprint(model(data))\n```\n")
+    assert main(issue("Off.", *[lacking] * 10, said("ann", fenced(2)))) == script(2)
+    assert issue("Off.", *[lacking] * 100, said("ann", fenced(2))).scripts == ()
