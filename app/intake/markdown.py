@@ -187,7 +187,8 @@ def _fenced_lines(text: str) -> str:
 
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a report, in order. Prose keeps its lines as they are written, without HTML tags."""
-    source = "\n".join(_fenced_lines(_fenced_pre(without_comments(unix_lines(text)))).split("\n", MOST_LINES)[:MOST_LINES])
+    beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
+    source = _fenced_lines(_fenced_pre(without_comments(beginning)))
     lines = source.split("\n")
     reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(["inline", "reference", "html_block"])
     blocks: list[Block] = []

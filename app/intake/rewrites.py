@@ -14,7 +14,7 @@ from app.intake.typography import has_typography, plain_characters
 
 _ENTITY = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#39|#34|#x27|#x22|#160);")
 _NAMED_BY_ENTITIES = {"gt", "lt", "amp", "quot", "apos", "nbsp"}
-_PRINT = re.compile(r"^(?:[^\n#\"']*[:;])?[ \t]*print(?:[ \t]+[^\s=.]|[\"'`>])", re.MULTILINE)
+_PRINT = re.compile(r"\bprint(?:[ \t]{1,40}[^\s=.]|[\"'`>]|[ \t]{0,40}$)", re.MULTILINE)
 # Longer text is no script, and is not looked at.
 _MOST_CHARACTERS = 1 << 18
 _DETAILS = {
