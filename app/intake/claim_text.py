@@ -33,6 +33,10 @@ _TRACEBACK = "Traceback (most recent call last)"
 _SIDE_NAME = re.compile(r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE)
 EXPECTED_LINE = re.compile(r"[\s>*_-]*(?:expected|expects?|should be|correct)\b[^:\n]{0,30}:", re.IGNORECASE)
 _ACTUAL = re.compile(r"(?:actual|observed)(?: (?:results?|outputs?|behaviou?r))?\s*:\s*(\S.*)", re.IGNORECASE)
+# Words of someone who tells of a print: by itself, such a line is none.
+_TELLS = re.compile(
+    r"\b(?:but|must|ought|has to|i|we|prints?|printed|gives?|returns?|says?|shows?|yields?|comes out)\b(?!\s*[:=])", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
 
 
@@ -159,7 +163,7 @@ def _single(lines: Sequence[str]) -> list[Check]:
         return _single([actual[1]])
     if len(lines) == 1 and is_error_of_a_side(lines[0]):
         return [output_check(lines).model_copy(update={"where": Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()})]
-    if len(lines) != 1 or phrase_checks(lines[0]) or both_devices(lines[0]) or not is_printed_line(lines[0]):
+    if len(lines) != 1 or phrase_checks(lines[0]) or both_devices(lines[0]) or _TELLS.search(lines[0]) or not is_printed_line(lines[0]):
         return []
     where = Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()
     return [output_check(lines).model_copy(update={"where": where})]

@@ -10,7 +10,8 @@ from app.intake.known_messages import known_message
 from app.intake.said_place import placed, said_place
 from app.intake.slowness import slowness
 from app.intake.two_sides import attribute_value, not_finite, two_sides
-from app.intake.wording import EXCEPTION_NAMED, FLAGS, LITERAL, NUMBER, both_devices, device_of, is_number, other_device_of, unquoted
+from app.intake.wanted import seen_alone, seen_and_wanted, wanted_alone, wanted_behind
+from app.intake.wording import EXCEPTION_NAMED, FLAGS, NUMBER, both_devices, device_of, is_number, other_device_of, unquoted
 
 _SEGV = (
     r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\b0xC0000005\b|(?<!\d)-1073741819\b|\bsignal 11\b"
@@ -94,47 +95,6 @@ _COMPILED = re.compile(r"\b(?:compil\w+|inductor|dynamo)\b", FLAGS)
 _EAGER = re.compile(r"\beager\b", FLAGS)
 _CLAUSE = re.compile(r"[,;]|\b(?:but|while|whereas|and|where)\b", FLAGS)
 
-# `should be 4 rather than 3`, `4 expected, 3 returned`: the right one comes first.
-_EXPECTED_FIRST = re.compile(
-    rf"\b(?:expected|should (?:be|have been|print|return|give|equal|show))\b[^\"'`\d\n+\-\[(]{{0,30}}?(?P<wanted>{LITERAL})"
-    rf"[^\"'`\d\n+\-\[(]{{0,20}}?\b(?:rather than|instead of|not)\b[^\"'`\d\n+\-\[(]{{0,20}}?(?P<seen>{LITERAL})",
-    FLAGS,
-)
-_WANTED_FIRST = re.compile(
-    rf"(?P<wanted>{LITERAL}) (?:is |was |were )?expected\s*(?:[,;(]|\bbut\b|\band\b)[^\"'`\d\n+\-\[(]{{0,30}}?(?P<seen>{LITERAL})",
-    FLAGS,
-)
-_EXPECTED_AFTER = re.compile(
-    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?\b(?:expected|instead of|should (?:be|have been)|rather than)\b"
-    rf"[^\"'`\d\n+\-\[]{{0,30}}?(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-_EXPECTED_BEFORE = re.compile(
-    rf"\b(?:expect(?:ed)?|should (?:be|have been|print|return|give)|supposed to be)\b[^\"'`\d\n+\-\[]{{0,30}}?(?P<wanted>{LITERAL})"
-    rf"[^\n]{{0,40}}?\b(?:but|got|gets?|is|was|actual(?:ly)?|returns?|returned|prints?|gives?|gave)\b"
-    rf"[^\"'`\d\n+\-\[]{{0,30}}?(?P<seen>{LITERAL})",
-    FLAGS,
-)
-# `prints 3 but 4 is expected`, `got 3, the correct value is 4`.
-_EXPECTED_LAST = re.compile(
-    rf"(?P<seen>{LITERAL})[^\n]{{0,20}}?(?:,|;|\bbut\b|\bwhile\b|\bwhere(?:as)?\b|\bthough\b)[^\"'`\d\n+\-\[(]{{0,30}}?"
-    rf"(?P<wanted>{LITERAL}),?\s+(?:is|was|were|would be|being)?\s*(?:expected|correct|right|wanted)\b",
-    FLAGS,
-)
-_CORRECT_IS = re.compile(
-    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?"
-    rf"\b(?:(?:correct|right|true)(?: (?:value|answer|result|output|one|sum)s?)?\s*(?:is|was|would be|[:=])"
-    rf"|(?:i|we) want(?:ed)?|wanted:?|want:|(?<=, )want\b)[^\"'`\d\n+\-\[(]{{0,10}}?(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-_EXPECTED_ALONE = re.compile(
-    rf"\b(?:expected|should (?:be|have been|print|return|give|output|show)|(?:correct|right) (?:value|answer|result|output)s?)\b"
-    rf"[^\"'`\d\n+\-\[(]{{0,30}}?(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-_EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
-_PRINTS = re.compile(rf"\b(?:prints?|printed|outputs?|gives?|returns?|yields?|shows?)\s*:?\s*(?P<value>{LITERAL})", FLAGS)
-_VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER})", FLAGS)
 # `after the first step` is when, not where.
 _STEPS = r"(?:steps?|epochs?|iterations?|calls?|runs?|times?|batch(?:es)?|forward|pass|tr(?:y|ies)|attempts?|backward)"
 _NO_STEP = rf"\b(?! (?:few |couple |two |\d+ )?{_STEPS}\b)"
@@ -163,10 +123,10 @@ def _with_wanted(checks: list[Check], sentence: str) -> list[Check]:
 _SEEN_IN_PLACE_OF_AN_ERROR = {CheckKind.EXCEPTION, CheckKind.VALUE, CheckKind.OUTPUT, CheckKind.CRASH, CheckKind.HANG}
 
 
-def expectation(sentence: str) -> Check | None:
-    """What a sentence by itself says should be seen, as `It should print 13` does."""
-    found = _EXPECTED_ALONE.search(sentence)
-    return literal_check(found["wanted"], sentence, Role.EXPECTED) if found and not _EXPECTS_NOT.search(sentence) else None
+def expectation(sentence: str, *, behind: bool = False) -> Check | None:
+    """What a sentence by itself says should be seen, as `It should print 13` does; `behind`: the words after what is seen."""
+    wanted = wanted_behind(sentence) if behind else wanted_alone(sentence)
+    return literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
 
 
 def crash_signal(text: str) -> tuple[bool, str | None]:
@@ -246,7 +206,7 @@ PLACE_AFTER = re.compile(
 _OF_A_VERSION = re.compile(
     r"\b((?:since|version|release|torch|pytorch|numpy|scipy|python|cuda|cudnn|regression in|(?:works?|worked|fails?|failed|broken?"
     r"|breaks) (?:in|on|with)"
-    r"|upgrad\w+ to|from) v?)(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w.%])",
+    r"|upgrad\w+ to|from) v?)(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w%]|\.\d)",
     FLAGS,
 )
 
@@ -257,13 +217,14 @@ def _without_versions(sentence: str) -> str:
 
 
 def _expected(sentence: str) -> list[Check]:
-    rules = (_EXPECTED_FIRST, _WANTED_FIRST, _EXPECTED_AFTER, _EXPECTED_BEFORE, _EXPECTED_LAST, _CORRECT_IS)
-    plain = _without_versions(sentence)
-    found = next((found for rule in rules if (found := rule.search(plain))), None)
-    if found is None or unquoted(found["seen"]) == unquoted(found["wanted"]):
+    found = seen_and_wanted(_without_versions(sentence))
+    if found is None or unquoted(found[0]) == unquoted(found[1]):
         return []
-    bug = literal_check(found["seen"], sentence, Role.BUG)
-    wanted = literal_check(found["wanted"], sentence, Role.EXPECTED)
+    bug = literal_check(found[0], sentence, Role.BUG)
+    wanted = literal_check(found[1], sentence, Role.EXPECTED)
+    named = attribute_value(sentence)
+    if bug and named and named[1] == unquoted(found[0]):
+        bug = bug.model_copy(update={"label": named[0]})
     return [bug, wanted] if bug and wanted else []
 
 
@@ -338,15 +299,19 @@ _GONE = re.compile(
 
 
 def _varies(sentence: str) -> list[Check]:
-    if _VARIES.search(sentence) is None:
+    found = _VARIES.search(sentence)
+    if found is None or _SHOULD_VARY.search(sentence[max(0, found.start() - 40) : found.start()]):
         return []
     return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=_where(sentence))]
 
 
+# `must give another number each time` is what is wanted.
+_SHOULD_VARY = re.compile(r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want)\b[^.;,\n]{0,30}$", FLAGS)
+
+
 def _prints(sentence: str) -> list[Check]:
-    plain = _without_versions(sentence)
-    found = _PRINTS.search(plain) or _VALUE_IS.search(plain)
-    check = literal_check(found["value"], sentence, Role.BUG) if found else None
+    found = seen_alone(_without_versions(sentence))
+    check = literal_check(found, sentence, Role.BUG) if found else None
     return [check] if check else []
 
 

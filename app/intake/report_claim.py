@@ -129,11 +129,15 @@ def _failures(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
             if checks:
                 return checks
     for part in prose:
-        # A message of its own line, not one that a sentence mentions.
-        checks = exception_claim("\n".join(line for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))))
+        # A message of its own line, also between backticks, not one that a sentence mentions.
+        own = [_QUOTED_LINE.sub(r"\1", line) for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))]
+        checks = exception_claim("\n".join(own))
         if checks and not part.expected:
             return checks
     return []
+
+
+_QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 
 
 def _sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
@@ -186,7 +190,7 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
     if len(wrong) != 1:
         return []
     raised = exception_claim(next(iter(wrong)))
-    wanted = expectation(after) if not right and not raised else None
+    wanted = expectation(after.strip(" .,;:"), behind=True) if not right and not raised else None
     instead = [output_check((line,), role=Role.EXPECTED) for line in right] or ([wanted] if wanted else [])
     return [*(raised or [output_check(tuple(wrong))]), *instead]
 

@@ -89,7 +89,11 @@ _NOT_FINITE = re.compile(
     r"|values? (?:are|is) (?:ignored|masked)))",
     FLAGS,
 )
-_NO_NAN = re.compile(r"\b(?:no|not|never|without|n['’]t)\b[^.;,\n]{0,30}$|\b(?:if|when|unless|where|input|contain)\b[^.;,\n]{0,20}$", FLAGS)
+_NO_NAN = re.compile(
+    r"\b(?:no|not|never|without|n['’]t|should|must|ha(?:s|ve) to|ought|expect\w*|would|supposed)\b[^.;,\n]{0,30}$"
+    r"|\b(?:if|when|unless|where|input|contain)\b[^.;,\n]{0,20}$",
+    FLAGS,
+)
 
 
 def attribute_value(sentence: str) -> tuple[str, str] | None:

@@ -24,6 +24,15 @@ from app.intake.claims import CheckKind, Role
         "I get 3, the correct value is 4",
         "the answer is 3 where 4 was expected",
         "The script prints 3. It should print 4. Please help!",
+        "the sum is 3 but it has to be 4",
+        "it says 3 and I say it ought to be 4",
+        "I get 3 here, but 4 is what the manual promises (`n` counts from one)",
+        "what comes out is 3, it must be 4",
+        "I get 3 where scipy says 4",
+        "still prints 3, not 4",
+        "it comes out as 3; 4 would be correct",
+        "I get 3 where we'd expect 4",
+        "I obtain: 3, exact is 4",
         "I use torch 2.1 on my laptop. The script prints 3. It should print 4.",
     ],
 )
@@ -42,6 +51,9 @@ def test_what_is_seen_and_what_is_wanted(text: str) -> None:
         ("Output: `False`. Expected: `True`.", "False", "True"),
         ("It prints True; it should print False", "True", "False"),
         ("returns [1, 2] where [2, 1] is right", "[1, 2]", "[2, 1]"),
+        ("The docs promise float64, but what comes out is torch.float32", "torch.float32", "float64"),
+        ("it comes back as (3, 4), it ought to be (4, 3)", "(3, 4)", "(4, 3)"),
+        ("We get `[0, 1]` where I'd assume `[1, 0]`.", "[0, 1]", "[1, 0]"),
     ],
 )
 def test_prints_that_are_no_numbers(text: str, seen: str, wanted: str) -> None:
@@ -64,6 +76,23 @@ def test_eager_and_compiled_are_sides(text: str) -> None:
         "结果是 nan",
         "if the loss becomes nan, stop",
         "the gradients contain no NaN",
+        # What should be, what once was, what others have, and what is counted is not what is seen.
+        "All three should print 0.3333.",
+        "`x.min()` must give inf, but:",
+        "Of 3, 4, 5, 6 the median should be 4.5",
+        "according to the manual it returns 7",
+        "it used to print 7",
+        "It would give 7 if it worked",
+        "What I want is 7, not 8",
+        "The docs say 7, not 8",
+        "numpy says 7 but torch says 8",
+        "It prints 7 lines",
+        "I got 7 different results",
+        "I see 7 warnings",
+        "gives 7% more",
+        "returns 7-tuples",
+        "a generator must give different numbers every time",
+        "the size must be 7 but comes out as 8 later on",
     ],
 )
 def test_what_is_said_is_not_taken_for_a_print(text: str) -> None:
@@ -77,6 +106,24 @@ def test_what_is_printed_is_literal(text: str) -> None:
     (check,) = read_claim(text).checks
     assert check.kind is CheckKind.OUTPUT
     assert check.lines == tuple(line.strip().strip("`") for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("I get 0.5 every time I run it. A random function must give different numbers!", "0.5"),
+        ("all I get is 0.5, which is wrong", "0.5"),
+        ("it evaluates to 0.5 for me", "0.5"),
+        ("Python 3.12. The script prints 0.5", "0.5"),
+        ("type 3 and you get 0.5, expected 1.5", "0.5"),
+    ],
+)
+def test_what_is_seen_and_nothing_else_that_is_a_number(text: str, number: str) -> None:
+    assert [check.number for check in read_claim(text).having(Role.BUG)] == [number]
+
+
+def test_a_version_at_the_end_of_a_sentence_is_no_value() -> None:
+    assert read_claim("Python 3.12. Expected: `1.5` and `True`").checks == ()
 
 
 def test_a_message_ends_with_its_quote() -> None:

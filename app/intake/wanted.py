@@ -1,0 +1,190 @@
+"""What a sentence says is seen, and what it says should be seen instead, as the words of the report. Every pattern is linear."""
+
+from __future__ import annotations
+
+import re
+
+from app.intake.wording import FLAGS, LITERAL, NUMBER, is_printed_line, unquoted
+
+# Between a word and the value that it speaks of nothing else that could be one.
+_TO = r"[^\"'`\d\n+\-\[(]{0,30}?"
+_NEAR = r"[^\"'`\d\n+\-\[]{0,30}?"
+_SHOULD = r"(?:should|must|ha(?:s|ve|d) to|ought to|needs? to|would have to|suppose[ds]? to|meant to)"
+_SHOW = r"(?:be|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?|evaluate to|produce|become|stay|answer)"
+_EXPECT = rf"(?:expect(?:s|ed|ing)?|assume[ds]?|(?:i|we)['’]d (?:say|want|like)|{_SHOULD} {_SHOW})"
+_INSTEAD = r"(?:instead of|rather than|in place of|(?<=, )not|and not|but not)"
+_SEE = (
+    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said|gets?|got|getting|see|sees|saw|is|was|are"
+    r"|equals?|becomes?|comes? (?:out|back)(?: (?:is|as|to))?|evaluates to|computes?|reports?|answers?|produces?|results? in)"
+)
+# Who else says another value: `numpy says 1.5`, `the documentation promises 3`.
+_SAYS_TOO = r"(?:says?|gives?|returns?|prints?|has|shows?|promises?|computes?|reports?|gets?|answers?|writes?|yields?|claims?|states?)"
+
+# `should be 4 rather than 3`, `4 expected, 3 returned`: the right one comes first.
+_EXPECTED_FIRST = re.compile(
+    rf"\b(?:expected|(?:should|must|has to|ought to) (?:be|have been|print|return|give|equal|show))\b{_TO}(?P<wanted>{LITERAL})"
+    rf"[^\"'`\d\n+\-\[(]{{0,20}}?\b(?:rather than|instead of|not)\b[^\"'`\d\n+\-\[(]{{0,20}}?(?P<seen>{LITERAL})",
+    FLAGS,
+)
+_WANTED_FIRST = re.compile(
+    rf"(?P<wanted>{LITERAL}) (?:is |was |were )?expected\s*(?:[,;(]|\bbut\b|\band\b){_TO}(?P<seen>{LITERAL})",
+    FLAGS,
+)
+# `prints 3, it should print 4`; and where no word says that the first one is seen, right behind it: `3 instead of 4`.
+_EXPECTED_AFTER = re.compile(
+    rf"(?:\b(?:{_SEE}|actual|observed)\b|[:=>→])[^\"'`\d\n+\-\[(]{{0,30}}?(?P<seen>{LITERAL})[^\n]{{0,40}}?\b(?:{_EXPECT}|{_INSTEAD})(?!\w){_NEAR}(?P<wanted>{LITERAL})",
+    FLAGS,
+)
+_INSTEAD_OF = re.compile(
+    rf"(?P<seen>{LITERAL})(?: \w{{1,20}})?\s*[,;:.(–—-]{{0,3}}\s*(?:\w{{1,12}} ){{0,2}}?(?:expected|instead of|rather than)\b"
+    rf"{_NEAR}(?P<wanted>{LITERAL})",
+    FLAGS,
+)
+# `4, should be 5`, but not `of 1, 2, 3, 4 the median should be 2.5`.
+_SHOULD_HAVE_BEEN = re.compile(
+    rf"(?<!\d, )(?<!\d,)(?P<seen>{LITERAL})\s*(?:[,;:.(–—-]{{1,3}}\s*(?:(?:but|and|it|that|which|this) ){{0,2}}"
+    rf"|\b(?:but|which|it)\b (?:it )?)"
+    rf"{_SHOULD} (?:be|have been)\b{_NEAR}(?P<wanted>{LITERAL})",
+    FLAGS,
+)
+_EXPECTED_BEFORE = re.compile(
+    rf"\b(?:expect(?:ed)?|should (?:be|have been|print|return|give)|supposed to be)\b{_NEAR}(?P<wanted>{LITERAL})"
+    rf"[^\n]{{0,40}}?\b(?:but|got|gets?|is|was|actual(?:ly)?|returns?|returned|prints?|gives?|gave|says?|comes? out)\b"
+    rf"{_NEAR}(?P<seen>{LITERAL})",
+    FLAGS,
+)
+# `prints 3 but 4 is expected`, `got 3, the correct value is 4`, `I get 3, but 4 is what the manual says`.
+_EXPECTED_LAST = re.compile(
+    rf"(?P<seen>{LITERAL})[^\n]{{0,20}}?(?:,|;|\bbut\b|\bwhile\b|\bwhere(?:as)?\b|\bthough\b){_TO}"
+    rf"(?P<wanted>{LITERAL}),?\s+(?:is|was|were|would be|being)?\s*"
+    rf"(?:(?:the )?(?:expected|correct|right|wanted|true|exact)\b|what\b[^.;,\n]{{0,40}}\b(?:{_SAYS_TOO}|expect(?:s|ed)?|want(?:ed)?)\b)",
+    FLAGS,
+)
+_CORRECT_IS = re.compile(
+    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?"
+    rf"\b(?:(?:correct|right|true|exact|real)(?: (?:value|answer|result|output|one|sum)s?)?\s*(?:is|was|would be|[:=])"
+    rf"|(?:i|we) want(?:ed)?|wanted:?|want:|(?<=, )want\b)[^\"'`\d\n+\-\[(]{{0,10}}?(?P<wanted>{LITERAL})",
+    FLAGS,
+)
+# `I get 0.69 where sklearn says 0.0`: someone else has another value.
+_OTHERS_SAY = re.compile(
+    rf"\b{_SEE}:? {{0,3}}(?:a |an |about )?(?P<seen>{LITERAL})[^\"'`\d\n+\-\[(]{{0,12}}?\b(?:where(?:as)?|while|but|although|though)\b"
+    rf" (?:the |my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} (?P<wanted>{LITERAL})",
+    FLAGS,
+)
+# `integer sums are int64, but what comes out is int32`.
+_COMES_OUT = re.compile(
+    rf"\b(?:should|must|says?|said|docs?|documentation|manual|document(?:ed|s)|promised?s?|expect(?:s|ed)?)\b[^\n\"'`]{{0,60}}?(?P<wanted>{LITERAL})"
+    rf"[^\"'`\d\n+\-\[(]{{0,10}}?\bbut (?:what (?:comes out|i (?:get|see)|is (?:printed|returned|shown)) is"
+    rf"|(?:it|that|the \w{{1,20}}) (?:is|comes out as)|i (?:get|got|see))"
+    rf" (?P<seen>{LITERAL})",
+    FLAGS,
+)
+_PAIRS = (
+    _EXPECTED_FIRST,
+    _WANTED_FIRST,
+    _EXPECTED_AFTER,
+    _INSTEAD_OF,
+    _SHOULD_HAVE_BEEN,
+    _COMES_OUT,
+    _EXPECTED_BEFORE,
+    _EXPECTED_LAST,
+    _CORRECT_IS,
+    _OTHERS_SAY,
+)
+# What stands before a verb where it tells of what should be, or of what someone else says: `it should print`, `the docs say it returns`.
+_NOT_SEEN = re.compile(
+    rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+|if|unless|whether|doc(?:s|umentation)?"
+    r"|documented|docstring|manual|promis\w+|claims?|claimed|correct(?:ly)?|right|true|exact|real|n['’]t|not|never|no longer|used"
+    r"|previously|formerly|earlier|before)\b[^.;:,\n]{0,30}$",
+    FLAGS,
+)
+_MOST_BEFORE = 60
+# `2 results`, `4 different lines`: what is counted is no value.
+_NO_COUNT = (
+    r"(?!\.?\d|[%°]|-[a-z]|\s+(?:different |more |extra |wrong |empty |separate |identical |of |such )?"
+    r"(?!(?:as|is|was|plus|unless|always|vs|has|does|this|sometimes|versus|perhaps)\b)[a-z]{2,20}s\b"
+    r"|\s+(?:different|more|extra|of|or|to|out|and \d|[-–] ?\d)\b)"
+)
+_VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{NUMBER}{_NO_COUNT})"
+_PRINTS = re.compile(
+    r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|evaluates to|comes? (?:out|back) (?:as|to be)"
+    r"|(?:what|all that|all i get|the only thing that) (?:comes out|i (?:get|see)|is (?:printed|returned|shown)) (?:is|was|are)"
+    rf"|all (?:i|we) (?:get|see) is)\s*:?\s*(?:(?:me|us|out|always|just|only|back) ){{0,2}}{_VALUE}",
+    FLAGS,
+)
+# `I get 3 here`; without an end of its clause, what follows may be counted.
+_GETS = re.compile(
+    rf"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw)|(?:it|this|that|which|script|code|snippet|one-liner|line|^) ?"
+    rf"(?:says?|said))\s*:?\s*"
+    rf"(?:(?!{NUMBER})(?P<quoted>{LITERAL})|(?P<value>{NUMBER})(?=\.?$|[.,;:)!?](?!\d)|\s+(?:here|every|each|on|with|but|where|when|instead|for|and"
+    rf"|while|always|in|from|at|which|as|rather|after|again)\b))",
+    FLAGS,
+)
+_VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER}){_NO_COUNT}", FLAGS)
+_EXPECTED_ALONE = re.compile(
+    rf"\b(?:expected|(?:i|we)(?: would|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)|{_SHOULD} {_SHOW}"
+    rf"|(?:correct|right|exact|true)(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b|\s*[:=])"
+    rf"|(?:correct|right) (?:value|answer|result|output)s?)\b{_TO}(?P<wanted>(?!{NUMBER}){LITERAL}|{NUMBER}{_NO_COUNT})",
+    FLAGS,
+)
+_INSTEAD_BEHIND = re.compile(
+    rf"^{_TO}(?:\b(?:rather than|instead of|in place of|and not|but not)|[,(;] ?not)\b{_TO}(?P<wanted>{LITERAL})"
+    rf"|^[\s,;(]{{0,3}}(?:where(?:as)?|while|but|although|though) (?:the |my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} "
+    rf"(?P<said>{LITERAL})"
+    rf"|^[\s,;(]{{0,3}}(?:where(?:as)?|while|but|and) (?P<judged>{LITERAL})(?: is| was| would be)? (?:expected|correct|right)\b",
+    FLAGS,
+)
+_EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
+_OF_INPUTS = re.compile(
+    r"\b(?:inputs?|arguments?|args?|param\w*|options?|sizes?|shapes?|dim\w*|ind(?:ex|ices)|lengths?|seeds?|axis|rank|batch\w*|versions?"
+    r"|threads?|processes|gpus?|tolerances?|(?-i:[b-hj-z]))\b[^.;\n]{0,20}$",
+    FLAGS,
+)
+
+
+def seen_and_wanted(sentence: str) -> tuple[str, str] | None:
+    """(what is seen, what should be), where a sentence says both."""
+    for rule in _PAIRS:
+        for found in rule.finditer(sentence):
+            before = sentence[max(0, found.start() - _MOST_BEFORE) : found.start()]
+            # Of two things that give two values, which one is wrong is a guess.
+            unsure = rule is _OTHERS_SAY and not _OF_THE_SCRIPT.search(before)
+            if not unsure and not (rule in _OF_SEEING and _NOT_SEEN.search(before)):
+                return found["seen"], found["wanted"]
+    return None
+
+
+_OF_THE_SCRIPT = re.compile(
+    r"(?:^|[,;:.(–—]\s*|\b(?:i|we|it|this|that|which|script|code|snippet|program)\s+(?:\w{2,6}\s+)?)$",
+    FLAGS,
+)
+_OF_SEEING = {_EXPECTED_AFTER, _OTHERS_SAY}
+
+
+def seen_alone(sentence: str) -> str | None:
+    """What a sentence says is printed."""
+    for rule in (_PRINTS, _GETS, _VALUE_IS):
+        for found in rule.finditer(sentence):
+            quoted = found.groupdict().get("quoted")
+            before = sentence[max(0, found.start() - _MOST_BEFORE) : found.start()]
+            if _NOT_SEEN.search(before) or (quoted and not is_printed_line(unquoted(quoted))):
+                continue
+            return found["value"] or quoted
+    return None
+
+
+def wanted_alone(sentence: str) -> str | None:
+    """What a sentence by itself says should be seen, as `It should print 13` does."""
+    if _EXPECTS_NOT.search(sentence):
+        return None
+    found = _EXPECTED_ALONE.search(sentence)
+    if found is None or _OF_INPUTS.search(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()]):
+        return None
+    return found["wanted"]
+
+
+def wanted_behind(text: str) -> str | None:
+    """What the words right behind a value say should be in its place: ` rather than 4`, `, where I'd expect 4`."""
+    found = _INSTEAD_BEHIND.search(text)
+    return (found["wanted"] or found["said"] or found["judged"]) if found else wanted_alone(text)
