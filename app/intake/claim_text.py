@@ -31,7 +31,6 @@ _MOST_SENTENCES = 200
 _MOST_WHOLE = 400
 _TRACEBACK = "Traceback (most recent call last)"
 _SIDE_NAME = re.compile(r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE)
-EXPECTED_LINE = re.compile(r"[\s>*_-]*(?:expected|expects?|should be|correct)\b[^:\n]{0,30}:", re.IGNORECASE)
 _ACTUAL = re.compile(r"(?:actual|observed)(?: (?:results?|outputs?|behaviou?r))?\s*:\s*(\S.*)", re.IGNORECASE)
 # Words of someone who tells of a print: by itself, such a line is none.
 _TELLS = re.compile(
@@ -42,14 +41,15 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
 
 def read_claim(text: str) -> Claim:
     """The checks that a claim's text makes."""
-    lines = _lines(text)
+    lines = lines_in(text)
     if not lines:
         return Claim()
     checks = _traceback(lines) or sides_checks(lines) or _literal_output(lines) or _single(lines) or statements([text])
     return Claim(checks=tuple(checks), text=text[: 4 * _MOST_LINE])
 
 
-def _lines(text: str) -> list[str]:
+def lines_in(text: str) -> list[str]:
+    """The lines of a text that hold anything, as far as it is read."""
     return [line.strip()[:_MOST_LINE] for line in text[:MOST_CHARACTERS].splitlines() if line.strip()]
 
 
@@ -60,7 +60,7 @@ def cut(text: str) -> str:
 
 def exception_claim(text: str) -> list[Check]:
     """The failure that a text shows: a traceback, or a line that is `SomeError: message`."""
-    lines = _lines(text)
+    lines = lines_in(text)
     traceback = _traceback(lines)
     if traceback:
         return traceback
@@ -169,12 +169,17 @@ def _single(lines: Sequence[str]) -> list[Check]:
     return [output_check(lines).model_copy(update={"where": where})]
 
 
+def sentences_in(text: str) -> list[str]:
+    """The sentences of a text, over the ends of its lines."""
+    return [part.strip() for line in _joined(lines_in(text)) for part in _SENTENCE_END.split(line) if part.strip()]
+
+
 def statements(texts: Sequence[str]) -> list[Check]:
     """Sentences of prose: the first one that can be read makes the claim; a short text is also read as one."""
     sentences: list[str] = []
     for text in texts:
-        lines = _lines(text)
-        sentences += [part.strip() for line in _joined(lines) for part in _SENTENCE_END.split(line) if part.strip()]
+        lines = lines_in(text)
+        sentences += sentences_in(text)
         whole = " ".join(lines)
         if len(whole) <= _MOST_WHOLE:
             sentences.append(whole)
@@ -185,17 +190,6 @@ def statements(texts: Sequence[str]) -> list[Check]:
             checks += _expected_nearby(checks, sentences[max(0, at - 2) : at] + sentences[at + 1 : at + 3])
             return [check.model_copy(update={"text": cut(check.text)}) for check in checks]
     return []
-
-
-def wanted_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> list[Check]:
-    """What a line of prose says should be printed (`Expected: 2.68`), where what is seen was read from elsewhere and says one value."""
-    if len(checks) != 1 or checks[0].kind is not CheckKind.OUTPUT or len(checks[0].lines) != 1:
-        return []
-    lines = [line for text in texts for line in _lines(text)][:_MOST_SENTENCES]
-    wanted = next((check for line in lines if EXPECTED_LINE.match(line) and (check := expectation(line))), None)
-    if wanted is None or (wanted.number or "\n".join(wanted.lines)) == checks[0].lines[0]:
-        return []
-    return [wanted]
 
 
 def _expected_nearby(checks: Sequence[Check], sentences: Sequence[str]) -> list[Check]:

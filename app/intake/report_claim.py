@@ -13,7 +13,6 @@ from app.intake.claim_text import (
     read_claim,
     sides_checks,
     statements,
-    wanted_elsewhere,
 )
 from app.intake.claims import Check, Claim, Role, Where
 from app.intake.comments import comment_claim, commented_outputs
@@ -21,6 +20,7 @@ from app.intake.phrases import expectation
 from app.intake.report import Part
 from app.intake.roles import shown_to_work
 from app.intake.said_place import place_in, placed
+from app.intake.wanted_elsewhere import wanted_elsewhere
 from app.intake.wording import device_of, is_error_of_a_side, is_printed_line, is_timing
 
 _OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
@@ -167,7 +167,7 @@ def _commented(main: str) -> list[Check]:
     if not wrong:
         return []
     bug = output_check(wrong)
-    return [bug, output_check(right, role=Role.EXPECTED)] if right and not set(right) & set(wrong) else [bug]
+    return [bug, output_check(right, role=Role.EXPECTED)] if not set(right) <= set(wrong) else [bug]
 
 
 def _inline(parts: Sequence[Part]) -> list[Check]:

@@ -1,0 +1,88 @@
+"""What small reports claim: of which words, outputs and comments the claim is made, and which of them say what should be seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.intake.claims import Check
+from app.intake.read import read
+
+CODE = "```python\nimport torch\nprint(torch.ones(3).sum())\n```\n"
+
+
+def said(text: str, title: str = "") -> list[tuple[str, str, str]]:
+    """(role, kind, value) of each check."""
+    return [(check.role.value, check.kind.value, _value(check)) for check in read(text, form="report", title=title).claim.checks]
+
+
+def _value(check: Check) -> str:
+    status = "" if check.exit_status is None else str(check.exit_status)
+    return check.number or "|".join(check.lines) or check.exception_type or status
+
+
+@pytest.mark.parametrize(
+    ("after", "wanted"),
+    [
+        ("I expect `tensor(3.)`. No crash, no warning.", "tensor(3.)"),
+        ("Should be `tensor(3.)`.", "tensor(3.)"),
+        ("It must be `tensor(3.)` for floats.", "tensor(3.)"),
+        ("Expected `tensor(3.)`.", "tensor(3.)"),
+        ("The correct result is tensor(3.).", "tensor(3.)"),
+        ("We would have expected `tensor(3.)`, as numpy has it.", "tensor(3.)"),
+    ],
+)
+def test_what_should_be_stands_in_a_sentence_of_its_own(after: str, wanted: str) -> None:
+    assert said(f"{CODE}\nOutput:\n\n```\ntensor(4.)\n```\n\n{after}\n") == [
+        ("bug", "output", "tensor(4.)"),
+        ("expected", "output", wanted),
+    ]
+
+
+@pytest.mark.parametrize("after", ["The input should not be `tensor(3.)`.", "I expected to use 3 threads.", "The size must be 3 here."])
+def test_what_is_said_of_something_else_is_not_wanted(after: str) -> None:
+    assert said(f"{CODE}\nOutput:\n\n```\ntensor(4.)\n```\n\n{after}\n") == [("bug", "output", "tensor(4.)")]
+
+
+def test_one_of_several_lines_should_be_another() -> None:
+    shown = "```\n>>> round(0.5)\n1\n>>> round(1.5)\n2\n```\n"
+    assert said(f"{shown}The first one should be 0.\n") == [("bug", "output", "1|2"), ("expected", "output", "0|2")]
+    assert said(f"{shown}The last must be `3`.\n") == [("bug", "output", "1|2"), ("expected", "output", "1|3")]
+    assert said(f"{shown}The third must be `3`.\n") == [("bug", "output", "1|2")]
+
+
+def test_another_error_is_wanted_than_the_one_that_is_shown() -> None:
+    shown = (
+        "```pycon\n>>> [].pop()\nTraceback (most recent call last):\n"
+        "  File \"<stdin>\", line 1, in <module>\nKeyError: 'pop from empty'\n```\n"
+    )
+    assert said(f"{shown}A KeyError is odd here. I would expect an IndexError.\n") == [
+        ("bug", "exception", "KeyError"),
+        ("expected", "exception", "IndexError"),
+    ]
+    assert said(f"{shown}I expected that it raises no KeyError.\n") == [("bug", "exception", "KeyError")]
+
+
+def test_a_message_between_backticks_on_its_own_line() -> None:
+    assert said(f"`f(0)` should give -inf, but:\n\n{CODE}`ValueError: empty input. Give one.`\n") == [("bug", "exception", "ValueError")]
+    (check,) = read(f"{CODE}`ValueError: empty input. Give one.`\n", form="report", title="").claim.checks
+    assert check.message == "empty input. Give one."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wanted"),
+    [
+        ("It prints `tensor(4.)` rather than `tensor(3.)`.", "tensor(3.)"),
+        ("I get `tensor(4.)` where I'd assume `tensor(3.)`.", "tensor(3.)"),
+        ("It prints `tensor(4.)`. The sum of three ones has to be `tensor(3.)` (numpy agrees).", "tensor(3.)"),
+        ("I get `tensor(4.)`, exact is `tensor(3.)`.", "tensor(3.)"),
+        ("It gives `tensor(4.)` while numpy says `tensor(3.)`", "tensor(3.)"),
+    ],
+)
+def test_what_should_be_stands_right_behind_what_is(sentence: str, wanted: str) -> None:
+    assert said(f"{sentence}\n\n{CODE}") == [("bug", "output", "tensor(4.)"), ("expected", "output", wanted)]
+
+
+def test_outputs_in_comments_below_the_code() -> None:
+    code = "```python\nx = 0.1 * 3\nprint(x)\nprint(x == 0.3)\n\n# Output:\n# 0.30000000000000004\n# False\n```\n\n"
+    text = f"{code}Python 3.12. Expected: `0.3` and `True`\n"
+    assert said(text) == [("bug", "output", "0.30000000000000004|False"), ("expected", "output", "0.3|True")]
