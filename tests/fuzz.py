@@ -30,6 +30,7 @@ MOST_SECONDS_PER_MEGABYTE = 10.0
 # Four times the text may take four times as long, and twice that for noise.
 MOST_GROWTH = 8.0
 # Shorter times say nothing of growth.
+TIMES = 3
 LEAST_SECONDS = 0.5
 PIECES = (
     "```\n", "```python\n", "~~~\n", "````\n", "<details>\n", "</details>\n", "<!--", "-->", ">>> ", "... ", "In [1]: ", "Out[1]: ", "> ",
@@ -115,18 +116,26 @@ def reading_of(text: str) -> Reading | None:
         return None
 
 
+def _timed(text: str, most: float) -> tuple[Reading | None, float]:
+    """What was read, and the seconds of the processor that it took: the least of a few times, because others are at work."""
+    least = float("inf")
+    for _ in range(TIMES):
+        started = time.process_time()
+        reading = reading_of(text)
+        least = min(least, time.process_time() - started)
+        if least <= most:
+            break
+    return reading, least
+
+
 def check_reading(text: str) -> Reading | None:
     """Read, and hold what was read against the report."""
-    started = time.process_time()
-    reading = reading_of(text)
-    took = time.process_time() - started
-    if took > MOST_SECONDS_PER_MEGABYTE * max(0.1, len(text) / MOST_REPORT_BYTES):
+    most = MOST_SECONDS_PER_MEGABYTE * max(0.1, len(text) / MOST_REPORT_BYTES)
+    reading, took = _timed(text, most)
+    if took > most:
         raise BreachError(f"reading {len(text)} characters took {took:.1f} s")
-    if took > LEAST_SECONDS and len(text) * 4 < MOST_REPORT_BYTES:
-        started = time.process_time()
-        reading_of(text * 4)
-        if (time.process_time() - started) > MOST_GROWTH * took:
-            raise BreachError("four times the text takes much more than four times as long")
+    if took > LEAST_SECONDS and len(text) * 4 < MOST_REPORT_BYTES and _timed(text * 4, MOST_GROWTH * took)[1] > MOST_GROWTH * took:
+        raise BreachError("four times the text takes much more than four times as long")
     for script in reading.scripts if reading else ():
         for line in script.as_given.split("\n"):
             if line.strip() and "".join(line.split()) not in _squeezed(text):
