@@ -59,7 +59,10 @@ _OUT_OF_MEMORY = re.compile(
     r"|\bexit code (?:137|-9)\b",
     FLAGS,
 )
-_EXIT_STATUS = re.compile(r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(\d{1,3})\b(?!\s*times|\.\d)", FLAGS)
+_EXIT_STATUS = re.compile(
+    r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:an? |the )?(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(?:is |was |of )?(\d{1,3})\b(?!\s*times|\.\d)",
+    FLAGS,
+)
 _NEGATED = re.compile(
     r"(?:\bnot|n['’]t|\bno|\bwithout|\bnever|\bno longer|\binstead of)\s+"
     r"(?:(?:get|gets|see|seen|have|cause|causes|produce|lead to|result in|hit|give|gives|raise|ever)\s+)?"
@@ -275,8 +278,22 @@ def _failure(sentence: str) -> list[Check]:
         found = _unless_negated(pattern, sentence)
         if found:
             return [Check(text=sentence, kind=kind, where=_where_at(sentence, found.start()))]
-    status = _EXIT_STATUS.search(sentence)
+    status = _status(sentence)
     return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=_where(sentence))] if status else []
+
+
+def _status(sentence: str) -> re.Match[str] | None:
+    """The exit status that a sentence says is seen, and not what it should be."""
+    return next(
+        (hit for hit in _EXIT_STATUS.finditer(sentence) if not _NO_STATUS.search(sentence[max(0, hit.start() - 50) : hit.start()])), None
+    )
+
+
+_NO_STATUS = re.compile(
+    r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want|would|instead of|rather than|not|never|n['’]t|if|unless)\b"
+    r"(?:(?!\bbut\b)[^.;,\n]){0,25}$",
+    FLAGS,
+)
 
 
 def _unless_negated(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
@@ -317,7 +334,7 @@ def _prints(sentence: str) -> list[Check]:
 
 def _exits(sentence: str) -> list[Check]:
     """`exits with code 3 instead of 0`: a status is no value, and one that tells of a signal is a crash."""
-    status = _EXIT_STATUS.search(sentence)
+    status = _status(sentence)
     if status is None or not _EXIT_WORD.search(status[0]) or any(pattern.search(sentence) for pattern, _ in _CRASH):
         return []
     return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=_where(sentence))]

@@ -17,3 +17,5 @@ class Piece:
     session: bool = False
     # What was answered below each comment of a session, where there are several: `# On GPU`, and its lines.
     answers: tuple[tuple[str, str], ...] = ()
+    # What a shell answered when it was asked for the exit status.
+    status: str = ""

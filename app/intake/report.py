@@ -46,7 +46,7 @@ _OTHER_LANGUAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a report. `kind` is `code`, `output`, `prose`, `commands` or `foreign`, which is code in another language."""
+    """One part of a report. `kind` is `code`, `output`, `prose`, `commands`, `status` of a command, or `foreign`: another language."""
 
     kind: str
     text: str
@@ -117,7 +117,12 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
         return [Part("prose", block.text, heading, before)]
     found = [
         Part(kind, text, heading, before, transcript=piece.transcript, tag=block.language)
-        for kind, text in (("code", piece.code), ("commands", piece.commands), ("output", "" if piece.answers else piece.output))
+        for kind, text in (
+            ("code", piece.code),
+            ("commands", piece.commands),
+            ("output", "" if piece.answers else piece.output),
+            ("status", piece.status),
+        )
         if text.strip()
     ]
     found += [Part("output", answer, heading, comment, tag=block.language) for comment, answer in piece.answers]

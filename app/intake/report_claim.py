@@ -14,7 +14,7 @@ from app.intake.claim_text import (
     sides_checks,
     statements,
 )
-from app.intake.claims import Check, Claim, Role, Where
+from app.intake.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.comments import comment_claim, commented_outputs
 from app.intake.phrases import expectation
 from app.intake.report import Part
@@ -52,7 +52,8 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     said = [_plain(part.text) for part in told if not _says_what_should_be(part)]
     should = [f"Expected: {line}" for part in told if _says_what_should_be(part) for line in _plain(part.text).split("\n") if line.strip()]
     checks = (
-        _failures(outputs, prose)
+        _exit_status(parts, outputs, [title, *said])
+        or _failures(outputs, prose)
         or _sides(outputs, several=sum(part.kind == "code" for part in parts) > 1)
         or _commented(main)
         or _inline(parts)
@@ -113,6 +114,8 @@ def _shown_in_prose(part: Part) -> list[Part]:
     given = [line for line in found if "`" not in line and is_printed_line(line)]
     if given:
         return [Part("output", "\n".join(given), part.heading)]
+    if captioned := _captioned(part, [line.strip() for line in lines if line.strip()]):
+        return [captioned]
     printed = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
     if printed and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
         return [Part("output", text, part.heading)]
@@ -137,6 +140,59 @@ def _failures(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
     return []
 
 
+def _captioned(part: Part, lines: Sequence[str]) -> Part | None:
+    """Printed lines below a caption, `Output:` or `**What I get**`, in the same paragraph or in the one above."""
+    above = part.before.strip().split("\n")
+    for caption, shown in ((lines[:1], lines[1:]), (above[-1:] if len(above) == 1 else [], lines)):
+        if not caption or not shown or part.about_environment or not all(map(is_printed_line, shown)):
+            continue
+        wanted, seen = _WANTED_CAPTION.fullmatch(caption[0]), _SEEN_CAPTION.fullmatch(caption[0])
+        if wanted or seen:
+            return Part("output", "\n".join(shown), part.heading, "Expected:" if wanted else "Output:")
+    return None
+
+
+_MARKS = r"[\s*_:>=-]{0,6}"
+_THING = r"(?:outputs?|results?|values?|behaviou?rs?|answers?|prints?)"
+_SEEN_CAPTION = re.compile(
+    rf"{_MARKS}(?:(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program |script |seen ){{0,3}}{_THING}"
+    r"|actual(?:ly)?|observed|stdout|printed|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
+    r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?|shows?|seen|shown)"
+    r"|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens)"
+    rf"{_MARKS}",
+    re.IGNORECASE,
+)
+_WANTED_CAPTION = re.compile(
+    rf"{_MARKS}(?:(?:the |my )?(?:expected|desired|correct|wanted|right)(?: {_THING})?"
+    r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
+    r"|(?:(?:it|this|which|what it) )?(?:should|must) (?:be|print|give|return|show))"
+    rf"{_MARKS}",
+    re.IGNORECASE,
+)
+
+
+def _exit_status(parts: Sequence[Part], outputs: Sequence[Part], said: Sequence[str]) -> list[Check]:
+    """The exit status that a shell was asked for, where the words are about it; else it says no more than what was printed."""
+    status = next((part.text for part in reversed(parts) if part.kind == "status"), None)
+    if status is None:
+        return []
+    if crash := crash_check(f"exit code {status}"):
+        return crash
+    if not any(_OF_STATUS.search(text) for text in said) or not 0 <= int(status) < _STATUSES:
+        return []
+    bug = Check(text=f"exit status {status}", kind=CheckKind.EXIT_STATUS, exit_status=int(status))
+    wanted = next((int(found[1]) for text in said for found in [_SHOULD_EXIT.search(text)] if found), None)
+    expected = Check(text=f"exit status {wanted}", kind=CheckKind.EXIT_STATUS, role=Role.EXPECTED, exit_status=wanted)
+    shown = [output_check(lines, role=Role.DETAIL) for part in outputs if (lines := _lines(part)) and all(map(is_printed_line, lines))]
+    return [bug, *([expected] if wanted not in {None, int(status)} else []), *shown[:1]]
+
+
+_OF_STATUS = re.compile(r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE)
+_SHOULD_EXIT = re.compile(
+    r"\b(?:expected|(?:should|must|has to|ought to) (?:be|exit|return|give))\b[^\d.;\n]{0,30}(?<![\w.-])(\d{1,3})(?![\w.]*\d)",
+    re.IGNORECASE,
+)
+_STATUSES = 256
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 
 

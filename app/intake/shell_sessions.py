@@ -10,7 +10,26 @@ from app.intake.pieces import Piece
 _SHOWS = re.compile(r"\b(?:cat|more|less|bat|type)\b[^|<>&;\n]{1,200}\.py\s*$")
 _HERE = re.compile(r"(?:\bcat\b[^<\n]{0,200}|\bpython[\d.]*(?: -)?|\btee\b[^<\n]{0,200})\s*<<-?\s*(['\"]?)(?P<end>\w{1,40})\1")
 _INLINE = re.compile(r"\bpython[\d.]* (?:-[A-Zu] )*-c\s*(?P<quote>['\"])(?P<code>.*)$")
+_ASKS_STATUS = re.compile(
+    r"(?:^|[\s;&])(?:echo\s+[\"']?(?:[\w ]{0,20}[:=]? ?)?(?:\$\?|%errorlevel%|\$lastexitcode)[\"']?|\$lastexitcode)\s*$", re.IGNORECASE
+)
+_STATUS = re.compile(r"\s*(?:[A-Za-z ]{1,20}[:=]? ?)?(-?\d{1,10})\s*$")
 _MOST_LINES = 5_000
+
+
+def without_status(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[str, list[str], list[bool]]:
+    """The exit status that the session asks for and gets, last, and the lines without the answers: no script printed them."""
+    status, kept = "", list[int]()
+    asked = False
+    for at, line in enumerate(lines):
+        answer = _STATUS.match(line) if asked and not are_commands[at] else None
+        if answer:
+            status, asked = answer[1], False
+            continue
+        kept.append(at)
+        if line.strip():
+            asked = are_commands[at] and _ASKS_STATUS.search(line[-200:]) is not None
+    return status, [lines[at] for at in kept], [are_commands[at] for at in kept]
 
 
 def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece | None:

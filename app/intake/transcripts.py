@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from app.intake.names import bound_names
 from app.intake.pieces import Piece
 from app.intake.rewrites import readable, rewritten
-from app.intake.shell_sessions import shell_session
+from app.intake.shell_sessions import shell_session, without_status
 from app.intake.syntax import dotted, error_line, nodes_of, parses, tree_of
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
@@ -56,12 +57,13 @@ def take_apart(text: str) -> Piece:
 
 def _session(lines: list[str], are_commands: list[bool]) -> Piece:
     """Commands, what they printed, and the script that one of them shows."""
+    status, lines, are_commands = without_status(lines, are_commands)
     piece = shell_session(lines, are_commands)
     if piece is not None and does_something(readable(piece.code)[0]):
-        return piece
+        return replace(piece, status=status)
     commands = [line for line, is_command in zip(lines, are_commands, strict=True) if is_command]
     rest = [line for line, is_command in zip(lines, are_commands, strict=True) if not is_command]
-    return Piece(output="\n".join(rest), commands="\n".join(commands))
+    return Piece(output="\n".join(rest), commands="\n".join(commands), status=status)
 
 
 def does_something(text: str) -> bool:

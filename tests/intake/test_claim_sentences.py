@@ -144,3 +144,17 @@ def test_a_place_is_taken_only_where_one_is_named() -> None:
 def test_numbers_of_other_kinds() -> None:
     assert read_claim("prints 0x1.999999999999ap-4").checks[0].number == "0x1.999999999999ap-4"
     assert read_claim("not reproducible between runs").checks[0].kind is CheckKind.VARIES
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("the exit code is 3", 3),
+        ("It should exit with status 4 but exits with status 3", 3),
+        ("exits with code 3 instead of exit code 4", 3),
+        ("I expect exit status 4", None),
+        ("does not exit with code 4", None),
+    ],
+)
+def test_an_exit_status_that_is_seen(text: str, status: int | None) -> None:
+    assert [check.exit_status for check in read_claim(text).having(Role.BUG)] == ([] if status is None else [status])

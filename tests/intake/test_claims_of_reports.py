@@ -86,3 +86,47 @@ def test_outputs_in_comments_below_the_code() -> None:
     code = "```python\nx = 0.1 * 3\nprint(x)\nprint(x == 0.3)\n\n# Output:\n# 0.30000000000000004\n# False\n```\n\n"
     text = f"{code}Python 3.12. Expected: `0.3` and `True`\n"
     assert said(text) == [("bug", "output", "0.30000000000000004|False"), ("expected", "output", "0.3|True")]
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted"),
+    [
+        ("**Actual output**", "**Expected output**"),
+        ("What I get:", "What I expected:"),
+        ("*Observed*", "*Desired*"),
+        ("It prints", "It should print"),
+    ],
+)
+def test_captions_that_are_no_headings(seen: str, wanted: str) -> None:
+    right = [("bug", "output", "4.5"), ("expected", "output", "3.5")]
+    apart = f"{wanted}\n\n    3.5\n\n{seen}\n\n    4.5\n\n**Code**\n\n    x = 3.5\n    print(x + x - x + 1)\n"
+    assert said(apart) == right
+    assert said(f"```python\nprint(2 * 2.25)\n```\n\n{seen}\n4.5\n\n{wanted}\n3.5\n") == right
+
+
+def test_a_folded_block_with_a_summary() -> None:
+    shown = "<details><summary>What I see</summary>\n2.25\n2.5\n</details>\n"
+    assert said(f"Both lines should say 2.25.\n\n{CODE}\n{shown}") == [("bug", "output", "2.25|2.5")]
+
+
+def test_prose_below_a_caption_is_none() -> None:
+    assert said(f"{CODE}\nOutput:\nIt is the wrong number for all 3 inputs\n") == []
+
+
+@pytest.mark.parametrize(
+    ("title", "after", "right"),
+    [
+        ("exit code is 3", "It should be 4 as for grep.", [("bug", "exit_status", "3"), ("expected", "exit_status", "4")]),
+        ("wrong exit status", "", [("bug", "exit_status", "3")]),
+        ("wrong number", "", [("bug", "output", "17")]),
+    ],
+)
+def test_a_shell_that_is_asked_for_the_exit_status(title: str, after: str, right: list[tuple[str, str, str]]) -> None:
+    session = "```console\n$ cat a.py\nimport sys\nprint(17)\nsys.exit(3)\n$ python a.py\n17\n$ echo $?\n3\n```\n"
+    found = said(f"{session}\n{after}\n", title)
+    assert [check for check in found if check[0] != "detail"] == right
+
+
+def test_an_exit_status_that_tells_of_a_signal() -> None:
+    session = "```console\n$ cat a.py\nimport os\nos.abort()\n$ python a.py; echo $?\n134\n```\n"
+    assert said(session) == [("bug", "crash", "")]
