@@ -21,7 +21,7 @@ from app.intake.report import Part
 from app.intake.roles import shown_to_work
 from app.intake.said_place import place_in, placed
 from app.intake.wanted_elsewhere import wanted_elsewhere
-from app.intake.wording import device_of, is_error_of_a_side, is_printed_line, is_timing
+from app.intake.wording import device_of, is_error_of_a_side, is_printed_line, is_timing, is_version_line, names_a_card
 
 _OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
@@ -61,8 +61,16 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
         or statements([title, *said, "\n".join(said)[:_MOST_JOINED]])
         or _printed(outputs)
     )
+    checks = [_on_its_card(check, main) for check in checks]
     checks = placed([*checks, *wanted_elsewhere(checks, [*should, *said])], place_in([title, *said]))
     return Claim(checks=tuple(checks), text=title[:1000])
+
+
+def _on_its_card(check: Check, main: str) -> Check:
+    """The check, for a GPU alone where it shows a tensor on one and the main script uses none: another script printed it."""
+    if check.role is not Role.BUG or check.where.device or "cuda" in main or not names_a_card(check.lines):
+        return check
+    return check.model_copy(update={"where": check.where.model_copy(update={"device": "cuda"})})
 
 
 def _only_times(part: Part) -> bool:
@@ -215,7 +223,9 @@ def _sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
 
 
 def _lines(part: Part) -> list[str]:
-    return [line.strip() for line in part.text.split("\n") if line.strip() and not _MENTIONS.match(line)]
+    """What a part shows, without the versions that a script or a session prints beside: other machines have others."""
+    lines = [line.strip() for line in part.text.split("\n") if line.strip() and not _MENTIONS.match(line)]
+    return [line for line in lines if not is_version_line(line)] or lines
 
 
 def _commented(main: str) -> list[Check]:

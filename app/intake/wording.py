@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # The name of an exception type, and a line that is one: `SomeError: message`.
 TYPE = r"(?:[A-Za-z_]\w{0,80}\.){0,8}_?[A-Z]\w{0,80}?(?:Error|Exception|Interrupt|Iteration|Failed|Warning|NotImplemented)"
@@ -81,6 +82,23 @@ def is_timing(line: str) -> bool:
     return _TIMING.search(line[:_MOST_LINE]) is not None
 
 
+# `1.24.3`, `'2.1.0+cu121'`, `PyTorch version: 2.1.0`, `numpy==1.26.4`, `3.11.4 (main, Jul 5 2023, …) [GCC 11.2.0]`.
+_VERSION_NUMBER = (
+    r"v?\d{1,4}\.\d{1,4}(?:\.\d{1,4}(?:\.?(?:dev|post|a|b|rc)\d{0,8})?(?:\+\w{1,20}(?:\.\w{1,20})?)?|(?<=\d)(?:a|b|rc)\d{1,2})"
+)
+_VERSION_LINE = re.compile(
+    r"(?:(?:using |running )?(?:py)?(?:torch|thon|numpy|scipy|pandas|cuda|cudnn|torchvision|jax|tensorflow|sklearn|scikit-learn)"
+    r"(?:[ _.]{0,3}version(?:_{2})?)?\s*[:= ]{1,3}\s*)?(?:version:? ?)?"
+    rf"['\"]?{_VERSION_NUMBER}(?: \([^()\n]{{1,80}}\).{{0,60}}| \|.{{0,100}})?['\"]?",
+    FLAGS,
+)
+
+
+def is_version_line(line: str) -> bool:
+    """Whether a printed line is a version, by itself or beside the name of a package."""
+    return _VERSION_LINE.fullmatch(line.strip()[:200]) is not None
+
+
 # `cpu IndexError index 7 is out of bounds`: a caught error as a script prints it for one of its sides.
 _SIDE_ERROR = re.compile(
     rf"\W?(?:cpu|cuda|gpu|mps|eager|compiled|inductor)(?::\d)?\W{{1,3}}{TYPE}\W{{1,3}}(?!(?:when|if|for|in|on|with|because|is|but|while|and)\b)\w",
@@ -91,6 +109,11 @@ _SIDE_ERROR = re.compile(
 def is_error_of_a_side(line: str) -> bool:
     """Whether a line is an error that a script caught on one side and printed beside the side's name."""
     return _SIDE_ERROR.match(line) is not None
+
+
+def names_a_card(lines: Iterable[str]) -> bool:
+    """Whether a printed tensor says that it is on a GPU."""
+    return any(_ON_GPU.search(line) for line in lines)
 
 
 def _without_quotes(line: str) -> str:

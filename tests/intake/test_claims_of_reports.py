@@ -130,3 +130,28 @@ def test_a_shell_that_is_asked_for_the_exit_status(title: str, after: str, right
 def test_an_exit_status_that_tells_of_a_signal() -> None:
     session = "```console\n$ cat a.py\nimport os\nos.abort()\n$ python a.py; echo $?\n134\n```\n"
     assert said(session) == [("bug", "crash", "")]
+
+
+@pytest.mark.parametrize(
+    "version", ["'2.1.0+cu121'", "torch 2.4.1", "3.11.4 (main, Jul  5 2023, 13:45:01) [GCC 11.2.0]", "PyTorch version: 2.1.0"]
+)
+def test_a_version_beside_an_output_is_not_claimed(version: str) -> None:
+    assert said(f"{CODE}\nOutput:\n\n```\n{version}\ntensor(4.)\n```\n\nExpected `tensor(3.)`.\n") == [
+        ("bug", "output", "tensor(4.)"),
+        ("expected", "output", "tensor(3.)"),
+    ]
+
+
+@pytest.mark.parametrize("value", ["1.5", "torch 1.5", "loss 1.2e-3", "10.0.0.1"])
+def test_a_number_is_no_version(value: str) -> None:
+    assert said(f"{CODE}\nOutput:\n\n```\n{value}\ntensor(4.)\n```\n") == [("bug", "output", f"{value}|tensor(4.)")]
+
+
+def test_a_tensor_on_a_card_is_not_what_a_script_without_one_prints() -> None:
+    cpu = "CPU:\n\n```python\nimport torch\nprint(torch.zeros(2))\n```\n\ngives `tensor([0., 0.])`, as it should.\n"
+    gpu = "GPU:\n\n```python\nimport torch\nprint(torch.zeros(2, device='cuda'))\n```\n\ngives `tensor([0., 1.], device='cuda:0')`\n"
+    bug, wanted = read(f"{cpu}\n{gpu}", form="report", title="").claim.checks
+    assert (bug.where.device, wanted.where.device) == ("cuda", None)
+    with_fallback = "```python\nimport torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'\nprint(torch.zeros(2, device=d))\n```\n"
+    (check,) = read(f"{with_fallback}\nprints `tensor([0., 1.], device='cuda:0')`\n", form="report", title="").claim.checks
+    assert check.where.device is None
