@@ -133,7 +133,7 @@ def test_an_exit_status_that_tells_of_a_signal() -> None:
 
 
 @pytest.mark.parametrize(
-    "version", ["'2.1.0+cu121'", "torch 2.4.1", "3.11.4 (main, Jul  5 2023, 13:45:01) [GCC 11.2.0]", "PyTorch version: 2.1.0"]
+    "version", ["'2.1.0+cu121'", "torch 2.4.1", "3.11.4 (main, Jul  5 2023, 13:45:01) [GCC 11.2.0]", "numpy version: 2.1.0"]
 )
 def test_a_version_beside_an_output_is_not_claimed(version: str) -> None:
     assert said(f"{CODE}\nOutput:\n\n```\n{version}\ntensor(4.)\n```\n\nExpected `tensor(3.)`.\n") == [
