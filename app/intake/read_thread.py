@@ -70,7 +70,8 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
     environment = _environment(thread)
     chosen, corrected = _chosen(thread, body)
     if not chosen.codes:
-        said = read_claim(claim or "")
+        # It is read all the same, so that the reporter sees what will be looked for.
+        said = read_claim(claim) if claim is not None else claim_of(body.parts, "", title)
         return Reading(title=title, source_url=thread.url, claim=said, environment=environment, ask=(_missing(thread, body),))
     said = read_claim(claim) if claim is not None else _claim(thread, body, chosen, title, corrected=corrected)
     scripts, asks = chosen.scripts(said)

@@ -44,6 +44,20 @@ _OTHER_LANGUAGES = {
 }
 
 
+# `Expected behaviour`, `What should happen`; but `Expected all tensors to be on the same device` is the title of a report.
+_OF_EXPECTATIONS = re.compile(
+    r"^\W*(?:\d{1,2}[.)]\s*)?(?:the |my )?(?:what (?:\w{1,12} ){0,3})?(?:expect(?:ed|ations?)?|desired|correct|should|supposed)\b"
+    r"(?! (?:all|scalar|types?|input|\d|\w{1,30} (?:but|got|to|types?|instead))\b)"
+    r"(?!.*\b(?:but|got|found|instead of|not|Error)\b)[^.\n]{0,40}$",
+    re.IGNORECASE,
+)
+
+
+def is_of_expectations(heading: str) -> bool:
+    """Whether a section with this heading tells what should be seen."""
+    return _OF_EXPECTATIONS.search(heading[:200]) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One part of a report. `kind` is `code`, `output`, `prose`, `commands`, `status` of a command, or `foreign`: another language."""
@@ -64,9 +78,9 @@ class Part:
     def expected(self) -> bool:
         """Whether it is said to be what should be seen."""
         last = _last_line(self.before)
-        said = _EXPECTED.search(last) is not None or (not last and _EXPECTED.search(self.heading) is not None)
-        in_section = _EXPECTED.search(self.heading) is not None and _ACTUAL.search(self.heading) is None
-        return (said or in_section) and _ACTUAL.search(last) is None
+        section = is_of_expectations(self.heading)
+        said = _EXPECTED.search(last) is not None or (not last and section)
+        return (said or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(last) is None
 
     @property
     def introduction(self) -> str:

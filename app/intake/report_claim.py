@@ -17,7 +17,7 @@ from app.intake.claim_text import (
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.comments import comment_claim, commented_outputs
 from app.intake.phrases import expectation
-from app.intake.report import Part
+from app.intake.report import Part, is_of_expectations
 from app.intake.roles import shown_to_work
 from app.intake.said_place import place_in, placed
 from app.intake.wanted_elsewhere import wanted_elsewhere
@@ -80,10 +80,10 @@ def _only_times(part: Part) -> bool:
 
 def _says_what_should_be(part: Part) -> bool:
     """Whether a piece of prose stands under a heading of what is expected, and so tells of no bug."""
-    return _EXPECTED_HEADING.search(part.heading) is not None
+    return is_of_expectations(part.heading) and _ACTUAL_TOO.search(part.heading) is None
 
 
-_EXPECTED_HEADING = re.compile(r"^\W*(?:expected|desired|correct)\b(?!.*\b(?:actual|vs)\b)", re.IGNORECASE)
+_ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
 
 
 def _plain(text: str) -> str:

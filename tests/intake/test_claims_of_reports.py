@@ -155,3 +155,25 @@ def test_a_tensor_on_a_card_is_not_what_a_script_without_one_prints() -> None:
     with_fallback = "```python\nimport torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'\nprint(torch.zeros(2, device=d))\n```\n"
     (check,) = read(f"{with_fallback}\nprints `tensor([0., 1.], device='cuda:0')`\n", form="report", title="").claim.checks
     assert check.where.device is None
+
+
+@pytest.mark.parametrize(
+    "title", ["Expected all tensors to be on the same device", "expected scalar type Half but found Float", "sum gives 3, expected 4"]
+)
+def test_a_title_with_the_word_expected_is_no_section_of_what_is_expected(title: str) -> None:
+    shown = '```\nTraceback (most recent call last):\n  File "a.py", line 2, in <module>\nRuntimeError: it broke\n```\n'
+    assert said(f"# {title}\n\n{shown}\n{CODE}") == [("bug", "exception", "RuntimeError")]
+
+
+@pytest.mark.parametrize(
+    "heading", ["Expected behavior", "What did you expect to happen?", "What should happen", "2. Desired output", "**Expectation**"]
+)
+def test_sections_of_what_is_expected(heading: str) -> None:
+    text = f"### What happened\n\n{CODE}\nIt prints `tensor(4.)`.\n\n### {heading}\n\n```\ntensor(3.)\n```\n"
+    assert ("bug", "output", "tensor(3.)") not in said(text)
+
+
+def test_a_claim_without_a_script_is_read_all_the_same() -> None:
+    reading = read("It prints 5 on my box, expected 4.\n", form="report", title="wrong sum")
+    assert [check.number for check in reading.claim.checks] == ["5", "4"]
+    assert [ask.code for ask in reading.ask] == ["no_script"]
