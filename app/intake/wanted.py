@@ -9,8 +9,8 @@ from app.intake.wording import FLAGS, LITERAL, NUMBER, is_printed_line, unquoted
 # Between a word and the value that it speaks of nothing else that could be one.
 _TO = r"[^\"'`\d\n+\-\[(]{0,30}?"
 _NEAR = r"[^\"'`\d\n+\-\[]{0,30}?"
-_SHOULD = r"(?:should|must|ha(?:s|ve|d) to|ought to|needs? to|would have to|suppose[ds]? to|meant to)"
-_SHOW = r"(?:be|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?|evaluate to|produce|become|stay|answer)"
+_SHOULD = r"(?:should(?:['’]ve)?|must|ha(?:s|ve|d) to|ought to|needs? to|would have to|suppose[ds]? to|meant to)"
+_SHOW = r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?|evaluate to|produce|become|stay|answer)"
 _EXPECT = rf"(?:expect(?:s|ed|ing)?|assume[ds]?|(?:i|we)['’]d (?:say|want|like)|{_SHOULD} {_SHOW})"
 _INSTEAD = r"(?:instead of|rather than|in place of|(?<=, )not|and not|but not)"
 _SEE = (
@@ -45,6 +45,12 @@ _SHOULD_HAVE_BEEN = re.compile(
     rf"(?<!\d, )(?<!\d,)(?P<seen>{LITERAL})\s*(?:[,;:.(–—-]{{1,3}}\s*(?:(?:but|and|it|that|which|this) ){{0,2}}"
     rf"|\b(?:but|which|it)\b (?:it )?)"
     rf"{_SHOULD} (?:be|have been)\b{_NEAR}(?P<wanted>{LITERAL})",
+    FLAGS,
+)
+# `instead of 4 I get 3`.
+_INSTEAD_FIRST = re.compile(
+    rf"\b(?:instead of|rather than) (?:the |an? )?(?:expected |correct |right )?(?P<wanted>{LITERAL}),? (?:\w{{1,12}} ){{0,3}}?"
+    rf"{_SEE} (?P<seen>{LITERAL})",
     FLAGS,
 )
 _EXPECTED_BEFORE = re.compile(
@@ -83,6 +89,7 @@ _COMES_OUT = re.compile(
 _PAIRS = (
     _EXPECTED_FIRST,
     _WANTED_FIRST,
+    _INSTEAD_FIRST,
     _EXPECTED_AFTER,
     _INSTEAD_OF,
     _SHOULD_HAVE_BEEN,
@@ -94,7 +101,7 @@ _PAIRS = (
 )
 # What stands before a verb where it tells of what should be, or of what someone else says: `it should print`, `the docs say it returns`.
 _NOT_SEEN = re.compile(
-    rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+|if|unless|whether|doc(?:s|umentation)?"
+    rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+|thought|think|guess\w*|believ\w+|if|unless|whether|doc(?:s|umentation)?"
     r"|documented|docstring|manual|promis\w+|claims?|claimed|correct(?:ly)?|right|true|exact|real|n['’]t|not|never|no longer|used"
     r"|previously|formerly|earlier|before)\b[^.;:,\n]{0,30}$",
     FLAGS,
@@ -150,7 +157,8 @@ def seen_and_wanted(sentence: str) -> tuple[str, str] | None:
             before = sentence[max(0, found.start() - _MOST_BEFORE) : found.start()]
             # Of two things that give two values, which one is wrong is a guess.
             unsure = rule is _OTHERS_SAY and not _OF_THE_SCRIPT.search(before)
-            if not unsure and not (rule in _OF_SEEING and _NOT_SEEN.search(before)):
+            bound = _BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
+            if not unsure and not bound and not (rule in _OF_SEEING and _NOT_SEEN.search(before)):
                 return found["seen"], found["wanted"]
     return None
 
@@ -159,18 +167,28 @@ _OF_THE_SCRIPT = re.compile(
     r"(?:^|[,;:.(–—]\s*|\b(?:i|we|it|this|that|which|script|code|snippet|program)\s+(?:\w{2,6}\s+)?)$",
     FLAGS,
 )
+# `should be below 1e-6` names no value.
+_BOUND = re.compile(
+    r"(?:\b(?:below|under|above|within|about|around|roughly|approximately|near|up to|at (?:most|least)|close to"
+    r"|(?:less|more|smaller|larger|greater|lower|higher|fewer|better|other) than)|[<>≤≥~±]=?)\s*[\"'`]?$",
+    FLAGS,
+)
 _OF_SEEING = {_EXPECTED_AFTER, _OTHERS_SAY}
 
 
 def seen_alone(sentence: str) -> str | None:
     """What a sentence says is printed."""
     for rule in (_PRINTS, _GETS, _VALUE_IS):
+        told: dict[str, None] = {}
         for found in rule.finditer(sentence):
             quoted = found.groupdict().get("quoted")
             before = sentence[max(0, found.start() - _MOST_BEFORE) : found.start()]
             if _NOT_SEEN.search(before) or (quoted and not is_printed_line(unquoted(quoted))):
                 continue
-            return found["value"] or quoted
+            told[found["value"] or quoted or ""] = None
+        if told:
+            # `numpy returns 4 and torch returns 3`: which one is wrong is a guess.
+            return next(iter(told)) if len(told) == 1 else None
     return None
 
 
@@ -179,7 +197,11 @@ def wanted_alone(sentence: str) -> str | None:
     if _EXPECTS_NOT.search(sentence):
         return None
     found = _EXPECTED_ALONE.search(sentence)
-    if found is None or _OF_INPUTS.search(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()]):
+    if (
+        found is None
+        or _BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
+        or _OF_INPUTS.search(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()])
+    ):
         return None
     return found["wanted"]
 

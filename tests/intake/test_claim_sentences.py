@@ -33,6 +33,9 @@ from app.intake.claims import CheckKind, Role
         "it comes out as 3; 4 would be correct",
         "I get 3 where we'd expect 4",
         "I obtain: 3, exact is 4",
+        "Instead of 4 I get 3.",
+        "instead of the expected 4, the script prints 3",
+        "I'm getting 3 but it should've been 4",
         "I use torch 2.1 on my laptop. The script prints 3. It should print 4.",
     ],
 )
@@ -93,6 +96,10 @@ def test_eager_and_compiled_are_sides(text: str) -> None:
         "returns 7-tuples",
         "a generator must give different numbers every time",
         "the size must be 7 but comes out as 8 later on",
+        "I'd have thought it prints 7",
+        "numpy returns 7 and torch returns 8",
+        "with 2.1 it prints 7, with 2.2 it prints 8",
+        "the accuracy drops from 0.7 to 0.5",
     ],
 )
 def test_what_is_said_is_not_taken_for_a_print(text: str) -> None:
@@ -116,10 +123,15 @@ def test_what_is_printed_is_literal(text: str) -> None:
         ("it evaluates to 0.5 for me", "0.5"),
         ("Python 3.12. The script prints 0.5", "0.5"),
         ("type 3 and you get 0.5, expected 1.5", "0.5"),
+        ("The error is 0.5 while it should be below 1e-6", "0.5"),
     ],
 )
 def test_what_is_seen_and_nothing_else_that_is_a_number(text: str, number: str) -> None:
     assert [check.number for check in read_claim(text).having(Role.BUG)] == [number]
+
+
+def test_a_bound_is_no_value_that_is_wanted() -> None:
+    assert [check.role for check in read_claim("the error is 0.5, it should be less than 1e-6").checks] == [Role.BUG]
 
 
 def test_a_version_at_the_end_of_a_sentence_is_no_value() -> None:
