@@ -169,7 +169,7 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
     for at, part in enumerate(parts):
         if part.kind != "prose" or tried == _MOST_STARTS:
             continue
-        lines = part.text.split("\n")
+        lines = _without_marks(part.text).split("\n")
         start = next((number for number, line in enumerate(lines) if _CODE_START.match(line.strip())), None)
         if start is None:
             continue
@@ -178,7 +178,7 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
         while end < len(parts) and parts[end].kind == "prose" and parts[end].heading == part.heading:
             end += 1
         while end > at:
-            text = "\n\n".join(["\n".join(lines[start:]), *(other.text for other in parts[at + 1 : end])])
+            text = "\n\n".join(["\n".join(lines[start:]), *(_without_marks(other.text) for other in parts[at + 1 : end])])
             if does_something(readable(text)[0]):
                 above = [Part("prose", "\n".join(lines[:start]), part.heading, part.before)] if start else []
                 return [*parts[:at], *above, Part("code", text, part.heading, "\n".join(lines[:start])), *parts[end:]]
@@ -186,6 +186,13 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
     return parts
 
 
+def _without_marks(text: str) -> str:
+    """A paragraph without the marks of a quote where all of it is one: a mail program may put them before code."""
+    lines = text.split("\n")
+    return "\n".join(_MARK.sub("", line) for line in lines) if all(map(_MARK.match, lines)) else text
+
+
+_MARK = re.compile(r" {0,3}>(?!>>) ?")
 # A report of more blocks than this is a log.
 _MOST_BLOCKS = 4_000
 # Shorter and shorter beginnings of a section are tried this often; a longer section is prose.

@@ -177,3 +177,12 @@ def test_a_claim_without_a_script_is_read_all_the_same() -> None:
     reading = read("It prints 5 on my box, expected 4.\n", form="report", title="wrong sum")
     assert [check.number for check in reading.claim.checks] == ["5", "4"]
     assert [ask.code for ask in reading.ask] == ["no_script"]
+
+
+def test_code_that_a_mail_program_quotes() -> None:
+    mail = (
+        "On Mon, May 6, 2024 at 8:01 AM K. wrote:\n> Which script?\n\nThis one:\n\n> import math\n> x = math.sqrt(16)\n> print(int(x))\n\n"
+    )
+    reading = read(f"{mail}It prints 3, not 4, on my box.\n", form="report", title="sqrt is off by one")
+    assert [script.as_given for script in reading.scripts] == ["import math\nx = math.sqrt(16)\nprint(int(x))"]
+    assert [check.number for check in reading.claim.checks] == ["3", "4"]
