@@ -12,6 +12,7 @@ from app.intake.markdown import looks_like_markdown
 from app.intake.read_thread import read_thread
 from app.intake.reading import Reading
 from app.intake.scripts import make_script, mending_for
+from app.intake.syntax import keeping_trees
 from app.intake.thread import Thread, thread_of
 from worker.contract import KIB, MIB
 
@@ -29,6 +30,13 @@ def read(
     most_report_bytes: int = MOST_REPORT_BYTES,
 ) -> Reading:
     """Read a script, a report or the JSON of a thread. Raises InputError for what can't be read at all, TooLargeError over a limit."""
+    with keeping_trees():
+        return _read(text, form=form, claim=claim, title=title, most_script_bytes=most_script_bytes, most_report_bytes=most_report_bytes)
+
+
+def _read(
+    text: str, *, form: Literal["auto", "script", "report"], claim: str | None, title: str, most_script_bytes: int, most_report_bytes: int
+) -> Reading:
     if not text.strip():
         raise InputError("It is empty: send a script or a report.", code="empty_script", field="script")
     size = len(text.encode(errors="surrogatepass"))
