@@ -37,14 +37,14 @@ def _receive(stream: BinaryIO) -> object:
 class Runner:
     """A node's slot in another process."""
 
-    def __init__(self, *, level: Level, home: Path, uid: int | None = None) -> None:
+    def __init__(self, *, level: Level, home: Path, uid: int | None = None, slot: int = 0) -> None:
         self.level = level
         self.uid = uid
         prefix = readable_prefix(uid=uid)
         path = readable_path(uid=uid)
         here = str(Path(path[0], Path(__file__).resolve().relative_to(ROOT)))
         self.process = subprocess.Popen(
-            [NODE_PYTHON.replace(sys.base_prefix, prefix, 1), here, level.value, str(home)],
+            [NODE_PYTHON.replace(sys.base_prefix, prefix, 1), here, level.value, str(home), str(slot)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": ":".join(path), "LD_LIBRARY_PATH": f"{prefix}/lib", "NODE_SECRET": SECRET, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -120,7 +120,7 @@ def _open_descriptors() -> list[str]:
 
 
 def main() -> None:
-    sandbox = Sandbox(slot=0, home=Path(sys.argv[2]), level=Level(sys.argv[1]))
+    sandbox = Sandbox(slot=int(sys.argv[3]), home=Path(sys.argv[2]), level=Level(sys.argv[1]))
     # Inheritable, and its bytes are a secret: what a careless library leaves open.
     planted = os.memfd_create("planted-in-the-node", 0)
     os.write(planted, SECRET.encode())

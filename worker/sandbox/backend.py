@@ -18,6 +18,7 @@ from worker.sandbox import advice, binary, cgroup, gpu, launch, limits, processe
 from worker.sandbox.bubblewrap import Bubblewrap, Identity
 from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.job import Ending, SandboxJob, SandboxResult
+from worker.sandbox.landlock import Landlocked
 from worker.sandbox.launch import Launch
 from worker.sandbox.memory import CountedMemory, PolledMemory
 from worker.sandbox.plain import Plain
@@ -69,26 +70,48 @@ class Sandbox:
             self.level_detail = _LIMITS_ONLY
             self._backend = Plain(identity=self._identity)
             return
-        self.level = self._choose(level)
-        self._backend = Bubblewrap(
-            binary.find(uid=self._identity.effective, home=home),
-            identity=self._identity,
-            memory_is_counted=self._parents is not None,
-        )
+        if level is not Level.LANDLOCK:
+            try:
+                self._use_namespaces(level, home=home)
+            except SandboxUnavailableError as error:
+                # The next level down is taken by nobody who named a stronger one; whoever did not says which is enough for a job.
+                if level is not None:
+                    raise
+                self._use_landlock(instead_of=error)
+        else:
+            self._use_landlock()
+
+    def _use_namespaces(self, level: Level | None, *, home: Path) -> None:
+        if level is not Level.NAMESPACES:
+            self._find_cgroup()
+            if level is Level.NAMESPACES_CGROUP and self._parents is None:
+                raise SandboxUnavailableError(self.level_detail)
+        self.level = Level.NAMESPACES if self._parents is None else Level.NAMESPACES_CGROUP
+        if self._parents is None:
+            self.level_detail = f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
+        bubblewrap = binary.find(uid=self._identity.effective, home=home)
+        self._backend = Bubblewrap(bubblewrap, identity=self._identity, memory_is_counted=self._parents is not None)
         self._prove()
 
-    def _choose(self, level: Level | None) -> Level:
-        if level is Level.LANDLOCK:
-            raise SandboxUnavailableError(f"the level {level} is not built; name none, or one of the others")
-        if level is not Level.NAMESPACES:
-            found = cgroup.find()
-            self._parents, self.level_detail = found.parents, found.detail
-            if level is Level.NAMESPACES_CGROUP and found.parents is None:
-                raise SandboxUnavailableError(found.detail)
-        if self._parents is not None:
-            return Level.NAMESPACES_CGROUP
-        self.level_detail = f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
-        return Level.NAMESPACES
+    def _use_landlock(self, *, instead_of: SandboxUnavailableError | None = None) -> None:
+        try:
+            if instead_of is None:
+                self._find_cgroup()
+            self._backend = Landlocked(identity=self._identity, slot=self.slot, memory_is_counted=self._parents is not None)
+            self.level = Level.LANDLOCK
+            self._prove()
+        except SandboxUnavailableError as error:
+            if instead_of is None:
+                raise
+            raise SandboxUnavailableError(f"{instead_of}; the weaker level {Level.LANDLOCK} is not to be had either: {error}") from error
+        memory = "counted by a cgroup" if self._parents is not None else "watched by polling"
+        self.level_detail = f"closed in by Landlock (version {self._backend.abi}) without namespaces, memory {memory}"
+        if instead_of is not None:
+            self.level_detail += f"; {instead_of}"
+
+    def _find_cgroup(self) -> None:
+        found = cgroup.find()
+        self._parents, self.level_detail = found.parents, found.detail
 
     def _prove(self) -> None:
         """Run the whole policy once, on nothing."""
@@ -118,8 +141,7 @@ class Sandbox:
                 leaf.remove()
             if started is not None:
                 started.close()
-            if isinstance(self._backend, Plain):
-                self._backend.clean()
+            self._backend.clean()
 
     def _make_leaf(self, job: SandboxJob) -> cgroup.Leaf | None:
         if self._parents is None:
@@ -137,7 +159,7 @@ class Sandbox:
             uid=self._identity.effective,
             has_devices=bool(nodes),
             memory_is_counted=leaf is not None,
-            confined=self.level is not Level.LIMITS_ONLY,
+            confined=isinstance(self._backend, Bubblewrap),
         )
         try:
             if leaf is not None:
@@ -146,25 +168,18 @@ class Sandbox:
             raise SetupError(f"the job could not be moved into its cgroup: {error.strerror}") from error
         launch.await_ready(started)
         memory = CountedMemory(leaf) if leaf else PolledMemory(limit_bytes=job.limits.memory_bytes, folders=started.folders)
-        self._hand_over(job, started, wanted)
+        argv, variables, folder = self._backend.program(job)
+        launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
         watched = supervise.Watched(
             limits=job.limits,
             level=self.level,
-            memory=memory,
+            memory=self._backend.watched(memory, job),
             devices=processes.device_numbers(nodes),
             cancelled=cancelled,
             kill=lambda: self._backend.kill(started),
             kill_harder=_harder(started, leaf),
         )
         return supervise.Supervision(started, watched).watch()
-
-    def _hand_over(self, job: SandboxJob, started: Launch, wanted: dict[int, tuple[int, int]]) -> None:
-        if isinstance(self._backend, Plain):
-            argv, variables, folder = self._backend.program(job)
-        else:
-            library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
-            argv, variables, folder = job.argv, launch.variables_of(job, library_path=library_path), job.working_directory
-        launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
 
     def _end(self, started: Launch) -> bool:
         """Whatever happened: whether nothing of the job goes on."""

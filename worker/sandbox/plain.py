@@ -17,6 +17,7 @@ from worker.sandbox.bubblewrap import Identity
 from worker.sandbox.errors import SetupError
 from worker.sandbox.job import SandboxJob
 from worker.sandbox.launch import Channels, Launch
+from worker.sandbox.memory import MemoryWatch
 
 _KILL_SECONDS = 3.0
 
@@ -56,7 +57,7 @@ class Plain:
         uid = self._identity.uid
         try:
             process = subprocess.Popen(
-                [python, "-I", "-S", "-E", str(init), str(channels.their_control.fileno()), "open"],
+                [python, "-I", "-S", "-E", str(init), str(channels.their_control.fileno()), "open", *self._init_arguments(self.scratch)],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -77,8 +78,21 @@ class Plain:
         mine = channels.ours
         return Launch(process, process.pid, os.pidfd_open(process.pid), channels.control, mine[0], mine[1], mine[2], report)
 
+    def _new_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix="samehere-job-"))
+
+    def _init_arguments(self, scratch: Path) -> list[str]:
+        """What pid 1 is told besides."""
+        del scratch
+        return []
+
+    def watched(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
+        """As it is."""
+        del job
+        return memory
+
     def _make_scratch(self, job: SandboxJob) -> Path:
-        scratch = Path(tempfile.mkdtemp(prefix="samehere-job-"))
+        scratch = self._new_folder()
         contents = {**launch.files_of(job), "/init.py": launch.INIT_SOURCE.read_bytes()}
         for folder in ("/home/u", "/tmp", job.working_directory):  # noqa: S108
             Path(str(scratch) + folder).mkdir(parents=True, exist_ok=True)

@@ -102,6 +102,39 @@ def parent_of(pid: int) -> int | None:
         return None
 
 
+def exists(pid: int) -> bool:
+    """Whether there is such a process; a zombie counts."""
+    return Path("/proc", str(pid)).exists()
+
+
+def of_uid(uid: int) -> list[int]:
+    """Every process of a user, zombies too."""
+    # Not by the owner of the folder: that of a process which hides its memory is root.
+    names = [name for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208
+    return [int(name) for name in names if _status(name).get(b"Uid", b"").split()[:1] == [b"%d" % uid]]
+
+
+def confined_children() -> list[int]:
+    """Children of this process under more filters of system calls than itself, with their descendants: orphans of a job."""
+    own = _filters("self")
+    found: list[int] = []
+    for pid in tree(os.getpid())[1:]:
+        if parent_of(pid) == os.getpid() and _filters(pid) > own:
+            found += tree(pid)
+    return found
+
+
+def _filters(pid: int | str) -> int:
+    return int(_status(pid).get(b"Seccomp_filters", b"0"))
+
+
+def _status(pid: int | str) -> dict[bytes, bytes]:
+    try:
+        return dict(line.split(b":", 1) for line in _read(f"/proc/{pid}/status").splitlines() if b":" in line)
+    except OSError:
+        return {}
+
+
 def held_open(pids: Iterable[int], devices: Mapping[int, str]) -> set[str]:
     """Which of the device nodes, by number, a process of these holds open."""
     found: set[str] = set()
