@@ -17,6 +17,7 @@ from worker.contract import (
     Environment,
     ExceptionFacts,
     Gpu,
+    Level,
     Limits,
     Observation,
     Outcome,
@@ -109,6 +110,10 @@ class Executor:
             applied = apply_settings(attempt.settings, cpu_isa=toolchain.facts.cpu_isa)
         except SettingError as error:
             raise RefusedError(error.reason) from error
+        if applied.harness and not sandbox.level.satisfies(Level.NAMESPACES):
+            # The harness lies at a path of the sandbox's own; where the program sees the machine's, nothing starts it.
+            names = ", ".join(sorted(applied.harness))
+            raise RefusedError(_operator("setting_needs_namespaces", f"At level {sandbox.level} a node can't bring about: {names}."))
         wanted = gpus_wanted(attempt)
         if len(granted) < wanted:
             code = "too_few_gpus" if wanted > 1 else "no_gpu"

@@ -19,6 +19,7 @@ from worker.sandbox.bubblewrap import Bubblewrap, Identity
 from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.job import Ending, SandboxJob, SandboxResult
 from worker.sandbox.landlock import Landlocked
+from worker.sandbox.landlock import require as require_landlock
 from worker.sandbox.launch import Launch
 from worker.sandbox.memory import CountedMemory, PolledMemory
 from worker.sandbox.plain import Plain
@@ -70,16 +71,13 @@ class Sandbox:
             self.level_detail = _LIMITS_ONLY
             self._backend = Plain(identity=self._identity)
             return
-        if level is not Level.LANDLOCK:
-            try:
-                self._use_namespaces(level, home=home)
-            except SandboxUnavailableError as error:
-                # The next level down is taken by nobody who named a stronger one; whoever did not says which is enough for a job.
-                if level is not None:
-                    raise
-                self._use_landlock(instead_of=error)
-        else:
+        if level is Level.LANDLOCK:
             self._use_landlock()
+            return
+        try:
+            self._use_namespaces(level, home=home)
+        except SandboxUnavailableError as error:
+            raise SandboxUnavailableError(f"{error}{self._offer_landlock()}") from error
 
     def _use_namespaces(self, level: Level | None, *, home: Path) -> None:
         if level is not Level.NAMESPACES:
@@ -93,21 +91,25 @@ class Sandbox:
         self._backend = Bubblewrap(bubblewrap, identity=self._identity, memory_is_counted=self._parents is not None)
         self._prove()
 
-    def _use_landlock(self, *, instead_of: SandboxUnavailableError | None = None) -> None:
+    def _use_landlock(self) -> None:
+        self._find_cgroup()
+        backend = Landlocked(identity=self._identity, slot=self.slot, memory_is_counted=self._parents is not None)
+        self._backend, self.level = backend, Level.LANDLOCK
+        memory = "counted by a cgroup" if self._parents is not None else f"watched by polling; {self.level_detail}"
+        self.level_detail = f"closed in by Landlock (version {backend.abi}), without namespaces; memory is {memory}"
+        self._prove()
+
+    def _offer_landlock(self) -> str:
+        """Never taken by itself."""
         try:
-            if instead_of is None:
-                self._find_cgroup()
-            self._backend = Landlocked(identity=self._identity, slot=self.slot, memory_is_counted=self._parents is not None)
-            self.level = Level.LANDLOCK
-            self._prove()
-        except SandboxUnavailableError as error:
-            if instead_of is None:
-                raise
-            raise SandboxUnavailableError(f"{instead_of}; the weaker level {Level.LANDLOCK} is not to be had either: {error}") from error
-        memory = "counted by a cgroup" if self._parents is not None else "watched by polling"
-        self.level_detail = f"closed in by Landlock (version {self._backend.abi}) without namespaces, memory {memory}"
-        if instead_of is not None:
-            self.level_detail += f"; {instead_of}"
+            require_landlock(self._identity)
+        except SandboxUnavailableError:
+            return ""
+        return (
+            f". The weaker level {Level.LANDLOCK} can be had here if it is named: for a file of your own by "
+            f"`samehere reproduce --isolation {Level.LANDLOCK}`, for a node by SAMEHERE_LEVEL and, for what strangers submit, "
+            "SAMEHERE_REQUIRED_LEVEL; docs/security.md says what it does not hold"
+        )
 
     def _find_cgroup(self) -> None:
         found = cgroup.find()
