@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import signal
@@ -104,9 +105,17 @@ def make_runner(kind: str, home: Path) -> Runner:
         import pytest
 
         pytest.skip(cgroup.find().detail)
-    uid = PLAIN_UID if kind == "plain" else None
-    level = Level.NAMESPACES_CGROUP if kind == "counted" else Level.NAMESPACES
-    return Runner(level=level, home=home, uid=uid)
+    levels = {"counted": Level.NAMESPACES_CGROUP, "landlock": Level.LANDLOCK, "landlock-plain": Level.LANDLOCK}
+    uid = PLAIN_UID if kind.endswith("plain") and AS_ROOT else None
+    return Runner(level=levels.get(kind, Level.NAMESPACES), home=home, uid=uid, slot=own_slot() if kind.startswith("landlock") else 0)
+
+
+_slots = itertools.count()
+
+
+def own_slot() -> int:
+    """One that no other test process uses at the same time: without namespaces a slot's uid and folder are what jobs are told by."""
+    return 1000 + 8 * (os.getpid() % 1000) + next(_slots) % 8
 
 
 def _open_descriptors() -> list[str]:

@@ -69,6 +69,7 @@ _NOT_PLAINLY_DENIED = frozenset(
         "io_uring_setup",
         "io_uring_enter",
         "io_uring_register",
+        "prlimit64",
     }
 )
 # What namespaces would bound, denied where there are none: objects that outlive a job and belong to the whole machine, and its network.
@@ -82,7 +83,7 @@ _MODES_AND_OWNERS = frozenset(
 )
 # Done to processes of the same user: refused, or granted for oneself only, whose id is 0.
 _TO_PROCESSES = frozenset({"setpriority", "ioprio_set"})
-_TO_ONESELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")
+_TO_ONESELF = ("sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")
 _ONLY_WITHOUT_NAMESPACES = _OF_THE_MACHINE | _MODES_AND_OWNERS | _TO_PROCESSES | frozenset(_TO_ONESELF)
 # Callers try these first and fall back only if the kernel seems too old for them.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
@@ -175,6 +176,8 @@ def build_filter(*, memory_is_counted: bool, own_namespaces: bool = True, own_ui
     if arch.has_x32:
         program += _return_if(_AT_LEAST, 0x40000000, _error(errno.ENOSYS))
     program += _return_if(_AT_LEAST, _FIRST_UNREVIEWED, _error(errno.ENOSYS))
+    only_oneself = _allow_only(0, (0,), _error(errno.EPERM))
+    program += _judge(numbers["prlimit64"], only_oneself)
     denied = set(numbers) - _NOT_PLAINLY_DENIED - _ONLY_WITHOUT_NAMESPACES
     if not memory_is_counted:
         denied |= _INVISIBLE_MEMORY
@@ -183,7 +186,7 @@ def build_filter(*, memory_is_counted: bool, own_namespaces: bool = True, own_ui
     if not own_namespaces and not own_uid:
         denied |= (_MODES_AND_OWNERS | _TO_PROCESSES) & set(numbers)
         for name in _TO_ONESELF:
-            program += _judge(numbers[name], _allow_only(0, (0,), _error(errno.EPERM)))
+            program += _judge(numbers[name], only_oneself)
     for number in sorted(numbers[name] for name in denied):
         program += _return_if(_EQUAL, number, _error(errno.EPERM))
     for name in _ABSENT:
