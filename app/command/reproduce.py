@@ -35,7 +35,7 @@ MIB = 1024 * 1024
 _LIMITS = {"wall_seconds": ("--wall", "more than 0 and at most 600 seconds"), "memory_bytes": ("--memory", "at least 64 MiB")}
 
 _WARNINGS = {
-    Level.LANDLOCK: "landlock+seccomp isolates less than usual: the script sees the processes of this machine and reaches sockets in its files.",
+    Level.LANDLOCK: "landlock+seccomp isolates less: the script sees this machine's processes, and reaches services by socket files.",
     Level.LIMITS_ONLY: "limits-only does not isolate: the script can read, change and send whatever its user can.",
 }
 

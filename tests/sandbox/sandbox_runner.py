@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import BinaryIO
@@ -41,6 +42,7 @@ class Runner:
     def __init__(self, *, level: Level, home: Path, uid: int | None = None, slot: int = 0) -> None:
         self.level = level
         self.uid = uid
+        self.slot = slot
         prefix = readable_prefix(uid=uid)
         path = readable_path(uid=uid)
         here = str(Path(path[0], Path(__file__).resolve().relative_to(ROOT)))
@@ -54,6 +56,11 @@ class Runner:
             extra_groups=None if uid is None else [],
         )
         self.sandbox_uid = _receive(self._stdout)
+
+    @property
+    def folder(self) -> Path:
+        """Where its jobs are without namespaces."""
+        return Path(tempfile.gettempdir(), f"samehere-job-{self.sandbox_uid}-{self.slot}")
 
     @property
     def _stdout(self) -> BinaryIO:

@@ -109,6 +109,9 @@ class Landlocked(Plain):
         for bind in job.binds:
             if bind.source != bind.destination:
                 raise SetupError(f"without namespaces {bind.source} can be shown nowhere but where it is")
+        if self._identity.uid is not None:
+            # Of a node that was killed: whoever runs a job has its slot to itself.
+            _sweep_uid(self._identity.uid)
         return super().start(job)
 
     def watched(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:

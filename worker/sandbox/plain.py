@@ -36,9 +36,9 @@ class Plain:
     def program(self, job: SandboxJob) -> tuple[tuple[str, ...], dict[str, str], str]:
         """Arguments, variables and folder, with the sandbox's paths replaced by those in the scratch folder."""
         uid = self._identity.uid
-        if uid is not None and not private_mounts.readable(job.argv[0], uid=uid):
+        if uid is not None and Path(job.argv[0]).exists() and not private_mounts.readable(job.argv[0], uid=uid):
             raise SetupError(
-                f"{os.path.realpath(job.argv[0])} cannot be read by the uid of the slot ({uid}), and without isolation it cannot be shown "
+                f"{os.path.realpath(job.argv[0])} cannot be read by the uid of the slot ({uid}), and without namespaces it cannot be shown "
                 "to it: put toolchains and their Python where every user can read them, such as /opt, or run as another user than root"
             )
         written = {path: self.inside(path) for path in job.files}
