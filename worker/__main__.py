@@ -150,9 +150,11 @@ def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
         _say(json.dumps(examination.as_json(), indent=1))
     else:
         _say(f"level: {examination.level or 'none'}; {examination.means}")
+        if examination.more:
+            _say(f"to get more: {examination.more}")
         for check in examination.checks:
             _say(f"{'ok' if check.ok else 'NO'}  {check.name}: {check.found}{'; ' + check.cure if check.cure else ''}")
-    return 0 if is_usable(examination) else 1
+    return 0 if is_usable(examination, named=settings.level) else 1
 
 
 def _log_to_stderr() -> None:

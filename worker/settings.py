@@ -32,7 +32,7 @@ class NodeSettings(BaseSettings):
     home: Path = Field(default_factory=default_home, description="Where all state lives.")
     toolchains: Path | None = Field(default=None, description="Folder of the toolchains; default: `toolchains` in the home.")
     node_name: str = Field(default="local", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="The node's public name; never the host's.")
-    slots: int = Field(default_factory=default_slots, ge=1, le=256, description="How many attempts may run at the same time.")
+    slots: int = Field(default_factory=default_slots, ge=1, le=96, description="How many attempts may run at the same time.")
     level: Level | None = Field(default=None, description="Insist on this isolation level; default: the strongest that works.")
     broker_url: str = Field(default="", description="Redis or Valkey, for `node` only: redis://, rediss:// or redis+socket://.")
     heartbeat_seconds: float = Field(

@@ -10,7 +10,7 @@ import pytest
 from sandbox_runner import AS_ROOT, ROOT
 
 from worker.contract import Level
-from worker.sandbox import Sandbox, SandboxUnavailableError, advice, cgroup
+from worker.sandbox import advice, cgroup
 
 # As a container's default profile: what the sandbox needs is denied to the node itself.
 FILTERED = """

@@ -26,6 +26,8 @@ from worker.sandbox.plain import Plain
 
 # One uid per slot: no two strangers share what the kernel counts per uid. The operator keeps the range free.
 FIRST_SLOT_UID = 47001
+# For looking at a machine while a node may run on it: of no node's slots, and below the uid that the service drops to.
+PROBE_SLOT = 97
 _PROBE_LIMITS = Limits(wall_seconds=30, memory_bytes=256 * MIB, scratch_bytes=16 * MIB)
 _PR_SET_CHILD_SUBREAPER = 36
 _END_SECONDS = 5.0
@@ -231,7 +233,7 @@ def _harder(started: Launch, leaf: cgroup.Leaf | None) -> Callable[[], None]:
 def detect(*, home: Path) -> Detected:
     """Probe this machine with the real policy."""
     try:
-        sandbox = Sandbox(slot=0, home=home)
+        sandbox = Sandbox(slot=PROBE_SLOT, home=home)
     except SandboxUnavailableError as error:
         return Detected(None, str(error))
     return Detected(sandbox.level, sandbox.level_detail)

@@ -28,7 +28,8 @@ _CREATE_RULESET = 444
 _ASK_VERSION = 1
 # Since this one a program's signals and abstract sockets stay within its own walls.
 SCOPES_ABI = 6
-_NETWORK_ABI, _TRUNCATE_ABI, _REFER_ABI, _IOCTL_ABI = 4, 3, 2, 5
+NETWORK_ABI = 4
+_TRUNCATE_ABI, _REFER_ABI, _IOCTL_ABI = 3, 2, 5
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1, 1 << 1, 1 << 2, 1 << 3
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
@@ -88,7 +89,7 @@ def rights_of(abi: int) -> int:
 def attributes_of(abi: int) -> bytes:
     """`struct landlock_ruleset_attr`, as long as this version knows it."""
     fields = [rights_of(abi)]
-    if abi >= _NETWORK_ABI:
+    if abi >= NETWORK_ABI:
         fields.append(_BOTH_PORTS)
     if abi >= SCOPES_ABI:
         fields.append(_BOTH_SCOPES)

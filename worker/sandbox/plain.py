@@ -20,6 +20,7 @@ from worker.sandbox.launch import Channels, Launch
 from worker.sandbox.memory import MemoryWatch
 
 _KILL_SECONDS = 3.0
+_SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 class Plain:
@@ -127,7 +128,12 @@ class Plain:
 
 
 def _interpreter(uid: int) -> tuple[str, dict[str, str]]:
-    """This node's Python where the uid can read it, with the variables that it needs there."""
-    prefix = private_mounts.show(sys.base_prefix, uid=uid)
+    """This node's Python where the uid can read it, with the variables that it needs there; else the system's."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    try:
+        prefix = private_mounts.show(sys.base_prefix, uid=uid)
+    except SetupError:
+        if not Path(_SYSTEM_PYTHON).exists():
+            raise
+        return _SYSTEM_PYTHON, {}
     return str(Path(prefix, "bin", name)), {} if prefix == sys.base_prefix else {"LD_LIBRARY_PATH": f"{prefix}/lib"}
