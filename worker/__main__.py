@@ -97,6 +97,7 @@ def _settings(parsed: argparse.Namespace) -> NodeSettings:
 
 
 def _node(settings: NodeSettings) -> int:
+    from worker.locks import LockFolderError
     from worker.node import run_node
     from worker.sandbox import SandboxUnavailableError
 
@@ -105,7 +106,7 @@ def _node(settings: NodeSettings) -> int:
     try:
         private_mounts.enter()
         return run_node(settings)
-    except SandboxUnavailableError as error:
+    except (SandboxUnavailableError, LockFolderError) as error:
         _complain(str(error))
         return _NO_SANDBOX
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from worker.contract import Level
+from worker.locks import host_folder
 
 
 def default_home() -> Path:
@@ -31,6 +32,9 @@ class NodeSettings(BaseSettings):
 
     home: Path = Field(default_factory=default_home, description="Where all state lives.")
     toolchains: Path | None = Field(default=None, description="Folder of the toolchains; default: `toolchains` in the home.")
+    locks: Path | None = Field(
+        default=None, description="Folder of the locks on slots and cards; default: one for all nodes of this user on this machine."
+    )
     node_name: str = Field(default="local", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="The node's public name; never the host's.")
     slots: int = Field(default_factory=default_slots, ge=1, le=96, description="How many attempts may run at the same time.")
     level: Level | None = Field(default=None, description="Insist on this isolation level; default: the strongest that works.")
@@ -49,7 +53,7 @@ class NodeSettings(BaseSettings):
 
     @property
     def lock_folder(self) -> Path:
-        return self.home / "locks"
+        return self.locks or host_folder()
 
     @property
     def cache_folder(self) -> Path:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from worker.contract import Attempt, Cancel, Drain, Draining, FromNode, Refused, from_node, to_node
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
+from worker.locks import LockFolderError
 from worker.machine import find_gpus
 from worker.node_facts import say_hello
 from worker.sandbox import SandboxUnavailableError
@@ -64,7 +65,7 @@ class Stream:
     def run(self) -> int:
         try:
             self._pool.start()
-        except SandboxUnavailableError as error:
+        except (SandboxUnavailableError, LockFolderError) as error:
             self._writer.write(Refused(detail=str(error)))
             return EXIT_NO_SANDBOX
         self._writer.write(say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus))
