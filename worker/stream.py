@@ -59,7 +59,7 @@ class Stream:
         self._toolchains = ToolchainStore(settings.toolchain_folder)
         self._gpus = find_gpus()
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
-        executor = Executor(self._identity, self._toolchains, environments)
+        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables)
         self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._deliver)
 
     def run(self) -> int:

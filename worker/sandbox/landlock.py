@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import shutil
 import signal
 import struct
 import subprocess
@@ -20,7 +19,7 @@ from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.job import SandboxJob
 from worker.sandbox.launch import Launch
 from worker.sandbox.memory import MemoryWatch, WatchedFolder
-from worker.sandbox.plain import Plain
+from worker.sandbox.plain import Plain, remove_tree
 
 CONFINE_SOURCE = Path(__file__).with_name("confine.py")
 
@@ -134,7 +133,7 @@ class Landlocked(Plain):
         except FileExistsError:
             if self._folder.lstat().st_uid != os.geteuid():
                 raise SetupError(f"{self._folder} is another user's: remove it") from None
-            shutil.rmtree(self._folder)
+            remove_tree(self._folder)
             self._folder.mkdir(mode=0o755)
         return self._folder
 
