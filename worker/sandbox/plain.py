@@ -36,16 +36,18 @@ class Plain:
     def program(self, job: SandboxJob) -> tuple[tuple[str, ...], dict[str, str], str]:
         """Arguments, variables and folder, with the sandbox's paths replaced by those in the scratch folder."""
         uid = self._identity.uid
-        if uid is not None and Path(job.argv[0]).exists() and not private_mounts.readable(job.argv[0], uid=uid):
+        program = on_the_host(job.argv[0], job)
+        if uid is not None and Path(program).exists() and not private_mounts.readable(program, uid=uid):
             raise SetupError(
-                f"{os.path.realpath(job.argv[0])} cannot be read by the uid of the slot ({uid}), and without namespaces it cannot be shown "
+                f"{os.path.realpath(program)} cannot be read by the uid of the slot ({uid}), and without namespaces it cannot be shown "
                 "to it: put toolchains and their Python where every user can read them, such as /opt, or run as another user than root"
             )
         written = {path: self.inside(path) for path in job.files}
         library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
         base = {"HOME": self.inside("/home/u"), "LANG": "C.UTF-8", "TMPDIR": self.inside("/tmp"), "USER": "u", "LOGNAME": "u"}  # noqa: S108
-        argv = tuple(written.get(argument, argument) for argument in job.argv)
-        return argv, launch.variables_of(job, base=base, library_path=library_path), self.inside(job.working_directory)
+        argv = (program, *(written.get(argument, argument) for argument in job.argv[1:]))
+        variables = launch.variables_of(job, program=program, base=base, library_path=library_path)
+        return argv, variables, self.inside(job.working_directory)
 
     def start(self, job: SandboxJob) -> Launch:
         """Up to the point where the parent of the program waits for its configuration."""
@@ -124,6 +126,14 @@ class Plain:
         if self.scratch is not None:
             remove_tree(self.scratch)
             self.scratch = None
+
+
+def on_the_host(path: str, job: SandboxJob) -> str:
+    """What lies at a path that a bind would show elsewhere."""
+    for bind in job.binds:
+        if bind.source != bind.destination and Path(path).is_relative_to(bind.destination):
+            return str(Path(bind.source, Path(path).relative_to(bind.destination)))
+    return path
 
 
 def remove_tree(folder: Path) -> None:
