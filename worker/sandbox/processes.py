@@ -110,13 +110,13 @@ def exists(pid: int) -> bool:
 def of_uid(uid: int) -> list[int]:
     """Every process of a user, zombies too."""
     # Not by the owner of the folder: that of a process which hides its memory is root.
-    names = [name for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208
-    return [int(name) for name in names if _status(name).get(b"Uid", b"").split()[:1] == [b"%d" % uid]]
+    pids = [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208
+    return [pid for pid in pids if _field(pid, "Uid").split()[:1] == [str(uid)]]
 
 
 def confined_children() -> list[int]:
     """Children of this process under more filters of system calls than itself, with their descendants: orphans of a job."""
-    own = _filters("self")
+    own = _filters(os.getpid())
     found: list[int] = []
     for pid in tree(os.getpid())[1:]:
         if parent_of(pid) == os.getpid() and _filters(pid) > own:
@@ -124,15 +124,15 @@ def confined_children() -> list[int]:
     return found
 
 
-def _filters(pid: int | str) -> int:
-    return int(_status(pid).get(b"Seccomp_filters", b"0"))
+def _filters(pid: int) -> int:
+    return int(_field(pid, "Seccomp_filters") or 0)
 
 
-def _status(pid: int | str) -> dict[bytes, bytes]:
+def _field(pid: int, name: str) -> str:
     try:
-        return dict(line.split(b":", 1) for line in _read(f"/proc/{pid}/status").splitlines() if b":" in line)
+        return status(f"/proc/{pid}/status").get(name, "")
     except OSError:
-        return {}
+        return ""
 
 
 def held_open(pids: Iterable[int], devices: Mapping[int, str]) -> set[str]:
