@@ -3,6 +3,7 @@
 Prints a line for each: its name, and OPEN or the error. Numbers of system calls by machine: first x86-64, then aarch64.
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -87,6 +88,25 @@ def open_to_write(path):
 def connect(address):
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(address)
+
+
+def send_datagram(address):
+    """Of every kind that takes an address with each message."""
+    for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
+        with contextlib.suppress(OSError):
+            one, _ = socket.socketpair(socket.AF_UNIX, kind)
+            one.sendto(b"x", address)
+            return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as client:
+        client.sendto(b"x", address)
+
+
+def own_listener():
+    """As multiprocessing passes descriptors, and with them a DataLoader tensors."""
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+        server.bind(os.path.join(TEMPORARY, "listener"))
+        server.listen()
+        client.connect(os.path.join(TEMPORARY, "listener"))
 
 
 def private_mounts():
@@ -265,6 +285,7 @@ def network():
     attempt("a datagram to the host's loopback", lambda: socket.socket(2, 2).sendto(b"x", ("127.0.0.1", int(PORT))) and datagram())
     attempt("abstract unix socket", connect, "\0" + ABSTRACT)
     attempt("pathname unix socket", connect, PATHNAME)
+    attempt("datagram to a pathname unix socket", send_datagram, PATHNAME + "-datagrams")
     kinds = {"vsock": (40, 1, 0), "packet": (17, 3, 0), "crypto": (38, 5, 0), "netlink audit": (16, 3, 9), "netlink filter": (16, 3, 12)}
     for name, kind in {**kinds, "bluetooth": (31, 3, 0), "xdp": (44, 3, 0), "key": (15, 3, 2), "rds": (21, 5, 0)}.items():
         attempt("socket: " + name, lambda kind=kind: socket.socket(*kind).close())
@@ -363,6 +384,7 @@ def works():
     attempt("works: a child", forked, int)
     attempt("works: a program of the system", lambda: subprocess.run(["/bin/sh", "-c", "exit 0"], check=True))
     attempt("works: own loopback", own_loopback)
+    attempt("works: a socket of one's own", own_listener)
     attempt("works: a pair of sockets", lambda: [end.close() for end in socket.socketpair()])
     attempt("works: name of localhost", lambda: socket.getaddrinfo("localhost", 1))
     attempt("works: own name", lambda: truthy(__import__("pwd").getpwuid(os.getuid()).pw_name == "u"))
