@@ -35,7 +35,7 @@ MIB = 1024 * 1024
 _LIMITS = {"wall_seconds": ("--wall", "more than 0 and at most 600 seconds"), "memory_bytes": ("--memory", "at least 64 MiB")}
 
 _WARNINGS = {
-    Level.LANDLOCK: "landlock+seccomp isolates less: the script sees this machine's processes, and reaches services by socket files.",
+    Level.LANDLOCK: "landlock+seccomp isolates less, and some scripts fail in it that would not elsewhere; docs/security.md says how.",
     Level.LIMITS_ONLY: "limits-only does not isolate: the script can read, change and send whatever its user can.",
 }
 

@@ -99,6 +99,11 @@ class Sandbox:
         self._backend, self.level = backend, Level.LANDLOCK
         memory = "counted by a cgroup" if self._parents is not None else f"watched by polling; {self.level_detail}"
         self.level_detail = f"closed in by Landlock (version {backend.abi}), without namespaces; memory is {memory}"
+        if self._identity.uid is None:
+            self.level_detail += (
+                "; with the node's own uid a program may connect to no socket and change no mode of a file, which a DataLoader with "
+                "workers does not survive"
+            )
         self._prove()
 
     def _offer_landlock(self) -> str:
