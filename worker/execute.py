@@ -188,7 +188,7 @@ def _job(
     asked = {"report_fd": 0, "report_bytes": report_bytes, "settings": harness}
     config = json.dumps(asked).replace('"report_fd": 0', f'"report_fd": {REPORT_FD_PLACEHOLDER}')
     return SandboxJob(
-        argv=(toolchain.python, SCRIPT_PATH),
+        argv=(toolchain.python_inside, SCRIPT_PATH),
         files={
             SCRIPT_PATH: attempt.script.encode("utf-8", "surrogatepass"),
             **harness_sources(),

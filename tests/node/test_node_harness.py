@@ -72,7 +72,7 @@ SCRIPTS = {
 def python(toolchains: Path, toolchain: str) -> str:
     found = ToolchainStore(toolchains).find(toolchain)
     assert found is not None
-    return found.facts.python
+    return found.python
 
 
 def by_hand(python: str, script: str, folder: Path) -> tuple[int, str, str]:

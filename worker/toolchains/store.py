@@ -58,7 +58,12 @@ class Toolchain:
 
     @property
     def python(self) -> str:
-        """Inside the sandbox."""
+        """On the host, and inside the sandbox as well."""
+        return self.facts.python
+
+    @property
+    def python_inside(self) -> str:
+        """What attempts run: inside the sandbox only."""
         return f"{INSIDE}/bin/python"
 
 
