@@ -19,12 +19,12 @@ def script(tmp_path: Path) -> str:
 
 
 def refused(home: Path, *words: str, stdin: bytes = b"") -> str:
-    """The message of a refusal; nothing may have been printed or left in the home but a bwrap that others can read."""
+    """The message of a refusal; nothing may have been printed or left in the home but locks, and a bwrap that others can read."""
     ended = samehere("reproduce", *words, environment=bare_environment(home), stdin=stdin)
     assert ended.returncode == 2, ended
     assert ended.stdout == ""
     assert "Traceback" not in ended.stderr
-    assert [path.name for path in home.iterdir() if path.name != "sandbox"] == []
+    assert [path.name for path in home.iterdir() if path.name not in {"sandbox", "locks"}] == []
     return " ".join(ended.stderr.split())
 
 
