@@ -44,6 +44,13 @@ _NAMED_MISSING = re.compile(
 _SEEN_INSTEAD = re.compile(rf"(?<![\w.]){TYPE}\b[^.;\n]{{0,60}}\b(?:instead of|rather than)\b")
 
 
+# `it should not raise ValueError`.
+_OUGHT_NOT = re.compile(
+    r"\b(?:(?:should|must|ought to|supposed to|expected to|needs to)(?:n['’]t| not| never)"
+    r"|(?:not|n['’]t) (?:be )?(?:supposed|expected|meant) to)"
+    r" (?:ever )?(?:raise|throw|fail with|give|produce)\b",
+    FLAGS,
+)
 _WORTH_READING = re.compile(r"rais|throw|reject|error|exception|silent|nothing|fail|warn", FLAGS)
 
 
@@ -51,6 +58,10 @@ def missing_error(sentence: str) -> list[Check]:
     """The check that an error is missing, with the error that is expected; empty where the sentence says no such thing."""
     if not _WORTH_READING.search(sentence) or _ELSEWHERE.search(sentence) or _SEEN_INSTEAD.search(sentence):
         return []
+    if _OUGHT_NOT.search(sentence):
+        # The error is there and is the bug.
+        kind = _wanted_type(sentence)
+        return [Check(text=sentence, kind=CheckKind.EXCEPTION, exception_type=kind, message="")] if kind else []
     wanted, nothing = _WANTED.search(sentence), _NOTHING_RAISED.search(sentence)
     named = _NAMED_MISSING.search(sentence)
     if not (wanted and nothing) and not (named and not both_devices(sentence) and device_of(sentence) is None):

@@ -71,7 +71,7 @@ _NEGATED = re.compile(
 )
 _NOT_RAISED = re.compile(
     r"\b(?:expect(?:s|ed|ing)?|should (?:raise|throw|be)"
-    r"|instead of|rather than|no longer raises?|without|no|not|supposed to (?:raise|throw))\b"
+    r"|instead of|rather than|no longer raises?|without|no|not|missing|lacking|absent|supposed to (?:raise|throw))\b"
     r"[^.;\n]{0,30}$"
     r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
     FLAGS,
@@ -141,8 +141,20 @@ def crash_signal(text: str) -> tuple[bool, str | None]:
     return False, None
 
 
-def _where(text: str) -> Where:
-    return Where(device="cuda") if device_of(text) == "cuda" else Where(device=other_device_of(text))
+def where_said(text: str) -> Where:
+    """The device that a text speaks of, by its name or by the model of a card."""
+    device = device_of(text)
+    if device == "cuda" or (device is None and not both_devices(text) and _CARD.search(text)):
+        return Where(device="cuda")
+    return Where(device=other_device_of(text))
+
+
+# A card named by its model, as in `on an A100`.
+_CARD = re.compile(
+    r"\b(?:on|with|using) (?:an? |the |my |our )?(?:nvidia )?(?:geforce )?(?:tesla )?"
+    r"(?:[ahv]100|h200|b200|t4|l4|l40s?|a10g?|a40|rtx ?[a-z]?\d{3,4}|gtx ?\d{3,4}|[2345]0[5-9]0|titan|quadro)\b",
+    FLAGS,
+)
 
 
 def _clause_at(sentence: str, place: int) -> str:
@@ -154,13 +166,13 @@ def _clause_at(sentence: str, place: int) -> str:
 
 def _where_at(sentence: str, place: int) -> Where:
     """Where something in a sentence holds: as its clause says, else as the sentence does."""
-    return _where(_clause_at(sentence, place) if both_devices(sentence) else sentence)
+    return where_said(_clause_at(sentence, place) if both_devices(sentence) else sentence)
 
 
 def literal_check(text: str, sentence: str, role: Role) -> Check | None:
     """A quoted text or a number as a check."""
     bare = unquoted(text)
-    where = _where(sentence)
+    where = where_said(sentence)
     if is_number(bare):
         places = [name for name, word in (("last", _LAST), ("first", _FIRST)) if word.search(sentence)]
         position = places[0] if len(places) == 1 else None
@@ -177,7 +189,7 @@ def _said_exception(sentence: str) -> list[Check]:
 
 
 def _exception(sentence: str, found: re.Match[str]) -> list[Check]:
-    if _NOT_RAISED.search(sentence[max(0, found.start() - 60) : found.start()]):
+    if _NOT_RAISED.search(sentence[max(0, found.start() - 60) : found.start()]) or _IS_NOT_RAISED.match(sentence, found.end("type")):
         return []
     return [
         Check(
@@ -189,6 +201,12 @@ def _exception(sentence: str, found: re.Match[str]) -> list[Check]:
             where=_where_at(sentence[: found.end("type")] if found["message"] else sentence, found.start()),
         )
     ]
+
+
+# `ValueError isn't thrown any more`, `the missing ValueError`.
+_IS_NOT_RAISED = re.compile(
+    r"`? (?:is|was|are|were|gets?|got)(?:n['’]t| not| never| no longer) (?:\w+ )?(?:raised|thrown|reported|given)\b", FLAGS
+)
 
 
 def _message(sentence: str, found: re.Match[str]) -> str:
@@ -279,7 +297,7 @@ def _failure(sentence: str) -> list[Check]:
         if found:
             return [Check(text=sentence, kind=kind, where=_where_at(sentence, found.start()))]
     status = _status(sentence)
-    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=_where(sentence))] if status else []
+    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=where_said(sentence))] if status else []
 
 
 def _status(sentence: str) -> re.Match[str] | None:
@@ -317,11 +335,14 @@ _GONE = re.compile(
 
 def _varies(sentence: str) -> list[Check]:
     found = _VARIES.search(sentence)
-    if found is None or _SHOULD_VARY.search(sentence[max(0, found.start() - 40) : found.start()]):
+    before = "" if found is None else sentence[max(0, found.start() - 40) : found.start()]
+    if found is None or _SHOULD_VARY.search(before) or _NEVER_VARIES.search(before):
         return []
-    return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=_where(sentence))]
+    return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=where_said(sentence))]
 
 
+# `never changes between runs` is the opposite.
+_NEVER_VARIES = re.compile(r"(?:\b(?:never|not|no longer|hardly)|n['’]t) (?:\w+ )?$", FLAGS)
 # `must give another number each time` is what is wanted.
 _SHOULD_VARY = re.compile(r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want)\b[^.;,\n]{0,30}$", FLAGS)
 
@@ -337,7 +358,7 @@ def _exits(sentence: str) -> list[Check]:
     status = _status(sentence)
     if status is None or not _EXIT_WORD.search(status[0]) or any(pattern.search(sentence) for pattern, _ in _CRASH):
         return []
-    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=_where(sentence))]
+    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=where_said(sentence))]
 
 
 _EXIT_WORD = re.compile(r"code|status", FLAGS)
@@ -351,7 +372,7 @@ def _attribute(sentence: str) -> list[Check]:
 
 def _not_finite(sentence: str) -> list[Check]:
     value = not_finite(sentence)
-    return [Check(text=sentence, kind=CheckKind.VALUE, number=value, where=_where(sentence))] if value else []
+    return [Check(text=sentence, kind=CheckKind.VALUE, number=value, where=where_said(sentence))] if value else []
 
 
 # The first that reads a sentence is right: what says more of it comes before what says less.

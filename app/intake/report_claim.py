@@ -16,10 +16,10 @@ from app.intake.claim_text import (
 )
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.comments import comment_claim, commented_outputs
-from app.intake.phrases import expectation
+from app.intake.phrases import expectation, where_said
 from app.intake.report import Part, is_of_expectations
 from app.intake.roles import shown_to_work
-from app.intake.said_place import place_in, placed
+from app.intake.said_place import place_in, placed, said_place
 from app.intake.wanted_elsewhere import wanted_elsewhere
 from app.intake.wording import device_of, is_error_of_a_side, is_printed_line, is_timing, is_version_line, names_a_card
 
@@ -240,7 +240,7 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
     """`prints `X`, wrong` and `prints `Y`, as it should`; only where one value is the wrong one."""
     wrong: dict[str, None] = {}
     right: dict[str, None] = {}
-    after = ""
+    before = after = ""
     control = False
     for part in parts:
         if part.kind == "code":
@@ -253,12 +253,15 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
             elif is_printed_line(found[1].strip()):
                 wrong[found[1].strip()] = None
                 after = part.text[found.end(1) + 1 : found.end(1) + _MOST_AFTER].partition("\n")[0]
+                before = part.text[max(0, found.start() - _MOST_AFTER) : found.start(1)].rpartition("\n")[2].rpartition(". ")[2]
     if len(wrong) != 1:
         return []
     raised = exception_claim(next(iter(wrong)))
     wanted = expectation(after.strip(" .,;:"), behind=True) if not right and not raised else None
     instead = [output_check((line,), role=Role.EXPECTED) for line in right] or ([wanted] if wanted else [])
-    return [*(raised or [output_check(tuple(wrong))]), *instead]
+    checks = [*(raised or [output_check(tuple(wrong))]), *instead]
+    # `On the GPU it prints `X``: the words before it say where.
+    return placed(placed(checks, where_said(before)), said_place(before, about_it=True))
 
 
 # `… but I expected `Y`` stands in the words that follow the value.

@@ -247,3 +247,38 @@ def test_which_way_round_it_is_meant(text: str, kinds: list[str]) -> None:
 def test_a_system_that_does_not_work_is_not_one_that_does() -> None:
     text = "it doesn't work on windows, on linux it's fine: OSError: [WinError 126] not found"
     assert bugs(text)[0].where.os == "windows"
+
+
+def bug_of(text: str) -> Any:
+    return next((check for check in read_claim(text).checks if check.role is Role.BUG), None)
+
+
+@pytest.mark.parametrize(
+    "text", ["Calling it must not raise IndexError here.", "It is not supposed to throw IndexError.", "It shouldn't raise IndexError."]
+)
+def test_an_error_that_should_not_be_raised_is_the_bug(text: str) -> None:
+    found = bug_of(text)
+    assert (found.kind, found.exception_type) == (CheckKind.EXCEPTION, "IndexError")
+
+
+@pytest.mark.parametrize("text", ["The missing KeyError surprised me.", "The KeyError is never raised, and the code goes on."])
+def test_an_error_that_is_not_there_is_not_said_to_be_raised(text: str) -> None:
+    found = bug_of(text)
+    assert found is None or found.kind is not CheckKind.EXCEPTION
+
+
+@pytest.mark.parametrize("text", ["The loss never differs between runs.", "The numbers don't change from run to run."])
+def test_what_never_varies_is_not_said_to_vary(text: str) -> None:
+    assert bug_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "device"),
+    [
+        ("With my RTX 4090 it prints 3 instead of 2.", "cuda"),
+        ("On an H100 I get 3 instead of 2.", "cuda"),
+        ("It prints 3 instead of 2.", None),
+    ],
+)
+def test_the_model_of_a_card_is_a_place(text: str, device: str | None) -> None:
+    assert bug_of(text).where.device == device
