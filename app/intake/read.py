@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from app.errors import InputError, TooLargeError
@@ -57,5 +58,6 @@ def _read(
 
 def _script(text: str, *, claim: str | None, title: str) -> Reading:
     said = read_claim((claim if claim is not None else comment_claim(text)) or "")
-    script = make_script(text, mending=mending_for(said))
+    # A file runs as it is: no prompt and no cell would have shown a value of it.
+    script = make_script(text, mending=replace(mending_for(said), shows=False))
     return Reading(title=title, scripts=(script,), claim=said, ask=asks_of([script]))

@@ -246,10 +246,8 @@ def _prints(value: ast.expr) -> bool:
     if not isinstance(value, ast.Call):
         return False
     path = dotted(value.func)
-    return path in {("print",), ("display",), ("pprint",), ("pprint", "pprint")} or path[-2:] in {
-        ("stdout", "write"),
-        ("sys", "displayhook"),
-    }
+    # `sys.stdout.buffer.write` returns how much it wrote, which nobody looks at.
+    return path[-1:] in {("print",), ("pprint",), ("display",), ("displayhook",), ("write",), ("writelines",)}
 
 
 def without_magics(code: str) -> tuple[str, int]:

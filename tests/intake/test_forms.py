@@ -195,3 +195,13 @@ def test_blocks_with_words_between_them_are_no_cells(between: str) -> None:
 def test_a_block_that_shows_something_is_no_cell_of_the_next() -> None:
     reading = report(f"```python\n{LINES}\n```\n```python\nimport torch\nx = torch.zeros(3)\nprint(x)\n```")
     assert len(reading.scripts) == 2
+
+
+def test_a_file_shows_no_value_that_it_does_not_print() -> None:
+    reading = read("import torch\ntorch.ones(2).sum()\n", form="script", claim='prints "tensor(3.)"')
+    assert reading.scripts[0].repairs == ()
+
+
+def test_what_writes_by_itself_is_no_value_to_show() -> None:
+    reading = report('```python\nimport sys\nsys.stdout.buffer.write(b"value 3\\n")\n```\n\nIt prints `value 3`.')
+    assert reading.scripts[0].repairs == ()

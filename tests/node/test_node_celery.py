@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -191,8 +192,8 @@ def test_a_killed_node_comes_back_and_takes_more(service: Service, start_node: S
 
 @pytest.mark.sandbox
 def test_an_outage_of_the_broker_loses_no_result(session_home: Path, start_node: StartNode, toolchain: str) -> None:
-    folder = session_home / "outage"
-    folder.mkdir()
+    # A second run starts with a folder of its own.
+    folder = Path(tempfile.mkdtemp(prefix="outage-", dir=session_home))
     folder.chmod(0o711)
     server = EmbeddedValkey(folder)
     url = server.start()
