@@ -14,7 +14,6 @@ from worker.contract import GIB
 LEAST_BYTES = GIB
 _MOST_BYTES = 1 << 60
 _MAKERS = {"zeros", "ones", "empty", "rand", "randn", "full", "eye", "randint", "normal", "random", "uniform", "standard_normal", "tri"}
-_SIZED_BY_FIRST = {"zeros", "ones", "empty", "full", "eye", "tri"}
 _LIBRARIES = {"torch": 4, "np": 8, "numpy": 8}
 _WIDTHS = {
     **dict.fromkeys(("float64", "double", "int64", "long", "complex64", "cfloat", "uint64"), 8),

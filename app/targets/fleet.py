@@ -30,11 +30,6 @@ def _age(facts: ToolchainFacts, device: Device) -> tuple[Version, bool, str]:
     return release, (facts.cuda_build is None) == (device is Device.CPU), facts.name
 
 
-def newest_toolchain(fleet: Sequence[Hello], device: Device) -> str | None:
-    """The name of the newest toolchain that serves the device on a node that has the device."""
-    return resolve_toolchain(fleet, Target(device=device, gpus=int(device is Device.CUDA)))
-
-
 def is_meant(name: str, wanted: str) -> bool:
     """Whether a toolchain's name is the wanted one or goes on from it: `torch-2.1` never means `torch-2.13-cpu`."""
     return not wanted or name == wanted or name.startswith((f"{wanted}-", f"{wanted}.", f"{wanted}+"))
