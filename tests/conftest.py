@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 TEMPLATE = "samehere_template"
 
-# A shell ignores these for what it starts in the background, and so would every program that the tests interrupt.
-for number in (signal.SIGINT, signal.SIGQUIT):
+# A shell ignores these for what it starts in the background, `nohup` the last; so would every program that the tests start.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
