@@ -42,7 +42,7 @@ class Node:
         self._broker = connect(settings.broker_url)
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
-        executor = Executor(self._identity, self._toolchains, environments)
+        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables)
         self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send)
         self._draining = threading.Event()
         self._ended = threading.Event()
