@@ -156,17 +156,17 @@ def test_sixty_jobs_leave_nothing(landlocked: Jobs) -> None:
     marker = uuid.uuid4().hex
     landlocked.run(PROGRAMS[0], marker)
     pid = landlocked.runner.process.pid
-    before = (landlocked.runner.ask("descriptors"), Path(f"/proc/{pid}/mountinfo").read_text(), sorted(_job_folders()))
+    before = (landlocked.runner.ask("descriptors"), Path(f"/proc/{pid}/mountinfo").read_text(), sorted(_job_folders(landlocked.runner)))
     for number in range(60):
         result = landlocked.run(PROGRAMS[number % len(PROGRAMS)], marker, limits=SHORT)
         assert result.ending in (Ending.EXITED, Ending.WALL_LIMIT, Ending.OUTPUT_LIMIT)
     until_gone(marker)
-    assert (landlocked.runner.ask("descriptors"), Path(f"/proc/{pid}/mountinfo").read_text(), sorted(_job_folders())) == before
+    assert (landlocked.runner.ask("descriptors"), Path(f"/proc/{pid}/mountinfo").read_text(), sorted(_job_folders(landlocked.runner))) == before
     assert _children(pid) == []
 
 
-def _job_folders() -> list[str]:
-    return [path.name for path in Path(tempfile.gettempdir()).glob("samehere-job-*")]
+def _job_folders(runner: Runner) -> list[str]:
+    return [path.name for path in runner.folder.parent.glob(runner.folder.name + "*")]
 
 
 def _children(parent: int) -> list[int]:
