@@ -18,6 +18,11 @@ def harness_sources() -> dict[str, bytes]:
     return {path: (_HERE / name).read_bytes() for path, name in names.items()}
 
 
+def paused_source() -> bytes:
+    """The program that waits for a script in the script's own interpreter, with torch imported."""
+    return (_HERE / "paused.py").read_bytes()
+
+
 def probe_source() -> bytes:
     """The program that records the environment in which a script would run."""
     return (_HERE / "probe.py").read_bytes()
