@@ -31,6 +31,8 @@ class HarnessReport:
     values: list[CapturedValue] = field(default_factory=list)
     values_omitted: int = 0
     ended: bool = False
+    # In a fork of a paused interpreter: the script did what a fork would have been too late for.
+    tripped: bool = False
 
     @property
     def flags_changed(self) -> dict[str, Scalar]:
@@ -50,6 +52,8 @@ def read_report(report: bytes) -> HarnessReport:
         match message.get("kind"):
             case "exception":
                 _read_exception(read, message)
+            case "tripped":
+                read.tripped = True
             case "torch":
                 read.flags_at_import = _flags(message.get("flags"))
             case "end":

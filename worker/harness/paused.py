@@ -54,7 +54,7 @@ def become_interpreter(config):
         init["limit_to"](int(kind), soft, hard)
     os.set_inheritable(config["control_fd"], True)
     os.chdir("/home/u")
-    os.execve(config["argv"][0], config["argv"], config["variables"])
+    os.execve(config["argv"][0], config["argv"], config["variables"])  # noqa: S606
 
 
 class Hidden:
@@ -222,8 +222,9 @@ class Pause:
 
     def wait(self):
         """Until a job comes. Returns in a script's own process only."""
-        trouble = problem() or (self.rehearse() if self.config["forks"] else "")
-        self.control.send(b"trouble " + trouble.encode() if trouble else b"ready")
+        trouble = problem()
+        alone = self.rehearse() if self.config["forks"] and not trouble else ""
+        self.control.send(b"trouble " + trouble.encode() if trouble else b"alone " + alone.encode() if alone else b"ready")
         if not self.config["forks"]:
             message, fds = self.receive()
             if not message:

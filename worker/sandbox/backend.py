@@ -77,6 +77,11 @@ class Sandbox:
         )
         self._prove()
 
+    @property
+    def bubblewrap(self) -> Bubblewrap | None:
+        """What starts this slot's jobs, where it has namespaces."""
+        return self._backend if isinstance(self._backend, Bubblewrap) else None
+
     def _choose(self, level: Level | None) -> Level:
         if level is Level.LANDLOCK:
             raise SandboxUnavailableError(f"the level {level} is not built; name none, or one of the others")

@@ -34,6 +34,10 @@ _MESSAGE_BYTES = 1 << 12
 _STACK = (8 * MIB, 64 * MIB)
 
 
+class ForksRefusedError(SetupError):
+    """This system gives a fork no namespaces of its own."""
+
+
 class Zygote:
     """Construct it, and start jobs, in the slot's own thread: it dies with it. A `Backend` for the slot's sandbox."""
 
@@ -92,6 +96,8 @@ class Zygote:
         if not select.select([self._control], [], [], _READY_SECONDS)[0]:
             raise SetupError(f"the imports were not done within {_READY_SECONDS:.0f} s")
         said = self._control.recv(_MESSAGE_BYTES)
+        if said.startswith(b"alone "):
+            raise ForksRefusedError(said.removeprefix(b"alone ").decode(errors="replace"))
         if said != b"ready":
             raise SetupError(said.removeprefix(b"trouble ").decode(errors="replace") or f"the imports failed: {self._said()}")
         if select.select(self._printed, [], [], 0)[0]:
@@ -153,7 +159,9 @@ class Zygote:
             self._opened.process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
             self._opened.process.kill()
-            self._opened.process.wait(_END_SECONDS)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                # What hangs in the kernel is the slot's to report.
+                self._opened.process.wait(_END_SECONDS)
         self._control.close()
         for fd in (self._opened.init_fd, *self._printed):
             os.close(fd)
