@@ -14,7 +14,7 @@ _KNOWN = frozenset({"torch", "numpy", "__future__"})
 _OBSERVERS = frozenset(
     {
         *("gc", "tracemalloc", "faulthandler", "resource", "ctypes", "_ctypes", "cffi", "psutil", "objgraph", "guppy", "pympler"),
-        *("memory_profiler", "sitecustomize", "usercustomize", "site", "pkgutil", "pkg_resources", "modulefinder", "zipimport", "atexit"),
+        *("memory_profiler", "sitecustomize", "usercustomize", "site", "pkgutil", "pkg_resources", "modulefinder", "zipimport"),
     }
 )
 _STOPWATCHES = frozenset({"timeit", "cProfile", "profile", "pstats", "line_profiler", "pyinstrument", "trace", "yappi", "viztracer"})
