@@ -49,11 +49,10 @@ def read_report(report: bytes) -> HarnessReport:
             continue
         if not isinstance(message, dict):
             continue
+        read.tripped |= message.get("kind") == "tripped"
         match message.get("kind"):
             case "exception":
                 _read_exception(read, message)
-            case "tripped":
-                read.tripped = True
             case "torch":
                 read.flags_at_import = _flags(message.get("flags"))
             case "end":

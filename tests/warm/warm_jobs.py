@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, replace
 
 from worker.contract import MIB, Limits
-from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, harness_source
+from worker.harness import HARNESS_CONFIG_PATH, harness_sources
 from worker.sandbox import Sandbox, SandboxJob, SandboxResult
 from worker.toolchains import Toolchain
 from worker.warm.pool import WarmPool
@@ -28,8 +28,8 @@ class Both:
             argv=(self.toolchain.python, SCRIPT_PATH),
             files={
                 SCRIPT_PATH: script.encode(),
-                HARNESS_PATH: harness_source(),
-                HARNESS_CONFIG_PATH: f'{{"report_fd": @REPORT_FD@, "settings": {settings}}}'.encode(),
+                **harness_sources(),
+                HARNESS_CONFIG_PATH: f'{{"report_fd": @REPORT_FD@, "report_bytes": 1000000, "settings": {settings}}}'.encode(),
             },
             variables={"PYTHONHASHSEED": "1"},
             binds=self.toolchain.binds,

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from worker.contract import MIB
-from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, harness_source, paused_source
+from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, harness_sources, paused_source
 from worker.sandbox import launch
 from worker.sandbox.bubblewrap import INIT_PATH, Bubblewrap, Opened
 from worker.sandbox.errors import SetupError
@@ -73,7 +73,7 @@ class Zygote:
             HARNESS_PATH: paused_source(),
             HARNESS_CONFIG_PATH: json.dumps(config).encode(),
             INIT_PATH: launch.INIT_SOURCE.read_bytes(),
-            _WATCH_PATH: harness_source(),
+            _WATCH_PATH: harness_sources()[HARNESS_PATH],
             _FILTER_PATH: bubblewrap.filter,
         }
         command = [job.argv[0], "-I", "-S", "-E", HARNESS_PATH]
