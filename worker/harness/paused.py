@@ -266,7 +266,12 @@ class Pause:
                 break
             said += chunk
         os.close(reading)
-        os.waitpid(pid, 0)
+        # The one that it left behind is ours as well.
+        for _ in range(2):
+            try:
+                os.wait()
+            except OSError:
+                break
         return said.decode(errors="replace")
 
     def enter(self, complaints):
