@@ -93,7 +93,9 @@ def test_memory(runner: WarmRunner) -> None:
     hog = "b = []\nfor _ in range(40):\n    b.append(bytearray(25 << 20))\n    for at in range(0, 25 << 20, 4096): b[-1][at] = 1\nprint('got')"
     result = runner.run(hog, limits=TIGHT)
     assert (result.ending, result.exit_status, result.stdout.head) == (Ending.MEMORY_LIMIT, None, b"")
-    children = "import os\n" + hog.replace("print('got')", "os._exit(0)").replace("b = []", "b = []\nif os.fork():\n    os.wait(); os._exit(0)")
+    children = "import os\n" + hog.replace("print('got')", "os._exit(0)").replace(
+        "b = []", "b = []\nif os.fork():\n    os.wait(); os._exit(0)"
+    )
     result = runner.run(children, limits=TIGHT)
     assert (result.ending, result.exit_status) == (Ending.MEMORY_LIMIT, None)
     alone(runner)
@@ -118,7 +120,12 @@ def test_a_daemon_left_behind(runner: WarmRunner) -> None:
 
 
 def test_many_in_a_row_leave_nothing(runner: WarmRunner) -> None:
-    programs = ("print('fine')", "raise SystemExit(1)", "import os; os.abort()", "import os\nif os.fork() == 0: os.setsid(); os.execv('/bin/sleep', ['s', '60'])")
+    programs = (
+        "print('fine')",
+        "raise SystemExit(1)",
+        "import os; os.abort()",
+        "import os\nif os.fork() == 0: os.setsid(); os.execv('/bin/sleep', ['s', '60'])",
+    )
     runner.run(programs[0])
     descriptors, mounts = runner.ask("descriptors"), Path(f"/proc/{runner.process.pid}/mountinfo").read_text()
     zygotes = runner.ask("zygotes")
@@ -152,7 +159,9 @@ def test_killing_the_node_leaves_nothing(kind: str, toolchains: Path, toolchain:
     with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o755)
         runner = make_warm_runner(kind, home=Path(home), toolchain=toolchains / toolchain)
-        source = f"import os, signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n'{marker}'\nif os.fork() == 0: os.setsid()\n"
+        source = (
+            f"import os, signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n'{marker}'\nif os.fork() == 0: os.setsid()\n"
+        )
         runner.start(source + "os.fork()\ntime.sleep(60)")
         end = time.monotonic() + 30
         while len(all_of_it := below(runner.process.pid)) < 6 and time.monotonic() < end:
