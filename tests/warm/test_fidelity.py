@@ -29,7 +29,7 @@ ENDINGS = {
     "no name": "from torch import nothing_here",
     "thread": "import threading, torch\nt = threading.Thread(target=lambda: 1/0, name='t')\nt.start(); t.join()\nprint('after')",
     "at exit": "import atexit, torch\natexit.register(lambda: print('bye'))\nraise RuntimeError('x')",
-    "unraisable": "import torch\nclass F:\n    def __repr__(self):\n        return 'F'\n    def __call__(self, a):\n        1/0\nclass A:\n    __del__ = F()\nA()\nprint('after')\n",
+    "unraisable": "import torch\nclass F:\n    __repr__ = lambda s: ''\n    __call__ = lambda s, a: 1/0\nclass A: __del__ = F()\nA()\n",
     "input": "import torch\nprint(input())",
     "descriptor": "import torch\nf = open('/tmp/x', 'w')\nprint(f.fileno())",
     "own hook": "import sys, torch\nsys.excepthook = lambda *a: print('mine', a[0].__name__)\n1/0\n",
@@ -71,13 +71,13 @@ seen["environment"] = [name for name in os.environ]
 seen["environment's values"] = {k: v for k, v in os.environ.items() if k != "PYTHONHASHSEED"}
 seen["its block"] = [w.split("=")[0] for w in open("/proc/self/environ").read().split("\0") if w]
 seen["words"] = open("/proc/self/cmdline").read(), open("/proc/self/comm").read()
-seen["process"] = [os.getpid(), os.getppid(), os.getsid(0), os.getpgrp(), os.getuid(), os.geteuid(), os.getgid(), os.getgroups(), os.getcwd(),
-    os.umask(0o22), os.nice(0), os.sched_getscheduler(0), sorted(os.sched_getaffinity(0))]
+seen["process"] = [os.getpid(), os.getppid(), os.getsid(0), os.getpgrp(), os.getuid(), os.geteuid(), os.getgid(), os.getgroups(),
+    os.getcwd(), os.umask(0o22), os.nice(0), os.sched_getscheduler(0), sorted(os.sched_getaffinity(0))]
 status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\t" in line)
 # The C library catches one of its own from a process's first thread on.
 status["SigCgt"] = hex(int(status["SigCgt"], 16) & ~(0b11 << 31))
-seen["status"] = {k: status[k] for k in ("Name", "Umask", "Uid", "Gid", "SigBlk", "SigIgn", "SigCgt", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb",
-    "NoNewPrivs", "Seccomp", "NSpid", "TracerPid", "Cpus_allowed_list")}
+seen["status"] = {k: status[k] for k in ("Name", "Umask", "Uid", "Gid", "SigBlk", "SigIgn", "SigCgt", "CapInh", "CapPrm", "CapEff",
+    "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "NSpid", "TracerPid", "Cpus_allowed_list")}
 seen["limits"] = {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")}
 seen["signals"] = [str(signal.getsignal(s)) for s in (2, 13, 15, 17, 25)]
 seen["gc"] = [gc.isenabled(), gc.get_threshold(), gc.get_debug(), gc.callbacks]
@@ -87,7 +87,8 @@ seen["network"] = [socket.if_nameindex(), socket.gethostname(), open("/proc/net/
 seen["processes"] = sorted(name for name in os.listdir("/proc") if name.isdigit())
 seen["folders"] = {f: [sorted(os.listdir(f)), oct(os.stat(f).st_mode), os.stat(f).st_uid] for f in
     ("/home/u", "/tmp", "/dev/shm", "/run/samehere", "/", "/etc", "/dev")}
-seen["files"] = {f: [open(f).read()[:200], oct(os.stat(f).st_mode)] for f in ("/home/u/script.py", "/run/samehere/harness.py", "/run/samehere/harness.json")}
+seen["files"] = {f: [open(f).read()[:200], oct(os.stat(f).st_mode)] for f in
+    ("/home/u/script.py", "/run/samehere/harness.py", "/run/samehere/harness.json")}
 mounts = [line.split() for line in open("/proc/self/mounts")]
 seen["scratch"] = sorted({(m[1], m[2], m[3]) for m in mounts if m[1] in ("/tmp", "/dev/shm", "/home/u", "/proc", "/dev/pts")})
 seen["space"] = [os.statvfs(f).f_blocks for f in ("/tmp", "/dev/shm", "/home/u")]
@@ -98,11 +99,13 @@ seen["after"] = [sorted(set(sys.modules) - set(sys.stdlib_module_names)), [type(
 seen["order"] = [name for name in sys.modules if name.partition(".")[0] in ("torch", "numpy")]
 seen["filters after"] = [str(f) for f in warnings.filters]
 seen["exit calls"] = atexit._ncallbacks()
-seen["spec"] = [type(torch.__spec__).__name__, type(torch.__spec__.loader).__name__, torch.__spec__._initializing, torch.__file__, torch.__loader__ is torch.__spec__.loader,
+seen["spec"] = [type(torch.__spec__).__name__, type(torch.__spec__.loader).__name__, torch.__spec__._initializing,
+    torch.__file__, torch.__loader__ is torch.__spec__.loader,
     type(numpy.__spec__).__name__, type(numpy.__loader__).__name__, numpy.__spec__.cached == numpy.__cached__]
-seen["torch"] = [torch.get_num_threads(), torch.get_num_interop_threads(), str(torch.get_default_dtype()), torch.backends.cpu.get_cpu_capability(),
-    torch.__config__.parallel_info(), torch.is_grad_enabled(), torch.are_deterministic_algorithms_enabled(), torch.cuda.is_available(),
-    torch.backends.mkldnn.is_available(), str(torch._dynamo.config.recompile_limit)]
+seen["torch"] = [torch.get_num_threads(), torch.get_num_interop_threads(), str(torch.get_default_dtype()),
+    torch.backends.cpu.get_cpu_capability(), torch.__config__.parallel_info(), torch.is_grad_enabled(),
+    torch.are_deterministic_algorithms_enabled(), torch.cuda.is_available(), torch.backends.mkldnn.is_available(),
+    str(torch._dynamo.config.recompile_limit)]
 import logging
 seen["logging"] = sorted((name, str(logging.getLogger(name).level)) for name in logging.root.manager.loggerDict)
 seen["alternate"] = [torch.nn.Module is sys.modules["torch.nn"].Module, json is sys.modules["json"]]
@@ -202,20 +205,45 @@ def test_a_module_of_the_script_s_own_comes_first(both: Both) -> None:
     assert b"tripped" in both.warm(script).report
 
 
-WORKS = {
-    "compile": "import torch\nf = torch.compile(lambda x: (x.sin() + 1).sum(), backend='eager')\nprint(f(torch.ones(3)))",
-    "loader": "import torch\nfrom torch.utils.data import DataLoader\nprint([b.tolist() for b in DataLoader(range(8), batch_size=3, num_workers=2)])",
-    "fork": "import torch, torch.multiprocessing as mp\ndef f(q): q.put((torch.ones(2) @ torch.ones(2)).item())\nif __name__ == '__main__':\n"
-    "    q = mp.get_context('fork').SimpleQueue(); p = mp.get_context('fork').Process(target=f, args=(q,)); p.start(); print(q.get()); p.join()",
-    "spawn": "import torch, torch.multiprocessing as mp\ndef f(i): print(i, torch.ones(1).item(), flush=True)\nif __name__ == '__main__': mp.spawn(f, nprocs=1)",
-    "group": "import os, torch, torch.distributed as d\nos.environ['MASTER_ADDR'] = '127.0.0.1'; os.environ['MASTER_PORT'] = '29511'\n"
-    "d.init_process_group('gloo', rank=0, world_size=1); t = torch.ones(2); d.all_reduce(t); print(t); d.destroy_process_group()",
-    "parallel": "import torch\ntorch.manual_seed(0)\nx = torch.randn(500, 500)\nprint((x @ x).sum().item(), x.exp().sum().item(), torch.get_num_threads())",
-    "threads": "import torch, threading\nr = []\nts = [threading.Thread(target=lambda: r.append((torch.ones(300, 300) @ torch.ones(300, 300)).sum().item())) "
-    "for _ in range(4)]\n[t.start() for t in ts]; [t.join() for t in ts]; print(r)",
-    "script": "import torch\n@torch.jit.script\ndef f(x: int): return x + 1\nprint(f(1))",
-    "pickle": "import io, torch\nb = io.BytesIO(); torch.save({'a': torch.ones(2)}, b); b.seek(0); print(torch.load(b))",
-}
+LOADER = """
+import torch
+from torch.utils.data import DataLoader
+print([batch.tolist() for batch in DataLoader(range(8), batch_size=3, num_workers=2)])
+"""
+FORK = """
+import torch, torch.multiprocessing as mp
+def work(queue): queue.put((torch.ones(2) @ torch.ones(2)).item())
+context = mp.get_context("fork")
+queue = context.SimpleQueue()
+process = context.Process(target=work, args=(queue,))
+process.start(); print(queue.get()); process.join()
+"""
+SPAWN = """
+import torch, torch.multiprocessing as mp
+def work(number): print(number, torch.ones(1).item(), flush=True)
+if __name__ == "__main__": mp.spawn(work, nprocs=1)
+"""
+GROUP = """
+import os, torch, torch.distributed as d
+os.environ["MASTER_ADDR"] = "127.0.0.1"; os.environ["MASTER_PORT"] = "29511"
+d.init_process_group("gloo", rank=0, world_size=1); t = torch.ones(2); d.all_reduce(t); print(t); d.destroy_process_group()
+"""
+PARALLEL = """
+import threading, torch
+torch.manual_seed(0)
+x, found = torch.randn(500, 500), []
+print((x @ x).sum().item(), x.exp().sum().item(), torch.get_num_threads())
+threads = [threading.Thread(target=lambda: found.append((x @ x).sum().item())) for _ in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]; print(found)
+"""
+OTHERS = """
+import io, torch
+@torch.jit.script
+def f(x: int): return x + 1
+print(f(1), torch.compile(lambda x: (x.sin() + 1).sum(), backend="eager")(torch.ones(3)))
+b = io.BytesIO(); torch.save({"a": torch.ones(2)}, b); b.seek(0); print(torch.load(b))
+"""
+WORKS = {"loader": LOADER, "fork": FORK, "spawn": SPAWN, "group": GROUP, "parallel": PARALLEL, "others": OTHERS}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -74,7 +74,8 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     for name in ("environ", "cmdline", "mem", "maps", "root", "cwd", "exe", "fd"):
         try:
             if name in ("root", "cwd", "fd"): os.listdir(f"/proc/{pid}/{name}"); data = b""
-            else: data = open(f"/proc/{pid}/{name}", "rb").read(4096) if name != "mem" else os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY)) or b""
+            elif name == "mem": os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY)); data = b""
+            else: data = open(f"/proc/{pid}/{name}", "rb").read(4096)
         except OSError as error:
             if pid == "1": print(pid, name, errno.errorcode[error.errno])
             continue
@@ -105,8 +106,9 @@ os._exit(0)
 """
 LOOK = """
 import builtins, os, sys, torch, json
-print(json.dumps([str(torch.get_default_dtype()), torch.ones(1).item(), hasattr(builtins, "print2"), "X_LEFT" in os.environ, "/left" in sys.path,
-    "left" in sys.modules, torch.get_num_threads() == len(os.sched_getaffinity(0)), sum(name.isdigit() for name in os.listdir("/proc")),
+print(json.dumps([str(torch.get_default_dtype()), torch.ones(1).item(), hasattr(builtins, "print2"), "X_LEFT" in os.environ,
+    "/left" in sys.path, "left" in sys.modules, torch.get_num_threads() == len(os.sched_getaffinity(0)),
+    sum(name.isdigit() for name in os.listdir("/proc")),
     [os.path.exists(folder + "/left") for folder in ("/tmp", "/dev/shm", "/home/u")]]))
 """
 

@@ -55,19 +55,27 @@ def alone(runner: WarmRunner, *, seconds: float = 5.0) -> list[int]:
     return found
 
 
+DEAF = """
+import signal, time
+print("on", flush=True)
+for number in range(1, 65):
+    try: signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError): pass
+time.sleep(60)
+"""
+STORM = """
+import os, time
+print("on", flush=True)
+while True:
+    try: os.fork()
+    except OSError: time.sleep(0.01)
+"""
 STUBBORN = {
     "idle": ("import time; print('on', flush=True); time.sleep(60)", True),
     "busy": ("print('on', flush=True)\nwhile True: pass", False),
-    "deaf": (
-        "import signal, time\nprint('on', flush=True)\nfor n in range(1, 65):\n    try: signal.signal(n, signal.SIG_IGN)\n"
-        "    except (OSError, ValueError): pass\ntime.sleep(60)",
-        True,
-    ),
+    "deaf": (DEAF, True),
     "stopped": ("import os, signal; print('on', flush=True); os.kill(os.getpid(), signal.SIGSTOP)", True),
-    "a storm": (
-        "import os, time\nprint('on', flush=True)\nwhile True:\n    try: os.fork()\n    except OSError: time.sleep(0.01)",
-        None,
-    ),
+    "a storm": (STORM, None),
 }
 
 
@@ -90,7 +98,8 @@ def test_output(runner: WarmRunner) -> None:
 
 
 def test_memory(runner: WarmRunner) -> None:
-    hog = "b = []\nfor _ in range(40):\n    b.append(bytearray(25 << 20))\n    for at in range(0, 25 << 20, 4096): b[-1][at] = 1\nprint('got')"
+    hog = "b = []\nfor _ in range(40):\n    b.append(bytearray(25 << 20))\n    for at in range(0, 25 << 20, 4096): b[-1][at] = 1\n"
+    hog += "print('got')"
     result = runner.run(hog, limits=TIGHT)
     assert (result.ending, result.exit_status, result.stdout.head) == (Ending.MEMORY_LIMIT, None, b"")
     children = "import os\n" + hog.replace("print('got')", "os._exit(0)").replace(
@@ -111,8 +120,8 @@ def test_cancelling(runner: WarmRunner) -> None:
 
 
 def test_a_daemon_left_behind(runner: WarmRunner) -> None:
-    script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        while True: os.write(1, b'.'); time.sleep(0.01)\n"
-    script += "    os._exit(0)\ntime.sleep(0.2)\nos.write(1, b'main')"
+    script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
+    script += "        while True: os.write(1, b'.'); time.sleep(0.01)\n    os._exit(0)\ntime.sleep(0.2)\nos.write(1, b'main')"
     result = runner.run(script)
     assert (result.ending, result.exit_status) == (Ending.EXITED, 0)
     assert b"main" in result.stdout.head

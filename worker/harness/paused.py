@@ -57,93 +57,6 @@ def become_interpreter(config):
     os.execve(config["argv"][0], config["argv"], config["variables"])  # noqa: S606
 
 
-class Hidden:
-    """Finder of the modules that the pause imported and the script has not: they come into sight as the script imports them."""
-
-    def __init__(self, modules, roots, watched):
-        self.modules = modules
-        self.roots = roots
-        self.watched = watched
-        self.trip = None
-
-    def find_spec(self, name, path=None, target=None):
-        module = self.modules.get(name)
-        if module is None:
-            self.notice(name, path, target)
-            return None
-        if path is None and self.elsewhere(name, module):
-            return None
-        spec = module.__spec__
-        spec.loader = Restore(self, module, spec.loader)
-        return spec
-
-    def elsewhere(self, name, module):
-        """Whether the script made the name lead to something else."""
-        spec = self.found(name, None, None)
-        if spec is not None and spec.origin != module.__spec__.origin:
-            self.tell("another module by the name of one that was imported")
-            return True
-        return False
-
-    def found(self, name, path, target):
-        for finder in list(sys.meta_path):
-            if getattr(finder, "__module__", "") != __name__ and hasattr(finder, "find_spec"):
-                spec = finder.find_spec(name, path, target)
-                if spec is not None:
-                    return spec
-        return None
-
-    def notice(self, name, path, target):
-        """What else is loaded before torch changes the order in which libraries come."""
-        # The start-up files of the toolchain come first, and again; the script's folder is on the path from the script on.
-        started = sys.path[:1] == ["/home/u"]
-        if started and path is None and self.watched in self.modules and self.trip is not None:
-            spec = self.found(name, path, target)
-            if spec is not None and str(spec.origin).startswith(self.roots):
-                self.tell("another package before torch")
-
-    def tell(self, what):
-        if self.trip is not None:
-            self.trip(what)
-
-    def show(self, name):
-        """The module and what came with it, in the order of a first import."""
-        top = name.partition(".")[0]
-        for other in list(self.modules):
-            if top in (self.watched, other) or other.startswith(top + "."):
-                module = self.modules.pop(other)
-                if other != name:
-                    sys.modules.setdefault(other, module)
-        if not self.modules:
-            sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
-
-
-class Restore:
-    def __init__(self, hidden, module, loader):
-        self.hidden = hidden
-        self.module = module
-        self.loader = loader
-
-    def create_module(self, _spec):
-        return self.module
-
-    def exec_module(self, module):
-        module.__spec__.loader = self.loader
-        self.hidden.show(module.__name__)
-
-
-def third_party(before):
-    """What is new since then and does not belong to Python, by the folder of its top-level package."""
-    roots = tuple(os.path.join(entry, "") for entry in sys.path if entry.endswith(("site-packages", "dist-packages")))
-    new = {name: module for name, module in sys.modules.items() if name not in before}
-    tops = set()
-    for name, module in new.items():
-        spec = getattr(module, "__spec__", None)
-        if "." not in name and spec is not None and str(getattr(spec, "origin", "")).startswith(roots):
-            tops.add(name)
-    return {name: module for name, module in new.items() if name.partition(".")[0] in tops}, roots
-
-
 def reseed():
     """What a process of its own draws at start and a fork shares with its siblings; Python's own generator does so by itself."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
@@ -180,7 +93,8 @@ class Pause:
         self.watcher.register()
         for name in config["modules"]:
             __import__(name)
-        self.hidden, self.roots = third_party(before)
+        self.finder = load("hidden.py", "samehere_harness")
+        self.hidden, self.roots = self.finder["third_party"](before)
         self.known = set(sys.modules)
         self.freeze()
         self.init = load("init.py", "samehere_init")
@@ -266,13 +180,18 @@ class Pause:
                 break
             said += chunk
         os.close(reading)
-        # The one that it left behind is ours as well.
-        for _ in range(2):
-            try:
-                os.wait()
-            except OSError:
-                break
+        os.waitpid(pid, 0)
+        self.reap_all()
         return said.decode(errors="replace")
+
+    @staticmethod
+    def reap_all():
+        """Those that a child left behind become ours, since this is pid 1."""
+        try:
+            while True:
+                os.wait()
+        except OSError:
+            return
 
     def enter(self, complaints):
         """Namespaces of its own; goes on as pid 1 in them."""
@@ -394,7 +313,7 @@ class Pause:
         for name in list(sys.modules):
             if name in self.hidden or name not in self.known:
                 del sys.modules[name]
-        hidden = Hidden(dict(self.hidden), self.roots, self.config["modules"][-1])
+        hidden = self.finder["Hidden"](dict(self.hidden), self.roots, self.config["modules"][-1])
         sys.meta_path.insert(0, hidden)
         return hidden
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from worker.contract import MIB
-from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, harness_sources, paused_source
+from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, paused_sources
 from worker.sandbox import launch
 from worker.sandbox.bubblewrap import INIT_PATH, Bubblewrap, Opened
 from worker.sandbox.errors import SetupError
@@ -23,7 +23,6 @@ from worker.sandbox.job import SandboxJob
 from worker.sandbox.launch import Channels, Launch
 from worker.warm.variables import READ_AT_START
 
-_WATCH_PATH = "/run/samehere/watch.py"
 _FILTER_PATH = "/run/samehere/filter"
 # An import of torch from a cold disk, on a busy machine.
 _READY_SECONDS = 120.0
@@ -70,10 +69,9 @@ class Zygote:
             "limits": {str(resource.RLIMIT_STACK): _STACK},
         }
         files = {
-            HARNESS_PATH: paused_source(),
+            **paused_sources(),
             HARNESS_CONFIG_PATH: json.dumps(config).encode(),
             INIT_PATH: launch.INIT_SOURCE.read_bytes(),
-            _WATCH_PATH: harness_sources()[HARNESS_PATH],
             _FILTER_PATH: bubblewrap.filter,
         }
         command = [job.argv[0], "-I", "-S", "-E", HARNESS_PATH]
