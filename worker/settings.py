@@ -41,7 +41,7 @@ class NodeSettings(BaseSettings):
     hello_seconds: float = Field(default=60.0, gt=0, description="How often the node says again what it offers.")
     drain_seconds: float = Field(default=60.0, ge=0, description="After SIGTERM: how long running attempts may take to end.")
     warm: bool = Field(default=True, description="Start attempts from a paused interpreter where they ask for it and it changes nothing.")
-    warm_memory_bytes: int = Field(default=GIB, ge=0, description="What paused interpreters may take together; each takes about 220 MiB.")
+    warm_memory_bytes: int = Field(default=GIB, ge=0, description="What paused interpreters may take together; each takes about 170 MiB.")
     warm_jobs: int = Field(default=200, ge=1, description="A paused interpreter is replaced after this many attempts.")
     warm_seconds: float = Field(default=3600.0, gt=0, description="A paused interpreter is replaced at this age.")
     warm_audit_share: float = Field(
