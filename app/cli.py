@@ -35,8 +35,9 @@ class FormName(StrEnum):
 
 
 class IsolationName(StrEnum):
-    """The isolation that can be named: only the one that is never taken by itself."""
+    """The isolation that can be named: only what is never taken by itself."""
 
+    LANDLOCK = "landlock+seccomp"
     LIMITS_ONLY = "limits-only"
 
 
@@ -78,7 +79,8 @@ def reproduce(
         bool, typer.Option("--exit-code", help="Exit status for `git bisect run`: 0 absent, 1 seen, 125 can't tell.")
     ] = False,
     isolation: Annotated[
-        IsolationName | None, typer.Option(help="Only limits, no isolation: for a file of your own, where nothing better can be had.")
+        IsolationName | None,
+        typer.Option(help="Weaker isolation, or only limits and none: for a file of your own, where nothing better can be had."),
     ] = None,
     wall: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of an attempt.")] = None,
     memory: Annotated[int | None, typer.Option(metavar="MIB", help="Memory limit of an attempt.")] = None,
@@ -103,7 +105,7 @@ def reproduce(
         server=server,
         token=token,
         exit_code=exit_code,
-        isolation=None if isolation is None else "limits-only",
+        isolation=None if isolation is None else isolation.value,
         wall_seconds=wall,
         memory_mib=memory,
     )

@@ -44,7 +44,7 @@ class Bench:
         self.pool = WarmPool(memory_bytes=1 << 30, jobs=10_000, seconds=3600, forks=forks)
         store = ToolchainStore(Path(self.python).parents[2])
         recorder = EnvironmentRecorder(home / "cache", probe_seconds=120)
-        self.executor = Executor(Identity("bench", "bench"), store, recorder, WarmStarts(self.pool, Audit(home / "audit", share=0)))
+        self.executor = Executor(Identity("bench", "bench"), store, recorder, warm=WarmStarts(self.pool, Audit(home / "audit", share=0)))
 
     def attempt(self, script: str, start: Start) -> float:
         """Seconds of a whole attempt, or, of one that tells the time at its first line, until then."""

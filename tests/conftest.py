@@ -41,10 +41,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the settings of whoever started the tests."""
+def _own_environment(monkeypatch: pytest.MonkeyPatch, session_home: Path) -> None:
+    """No test sees the settings of whoever started the tests, or waits for the slots of nodes that are not its own."""
     for name in [name for name in os.environ if name.startswith("SAMEHERE_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("SAMEHERE_LOCKS", str(session_home / "locks"))
 
 
 @pytest.fixture(scope="session")

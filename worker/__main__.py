@@ -97,6 +97,7 @@ def _settings(parsed: argparse.Namespace) -> NodeSettings:
 
 
 def _node(settings: NodeSettings) -> int:
+    from worker.locks import LockFolderError
     from worker.node import run_node
     from worker.sandbox import SandboxUnavailableError
 
@@ -105,7 +106,7 @@ def _node(settings: NodeSettings) -> int:
     try:
         private_mounts.enter()
         return run_node(settings)
-    except SandboxUnavailableError as error:
+    except (SandboxUnavailableError, LockFolderError) as error:
         _complain(str(error))
         return _NO_SANDBOX
 
@@ -150,9 +151,11 @@ def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
         _say(json.dumps(examination.as_json(), indent=1))
     else:
         _say(f"level: {examination.level or 'none'}; {examination.means}")
+        if examination.more:
+            _say(f"to get more: {examination.more}")
         for check in examination.checks:
             _say(f"{'ok' if check.ok else 'NO'}  {check.name}: {check.found}{'; ' + check.cure if check.cure else ''}")
-    return 0 if is_usable(examination) else 1
+    return 0 if is_usable(examination, named=settings.level) else 1
 
 
 def _log_to_stderr() -> None:

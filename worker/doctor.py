@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from worker.contract import Level
 from worker.machine import find_gpus, read_cpu
 from worker.sandbox.doctor import Check, Examination
 from worker.sandbox.doctor import examine as examine_sandbox
@@ -13,15 +16,17 @@ _FIRST = "samehere toolchain add torch-2.13-cpu torch==2.13.0 numpy"
 
 def examine(settings: NodeSettings) -> Examination:
     """Runs small jobs in the real sandbox."""
-    sandbox = examine_sandbox(home=settings.home)
-    return Examination(sandbox.level, sandbox.means, (*sandbox.checks, _processor(), _gpus(), *_toolchains(settings)))
+    sandbox = examine_sandbox(home=settings.home, level=settings.level)
+    return replace(sandbox, checks=(*sandbox.checks, _processor(), _gpus(), *_toolchains(settings)))
 
 
-def is_usable(examination: Examination) -> bool:
-    """Whether attempts can run here at all: strangers' code is held, and there is something to run it in."""
+def is_usable(examination: Examination, *, named: Level | None) -> bool:
+    """Whether attempts can run here at all: at a level that is taken by itself or was named, and there is something to run it in."""
     ready = any(check.ok for check in examination.checks if check.name.startswith("toolchain "))
     held = all(check.ok for check in examination.checks if check.name == "attack from inside")
-    return examination.level is not None and held and ready
+    reached = examination.level
+    enough = reached is not None and (reached.satisfies(Level.NAMESPACES) or reached is named)
+    return enough and held and ready
 
 
 def _toolchains(settings: NodeSettings) -> list[Check]:

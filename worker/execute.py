@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
 
+from worker import attempt_variables
 from worker.contract import (
     CONTRACT_VERSION,
     Attempt,
@@ -17,6 +18,7 @@ from worker.contract import (
     Environment,
     ExceptionFacts,
     Gpu,
+    Level,
     Limits,
     Observation,
     Outcome,
@@ -61,9 +63,16 @@ class Executor:
     """Shared by the slots of a process; each brings its own sandbox."""
 
     def __init__(
-        self, identity: Identity, toolchains: ToolchainStore, environments: EnvironmentRecorder, warm: WarmStarts | None = None
+        self,
+        identity: Identity,
+        toolchains: ToolchainStore,
+        environments: EnvironmentRecorder,
+        *,
+        variables: Mapping[str, str] | None = None,
+        warm: WarmStarts | None = None,
     ) -> None:
         self._identity = identity
+        self._variables = variables or {}
         self._toolchains = toolchains
         self._environments = environments
         self._warm = warm
@@ -91,11 +100,14 @@ class Executor:
         toolchain, applied = self._check(attempt, sandbox, granted=granted)
         # Drawn and recorded, so that an order that hangs on it can be had again.
         hash_seed = str(1 + secrets.randbelow(2**32 - 1))
-        job = _job(attempt, toolchain, applied, granted=granted, hash_seed=hash_seed)
+        # What the target asks for wins over what the operator sets.
+        variables = {**self._variables, **applied.variables, "PYTHONHASHSEED": hash_seed}
+        job = _job(attempt, toolchain, harness=applied.harness, granted=granted, variables=variables)
         try:
-            environment = self._environments.record(job, sandbox, toolchain=toolchain, granted=granted)
+            found = self._environments.record(job, sandbox, toolchain=toolchain, granted=granted)
         except ProbeFailedError as error:
             raise RefusedError(Reason(code="probe_failed", detail=str(error), who_can_act=WhoCanAct.OPERATOR)) from error
+        environment = {**attempt_variables.recorded(self._variables), **found}
 
         def cold() -> Result:
             return self._result(attempt, sandbox.run(job, cancelled=cancelled), environment=environment, hash_seed=hash_seed)
@@ -127,6 +139,10 @@ class Executor:
             applied = apply_settings(attempt.settings, cpu_isa=toolchain.facts.cpu_isa)
         except SettingError as error:
             raise RefusedError(error.reason) from error
+        if applied.harness and not sandbox.level.satisfies(Level.NAMESPACES):
+            # The harness lies at a path of the sandbox's own; where the program sees the machine's, nothing starts it.
+            names = ", ".join(sorted(applied.harness))
+            raise RefusedError(_operator("setting_needs_namespaces", f"At level {sandbox.level} a node can't bring about: {names}."))
         wanted = gpus_wanted(attempt)
         if len(granted) < wanted:
             code = "too_few_gpus" if wanted > 1 else "no_gpu"
@@ -181,19 +197,21 @@ def text_of(stream: Stream) -> str:
     return plain_text(f"{head}\n[... {missing} bytes left out ...]\n{tail}")
 
 
-def _job(attempt: Attempt, toolchain: Toolchain, applied: AppliedSettings, *, granted: Sequence[Gpu], hash_seed: str) -> SandboxJob:
+def _job(
+    attempt: Attempt, toolchain: Toolchain, *, harness: Mapping[str, str], granted: Sequence[Gpu], variables: Mapping[str, str]
+) -> SandboxJob:
     # A report of ours may not be what passes a limit.
     report_bytes = min(attempt.limits.result_bytes, attempt.limits.stream_kill_bytes) // 2
-    asked = {"report_fd": 0, "report_bytes": report_bytes, "settings": applied.harness}
+    asked = {"report_fd": 0, "report_bytes": report_bytes, "settings": harness}
     config = json.dumps(asked).replace('"report_fd": 0', f'"report_fd": {REPORT_FD_PLACEHOLDER}')
     return SandboxJob(
-        argv=(toolchain.python, SCRIPT_PATH),
+        argv=(toolchain.python_inside, SCRIPT_PATH),
         files={
             SCRIPT_PATH: attempt.script.encode("utf-8", "surrogatepass"),
             **harness_sources(),
             HARNESS_CONFIG_PATH: config.encode(),
         },
-        variables={**applied.variables, "PYTHONHASHSEED": hash_seed},
+        variables=variables,
         binds=toolchain.binds,
         devices=device_nodes(list(granted)),
         limits=attempt.limits,

@@ -44,7 +44,7 @@ class Node:
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
         self._warm = make_warm_starts(settings)
-        executor = Executor(self._identity, self._toolchains, environments, self._warm)
+        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables, warm=self._warm)
         self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send)
         self._draining = threading.Event()
         self._ended = threading.Event()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from worker import attempt_variables
 from worker.contract import GIB, Level
+from worker.locks import host_folder
 
 
 def default_home() -> Path:
@@ -31,9 +33,15 @@ class NodeSettings(BaseSettings):
 
     home: Path = Field(default_factory=default_home, description="Where all state lives.")
     toolchains: Path | None = Field(default=None, description="Folder of the toolchains; default: `toolchains` in the home.")
+    locks: Path | None = Field(
+        default=None, description="Folder of the locks on slots and cards; default: one for all nodes of this user on this machine."
+    )
     node_name: str = Field(default="local", pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="The node's public name; never the host's.")
-    slots: int = Field(default_factory=default_slots, ge=1, le=256, description="How many attempts may run at the same time.")
+    slots: int = Field(default_factory=default_slots, ge=1, le=96, description="How many attempts may run at the same time.")
     level: Level | None = Field(default=None, description="Insist on this isolation level; default: the strongest that works.")
+    variables: dict[str, str] = Field(
+        default={}, description='Variables set in every attempt, as JSON: {"NCCL_NVLS_ENABLE": "0"}; recorded with it, never secrets.'
+    )
     broker_url: str = Field(default="", description="Redis or Valkey, for `node` only: redis://, rediss:// or redis+socket://.")
     heartbeat_seconds: float = Field(
         default=5.0, gt=0, le=60, description="How often the node's broker key is refreshed; it lives three times as long."
@@ -50,13 +58,18 @@ class NodeSettings(BaseSettings):
     probe_seconds: float = Field(default=180.0, gt=0, le=600, description="Wall limit of the probe that records an environment.")
     message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, description="The longest message that is read.")
 
+    @field_validator("variables")
+    @classmethod
+    def _check_variables(cls, given: dict[str, str]) -> dict[str, str]:
+        return attempt_variables.check(given)
+
     @property
     def toolchain_folder(self) -> Path:
         return self.toolchains or self.home / "toolchains"
 
     @property
     def lock_folder(self) -> Path:
-        return self.home / "locks"
+        return self.locks or host_folder()
 
     @property
     def cache_folder(self) -> Path:

@@ -11,7 +11,7 @@ import structlog
 
 from worker.contract import Attempt, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
 from worker.execute import Executor, Identity, gpus_wanted
-from worker.locks import HostLock, acquire_gpus, slot_lock
+from worker.locks import HostLock, acquire_gpus, prepare_folder, slot_lock
 from worker.sandbox import Sandbox, SandboxUnavailableError
 from worker.settings import NodeSettings
 
@@ -56,7 +56,8 @@ class SlotPool:
         self._problem: SandboxUnavailableError | None = None
 
     def start(self) -> None:
-        """Raise SandboxUnavailableError when this machine gives no acceptable isolation."""
+        """Raise SandboxUnavailableError when this machine gives no acceptable isolation, LockFolderError when it can't be locked."""
+        prepare_folder(self._settings.lock_folder)
         self._alive = self._settings.slots
         for number in range(self._settings.slots):
             thread = threading.Thread(target=self._slot, args=(number,), name=f"slot-{number}", daemon=True)

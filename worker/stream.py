@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from worker.contract import Attempt, Cancel, Drain, Draining, FromNode, Refused, from_node, to_node
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
+from worker.locks import LockFolderError
 from worker.machine import find_gpus
 from worker.node_facts import say_hello
 from worker.sandbox import SandboxUnavailableError
@@ -60,13 +61,13 @@ class Stream:
         self._gpus = find_gpus()
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
         self._warm = make_warm_starts(settings)
-        executor = Executor(self._identity, self._toolchains, environments, self._warm)
+        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables, warm=self._warm)
         self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._deliver)
 
     def run(self) -> int:
         try:
             self._pool.start()
-        except SandboxUnavailableError as error:
+        except (SandboxUnavailableError, LockFolderError) as error:
             self._writer.write(Refused(detail=str(error)))
             return EXIT_NO_SANDBOX
         self._writer.write(say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus))

@@ -34,6 +34,11 @@ from worker.contract import Level, Limits
 MIB = 1024 * 1024
 _LIMITS = {"wall_seconds": ("--wall", "more than 0 and at most 600 seconds"), "memory_bytes": ("--memory", "at least 64 MiB")}
 
+_WARNINGS = {
+    Level.LANDLOCK: "landlock+seccomp isolates less, and some scripts fail in it that would not elsewhere; docs/security.md says how.",
+    Level.LIMITS_ONLY: "limits-only does not isolate: the script can read, change and send whatever its user can.",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -50,7 +55,7 @@ class Request:
     server: str | None = None
     token: str | None = None
     exit_code: bool = False
-    isolation: Literal["limits-only"] | None = None
+    isolation: Literal["landlock+seccomp", "limits-only"] | None = None
     wall_seconds: float | None = None
     memory_mib: int | None = None
 
@@ -115,8 +120,8 @@ def _check(request: Request) -> None:
         raise SetupError("Scripts run on Linux only. Elsewhere: samehere reproduce --server URL, and samehere read.", code="not_linux")
     elif request.isolation is not None and request.file == "-":
         raise InputError(
-            "--isolation limits-only is for a file of your own that you name; standard input may be anyone's.",
-            code="limits_only_needs_file",
+            f"--isolation {request.isolation} is for a file of your own that you name; standard input may be anyone's.",
+            code="isolation_needs_file",
             field="--isolation",
         )
 
@@ -126,9 +131,9 @@ def _here(reading: Reading, request: Request, settings: ServiceSettings) -> RunD
 
     level = None
     if request.isolation is not None:
-        level = Level.LIMITS_ONLY
+        level = Level(request.isolation)
         errors().print(
-            "Warning: limits-only does not isolate: the script can read, change and send whatever its user can.",
+            f"Warning: {_WARNINGS[level]}",
             style="bold yellow",
             highlight=False,
         )

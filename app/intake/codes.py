@@ -9,8 +9,8 @@ from app.intake.asks import ask, asks_of
 from app.intake.claims import Claim
 from app.intake.reading import Ask, Repair, Script, ScriptRole
 from app.intake.report import Part
-from app.intake.roles import Code, about_versions_only, joins, lacking
-from app.intake.scripts import make_script, mending_for
+from app.intake.roles import Code, about_versions_only, is_next_cell, joins, lacking
+from app.intake.scripts import Mending, make_script, mending_for
 
 # Of more pieces of code than this, the rest is not looked at.
 MOST_CODES = 20
@@ -33,7 +33,10 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
             following = parts[at + 1 : at + 3]
             below = next((other.text for other in following if other.kind in {"output", "prose"}), "")
             code = Code(part.text, part.before, part.transcript, fails_after=_FAILURE.search(below) is not None)
-            found = [code] if _TAKEN_BACK.search(part.before[-400:]) else [*found, code]
+            if at and parts[at - 1].kind == "code" and found and is_next_cell(found[-1], code):
+                found[-1] = found[-1].followed_by(code)
+            else:
+                found = [code] if _TAKEN_BACK.search(part.before[-400:]) else [*found, code]
     return found
 
 
@@ -42,22 +45,25 @@ def scripts_of(codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim)
     mending = mending_for(claim)
     at_main = roles.index(ScriptRole.MAIN)
     main = codes[at_main]
-    joined = 0
     made: list[Script] = []
     for at, (code, role) in enumerate(zip(codes, roles, strict=True)):
         if at > at_main and role is ScriptRole.PART and joins(main, code):
             main = main.followed_by(code)
-            joined += 1
         elif at != at_main:
-            made.append(make_script(code.text, role=role, mending=mending, transcript=code.transcript))
-    script = make_script(main.text, role=ScriptRole.MAIN, mending=mending, transcript=main.transcript)
-    if joined:
-        note = Repair(code="joined_parts", detail=f"Joined {joined + 1} blocks of code.")
-        script = script.model_copy(update={"repairs": (note, *script.repairs)})
+            made.append(_script_of(code, role, mending))
+    script = _script_of(main, ScriptRole.MAIN, mending)
     unique: dict[str, Script] = {}
     for each in (script, *made):
         unique.setdefault(each.digest, each)
     return tuple(unique.values())
+
+
+def _script_of(code: Code, role: ScriptRole, mending: Mending) -> Script:
+    script = make_script(code.text, role=role, mending=mending, transcript=code.transcript)
+    if code.blocks == 1:
+        return script
+    note = Repair(code="joined_parts", detail=f"Joined {code.blocks} blocks of code.")
+    return script.model_copy(update={"repairs": (note, *script.repairs)})
 
 
 def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask, ...]:

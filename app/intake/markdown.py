@@ -13,6 +13,7 @@ PYTHON_TAGS = frozenset({"", "python", "py", "python3", "python2", "py3", "pycon
 _FENCE = re.compile(r"[ >]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)$")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _CODE_START = re.compile(r"(?:import|from|def|class|print|with|for|if|try|async|assert)\b|@|[A-Za-z_][\w.]* ?(?:=|\()")
+_QUOTED_AGAIN = re.compile(r"^( {0,3}>)(?: ?>)+")
 _MOST_NESTING = 20
 # What is below this line of a report is not read: it is a log.
 MOST_LINES = 20_000
@@ -185,6 +186,12 @@ def _fenced_lines(text: str) -> str:
     return "\n".join(kept)
 
 
+def _quoted_once(lines: list[str]) -> str:
+    """The lines with one mark of a quote where there are several: how deep a quote is means nothing here, and costs the parser a square."""
+    fences = _Fences()
+    return "\n".join(line if fences.inside(line) else _QUOTED_AGAIN.sub(r"\1", line) for line in lines)
+
+
 def blocks_of(text: str) -> list[Block]:
     """The blocks of a report, in order. Prose keeps its lines as they are written, without HTML tags."""
     beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
@@ -193,7 +200,7 @@ def blocks_of(text: str) -> list[Block]:
     reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(["inline", "reference", "html_block"])
     blocks: list[Block] = []
     heading = False
-    for token in reader.parse(source):
+    for token in reader.parse(_quoted_once(lines)):
         if token.type in {"fence", "code_block"}:
             blocks.append(_code_block(token.info, token.content, fenced=token.type == "fence"))
         elif token.type == "heading_open":

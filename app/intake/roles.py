@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.intake.names import bound_names, undefined_names
+from app.intake.names import bound_names, undefined_names, used_names
 from app.intake.reading import ScriptRole
 from app.intake.repairs import USUAL_IMPORTS
 from app.intake.rewrites import readable
@@ -25,12 +25,13 @@ _ABOUT_VERSIONS = re.compile(r"__version__|collect_env|get_env_info|__config__|v
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A piece of code with the prose around it. `fails_after`: a failure is reported right below it."""
+    """A piece of code with the prose around it. `fails_after`: a failure is reported right below it; `blocks` it is made of."""
 
     text: str
     before: str = ""
     transcript: bool = False
     fails_after: bool = False
+    blocks: int = 1
 
     @property
     def source(self) -> str:
@@ -40,7 +41,8 @@ class Code:
     def followed_by(self, other: Code) -> Code:
         """Both as one piece."""
         text = f"{self.text.rstrip()}\n\n{other.text}"
-        return Code(text, self.before, self.transcript, fails_after=self.fails_after or other.fails_after)
+        fails = self.fails_after or other.fails_after
+        return Code(text, self.before, self.transcript, fails_after=fails, blocks=self.blocks + other.blocks)
 
 
 def as_source(code: str) -> str:
@@ -96,3 +98,14 @@ def joins(main: Code, part: Code) -> bool:
     if "__future__" in part.text:
         return False
     return tree is not None and bool(missing) and missing <= bound_names(tree) and not main.fails_after and not part.transcript
+
+
+def is_next_cell(code: Code, following: Code) -> bool:
+    """Whether a block right below another goes on with it, as the cells of a notebook do: the first only prepares what the second uses."""
+    tree, after = tree_of(code.source), tree_of(following.source)
+    if tree is None or after is None or code.transcript or following.transcript or code.fails_after:
+        return False
+    return all(isinstance(statement, _PREPARES) for statement in tree.body) and bool(used_names(after) & bound_names(tree))
+
+
+_PREPARES = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)

@@ -169,3 +169,29 @@ def test_a_prompt_of_a_shell_is_not_printed(prompt: str) -> None:
     reading = report(f"```python\n{LINES}\n```\nOutput:\n```\n{prompt}\ntensor(3.)\n```")
     bugs = [check for check in reading.claim.checks if check.role is Role.BUG]
     assert [check.lines for check in bugs] == [("tensor(3.)",)]
+
+
+def test_the_cells_of_a_notebook_are_one_script() -> None:
+    cells = ["%matplotlib inline\nimport numpy as np", "x = np.arange(3, dtype=np.uint8)\ny = x - np.uint8(1)", "print(y)"]
+    reading = report("\n".join(f"```\n{cell}\n```" for cell in [*cells, "[255   0   1]"]))
+    (script,) = reading.scripts
+    assert [repair.code for repair in script.repairs] == ["joined_parts", "shell_line"]
+    assert script.script.splitlines()[-1] == "print(y)"
+    assert reading.claim.checks[0].lines == ("[255   0   1]",)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\nAnd on the GPU:\n",
+        "\nThe same without a copy:\n",
+    ],
+)
+def test_blocks_with_words_between_them_are_no_cells(between: str) -> None:
+    reading = report(f"```python\nimport torch\nx = torch.ones(2)\n```\n{between}\n```python\n{LINES}\n```")
+    assert len(reading.scripts) == 2
+
+
+def test_a_block_that_shows_something_is_no_cell_of_the_next() -> None:
+    reading = report(f"```python\n{LINES}\n```\n```python\nimport torch\nx = torch.zeros(3)\nprint(x)\n```")
+    assert len(reading.scripts) == 2

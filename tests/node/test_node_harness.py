@@ -144,7 +144,7 @@ print(json.dumps({
     "modules": before,
     "meta_path": [getattr(f, "__name__", type(f).__name__) for f in sys.meta_path],
     "spec": [type(torch.__spec__).__module__, type(torch.__spec__).__qualname__, type(torch.__loader__).__name__],
-    "path": [p for p in sys.path if "samehere" in p and "toolchains" not in p],
+    "path": [p for p in sys.path if "samehere" in p and "toolchains" not in p and not p.startswith("/opt/samehere/lib/")],
     "hook": sys.excepthook is sys.__excepthook__,
     "torch": [torch.are_deterministic_algorithms_enabled(), str(torch.get_default_dtype())],
 }))

@@ -11,6 +11,7 @@ import pytest
 
 from worker.contract import Result
 from worker.toolchains import ToolchainStore
+from worker.toolchains.store import INSIDE
 
 Execute = Callable[..., Result]
 
@@ -113,7 +114,10 @@ def by_hand(python: str, script: str, folder: Path) -> tuple[int, str, str]:
         timeout=120,
         check=False,
     )
-    return done.returncode, done.stdout.replace(str(folder), "/home/u"), done.stderr.replace(str(folder), "/home/u")
+    # A toolchain has a path of its own inside the sandbox.
+    prefix = str(Path(python).parent.parent)
+    out, err = (text.replace(str(folder), "/home/u").replace(prefix, INSIDE) for text in (done.stdout, done.stderr))
+    return done.returncode, out, err
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -18,6 +18,7 @@ from worker.sandbox import Sandbox
 from worker.toolchains import ToolchainError, ToolchainStore
 from worker.toolchains.adopt import adopt
 from worker.toolchains.build import add
+from worker.toolchains.store import INSIDE
 
 PACKAGE = "filelock"
 WRITES = """
@@ -145,8 +146,34 @@ def test_a_plain_interpreter_can_be_adopted(store: ToolchainStore) -> None:
     adopt(store, "plain", python=base)
     found = store.find("plain")
     assert found is not None
-    done = subprocess.run([found.python, "-B", "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [found.facts.python, "-B", "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True
+    )
     assert Path(done.stdout.strip()).resolve() == Path(sys.base_prefix).resolve()
+
+
+ELSEWHERE = """
+import multiprocessing, subprocess, sys, filelock
+if __name__ == "__main__":
+    print(sys.executable, sys.prefix, filelock.__file__)
+    with multiprocessing.get_context("spawn").Pool(1) as pool: print(pool.map(abs, [-1]))
+    print(subprocess.check_output([sys.executable, "-c", "import filelock; print(filelock.__cached__)"], text=True).strip())
+    filelock.FileLock(3.5)
+"""
+
+
+@pytest.mark.sandbox
+def test_inside_its_path_is_not_the_operators(store: ToolchainStore, sandbox: Sandbox, tmp_path: Path) -> None:
+    add(store, "small", requirements=[PACKAGE])
+    executor = Executor(Identity("n", "i"), store, EnvironmentRecorder(tmp_path / "cache", probe_seconds=60))
+    attempt = Attempt(attempt_id="a", script=ELSEWHERE, toolchain="small")
+    seen = executor.execute(attempt, sandbox, granted=[], cancelled=threading.Event()).observation
+    where, pool, cached = seen.stdout.splitlines()
+    assert where.split()[:2] == [f"{INSIDE}/bin/python", INSIDE]
+    assert (pool, cached.startswith(INSIDE)) == ("[1]", True)
+    # Compiled elsewhere, and still the frames of packages name where they are.
+    assert f'File "{INSIDE}/lib/' in seen.stderr
+    assert str(store.root) not in seen.stdout + seen.stderr
 
 
 def test_facts_follow_a_changed_environment(store: ToolchainStore, venv: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,21 +12,9 @@ from pathlib import Path
 import pytest
 from warm_runner import SECRET, WarmRunner, arguments, make_warm_runner
 
-SANDBOX_TESTS = Path(__file__).parents[1] / "sandbox"
+# The same that runs cold.
+PROBE = Path(__file__).parents[1] / "sandbox" / "attack_probe.py"
 KINDS = ["counted", "polled", "once", *(["plain"] if os.geteuid() == 0 else [])]
-
-
-def probe() -> str:
-    """The same that runs cold."""
-    own_file = SANDBOX_TESTS / "attack_probe.py"
-    if own_file.exists():
-        return own_file.read_text()
-    sys.path.insert(0, str(SANDBOX_TESTS))
-    try:
-        from test_attacks import PROBE
-    finally:
-        sys.path.remove(str(SANDBOX_TESTS))
-    return str(PROBE)
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -59,7 +46,7 @@ def bait() -> Iterator[list[str]]:
 
 
 def test_nothing_gets_out_and_what_torch_needs_works(runner: WarmRunner, bait: list[str]) -> None:
-    tried = dict(json.loads(line) for line in runner.said(arguments(*bait) + probe()).splitlines())
+    tried = dict(json.loads(line) for line in runner.said(arguments(*bait) + PROBE.read_text()).splitlines())
     assert {name for name, outcome in tried.items() if outcome == "OPEN" and not name.startswith("works: ")} == set()
     assert {name for name, outcome in tried.items() if outcome != "OPEN" and name.startswith("works: ")} == set()
     assert len(tried) > 50

@@ -47,7 +47,7 @@ def make(tmp_path_factory: pytest.TempPathFactory, toolchains: Path, toolchain: 
         pools.append(pool)
         audit = Audit(tmp_path_factory.mktemp("audit"), share=share)
         environments = EnvironmentRecorder(home / "cache", probe_seconds=120)
-        executor = Executor(Identity("here", "test"), ToolchainStore(toolchains), environments, WarmStarts(pool, audit))
+        executor = Executor(Identity("here", "test"), ToolchainStore(toolchains), environments, warm=WarmStarts(pool, audit))
         return Node(executor, sandbox, pool, audit, toolchain)
 
     yield node

@@ -25,7 +25,7 @@ class Both:
 
     def job(self, script: str, *, limits: Limits = SMALL, settings: str = "{}") -> SandboxJob:
         return SandboxJob(
-            argv=(self.toolchain.python, SCRIPT_PATH),
+            argv=(self.toolchain.python_inside, SCRIPT_PATH),
             files={
                 SCRIPT_PATH: script.encode(),
                 **harness_sources(),

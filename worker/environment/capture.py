@@ -61,7 +61,7 @@ class EnvironmentRecorder:
         # Values are captured of a script only; how much of them may be told is a limit like those below.
         harness[HARNESS_CONFIG_PATH] = _NO_VALUES.sub(b'"report_bytes": 0', harness.get(HARNESS_CONFIG_PATH, b"{}"))
         variables = {name: value for name, value in job.variables.items() if name != "PYTHONHASHSEED"}
-        argv = (toolchain.python, PROBE_PATH)
+        argv = (toolchain.python_inside, PROBE_PATH)
         # Of the limits only that on memory is the job's own: the rest can't change what is found.
         limits = self._limits.model_copy(update={"memory_bytes": job.limits.memory_bytes})
         return replace(job, argv=argv, files={**harness, PROBE_PATH: probe_source()}, variables=variables, limits=limits)

@@ -18,12 +18,16 @@ from worker.sandbox import advice, binary, cgroup, gpu, launch, limits, processe
 from worker.sandbox.bubblewrap import Bubblewrap, Identity
 from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.job import Ending, SandboxJob, SandboxResult
+from worker.sandbox.landlock import Landlocked
+from worker.sandbox.landlock import require as require_landlock
 from worker.sandbox.launch import Backend, Launch
 from worker.sandbox.memory import CountedMemory, PolledMemory
 from worker.sandbox.plain import Plain
 
 # One uid per slot: no two strangers share what the kernel counts per uid. The operator keeps the range free.
 FIRST_SLOT_UID = 47001
+# For looking at a machine while a node may run on it: of no node's slots, and below the uid that the service drops to.
+PROBE_SLOT = 97
 _PROBE_LIMITS = Limits(wall_seconds=30, memory_bytes=256 * MIB, scratch_bytes=16 * MIB)
 _PR_SET_CHILD_SUBREAPER = 36
 _END_SECONDS = 5.0
@@ -69,12 +73,24 @@ class Sandbox:
             self.level_detail = _LIMITS_ONLY
             self._backend = Plain(identity=self._identity)
             return
-        self.level = self._choose(level)
-        self._backend = Bubblewrap(
-            binary.find(uid=self._identity.effective, home=home),
-            identity=self._identity,
-            memory_is_counted=self._parents is not None,
-        )
+        if level is Level.LANDLOCK:
+            self._use_landlock()
+            return
+        try:
+            self._use_namespaces(level, home=home)
+        except SandboxUnavailableError as error:
+            raise SandboxUnavailableError(f"{error}{self._offer_landlock()}") from error
+
+    def _use_namespaces(self, level: Level | None, *, home: Path) -> None:
+        if level is not Level.NAMESPACES:
+            self._find_cgroup()
+            if level is Level.NAMESPACES_CGROUP and self._parents is None:
+                raise SandboxUnavailableError(self.level_detail)
+        self.level = Level.NAMESPACES if self._parents is None else Level.NAMESPACES_CGROUP
+        if self._parents is None:
+            self.level_detail = f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
+        bubblewrap = binary.find(uid=self._identity.effective, home=home)
+        self._backend = Bubblewrap(bubblewrap, identity=self._identity, memory_is_counted=self._parents is not None)
         self._prove()
 
     @property
@@ -82,18 +98,34 @@ class Sandbox:
         """What starts this slot's jobs, where it has namespaces."""
         return self._backend if isinstance(self._backend, Bubblewrap) else None
 
-    def _choose(self, level: Level | None) -> Level:
-        if level is Level.LANDLOCK:
-            raise SandboxUnavailableError(f"the level {level} is not built; name none, or one of the others")
-        if level is not Level.NAMESPACES:
-            found = cgroup.find()
-            self._parents, self.level_detail = found.parents, found.detail
-            if level is Level.NAMESPACES_CGROUP and found.parents is None:
-                raise SandboxUnavailableError(found.detail)
-        if self._parents is not None:
-            return Level.NAMESPACES_CGROUP
-        self.level_detail = f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
-        return Level.NAMESPACES
+    def _use_landlock(self) -> None:
+        self._find_cgroup()
+        backend = Landlocked(identity=self._identity, slot=self.slot, memory_is_counted=self._parents is not None)
+        self._backend, self.level = backend, Level.LANDLOCK
+        memory = "counted by a cgroup" if self._parents is not None else f"watched by polling; {self.level_detail}"
+        self.level_detail = f"closed in by Landlock (version {backend.abi}), without namespaces; memory is {memory}"
+        if self._identity.uid is None:
+            self.level_detail += (
+                "; with the node's own uid a program may connect to no socket and change no mode of a file, which a DataLoader with "
+                "workers does not survive"
+            )
+        self._prove()
+
+    def _offer_landlock(self) -> str:
+        """Never taken by itself."""
+        try:
+            require_landlock(self._identity)
+        except SandboxUnavailableError:
+            return ""
+        return (
+            f". The weaker level {Level.LANDLOCK} can be had here if it is named: for a file of your own by "
+            f"`samehere reproduce --isolation {Level.LANDLOCK}`, for a node by SAMEHERE_LEVEL and, for what strangers submit, "
+            "SAMEHERE_REQUIRED_LEVEL; docs/security.md says what it does not hold"
+        )
+
+    def _find_cgroup(self) -> None:
+        found = cgroup.find()
+        self._parents, self.level_detail = found.parents, found.detail
 
     def _prove(self) -> None:
         """Run the whole policy once, on nothing."""
@@ -124,8 +156,7 @@ class Sandbox:
                 leaf.remove()
             if started is not None:
                 started.close()
-            if isinstance(self._backend, Plain):
-                self._backend.clean()
+            self._backend.clean()
 
     def _make_leaf(self, job: SandboxJob) -> cgroup.Leaf | None:
         if self._parents is None:
@@ -145,7 +176,7 @@ class Sandbox:
             uid=self._identity.effective,
             has_devices=bool(nodes),
             memory_is_counted=leaf is not None,
-            confined=self.level is not Level.LIMITS_ONLY,
+            confined=isinstance(self._backend, Bubblewrap),
         )
         try:
             if leaf is not None:
@@ -154,25 +185,18 @@ class Sandbox:
             raise SetupError(f"the job could not be moved into its cgroup: {error.strerror}") from error
         launch.await_ready(started)
         memory = CountedMemory(leaf) if leaf else PolledMemory(limit_bytes=job.limits.memory_bytes, folders=started.folders)
-        self._hand_over(job, started, wanted)
+        argv, variables, folder = self._backend.program(job)
+        launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
         watched = supervise.Watched(
             limits=job.limits,
             level=self.level,
-            memory=memory,
+            memory=self._backend.watched(memory, job),
             devices=processes.device_numbers(nodes),
             cancelled=cancelled,
             kill=lambda: backend.kill(started),
             kill_harder=_harder(started, leaf),
         )
         return supervise.Supervision(started, watched).watch()
-
-    def _hand_over(self, job: SandboxJob, started: Launch, wanted: dict[int, tuple[int, int]]) -> None:
-        if isinstance(self._backend, Plain):
-            argv, variables, folder = self._backend.program(job)
-        else:
-            library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
-            argv, variables, folder = job.argv, launch.variables_of(job, library_path=library_path), job.working_directory
-        launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
 
     def _reap_lost(self) -> None:
         still: list[_Lost] = []
@@ -223,7 +247,7 @@ def _harder(started: Launch, leaf: cgroup.Leaf | None) -> Callable[[], None]:
 def detect(*, home: Path) -> Detected:
     """Probe this machine with the real policy."""
     try:
-        sandbox = Sandbox(slot=0, home=home)
+        sandbox = Sandbox(slot=PROBE_SLOT, home=home)
     except SandboxUnavailableError as error:
         return Detected(None, str(error))
     return Detected(sandbox.level, sandbox.level_detail)

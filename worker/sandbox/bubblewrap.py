@@ -16,6 +16,7 @@ from worker.sandbox import gpu, launch, private_mounts, processes, seccomp
 from worker.sandbox.errors import SetupError
 from worker.sandbox.job import Bind, SandboxJob
 from worker.sandbox.launch import Channels, Launch
+from worker.sandbox.memory import MemoryWatch
 
 INIT_PATH = "/run/samehere/init.py"
 _INFO_SECONDS = 30.0
@@ -208,6 +209,22 @@ class Bubblewrap:
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise SetupError(f"bubblewrap could not be started as uid {self._identity.effective}: {error}") from error
+
+    @staticmethod
+    def program(job: SandboxJob) -> tuple[tuple[str, ...], dict[str, str], str]:
+        """Arguments, variables and folder: inside, the paths are the job's own."""
+        library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
+        return job.argv, launch.variables_of(job, library_path=library_path), job.working_directory
+
+    @staticmethod
+    def watched(memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
+        """As it is: the scratch folders have a size."""
+        del job
+        return memory
+
+    @staticmethod
+    def clean() -> None:
+        """Nothing is outside."""
 
     @staticmethod
     def kill(started: Launch) -> None:

@@ -112,9 +112,11 @@ def memory_file(data: bytes) -> int:
     return fd
 
 
-def variables_of(job: SandboxJob, *, base: Mapping[str, str] = _BASE_VARIABLES, library_path: Sequence[str] = ()) -> dict[str, str]:
-    """The whole environment of the program."""
-    variables = {**base, "PATH": f"{Path(job.argv[0]).parent}:/usr/local/bin:/usr/bin:/bin", **job.variables}
+def variables_of(
+    job: SandboxJob, *, program: str = "", base: Mapping[str, str] = _BASE_VARIABLES, library_path: Sequence[str] = ()
+) -> dict[str, str]:
+    """The whole environment of the program, which may lie elsewhere than the job says."""
+    variables = {**base, "PATH": f"{Path(program or job.argv[0]).parent}:/usr/local/bin:/usr/bin:/bin", **job.variables}
     if library_path:
         variables["LD_LIBRARY_PATH"] = ":".join([*library_path, *filter(None, [variables.get("LD_LIBRARY_PATH")])])
     return variables

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from worker.contract import KIB
@@ -16,13 +17,19 @@ _INODE_BYTES = KIB
 # An exact count walks page tables; one that found nothing wrong is not repeated at once.
 _EXACT_PAUSE_SECONDS = 0.25
 _SIGKILL = 9
+_FOLDER_PAUSE_SECONDS = 0.2
+# Of the time between two looks at a folder, at most a tenth goes into looking.
+_PAUSE_PER_COST = 10
 
 
 class MemoryWatch(Protocol):
     """Asked at each look, and once after the end."""
 
-    peak_bytes: int
     interval_seconds: float
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that was seen."""
 
     def exceeded(self, pids: Sequence[int]) -> str | None:
         """What was exceeded, in plain words."""
@@ -97,3 +104,53 @@ class PolledMemory:
                 continue
             total += (use.f_blocks - use.f_bfree) * use.f_frsize + (use.f_files - use.f_ffree) * _INODE_BYTES
         return total
+
+
+class WatchedFolder:
+    """Beside another watch: a scratch folder on the host's disk, whose use nothing bounds, looked at as often as is cheap.
+
+    Files that are open and have no name any more are not seen.
+    """
+
+    def __init__(self, memory: MemoryWatch, folder: Path, *, limit_bytes: int) -> None:
+        self._memory = memory
+        self._folder = folder
+        self._limit = limit_bytes
+        self._again_at = 0.0
+        self.interval_seconds = memory.interval_seconds
+
+    @property
+    def peak_bytes(self) -> int:
+        """Of memory."""
+        return self._memory.peak_bytes
+
+    def exceeded(self, pids: Sequence[int]) -> str | None:
+        """Memory first."""
+        now = time.monotonic()
+        exceeded = self._memory.exceeded(pids)
+        if exceeded is None and now >= self._again_at:
+            used = stored_bytes(self._folder, most=self._limit)
+            self._again_at = time.monotonic() + max(_FOLDER_PAUSE_SECONDS, _PAUSE_PER_COST * (time.monotonic() - now))
+            if used > self._limit:
+                return f"the scratch folder held more than {self._limit} bytes"
+        return exceeded
+
+    def killed(self, signal: int | None) -> str | None:
+        """Of memory."""
+        return self._memory.killed(signal)
+
+
+def stored_bytes(folder: Path, *, most: int) -> int:
+    """What lies in a folder, files and their names; stops counting above `most`. Follows no link."""
+    total = 0
+    waiting = [folder]
+    while waiting and total <= most:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    total += _INODE_BYTES + 512 * entry.stat(follow_symlinks=False).st_blocks
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(Path(entry.path))
+        except OSError:
+            continue
+    return total

@@ -102,6 +102,39 @@ def parent_of(pid: int) -> int | None:
         return None
 
 
+def exists(pid: int) -> bool:
+    """Whether there is such a process; a zombie counts."""
+    return Path("/proc", str(pid)).exists()
+
+
+def of_uid(uid: int) -> list[int]:
+    """Every process of a user, zombies too."""
+    # Not by the owner of the folder: that of a process which hides its memory is root.
+    pids = [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208
+    return [pid for pid in pids if _field(pid, "Uid").split()[:1] == [str(uid)]]
+
+
+def confined_children() -> list[int]:
+    """Children of this process under more filters of system calls than itself, with their descendants: orphans of a job."""
+    own = _filters(os.getpid())
+    found: list[int] = []
+    for pid in tree(os.getpid())[1:]:
+        if parent_of(pid) == os.getpid() and _filters(pid) > own:
+            found += tree(pid)
+    return found
+
+
+def _filters(pid: int) -> int:
+    return int(_field(pid, "Seccomp_filters") or 0)
+
+
+def _field(pid: int, name: str) -> str:
+    try:
+        return status(f"/proc/{pid}/status").get(name, "")
+    except OSError:
+        return ""
+
+
 def held_open(pids: Iterable[int], devices: Mapping[int, str]) -> set[str]:
     """Which of the device nodes, by number, a process of these holds open."""
     found: set[str] = set()

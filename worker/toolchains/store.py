@@ -23,6 +23,8 @@ from worker.toolchains.errors import ToolchainError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._+-]{0,63}")
 _MANIFEST = "samehere-toolchain.json"
+# Where the one that an attempt runs in is shown besides: tracebacks of its packages name this, and not a folder of the operator's.
+INSIDE = "/opt/samehere"
 # Already shown by the sandbox's own policy.
 _ALWAYS_SHOWN = Path("/usr")
 
@@ -56,7 +58,13 @@ class Toolchain:
 
     @property
     def python(self) -> str:
+        """On the host, and inside the sandbox as well."""
         return self.facts.python
+
+    @property
+    def python_inside(self) -> str:
+        """What attempts run: inside the sandbox only."""
+        return f"{INSIDE}/bin/python"
 
 
 class _Trouble(BaseModel):
@@ -117,6 +125,8 @@ class ToolchainStore:
         folder = self.folder(name)
         shown = [folder, *(Path(path) for path in manifest.needs)]
         binds = tuple(Bind(str(path), str(path)) for path in _outermost(shown) if not path.is_relative_to(_ALWAYS_SHOWN))
+        # At its own place too, for what names it by its path: installed commands, an interpreter that is a link.
+        binds = (*binds, Bind(str(folder), INSIDE))
         return Toolchain(name=name, folder=folder, build_id=manifest.build_id, facts=self._facts(name, manifest), binds=binds)
 
     def list(self) -> list[ToolchainFacts]:
