@@ -14,6 +14,8 @@ from warm_runner import SECRET, WarmRunner, arguments, make_warm_runner
 
 # The same that runs cold.
 PROBE = Path(__file__).parents[1] / "sandbox" / "attack_probe.py"
+# The harness, which a warm job always has, keeps the report channel there.
+AS_WITHOUT_HARNESS = "import os; os.dup2(900, 63); os.close(900)\n"
 KINDS = ["counted", "polled", "once", *(["plain"] if os.geteuid() == 0 else [])]
 
 
@@ -46,7 +48,7 @@ def bait() -> Iterator[list[str]]:
 
 
 def test_nothing_gets_out_and_what_torch_needs_works(runner: WarmRunner, bait: list[str]) -> None:
-    tried = dict(json.loads(line) for line in runner.said(arguments(*bait) + PROBE.read_text()).splitlines())
+    tried = dict(json.loads(line) for line in runner.said(arguments(*bait) + AS_WITHOUT_HARNESS + PROBE.read_text()).splitlines())
     assert {name for name, outcome in tried.items() if outcome == "OPEN" and not name.startswith("works: ")} == set()
     assert {name for name, outcome in tried.items() if outcome != "OPEN" and name.startswith("works: ")} == set()
     assert len(tried) > 50
