@@ -126,11 +126,6 @@ def clone3():
         os._exit(0)
 
 
-def clone():
-    if call(56, 220, 0x10000000 | 17, 0, 0, 0, 0) == 0:
-        os._exit(0)
-
-
 def setuid_file():
     """One that would take effect: not on a file system that ignores the bit, and not after no_new_privs."""
     copy = os.path.join(TEMPORARY, "id")
@@ -170,11 +165,6 @@ def unmount():
     call(166, 39, TEMPORARY.encode() if OUTSIDE else HOME.encode(), 2)
 
 
-def enter(name):
-    fd = os.open("/proc/self/ns/" + name, os.O_RDONLY)
-    call(308, 268, fd, 0)
-
-
 def trace(pid):
     """Seized, which does not stop it, and let go."""
     call(101, 117, 0x4206, pid, 0, 0)
@@ -195,17 +185,9 @@ def read_memory(pid):
     call(310, 270, pid, ctypes.byref(ours), 1, ctypes.byref(theirs), 1, ctypes.c_ulong(0))
 
 
-def steal_descriptor(pid):
-    os.close(call(438, 438, os.pidfd_open(pid), 0, 0))
-
-
 def performance():
     attributes = struct.pack("=IIQ", 1, 112, 0) + bytes(24) + struct.pack("=Q", 0x61) + bytes(64)
     os.close(call(298, 241, attributes, 0, -1, -1, 0))
-
-
-def make_map():
-    os.close(call(321, 280, 0, struct.pack("=IIII", 2, 4, 4, 1) + bytes(112), 128))
 
 
 def other_processes():
@@ -305,7 +287,7 @@ def processes():
     attempt("trace the supervision", trace, SUPERVISION)
     attempt("memory of the supervision", open_to_write, "/proc/%d/mem" % SUPERVISION)
     attempt("read the supervision's memory", read_memory, SUPERVISION)
-    attempt("descriptor of the supervision", steal_descriptor, SUPERVISION)
+    attempt("descriptor of the supervision", lambda: os.close(call(438, 438, os.pidfd_open(SUPERVISION), 0, 0)))
     attempt("trace oneself", forked, lambda: call(101, 117, 0, 0, 0, 0))
     attempt("read one's own memory by a call", read_memory, os.getpid())
     attempt("limits of the supervision", lambda: call(302, 261, SUPERVISION, 7, struct.pack("=QQ", 512, 512), 0))
@@ -332,9 +314,9 @@ def privileges():
     attempt("unshare user", forked, lambda: call(272, 97, 0x10000000))
     attempt("unshare net", forked, lambda: call(272, 97, 0x40000000))
     attempt("unshare mounts", forked, lambda: call(272, 97, 0x20000))
-    attempt("clone user", clone)
+    attempt("clone user", lambda: call(56, 220, 0x10000000 | 17, 0, 0, 0, 0) or os._exit(0))
     attempt("clone3 user", clone3)
-    attempt("setns", enter, "net")
+    attempt("setns", lambda: call(308, 268, os.open("/proc/self/ns/net", os.O_RDONLY), 0))
     attempt("mount", forked, mount_over, os.path.join(TEMPORARY, "mounted"))
     attempt("remount /usr", forked, remount)
     attempt("umount", forked, unmount)
@@ -352,7 +334,7 @@ def privileges():
 def kernel():
     attempt("io_uring", lambda: os.close(call(425, 425, 4, ctypes.create_string_buffer(120))))
     attempt("perf_event_open", performance)
-    attempt("bpf", make_map)
+    attempt("bpf", lambda: os.close(call(321, 280, 0, struct.pack("=IIII", 2, 4, 4, 1) + bytes(112), 128)))
     attempt("userfaultfd", lambda: os.close(call(323, 282, 1)))
     attempt("personality", forked, lambda: call(135, 92, 0x400000))
     handle = struct.pack("II", 128, 0) + bytes(128)
@@ -367,8 +349,8 @@ def kernel():
 
 
 def own_loopback():
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
-        pass
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()
 
 
 def shared_memory():
