@@ -47,6 +47,7 @@ class ServiceSettings(BaseSettings):
         default=None, description="a node without which the web is not ready at first; `samehere serve` names its own"
     )
     preset: str = Field(default="quick", description="what a submission without preset and targets runs on")
+    preview: bool = Field(default=False, description="before the attempts that count, one that starts warm shows what to expect")
     required_level: Level = Field(default=Level.NAMESPACES, description="strangers' code is refused below this isolation")
 
     script_bytes: int = Field(default=256 * KIB, ge=1, description="a longer script is refused")

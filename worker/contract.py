@@ -276,6 +276,8 @@ class Result(Message):
     lease_no: int
     kind: AttemptKind = AttemptKind.REPEAT
     start: Start = Start.COLD
+    # Why an attempt that asked for a warm start had a cold one.
+    start_reason: Reason | None = None
     level: Level | None = None
     outcome: Outcome
     reason: Reason | None = None

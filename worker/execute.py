@@ -37,6 +37,7 @@ from worker.sandbox import Sandbox, SandboxJob, SandboxResult, Stream
 from worker.target_settings import AppliedSettings, SettingError, apply_settings
 from worker.toolchains import Toolchain, ToolchainStore
 from worker.tracebacks import read_traceback
+from worker.warm import WarmStarts
 
 SCRIPT_PATH = "/home/u/script.py"
 _log = structlog.get_logger(__name__)
@@ -68,11 +69,13 @@ class Executor:
         environments: EnvironmentRecorder,
         *,
         variables: Mapping[str, str] | None = None,
+        warm: WarmStarts | None = None,
     ) -> None:
         self._identity = identity
         self._variables = variables or {}
         self._toolchains = toolchains
         self._environments = environments
+        self._warm = warm
 
     def execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
         try:
@@ -105,8 +108,22 @@ class Executor:
         except ProbeFailedError as error:
             raise RefusedError(Reason(code="probe_failed", detail=str(error), who_can_act=WhoCanAct.OPERATOR)) from error
         environment = {**attempt_variables.recorded(self._variables), **found}
-        result = sandbox.run(job, cancelled=cancelled)
-        return self._result(attempt, result, environment=environment, hash_seed=hash_seed)
+
+        def cold() -> Result:
+            return self._result(attempt, sandbox.run(job, cancelled=cancelled), environment=environment, hash_seed=hash_seed)
+
+        if attempt.start is not Start.WARM:
+            return cold()
+        if self._warm is None:
+            return cold().model_copy(update={"start_reason": _operator("switched_off", "This node has no warm starts.")})
+        tried = self._warm.run(job, sandbox, script=attempt.script, toolchain=toolchain, variables=applied.variables, cancelled=cancelled)
+        if isinstance(tried, Reason):
+            return cold().model_copy(update={"start_reason": tried})
+        result = self._result(attempt, tried.result, environment=environment, hash_seed=tried.hash_seed)
+        result = result.model_copy(update={"start": Start.WARM})
+        if self._warm.is_to_audit():
+            return self._warm.audit(result, cold(), script=attempt.script, toolchain=toolchain)
+        return result
 
     def _check(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu]) -> tuple[Toolchain, AppliedSettings]:
         if attempt.contract != CONTRACT_VERSION:

@@ -31,6 +31,8 @@ class HarnessReport:
     values: list[CapturedValue] = field(default_factory=list)
     values_omitted: int = 0
     ended: bool = False
+    # In a fork of a paused interpreter: the script did what a fork would have been too late for.
+    tripped: bool = False
 
     @property
     def flags_changed(self) -> dict[str, Scalar]:
@@ -47,6 +49,7 @@ def read_report(report: bytes) -> HarnessReport:
             continue
         if not isinstance(message, dict):
             continue
+        read.tripped |= message.get("kind") == "tripped"
         match message.get("kind"):
             case "exception":
                 _read_exception(read, message)

@@ -24,6 +24,7 @@ from worker.slots import SlotPool
 from worker.spool import Spool
 from worker.tasks import make_celery, register_attempt
 from worker.toolchains import ToolchainStore
+from worker.warm import make_warm_starts
 
 _log = structlog.get_logger(__name__)
 _TICK_SECONDS = 1.0
@@ -42,7 +43,8 @@ class Node:
         self._broker = connect(settings.broker_url)
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
-        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables)
+        self._warm = make_warm_starts(settings)
+        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables, warm=self._warm)
         self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send)
         self._draining = threading.Event()
         self._ended = threading.Event()
@@ -92,6 +94,8 @@ class Node:
         self._draining.set()
         self._pool.drain()
         self._pool.join()
+        if self._warm is not None:
+            self._warm.close()
         self._ended.set()
         self._courier.stop(_GOODBYE_SECONDS)
 

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from worker import attempt_variables
-from worker.contract import Level
+from worker.contract import GIB, Level
 from worker.locks import host_folder
 
 
@@ -48,6 +48,13 @@ class NodeSettings(BaseSettings):
     )
     hello_seconds: float = Field(default=60.0, gt=0, description="How often the node says again what it offers.")
     drain_seconds: float = Field(default=60.0, ge=0, description="After SIGTERM: how long running attempts may take to end.")
+    warm: bool = Field(default=True, description="Start attempts from a paused interpreter where they ask for it and it changes nothing.")
+    warm_memory_bytes: int = Field(default=GIB, ge=0, description="What paused interpreters may take together; each takes about 170 MiB.")
+    warm_jobs: int = Field(default=200, ge=1, description="A paused interpreter is replaced after this many attempts.")
+    warm_seconds: float = Field(default=3600.0, gt=0, description="A paused interpreter is replaced at this age.")
+    warm_audit_share: float = Field(
+        default=0.02, ge=0, le=1, description="The share of warm attempts that are run cold as well, and compared."
+    )
     probe_seconds: float = Field(default=180.0, gt=0, le=600, description="Wall limit of the probe that records an environment.")
     message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, description="The longest message that is read.")
 

@@ -23,6 +23,7 @@ from worker.sandbox import SandboxUnavailableError
 from worker.settings import NodeSettings
 from worker.slots import SlotPool
 from worker.toolchains import ToolchainStore
+from worker.warm import make_warm_starts
 
 _log = structlog.get_logger(__name__)
 EXIT_NO_SANDBOX = 3
@@ -59,7 +60,8 @@ class Stream:
         self._toolchains = ToolchainStore(settings.toolchain_folder)
         self._gpus = find_gpus()
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
-        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables)
+        self._warm = make_warm_starts(settings)
+        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables, warm=self._warm)
         self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._deliver)
 
     def run(self) -> int:
@@ -80,6 +82,8 @@ class Stream:
             self._pool.cancel_all()
         self._pool.finish()
         self._pool.join()
+        if self._warm is not None:
+            self._warm.close()
         return 0
 
     def _deliver(self, message: FromNode) -> None:

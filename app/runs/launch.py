@@ -24,7 +24,7 @@ from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
 from app.targets.plan import Cell, Plan, RepeatPlan, plan
 from app.targets.target import Target
-from worker.contract import Hello
+from worker.contract import AttemptKind, Hello
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +102,8 @@ def launch_reading(
     attempts: list[AttemptRow] = []
     for job, cell in zip(jobs, cells, strict=True):
         if cell.reason is None:
+            if settings.preview:
+                attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
             count = next_attempts(reading.claim, script_of(reading, cell.script), cell.target, (), repeats)
             attempts += new_attempts(session, job, count=max(1, count))
     if attempts:

@@ -23,7 +23,7 @@ from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import keys, nodes, queue
 from app.storage.queries import runs as queries
-from worker.contract import CapturedValue, Draining, Hello, Observation, Outcome, Result, Started, from_node
+from worker.contract import CapturedValue, Draining, Hello, Observation, Outcome, Result, Start, Started, from_node
 
 log = structlog.get_logger(__name__)
 
@@ -143,11 +143,14 @@ def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
     """Store a result. What the attempt was asked to be is ours to say, and so are the digests."""
     moment = now()
     observation = _with_digests(message.observation)
-    kept, environment = split_result(message.model_copy(update={"kind": attempt.kind, "start": attempt.start, "observation": observation}))
+    # Of a warm start only the node can say whether there was one; nobody asks it of another.
+    start = message.start if attempt.start is Start.WARM else attempt.start
+    kept, environment = split_result(message.model_copy(update={"kind": attempt.kind, "start": start, "observation": observation}))
     digest = digest_of(environment) if environment else None
     if digest is not None:
         keys.keep_environment(session, digest, environment, moment=moment)
     attempt.state = "recorded"
+    attempt.start = start
     attempt.result = kept
     attempt.outcome = message.outcome
     attempt.environment_digest = digest

@@ -24,19 +24,20 @@ from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Result, Start
 
 
-def new_attempts(session: Session, job: JobRow, *, count: int) -> list[AttemptRow]:
-    """Queue attempts of a job."""
+def new_attempts(session: Session, job: JobRow, *, count: int, kind: AttemptKind = AttemptKind.REPEAT) -> list[AttemptRow]:
+    """Queue attempts of a job. A preview starts warm where the node can, and never counts."""
     moment = now()
+    preview = kind is AttemptKind.PREVIEW
     rows = [
         AttemptRow(
             id=new_id(),
             run_id=job.run_id,
             job_id=job.id,
             generation=job.generation,
-            kind=AttemptKind.REPEAT,
-            start=Start.COLD,
+            kind=kind,
+            start=Start.WARM if preview else Start.COLD,
             state="queued",
-            counted=True,
+            counted=not preview,
             lease_no=0,
             leases_spent=0,
             created_at=moment,
@@ -78,9 +79,11 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     waiting = [row for row in attempts if row.state in queries.WAITING]
     reading = reading_of(session, report_of_run(session, run))
     script = script_of(reading, job.script_digest)
-    wanted = _wanted(run, job, reading, script, attempts=attempts, results=results, settings=settings)
-    if wanted > len(waiting):
-        new_attempts(session, job, count=wanted - len(waiting))
+    repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
+    wanted = _wanted(run, job, reading, script, attempts=repeats, results=results, settings=settings)
+    coming = sum(row.kind is AttemptKind.REPEAT for row in waiting)
+    if wanted > coming:
+        new_attempts(session, job, count=wanted - coming)
         outbox(session).wake_dispatcher()
         return
     if wanted == 0:

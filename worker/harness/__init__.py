@@ -18,6 +18,12 @@ def harness_sources() -> dict[str, bytes]:
     return {path: (_HERE / name).read_bytes() for path, name in names.items()}
 
 
+def paused_sources() -> dict[str, bytes]:
+    """The program that waits for a script in the script's own interpreter, in the harness's place, and what it loads."""
+    names = {HARNESS_PATH: "paused.py", "/run/samehere/hidden.py": "hidden.py", "/run/samehere/watch.py": "watch.py"}
+    return {path: (_HERE / name).read_bytes() for path, name in names.items()}
+
+
 def probe_source() -> bytes:
     """The program that records the environment in which a script would run."""
     return (_HERE / "probe.py").read_bytes()

@@ -261,20 +261,29 @@ def call_after_import(wanted, action):
 
 
 class Watch:
-    def __init__(self, config):
+    def __init__(self):
+        self.settings = {}
+        self.report_bytes = 0
+        self.at_import = self.values = self.shown = self.channel = None
+        self.registered = False
+
+    def register(self):
+        known = "atexit" in sys.modules
+        import atexit
+
+        # First in, last out: what the script and torch do at exit has been done by then.
+        atexit.register(self.at_exit)
+        self.registered = True
+        if not known:
+            del sys.modules["atexit"]
+
+    def begin(self, config):
         self.settings = config.get("settings") or {}
         self.report_bytes = config.get("report_bytes") or 0
-        self.at_import = self.values = self.shown = None
         call_after_import("torch", self.after_import)
         self.channel = Channel(config.get("report_fd"))
-        if self.channel.fd >= 0:
-            known = "atexit" in sys.modules
-            import atexit
-
-            # First in, last out: what the script and torch do at exit has been done by then.
-            atexit.register(self.at_exit)
-            if not known:
-                del sys.modules["atexit"]
+        if self.channel.fd >= 0 and not self.registered:
+            self.register()
         attempt(answer_with_stacks, self.channel.fd)
 
     def after_import(self):
@@ -308,7 +317,7 @@ class Watch:
 
     def at_exit(self):
         try:
-            if not self.channel.is_ours():
+            if self.channel is None or not self.channel.is_ours():
                 return
             # The interpreter leaves an uncaught exception here before it prints it; no hook is needed, so none can be noticed.
             kind = getattr(sys, "last_type", None)
@@ -324,6 +333,6 @@ class Watch:
             return
 
 
-# Python executes the start-up files of a virtual environment twice.
-if not any(getattr(finder, "__module__", None) == __name__ for finder in sys.meta_path):
-    Watch(read_config())
+# Python executes the start-up files of a virtual environment twice. A paused interpreter brings its own watch, by another name.
+if __name__ == "samehere_harness" and not any(getattr(finder, "__module__", None) == __name__ for finder in sys.meta_path):
+    Watch().begin(read_config())

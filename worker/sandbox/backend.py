@@ -20,7 +20,7 @@ from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.job import Ending, SandboxJob, SandboxResult
 from worker.sandbox.landlock import Landlocked
 from worker.sandbox.landlock import require as require_landlock
-from worker.sandbox.launch import Launch
+from worker.sandbox.launch import Backend, Launch
 from worker.sandbox.memory import CountedMemory, PolledMemory
 from worker.sandbox.plain import Plain
 
@@ -93,6 +93,11 @@ class Sandbox:
         self._backend = Bubblewrap(bubblewrap, identity=self._identity, memory_is_counted=self._parents is not None)
         self._prove()
 
+    @property
+    def bubblewrap(self) -> Bubblewrap | None:
+        """What starts this slot's jobs, where it has namespaces."""
+        return self._backend if isinstance(self._backend, Bubblewrap) else None
+
     def _use_landlock(self) -> None:
         self._find_cgroup()
         backend = Landlocked(identity=self._identity, slot=self.slot, memory_is_counted=self._parents is not None)
@@ -129,8 +134,9 @@ class Sandbox:
             said = result.detail or result.stderr.head.decode(errors="replace") or f"the probe ended with {result.exit_status}"
             raise SandboxUnavailableError(advice.explain(said))
 
-    def run(self, job: SandboxJob, *, cancelled: threading.Event) -> SandboxResult:
-        """Run one job to its end and leave nothing of it; blocks."""
+    def run(self, job: SandboxJob, *, cancelled: threading.Event, backend: Backend | None = None) -> SandboxResult:
+        """Run one job to its end and leave nothing of it; blocks. `backend` starts it otherwise than by a program of its own."""
+        backend = backend or self._backend
         self._reap_lost()
         if self._lost:
             raise SandboxUnavailableError(f"slot {self.slot} is held by a process of an earlier job that cannot be killed")
@@ -139,12 +145,12 @@ class Sandbox:
         self._jobs += 1
         try:
             leaf = self._make_leaf(job)
-            started = self._backend.start(job)
-            return self._watch(job, started, leaf, cancelled)
+            started = backend.start(job)
+            return self._watch(job, started, leaf, backend=backend, cancelled=cancelled)
         except SetupError as error:
             return SandboxResult(ending=Ending.SETUP_FAILED, level=self.level, detail=str(error))
         finally:
-            if started is not None and not self._end(started):
+            if started is not None and not _end(started, backend):
                 self._lost.append(_Lost(os.dup(started.init_fd), leaf))
             elif leaf is not None:
                 leaf.remove()
@@ -161,7 +167,9 @@ class Sandbox:
         except OSError as error:
             raise SetupError(f"the job's cgroup could not be made: {error.strerror}") from error
 
-    def _watch(self, job: SandboxJob, started: Launch, leaf: cgroup.Leaf | None, cancelled: threading.Event) -> SandboxResult:
+    def _watch(
+        self, job: SandboxJob, started: Launch, leaf: cgroup.Leaf | None, *, backend: Backend, cancelled: threading.Event
+    ) -> SandboxResult:
         nodes = gpu.nodes(job.devices)
         wanted = limits.process_limits(
             job.limits,
@@ -185,21 +193,10 @@ class Sandbox:
             memory=self._backend.watched(memory, job),
             devices=processes.device_numbers(nodes),
             cancelled=cancelled,
-            kill=lambda: self._backend.kill(started),
+            kill=lambda: backend.kill(started),
             kill_harder=_harder(started, leaf),
         )
         return supervise.Supervision(started, watched).watch()
-
-    def _end(self, started: Launch) -> bool:
-        """Whatever happened: whether nothing of the job goes on."""
-        if started.process.poll() is None:
-            self._backend.kill(started)
-            try:
-                started.process.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                started.process.kill()
-                started.process.wait(_END_SECONDS)
-        return _ended(started.init_fd)
 
     def _reap_lost(self) -> None:
         still: list[_Lost] = []
@@ -215,6 +212,18 @@ class Sandbox:
     def self_test(self) -> list[str]:
         """What does not hold here, in plain words; empty when all holds."""
         return self_test.problems(self)
+
+
+def _end(started: Launch, backend: Backend) -> bool:
+    """Whatever happened: whether nothing of the job goes on."""
+    if started.process.poll() is None:
+        backend.kill(started)
+        try:
+            started.process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            started.process.kill()
+            started.process.wait(_END_SECONDS)
+    return _ended(started.init_fd)
 
 
 def _ended(pidfd: int) -> bool:
