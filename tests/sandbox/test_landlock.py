@@ -155,18 +155,19 @@ SHORT = SMALL.model_copy(update={"wall_seconds": 0.4, "stream_kill_bytes": 1 << 
 def test_sixty_jobs_leave_nothing(landlocked: Jobs) -> None:
     marker = uuid.uuid4().hex
     landlocked.run(PROGRAMS[0], marker)
-    pid = landlocked.runner.process.pid
-    before = (landlocked.runner.ask("descriptors"), Path(f"/proc/{pid}/mountinfo").read_text(), sorted(_job_folders(landlocked.runner)))
+    before = _held(landlocked.runner)
     for number in range(60):
         result = landlocked.run(PROGRAMS[number % len(PROGRAMS)], marker, limits=SHORT)
         assert result.ending in (Ending.EXITED, Ending.WALL_LIMIT, Ending.OUTPUT_LIMIT)
     until_gone(marker)
-    assert (landlocked.runner.ask("descriptors"), Path(f"/proc/{pid}/mountinfo").read_text(), sorted(_job_folders(landlocked.runner))) == before
-    assert _children(pid) == []
+    assert _held(landlocked.runner) == before
+    assert _children(landlocked.runner.process.pid) == []
 
 
-def _job_folders(runner: Runner) -> list[str]:
-    return [path.name for path in runner.folder.parent.glob(runner.folder.name + "*")]
+def _held(runner: Runner) -> tuple[object, str, list[str]]:
+    """Descriptors, mounts, and folders of jobs."""
+    folders = sorted(path.name for path in runner.folder.parent.glob(runner.folder.name + "*"))
+    return runner.ask("descriptors"), Path(f"/proc/{runner.process.pid}/mountinfo").read_text(), folders
 
 
 def _children(parent: int) -> list[int]:
