@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from warm_jobs import Both
 
+from worker.machine import device_nodes, find_gpus
 from worker.sandbox import Sandbox, private_mounts
 from worker.toolchains import ToolchainStore
 from worker.warm.pool import WarmPool
@@ -30,3 +32,14 @@ def both(tmp_path_factory: pytest.TempPathFactory, toolchains: Path, toolchain: 
     pool = WarmPool(memory_bytes=1 << 30, jobs=1000, seconds=3600)
     yield Both(Sandbox(slot=SLOT, home=tmp_path_factory.mktemp("home")), pool, found)
     pool.close()
+
+
+@pytest.fixture(scope="session")
+def on_a_card(both: Both) -> Both:
+    """The same slot with the machine's first card."""
+    cards = find_gpus()
+    if not cards:
+        pytest.skip("no NVIDIA card here")
+    if not both.toolchain.facts.packages.get("torch") or "+cpu" in both.toolchain.facts.packages["torch"]:
+        pytest.skip("the toolchain's torch is built without CUDA")
+    return replace(both, devices=device_nodes(cards[:1]))

@@ -22,6 +22,7 @@ class Both:
     sandbox: Sandbox
     pool: WarmPool
     toolchain: Toolchain
+    devices: tuple[str, ...] = ()
 
     def job(self, script: str, *, limits: Limits = SMALL, settings: str = "{}") -> SandboxJob:
         return SandboxJob(
@@ -33,6 +34,7 @@ class Both:
             },
             variables={"PYTHONHASHSEED": "1"},
             binds=self.toolchain.binds,
+            devices=self.devices,
             limits=limits,
         )
 
