@@ -16,7 +16,8 @@ from worker.sandbox import Bind, SandboxJob, SandboxResult
 
 # Without namespaces a program is where it is.
 SYSTEM_PYTHON = "/usr/bin/python3"
-SMALL = Limits(wall_seconds=20, memory_bytes=512 * MIB, scratch_bytes=32 * MIB)
+# As few processes as a job may be held to, on any number of cores, so that their memory isn't what ends a storm of forks.
+SMALL = Limits(wall_seconds=20, memory_bytes=512 * MIB, scratch_bytes=32 * MIB, processes_per_core=1)
 
 
 def python_job(
