@@ -20,10 +20,10 @@ from pathlib import Path
 
 from main_path import machine, spread, toolchain
 
+from worker.cards.nvml import find_gpus
 from worker.contract import Attempt, Device, Gpu, Start
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
-from worker.machine import find_gpus
 from worker.sandbox import Sandbox, private_mounts
 from worker.toolchains import ToolchainStore
 from worker.warm.audit import Audit

@@ -143,14 +143,38 @@ class Drain(Message):
     type: Literal["drain"] = "drain"
 
 
+class CardState(StrEnum):
+    """Whether a card may be given to attempts: only the first two may."""
+
+    SOUND = "sound"
+    UNCHECKED = "unchecked"
+    FAULTY = "faulty"
+    IN_USE = "in_use"
+
+
 class Gpu(Message):
-    """One card of a node; no serial number, no UUID."""
+    """One card of a node; no serial number, no UUID. `sound_at` is when a check last passed, in seconds since 1970."""
 
     index: int
     model: str
     memory_bytes: int
     capability: str
     driver: str
+    state: CardState = CardState.UNCHECKED
+    detail: str = ""
+    sound_at: float | None = None
+
+
+class CardReading(Message):
+    """What the driver tells of a card at one time: degrees Celsius, counts since it was loaded, faults (Xid) since the node's start."""
+
+    index: int
+    temperature: int | None = None
+    ecc_corrected: int = 0
+    ecc_uncorrected: int = 0
+    remapping_failed: bool = False
+    throttled: list[str] = Field(default_factory=list)
+    xids: list[int] = Field(default_factory=list)
 
 
 class ToolchainFacts(Message):

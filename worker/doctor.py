@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from worker.cards.nvml import find_gpus
 from worker.contract import Level
-from worker.machine import find_gpus, read_cpu
+from worker.machine import read_cpu
 from worker.sandbox.doctor import Check, Examination
 from worker.sandbox.doctor import examine as examine_sandbox
 from worker.settings import NodeSettings

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import structlog
 
 from worker import attempt_variables
+from worker.cards.nvml import device_nodes
 from worker.contract import (
     CONTRACT_VERSION,
     Attempt,
@@ -31,7 +32,6 @@ from worker.environment import EnvironmentRecorder
 from worker.environment.capture import ProbeFailedError
 from worker.harness import HARNESS_CONFIG_PATH, REPORT_FD_PLACEHOLDER, harness_sources
 from worker.harness_report import HarnessReport, plain_text, read_report
-from worker.machine import device_nodes
 from worker.outcomes import judge_ending, signal_name
 from worker.sandbox import Sandbox, SandboxJob, SandboxResult, Stream
 from worker.target_settings import AppliedSettings, SettingError, apply_settings

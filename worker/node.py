@@ -13,11 +13,11 @@ import structlog
 from celery import signals
 
 from worker.broker import connect
+from worker.cards.nvml import find_gpus
 from worker.contract import Attempt, Draining, Heartbeat, cancel_key, heartbeat_key
 from worker.courier import Courier
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
-from worker.machine import find_gpus
 from worker.node_facts import say_hello
 from worker.settings import NodeSettings
 from worker.slots import SlotPool

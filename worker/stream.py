@@ -13,11 +13,11 @@ from typing import BinaryIO
 import structlog
 from pydantic import ValidationError
 
+from worker.cards.nvml import find_gpus
 from worker.contract import Attempt, Cancel, Drain, Draining, FromNode, Refused, from_node, to_node
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
 from worker.locks import LockFolderError
-from worker.machine import find_gpus
 from worker.node_facts import say_hello
 from worker.sandbox import SandboxUnavailableError
 from worker.settings import NodeSettings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from warm_jobs import Both
 
-from worker.machine import device_nodes, find_gpus
+from worker.cards.nvml import device_nodes, find_gpus
 from worker.sandbox import Sandbox, private_mounts
 from worker.toolchains import ToolchainStore
 from worker.warm.pool import WarmPool

@@ -29,6 +29,11 @@ def probe_source() -> bytes:
     return (_HERE / "probe.py").read_bytes()
 
 
+def known_answer_source() -> bytes:
+    """The program that shows whether the cards it is given compute rightly; its argument is how much of their memory to try, in bytes."""
+    return (_HERE / "known_answer.py").read_bytes()
+
+
 def hook_source() -> str:
     """The module in a toolchain's site-packages that starts the harness, if there is one to start."""
     return (_HERE / "hook.py").read_text(encoding="utf-8")

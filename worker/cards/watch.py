@@ -1,0 +1,170 @@
+"""Keeps watch over the cards of a node: checks them before they give evidence, and keeps from use what is faulty or taken by others."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from pydantic import TypeAdapter, ValidationError
+
+from worker.cards import nvml
+from worker.cards.health import Answer, KnownAnswers, answers_key, fault_of_driver, faults, read_answer
+from worker.contract import GIB, CardReading, CardState, Gpu, Limits
+from worker.harness import HARNESS_CONFIG_PATH, known_answer_source
+from worker.sandbox import Ending, Sandbox, SandboxJob
+from worker.toolchains import Toolchain
+
+_PROGRAM_PATH = "/run/samehere/known_answer.py"
+_SHIPPED = Path(__file__).with_name("known_answers.json")
+_MEMORY_BYTES = 8 * GIB
+_log = structlog.get_logger(__name__)
+_answers: TypeAdapter[dict[str, dict[str, str]]] = TypeAdapter(dict[str, dict[str, str]])
+
+
+@dataclass(slots=True)
+class _Card:
+    gpu: Gpu
+    state: CardState = CardState.UNCHECKED
+    detail: str = ""
+    checked_at: float | None = None
+    # When a check last passed, in seconds since 1970: what was seen since then rests on it.
+    sound_at: float | None = None
+    reading: CardReading | None = None
+
+
+class CardWatch:
+    """One per node process. `toolchain` gives one whose torch can use a card, or None: then nothing can be checked."""
+
+    def __init__(
+        self,
+        gpus: Sequence[Gpu],
+        toolchain: Callable[[], Toolchain | None],
+        *,
+        folder: Path,
+        check_seconds: float,
+        check_memory_bytes: int,
+    ) -> None:
+        self._cards = {gpu.index: _Card(gpu) for gpu in gpus}
+        self._toolchain = toolchain
+        self._learned = folder / "known_answers.json"
+        self._check_seconds = check_seconds
+        self._check_memory_bytes = check_memory_bytes
+        self._lock = threading.Lock()
+        self._faults = nvml.FaultWatch()
+
+    def start(self) -> None:
+        if self._cards:
+            self._faults.start()
+
+    def stop(self) -> None:
+        if self._cards:
+            self._faults.stop()
+
+    def cards(self) -> list[Gpu]:
+        """All of them, with the state each is in."""
+        with self._lock:
+            return [
+                card.gpu.model_copy(update={"state": card.state, "detail": card.detail, "sound_at": card.sound_at})
+                for card in self._cards.values()
+            ]
+
+    def usable(self) -> list[int]:
+        """Those that may be given to an attempt."""
+        with self._lock:
+            return [index for index, card in self._cards.items() if card.state in {CardState.SOUND, CardState.UNCHECKED}]
+
+    def due(self) -> list[int]:
+        """Those whose last check is too long ago; a faulty card is checked again too, and lent again once it passes."""
+        now = time.monotonic()
+        with self._lock:
+            return [
+                index
+                for index, card in self._cards.items()
+                if card.state is not CardState.IN_USE and (card.checked_at is None or now - card.checked_at >= self._check_seconds)
+            ]
+
+    def check(self, index: int, sandbox: Sandbox) -> bool:
+        """Whether the card computes rightly. In the slot's thread, with the card locked."""
+        card = self._cards[index]
+        toolchain = self._toolchain()
+        if toolchain is None:
+            self._note(card, CardState.UNCHECKED, "no toolchain here can use a card")
+            return True
+        before = self.read(index)
+        answer, trouble = self._ask(card.gpu, toolchain, sandbox)
+        after = self.read(index)
+        found = [trouble] if answer is None else faults(answer, [card.gpu], self._known())
+        driver = None if before is None or after is None else fault_of_driver(before, after)
+        if after is None:
+            found.append("the driver does not know it any more")
+        if driver is not None:
+            found.append(driver)
+        if found:
+            self._note(card, CardState.FAULTY, found[0])
+            _log.error("card_faulty", card=index, model=card.gpu.model, found=found[:20])
+            return False
+        if answer is not None:
+            self._learn(card.gpu, answer)
+        self._note(card, CardState.SOUND, "")
+        return True
+
+    def read(self, index: int) -> CardReading | None:
+        return nvml.read_card(index, xids=self._faults.xids(index))
+
+    def condemn(self, index: int, why: str) -> None:
+        """Out of use until a check passes."""
+        self._note(self._cards[index], CardState.FAULTY, why)
+        _log.error("card_faulty", card=index, found=[why])
+
+    def _note(self, card: _Card, state: CardState, detail: str) -> None:
+        with self._lock:
+            card.state, card.detail, card.checked_at = state, detail, time.monotonic()
+            if state is CardState.SOUND:
+                card.sound_at = time.time()
+
+    def _ask(self, gpu: Gpu, toolchain: Toolchain, sandbox: Sandbox) -> tuple[Answer | None, str]:
+        job = SandboxJob(
+            argv=(toolchain.python_inside, _PROGRAM_PATH, str(self._check_memory_bytes)),
+            files={_PROGRAM_PATH: known_answer_source(), HARNESS_CONFIG_PATH: b"{}"},
+            variables={"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
+            binds=toolchain.binds,
+            devices=nvml.device_nodes([gpu]),
+            limits=Limits(wall_seconds=120.0, memory_bytes=_MEMORY_BYTES),
+        )
+        result = sandbox.run(job, cancelled=threading.Event())
+        if result.ending is not Ending.EXITED or result.exit_status != 0:
+            said = result.stderr.tail or result.stderr.head
+            _log.warning(
+                "card_check_failed", ending=result.ending, exit_status=result.exit_status, said=said[-2000:].decode("utf-8", "replace")
+            )
+            return None, f"its check ended with {result.ending} and exit status {result.exit_status}"
+        answer = read_answer(result.stdout.head)
+        return answer, "" if answer else "its check gave no readable answer"
+
+    def _known(self) -> KnownAnswers:
+        """What is shipped wins over what was learned here."""
+        return {**_read(self._learned), **_read(_SHIPPED)}
+
+    def _learn(self, gpu: Gpu, answer: Answer) -> None:
+        """The first answer of a model with these libraries, so that a later one or another card can be held against it."""
+        key = answers_key(gpu, answer.build)
+        if key in self._known():
+            return
+        known = {**_read(self._learned), key: answer.digests["0"]}
+        self._learned.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = self._learned.with_suffix(f".{os.getpid()}")
+        fresh.write_text(json.dumps(known, indent=1), encoding="utf-8")
+        fresh.replace(self._learned)
+
+
+def _read(path: Path) -> dict[str, dict[str, str]]:
+    try:
+        return _answers.validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return {}
