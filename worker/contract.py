@@ -175,6 +175,8 @@ class CardReading(Message):
     remapping_failed: bool = False
     throttled: list[str] = Field(default_factory=list)
     xids: list[int] = Field(default_factory=list)
+    # Of the node's clock: what was seen after the same passed check rests on it together.
+    sound_at: float | None = None
 
 
 class ToolchainFacts(Message):
@@ -274,6 +276,8 @@ class Observation(Message):
     devices_used: list[str] = Field(default_factory=list)
     # From outside: device nodes that a process of the attempt held open.
     devices_opened: list[str] = Field(default_factory=list)
+    # The granted cards after the attempt.
+    cards: list[CardReading] = Field(default_factory=list)
     # Numeric flags at the end of the script, and those that the script changed from how it found them.
     flags: dict[str, Scalar] = Field(default_factory=dict)
     flags_changed: dict[str, Scalar] = Field(default_factory=dict)

@@ -20,7 +20,7 @@ from app.storage.queries import nodes as node_queries
 from app.storage.queries import queue
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import Candidate, Hold
-from app.targets.fleet import can_serve
+from app.targets.fleet import can_serve, usable_cards
 from app.targets.target import Target
 from worker.contract import CONTRACT_VERSION, Attempt, Device, Heartbeat, Hello, Level
 
@@ -72,7 +72,7 @@ def living(rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat]) -> dict
 
 
 def _places(fleet: Mapping[str, Hello], holds: Sequence[Hold]) -> dict[str, Place]:
-    places = {name: Place(hello=hello, room=hello.slots + 1, gpus=len(hello.gpus)) for name, hello in fleet.items()}
+    places = {name: Place(hello=hello, room=hello.slots + 1, gpus=len(usable_cards(hello.gpus))) for name, hello in fleet.items()}
     for hold in holds:
         if hold.node in places:
             places[hold.node].fill(Target.model_validate(hold.target))

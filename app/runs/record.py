@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.judging.environments import digest_of
+from app.runs.doubt import doubt_cards, rests_on
 from app.runs.events import emit
 from app.runs.keep import split_result, storable
 from app.runs.leases import end_lease, void_leases
@@ -64,6 +65,7 @@ def _hello(session: Session, message: Hello, *, settings: ServiceSettings) -> No
     nodes.store_hello(session, name=message.node, instance=message.instance, hello=hello, moment=now())
     for run_id in queue.runs_held_by(session, node=message.node, other_than=message.instance):
         void_leases(session, run_id, node=message.node, keep_instance=message.instance, only_unstarted=False, settings=settings)
+    doubt_cards(session, message, settings=settings)
     outbox(session).wake_dispatcher()
 
 
@@ -154,6 +156,7 @@ def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
     attempt.result = kept
     attempt.outcome = message.outcome
     attempt.environment_digest = digest
+    attempt.cards = rests_on(message.node, observation) or None
     attempt.instance = message.instance
     attempt.recorded_at = moment
     attempt.lease_until = None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from packaging.version import InvalidVersion, Version
 
 from app.targets.target import Target
-from worker.contract import Device, Hello, Level, Reason, ToolchainFacts, WhoCanAct
+from worker.contract import CardState, Device, Gpu, Hello, Level, Reason, ToolchainFacts, WhoCanAct
 
 
 def serves(facts: ToolchainFacts, device: Device) -> bool:
@@ -75,9 +75,19 @@ def _gpu_lack(hello: Hello, target: Target) -> Reason | None:
     cards = [gpu for gpu in hello.gpus if target.capability is None or _compact(target.capability) == _compact(gpu.capability)]
     if not cards:
         return Reason(code="no_such_gpu", detail="No node has a GPU of this capability.", who_can_act=WhoCanAct.OPERATOR)
-    if len(cards) < max(1, target.gpus):
+    wanted = max(1, target.gpus)
+    if len(cards) < wanted:
         return Reason(code="too_few_gpus", detail="No node has as many GPUs.", who_can_act=WhoCanAct.OPERATOR)
+    if len(usable_cards(cards)) < wanted:
+        if any(card.state is CardState.FAULTY for card in cards):
+            return Reason(code="card_faulty", detail="The GPU failed its check and is out of use.", who_can_act=WhoCanAct.OPERATOR)
+        return Reason(code="card_in_use", detail="The GPU is in use by others.", who_can_act=WhoCanAct.OPERATOR)
     return None
+
+
+def usable_cards(cards: Sequence[Gpu]) -> list[Gpu]:
+    """Those that may be given to attempts."""
+    return [card for card in cards if card.state in {CardState.SOUND, CardState.UNCHECKED}]
 
 
 def _compact(capability: str) -> str:
@@ -103,6 +113,8 @@ _FAR_TO_NEAR = (
     "no_gpu",
     "no_such_gpu",
     "too_few_gpus",
+    "card_faulty",
+    "card_in_use",
     "no_toolchain",
     "no_cuda_build",
     "no_mkl",

@@ -122,3 +122,11 @@ def held_of_cancelled_runs(session: Session) -> list[tuple[str, str]]:
         .where(AttemptRow.state.in_(HELD), RunRow.state == "cancelled", AttemptRow.node.is_not(None))
     )
     return [(row.node, row.id) for row in session.execute(query)]
+
+
+def runs_on_cards(session: Session, checks: Sequence[str]) -> Sequence[str]:
+    """Runs with counted attempts that rest on one of these checks of cards, in order."""
+    query = (
+        select(AttemptRow.run_id).where(AttemptRow.cards.overlap(list(checks)), AttemptRow.counted).distinct().order_by(AttemptRow.run_id)
+    )
+    return session.scalars(query).all()
