@@ -113,7 +113,8 @@ def test_killing_all_that_it_sees_spares_pid_1_and_the_next_job(runner: WarmRunn
 import os, signal, sys, time
 child = os.fork() or time.sleep(60)
 os.kill(-1, signal.SIGKILL)
-for number in (9, 15, 19): os.kill(1, number)
+for number in range(1, 65): os.kill(1, number)
+time.sleep(0.2)
 for pid in range(1, 300):
     if pid not in (1, os.getpid()):
         try: os.kill(pid, 9)
@@ -126,3 +127,23 @@ print(os.waitpid(child, 0)[1])
         # Only one that takes a single job is another now.
         assert runner.said("print(1)") == "1\n"
     assert runner.said("import torch; print(torch.ones(1).item())") == "1.0\n"
+
+
+OUR_FOLDER = """
+import os
+try:
+    os.chmod("/run/samehere", 0o755)
+    for number in range(10):
+        with open("/run/samehere/x%d" % number, "wb") as file:
+            for _ in range(20): file.write(bytes(1 << 20))
+except OSError: pass
+print(sum(os.stat("/run/samehere/" + name).st_size for name in os.listdir("/run/samehere")) >> 20 <= 16)
+"""
+
+
+def test_the_folder_of_ours_holds_little_whatever_its_mode(runner: WarmRunner) -> None:
+    assert runner.said(OUR_FOLDER) == "True\n"
+
+
+def test_the_kernel_would_kill_a_job_before_the_node(runner: WarmRunner) -> None:
+    assert runner.said("print(open('/proc/self/oom_score_adj').read())") == "600\n\n"
