@@ -138,6 +138,41 @@ print(held)
         assert result.stdout.head == b"memfd: Operation not permitted\nshm: Operation not permitted\n0\n"
 
 
+PAGE_TABLES = """
+import ctypes, mmap, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+size = 256 << 30
+# Only reserved, read and never written: of no page of it is there more than the page of zeros. Of each 2 MiB there is a table.
+place = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, -1, 0)
+libc.madvise(ctypes.c_void_p(place), ctypes.c_size_t(size), 15)
+for at in range(0, size, 2 << 20): ctypes.c_char.from_address(place + at).value
+time.sleep(1)
+print("got 512 MiB of tables")
+"""
+
+
+def test_tables_of_pages(walled: Jobs) -> None:
+    result = walled.run(PAGE_TABLES, limits=TIGHT)
+    assert (result.ending, result.stdout.head) == (Ending.MEMORY_LIMIT, b"")
+
+
+def test_semaphores_and_messages_of_the_kernel(jobs: Jobs) -> None:
+    source = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+sets = next((count for count in range(200) if libc.semget(0, 32000, 0o600) < 0), 200)
+print("semaphores:", os.strerror(ctypes.get_errno()), sets)
+print("messages:", "got" if libc.msgget(0, 0o600) >= 0 else os.strerror(ctypes.get_errno()))
+"""
+    result = jobs.run(source, limits=TIGHT)
+    if jobs.counted:
+        assert result.ending is Ending.MEMORY_LIMIT or b"Cannot allocate memory" in result.stdout.head
+    else:
+        assert result.stdout.head == b"semaphores: Operation not permitted 0\nmessages: Operation not permitted\n"
+
+
 def test_scratch_folders_are_bounded(jobs: Jobs) -> None:
     source = """
 import os

@@ -45,7 +45,9 @@ def _fields_kib(path: str, names: frozenset[bytes]) -> dict[bytes, int]:
     return found
 
 
-_RESIDENT = frozenset({b"RssAnon", b"RssShmem"})
+_RESIDENT = frozenset({b"RssAnon", b"RssShmem", b"VmPTE"})
+# Of memory that is only reserved: a table for each 2 MiB, of which a page was read, is memory too.
+_PAGE_TABLES = frozenset({b"VmPTE"})
 _PROPORTIONAL = frozenset({b"Pss_Anon", b"Pss_Shmem"})
 
 
@@ -66,7 +68,7 @@ def proportional_bytes(pids: Iterable[int]) -> tuple[int, int]:
     for pid in pids:
         try:
             fields = _fields_kib(f"/proc/{pid}/smaps_rollup", _PROPORTIONAL)
-            private += fields[b"Pss_Anon"]
+            private += fields[b"Pss_Anon"] + sum(_fields_kib(f"/proc/{pid}/status", _PAGE_TABLES).values())
             shared += fields[b"Pss_Shmem"]
         except ProcessLookupError:
             continue
