@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from sandbox_jobs import SMALL, Jobs, until_gone
+from sandbox_runner import Runner
 
-from worker.contract import MIB
-from worker.sandbox import Ending
+from worker.contract import MIB, Level
+from worker.sandbox import Ending, cgroup
 from worker.sandbox.limits import process_limit
 
 TIGHT = SMALL.model_copy(update={"memory_bytes": 256 * MIB, "wall_seconds": 15.0})
@@ -237,6 +241,36 @@ def test_spin_of_a_child_is_busy_too(jobs: Jobs) -> None:
 def test_processor_time_of_many_children_is_no_offence(jobs: Jobs) -> None:
     source = "import os\nfor _ in range(20):\n if os.fork() == 0:\n  while True: pass\nwhile True: pass"
     assert jobs.run(source, limits=BRIEF).ending is Ending.WALL_LIMIT
+
+
+STORM = """
+import os, time
+for _ in range(60):
+    if os.fork() == 0:
+        os.setsid()
+        while True: pass
+while True: pass
+"""
+SHARE = """
+import time
+began, used = time.monotonic(), time.process_time()
+while time.monotonic() < began + 2: pass
+print(time.process_time() - used > 0.4)
+"""
+
+
+def test_a_storm_leaves_the_processor_to_the_job_beside_it(runners: Callable[[str], Runner], sandbox_home: Path) -> None:
+    """Where there are control groups; elsewhere each process counts by itself."""
+    if (found := cgroup.find().parents) is None or found.cpu is None:
+        pytest.skip("no share of the processor can be given here")
+    storming, beside = Jobs(runners("counted")), Jobs(Runner(level=Level.NAMESPACES_CGROUP, home=sandbox_home, slot=95))
+    try:
+        storming.runner.start(storming.job(STORM, limits=SMALL.model_copy(update={"wall_seconds": 5})))
+        time.sleep(1)
+        assert beside.said(SHARE) == "True\n"
+        assert storming.runner.result().ending is Ending.WALL_LIMIT
+    finally:
+        beside.runner.close()
 
 
 def test_what_a_job_does_to_stay(jobs: Jobs) -> None:
