@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -12,7 +16,7 @@ from sandbox_jobs import SMALL, Jobs, until_gone
 from sandbox_runner import Runner
 
 from worker.contract import MIB, Level
-from worker.sandbox import Ending, cgroup
+from worker.sandbox import Ending, cgroup, processes
 from worker.sandbox.limits import process_limit
 
 TIGHT = SMALL.model_copy(update={"memory_bytes": 256 * MIB, "wall_seconds": 15.0})
@@ -160,6 +164,16 @@ print("got 512 MiB of tables")
 def test_tables_of_pages(walled: Jobs) -> None:
     result = walled.run(PAGE_TABLES, limits=TIGHT)
     assert (result.ending, result.stdout.head) == (Ending.MEMORY_LIMIT, b"")
+
+
+def test_every_child_of_a_process_with_many_is_seen() -> None:
+    source = "import os, signal, sys\nfor _ in range(1000):\n if os.fork() == 0: signal.pause()\nprint(flush=True)\nsignal.pause()"
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, start_new_session=True) as many:
+        assert many.stdout is not None
+        many.stdout.readline()
+        seen = processes.tree(many.pid)
+        os.killpg(many.pid, signal.SIGKILL)
+    assert len(seen) == 1001
 
 
 def test_semaphores_and_messages_of_the_kernel(jobs: Jobs) -> None:

@@ -21,7 +21,7 @@ def tree(root: int) -> list[int]:
         found.append(pid)
         try:
             for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - several times faster, 20 times a second
-                waiting += [int(child) for child in _read(f"/proc/{pid}/task/{task}/children").split()]
+                waiting += [int(child) for child in _read_whole(f"/proc/{pid}/task/{task}/children").split()]
         except OSError:
             continue
     return found
@@ -33,6 +33,18 @@ def _read(path: str) -> bytes:
         return os.read(fd, 1 << 16)
     finally:
         os.close(fd)
+
+
+def _read_whole(path: str) -> bytes:
+    """Of a list the kernel gives a page at a time, however much is asked for."""
+    parts = []
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        while part := os.read(fd, 1 << 16):
+            parts.append(part)
+    finally:
+        os.close(fd)
+    return b"".join(parts)
 
 
 def _fields_kib(path: str, names: frozenset[bytes]) -> dict[bytes, int]:
