@@ -82,11 +82,11 @@ def test_pid_1_is_closed_and_nothing_of_the_node_is_inherited(runner: WarmRunner
 
 
 DEFILE = """
-import builtins, os, sys, torch, json, random
+import builtins, fcntl, os, sys, torch, json, random
 torch.set_default_dtype(torch.float64); torch.ones = None; builtins.print2 = 1; json.dumps = None; os.environ["X_LEFT"] = "1"
 sys.path.append("/left"); torch.set_num_threads(1); sys.modules["left"] = sys
 for folder in ("/tmp", "/dev/shm", "/home/u"): open(folder + "/left", "w").write("x")
-import socket; socket.sethostname if False else None
+fcntl.fcntl(0, fcntl.F_SETFL, os.O_NONBLOCK); fcntl.flock(0, fcntl.LOCK_EX)
 leave = os.fork()
 if leave == 0:
     os.setsid()
@@ -94,17 +94,18 @@ if leave == 0:
 os._exit(0)
 """
 LOOK = """
-import builtins, os, sys, torch, json
+import builtins, fcntl, os, sys, torch, json
+fcntl.flock(os.open("/dev/null", os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
 print(json.dumps([str(torch.get_default_dtype()), torch.ones(1).item(), hasattr(builtins, "print2"), "X_LEFT" in os.environ,
     "/left" in sys.path, "left" in sys.modules, torch.get_num_threads() == len(os.sched_getaffinity(0)),
     sum(name.isdigit() for name in os.listdir("/proc")),
-    [os.path.exists(folder + "/left") for folder in ("/tmp", "/dev/shm", "/home/u")]]))
+    [os.path.exists(folder + "/left") for folder in ("/tmp", "/dev/shm", "/home/u")], os.get_blocking(0)]))
 """
 
 
 def test_the_next_job_finds_nothing_of_one_before(runner: WarmRunner) -> None:
     assert runner.run(DEFILE).exit_status == 0
-    expected = ["torch.float32", 1.0, False, False, False, False, True, 2, [False] * 3]
+    expected = ["torch.float32", 1.0, False, False, False, False, True, 2, [False] * 3, True]
     assert json.loads(runner.said(LOOK)) == expected
 
 

@@ -228,8 +228,11 @@ class Pause:
             rights = [(self.socket.SOL_SOCKET, SCM_RIGHTS, pidfd.to_bytes(4, sys.byteorder))]
             control.sendmsg([b"init %d" % report], rights)
             os.close(pidfd)
-            os.dup2(stdout, 1)
-            os.dup2(stderr, 2)
+            # Opened anew: flags and locks of an open file stay with all who share it, the next job too.
+            nothing = os.open("/dev/null", os.O_RDWR)
+            for fd, number in ((nothing, 0), (stdout, 1), (stderr, 2)):
+                os.dup2(fd, number)
+            os.close(nothing)
             self.init["raise_oom_score"]()
             self.libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
             scratch, *paths = message.decode().split("\0")
