@@ -125,6 +125,11 @@ class Pause:
 
         gc.collect()
         gc.freeze()
+        # What the script leaves in a frozen namespace would never be collected: neither `__del__` nor `finally` would run at the end.
+        main = type(sys)("__main__")
+        main.__dict__.clear()
+        main.__dict__.update(vars(sys.modules["__main__"]))
+        sys.modules["__main__"] = main
 
     def check(self, result, what):
         if result:
