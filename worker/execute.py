@@ -110,7 +110,8 @@ class Executor:
         environment = {**attempt_variables.recorded(self._variables), **found}
 
         def cold() -> Result:
-            return self._result(attempt, sandbox.run(job, cancelled=cancelled), environment=environment, hash_seed=hash_seed)
+            done = sandbox.run(job, cancelled=cancelled)
+            return self._result(attempt, done, granted=len(granted), environment=environment, hash_seed=hash_seed)
 
         if attempt.start is not Start.WARM:
             return cold()
@@ -119,7 +120,7 @@ class Executor:
         tried = self._warm.run(job, sandbox, script=attempt.script, toolchain=toolchain, variables=applied.variables, cancelled=cancelled)
         if isinstance(tried, Reason):
             return cold().model_copy(update={"start_reason": tried})
-        result = self._result(attempt, tried.result, environment=environment, hash_seed=tried.hash_seed)
+        result = self._result(attempt, tried.result, granted=len(granted), environment=environment, hash_seed=tried.hash_seed)
         result = result.model_copy(update={"start": Start.WARM})
         if self._warm.is_to_audit():
             return self._warm.audit(result, cold(), script=attempt.script, toolchain=toolchain)
@@ -149,8 +150,10 @@ class Executor:
             raise RefusedError(_operator(code, f"The target asks for {wanted} GPU(s); this node has fewer."))
         return toolchain, applied
 
-    def _result(self, attempt: Attempt, result: SandboxResult, *, environment: Environment, hash_seed: str) -> Result:
+    def _result(self, attempt: Attempt, result: SandboxResult, *, granted: int, environment: Environment, hash_seed: str) -> Result:
         report = read_report(result.report)
+        # What runs in the script's process may say anything; it can't have used a card that it was not given.
+        devices = [device for device in report.devices if device == "cpu" or device in {f"cuda:{index}" for index in range(granted)}]
         stderr = text_of(result.stderr)
         exception = _exception(result, report, stderr)
         ended = judge_ending(result, attempt.limits, exception=exception, stderr=stderr)
@@ -165,7 +168,7 @@ class Executor:
             stdout_digest=result.stdout.digest,
             stderr_digest=result.stderr.digest,
             truncated=result.stdout.truncated or result.stderr.truncated,
-            devices_used=report.devices,
+            devices_used=devices,
             devices_opened=list(result.devices_opened),
             flags=report.flags_at_end,
             flags_changed=report.flags_changed,

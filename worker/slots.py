@@ -155,9 +155,9 @@ class SlotPool:
     def _slot(self, number: int) -> None:
         try:
             sandbox = Sandbox(slot=number, home=self._settings.home, level=self._settings.level)
-        except SandboxUnavailableError as error:
+        except (SandboxUnavailableError, OSError) as error:
             with self._state:
-                self._problem = error
+                self._problem = error if isinstance(error, SandboxUnavailableError) else SandboxUnavailableError(str(error))
                 self._state.notify_all()
             return
         with self._state:

@@ -17,6 +17,8 @@ from worker.warm.audit import Audit
 from worker.warm.decide import why_cold
 from worker.warm.pool import HASH_SEED, Loan, NotWarmError, WarmPool
 
+# As in the harness: of the script's own process. Its report may be lost in what the script wrote there.
+TRIPPED = 121
 _log = structlog.get_logger(__name__)
 
 
@@ -57,7 +59,7 @@ class WarmStarts:
         except NotWarmError as error:
             _log.warning("not_warm", detail=str(error), slot=sandbox.slot)
             return Reason(code="unavailable", detail="no paused interpreter could be had; the node's log says why")
-        if result.ending is Ending.EXITED and read_report(result.report).tripped:
+        if result.ending is Ending.EXITED and (result.exit_status == TRIPPED or read_report(result.report).tripped):
             return Reason(code="tripwire", detail="while it ran, the script did what a warm start would have been too late for")
         return WarmRun(result, loan.job.variables[HASH_SEED])
 
