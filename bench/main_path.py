@@ -43,9 +43,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_service(home: Path, toolchains: Path) -> tuple[subprocess.Popen[bytes], str]:
+def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subprocess.Popen[bytes], str]:
     port = free_port()
-    environment = os.environ | {"SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains)}
+    own = {"SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains), "SAMEHERE_LOCKS": str(home / "locks")}
+    environment = os.environ | own | variables
     with (home / "serve.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve", "--port", str(port)], env=environment, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"

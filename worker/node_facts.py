@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from worker.contract import Gpu, Hello
+from worker.contract import Gpu, Hello, Level
 from worker.execute import Identity
 from worker.machine import read_cpu
 from worker.slots import SlotPool
 from worker.toolchains import ToolchainStore
 
 
-def say_hello(identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *, gpus: Sequence[Gpu]) -> Hello:
+def say_hello(identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *, gpus: Sequence[Gpu], warm: bool = False) -> Hello:
     cpu = read_cpu()
     return Hello(
         node=identity.node,
@@ -21,6 +21,8 @@ def say_hello(identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *,
         level_detail=pool.level_detail,
         gpus=list(gpus),
         toolchains=toolchains.list(),
+        # The weaker isolations have none.
+        warm=warm and pool.level.satisfies(Level.NAMESPACES),
         cpu_model=cpu.model,
         cpu_vendor=cpu.vendor,
         cpu_flags=sorted(cpu.flags),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from worker.contract import Attempt, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
+from worker.contract import Attempt, AttemptKind, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
 from worker.execute import Executor, Identity, gpus_wanted
 from worker.locks import HostLock, acquire_gpus, prepare_folder, slot_lock
 from worker.sandbox import Sandbox, SandboxUnavailableError
@@ -17,6 +17,8 @@ from worker.settings import NodeSettings
 
 # How soon a slot or card that another process gave back is noticed.
 _LOOK_AGAIN_SECONDS = 0.05
+# How soon an idle slot notices that what it has ready has died or grown old.
+_IDLE_SECONDS = 5.0
 _log = structlog.get_logger(__name__)
 
 Deliver = Callable[[Started | Result], None]
@@ -37,14 +39,28 @@ class _Grant:
 
 
 class SlotPool:
-    """`deliver` is called from the slots' threads, for each attempt first with Started and then with its Result."""
+    """`deliver` is called from the slots' threads, for each attempt first with Started and then with its Result.
 
-    def __init__(self, settings: NodeSettings, executor: Executor, *, identity: Identity, gpus: Sequence[Gpu], deliver: Deliver) -> None:
+    A preview comes without Started, and before what waits: but after each preview a slot takes something else first, so that whatever
+    number of previews comes in, what counts goes on. With `prepares` a slot has ready between attempts what the next warm start needs.
+    """
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        executor: Executor,
+        *,
+        identity: Identity,
+        gpus: Sequence[Gpu],
+        deliver: Deliver,
+        prepares: bool = False,
+    ) -> None:
         self._settings = settings
         self._executor = executor
         self._identity = identity
         self._gpus = list(gpus)
         self._deliver = deliver
+        self._prepares = prepares
         self._state = threading.Condition()
         self._queue: list[_Entry] = []
         self._running: dict[str, _Entry] = {}
@@ -164,10 +180,16 @@ class SlotPool:
             self._sandboxes.append(sandbox)
             self._state.notify_all()
         lock = slot_lock(self._settings.lock_folder, number)
+        previewed = False
         while True:
-            grant = self._next(lock)
+            if self._prepares:
+                self._prepare(sandbox, lock)
+            if not self._await_work():
+                continue
+            grant = self._next(lock, previews_first=not previewed)
             if grant is None:
                 return
+            previewed = grant.entry.attempt.kind is AttemptKind.PREVIEW
             usable = self._run(grant, sandbox)
             if not usable:
                 # The locks stay held: neither this slot's user id nor its cards are free of the old attempt.
@@ -178,7 +200,29 @@ class SlotPool:
             for held in [*grant.locks, lock]:
                 held.release()
 
-    def _next(self, lock: HostLock) -> _Grant | None:
+    def _prepare(self, sandbox: Sandbox, lock: HostLock) -> None:
+        """Under the slot's lock, since it runs something as the slot's user; whoever holds it now leaves it for later."""
+        with self._state:
+            idle = not self._queue
+            if self._closing or not lock.acquire():
+                return
+        try:
+            self._executor.prepare(sandbox, idle=idle, ending=lambda: self._closing)
+        except Exception:  # noqa: BLE001
+            # The boundary of a task: attempts start cold then.
+            _log.exception("not_prepared")
+        finally:
+            lock.release()
+
+    def _await_work(self) -> bool:
+        """Whether there is something to take, or the end; False after a while in which nothing came."""
+        with self._state:
+            if self._prepares and not self._queue and not self._closing:
+                self._state.wait(_IDLE_SECONDS)
+                return bool(self._queue) or self._closing
+        return True
+
+    def _next(self, lock: HostLock, *, previews_first: bool) -> _Grant | None:
         """The first attempt whose slot and cards can be had, with both locked; None when the pool has ended."""
         with self._state:
             while True:
@@ -188,14 +232,14 @@ class SlotPool:
                     self._state.wait()
                     continue
                 if lock.acquire():
-                    grant = self._take()
+                    grant = self._take(previews_first=previews_first)
                     if grant is not None:
                         return grant
                     lock.release()
                 self._state.wait(_LOOK_AGAIN_SECONDS)
 
-    def _take(self) -> _Grant | None:
-        for entry in self._queue:
+    def _take(self, *, previews_first: bool) -> _Grant | None:
+        for entry in sorted(self._queue, key=lambda entry: (entry.attempt.kind is AttemptKind.PREVIEW) is not previews_first):
             wanted = gpus_wanted(entry.attempt)
             # More than there are is the executor's to refuse.
             obtainable = wanted if wanted <= len(self._gpus) else 0
@@ -211,7 +255,9 @@ class SlotPool:
         """Whether the slot can be used again."""
         attempt = grant.entry.attempt
         identity = self._identity
-        self._deliver(Started(node=identity.node, instance=identity.instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
+        if attempt.kind is not AttemptKind.PREVIEW:
+            # A preview is over before anyone could do something with that.
+            self._deliver(Started(node=identity.node, instance=identity.instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
         try:
             result = self._executor.execute(attempt, sandbox, granted=grant.gpus, cancelled=grant.entry.cancelled)
         except Exception:  # noqa: BLE001

@@ -82,14 +82,15 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
     wanted = _wanted(run, job, reading, script, attempts=repeats, results=results, settings=settings)
     coming = sum(row.kind is AttemptKind.REPEAT for row in waiting)
+    for row in [row for row in waiting if row.state == "queued"]:
+        # What is shown before the first result comes too late after it.
+        if wanted == 0 or (results and row.kind is AttemptKind.PREVIEW):
+            waiting.remove(row)
+            _withdraw(session, row)
     if wanted > coming:
         new_attempts(session, job, count=wanted - coming)
         outbox(session).wake_dispatcher()
         return
-    if wanted == 0:
-        for row in [row for row in waiting if row.state == "queued"]:
-            waiting.remove(row)
-            _withdraw(session, row)
     if waiting:
         return
     job.state = "judged"
@@ -118,6 +119,13 @@ def _wanted(
         useless=sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in attempts),
         leases=settings.leases,
     )
+
+
+def withdraw_preview(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings) -> None:
+    """There is no preview after all: it is as if none had been asked for. Run, job and attempt must be locked."""
+    emit(session, run, "attempt.withdrawn", job=job.id, attempt=attempt.id)
+    session.delete(attempt)
+    settle_job(session, run, job, settings=settings)
 
 
 def _withdraw(session: Session, attempt: AttemptRow) -> None:
