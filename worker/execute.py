@@ -95,7 +95,6 @@ class Executor:
         self._environments = environments
         self._warm = warm
         self._note = note
-        self._beginning = threading.Lock()
 
     def execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
         try:
@@ -116,28 +115,32 @@ class Executor:
             reason=reason,
         )
 
-    def prepare(self, sandbox: Sandbox, *, idle: bool, ending: Callable[[], bool]) -> None:
+    def prepare(self, sandbox: Sandbox, *, ending: Callable[[], bool]) -> None:
         """Between two attempts, in the slot's thread: what the next warm start needs is there before it."""
         if self._warm is None:
             return
-        with self._beginning:
-            if self._warm.latest is None:
-                self._warm.latest = self._first(sandbox)
-        self._warm.prepare(sandbox, idle=idle, ending=ending)
-
-    def _first(self, sandbox: Sandbox) -> tuple[SandboxJob, Toolchain] | None:
-        """Before any attempt: a job for the toolchain that was used last in an earlier life, else the newest torch."""
-        toolchain = usual(self._toolchains, note=self._note)
-        if toolchain is None:
-            return None
-        attempt = Attempt(attempt_id="", script="", toolchain=toolchain.name)
-        job = _job(attempt, toolchain, harness={}, granted=(), variables={**self._variables, "PYTHONHASHSEED": "0"})
+        first = self._first() if self._warm.latest is None else None
+        if first is None:
+            self._warm.prepare(sandbox, ending=ending)
+            return
+        self._warm.latest = first
+        self._warm.prepare(sandbox, ending=lambda: True)
+        # Beside the imports: before its first attempt nothing else happens on a node.
+        job, toolchain = first
         try:
             self._environments.record(job, sandbox, toolchain=toolchain, granted=())
         except ProbeFailedError as error:
             # Said as the reason of the first attempt, if it fails then as well.
             _log.warning("probe_failed", detail=str(error))
-        return job, toolchain
+        self._warm.prepare(sandbox, ending=ending)
+
+    def _first(self) -> tuple[SandboxJob, Toolchain] | None:
+        """Before any attempt: a job for the toolchain that was used last in an earlier life, else the newest torch."""
+        toolchain = usual(self._toolchains, note=self._note)
+        if toolchain is None:
+            return None
+        attempt = Attempt(attempt_id="", script="", toolchain=toolchain.name)
+        return _job(attempt, toolchain, harness={}, granted=(), variables={**self._variables, "PYTHONHASHSEED": "0"}), toolchain
 
     def _execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
         toolchain, applied = self._check(attempt, sandbox, granted=granted)

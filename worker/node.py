@@ -20,7 +20,7 @@ from worker.execute import Executor, Identity
 from worker.machine import find_gpus
 from worker.node_facts import say_hello
 from worker.settings import NodeSettings
-from worker.slots import SlotPool
+from worker.slots import PREVIEW_PLACES, SlotPool
 from worker.spool import Spool
 from worker.tasks import make_celery, register_attempt
 from worker.toolchains import ToolchainStore
@@ -53,7 +53,7 @@ class Node:
             note=settings.cache_folder / "usual-toolchain",
         )
         self._pool = SlotPool(
-            settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send, prepares=self._warm is not None
+            settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send, previews=self._warm is not None
         )
         self._draining = threading.Event()
         self._ended = threading.Event()
@@ -74,8 +74,8 @@ class Node:
         warnings.filterwarnings("ignore", message="You're running the worker with superuser")
         worker = self._celery.Worker(
             pool="threads",
-            # All that the dispatcher gives: a slot's attempt and preview, and one that waits. The slots choose what comes first.
-            concurrency=2 * self._settings.slots + 1,
+            # All that the dispatcher gives: one for each slot and one for previews, and of both one that waits.
+            concurrency=self._settings.slots + 1 + PREVIEW_PLACES + 1,
             hostname=f"{self._settings.node_name}@samehere",
             without_gossip=True,
             without_mingle=True,
@@ -180,7 +180,7 @@ class Node:
         return self._offer().model_dump_json() != self._last_hello
 
     def _offer(self) -> Hello:
-        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus, warm=self._warm is not None)
+        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus)
 
 
 def run_node(settings: NodeSettings) -> int:

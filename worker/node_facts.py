@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from worker.contract import Gpu, Hello, Level
+from worker.contract import Gpu, Hello
 from worker.execute import Identity
 from worker.machine import read_cpu
 from worker.slots import SlotPool
 from worker.toolchains import ToolchainStore
 
 
-def say_hello(identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *, gpus: Sequence[Gpu], warm: bool = False) -> Hello:
+def say_hello(identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *, gpus: Sequence[Gpu]) -> Hello:
     cpu = read_cpu()
     return Hello(
         node=identity.node,
@@ -21,8 +21,7 @@ def say_hello(identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *,
         level_detail=pool.level_detail,
         gpus=list(gpus),
         toolchains=toolchains.list(),
-        # The weaker isolations have none.
-        warm=warm and pool.level.satisfies(Level.NAMESPACES),
+        previews=pool.previews,
         cpu_model=cpu.model,
         cpu_vendor=cpu.vendor,
         cpu_flags=sorted(cpu.flags),

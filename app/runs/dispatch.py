@@ -1,7 +1,7 @@
 """Give queued attempts to nodes: by what each can serve, fairly between runs, cheap cells first, never more than a node can hold.
 
-Previews go before all of that, a slot's worth at a time: each takes a fraction of a second, binds its job to no node, and the node runs
-something that counts after each.
+Previews are apart from all of that: a node has a place of its own for them, so they wait only for each other, and bind their job to no
+node.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def living(rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat]) -> dict
 
 def _places(fleet: Mapping[str, Hello], holds: Sequence[Hold]) -> dict[str, Place]:
     places = {
-        name: Place(hello=hello, room=hello.slots + 1, gpus=len(hello.gpus), previews=hello.slots if hello.warm else 0)
+        name: Place(hello=hello, room=hello.slots + 1, gpus=len(hello.gpus), previews=hello.previews + 1 if hello.previews > 0 else 0)
         for name, hello in fleet.items()
     }
     for hold in holds:

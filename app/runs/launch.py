@@ -127,7 +127,7 @@ def launch_reading(
 def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:
     """Whether some node takes previews of a cell; whether it has one for this script is the node's to say, when it comes to that."""
     return any(
-        hello.warm
+        hello.previews > 0
         and any(facts.name == cell.target.toolchain and facts.torch is not None for facts in hello.toolchains)
         and can_serve(hello, cell.target, required_level=settings.required_level) is None
         for hello in fleet

@@ -14,7 +14,7 @@ OTHER = "raise RuntimeError('boom')  # other\n"
 
 @pytest.fixture
 def shown(stage: Stage) -> Stage:
-    stage.node("n1", slots=1, warm=True)
+    stage.node("n1", slots=1, previews=1)
     return stage
 
 
@@ -98,18 +98,23 @@ def test_one_that_a_node_holds_is_waited_for(shown: Stage) -> None:
     assert (shown.run(run_id).state, shown.run(run_id).verdict) == ("finished", "reproduced")
 
 
-def test_it_goes_before_the_repeats_of_others_when_the_node_is_full(shown: Stage) -> None:
+def test_it_does_not_wait_for_the_repeats_of_others(shown: Stage) -> None:
     shown.submit(repeats=5)
     first, *_ = shown.dispatch()
     shown.say(declined(first))
-    # All places are taken: what counts of the second run waits, its preview doesn't.
-    late = shown.submit(OTHER, repeats=5).document.id
-    [given] = shown.dispatch()
-    assert (given.kind, given.script) == (AttemptKind.PREVIEW, OTHER)
-    assert shown.jobs(late)[0].node is None
-    # And no more of them at a time than there are slots.
-    shown.submit(OTHER + "#\n", repeats=5)
-    assert shown.dispatch() == []
+    # All slots are taken: what counts of the others waits, their previews only for each other.
+    late = [shown.submit(f"{OTHER}# {number}\n", repeats=5).document.id for number in range(3)]
+    given = shown.dispatch()
+    assert [one.kind for one in given] == [AttemptKind.PREVIEW] * 2
+    assert {job.node for run_id in late for job in shown.jobs(run_id)} == {None}
+    shown.say(declined(given[0]))
+    assert [one.kind for one in shown.dispatch()] == [AttemptKind.PREVIEW]
+
+
+def test_it_takes_no_slot(shown: Stage) -> None:
+    shown.submit(repeats=5)
+    kinds = [one.kind for one in shown.dispatch()]
+    assert kinds == [AttemptKind.PREVIEW, AttemptKind.REPEAT, AttemptKind.REPEAT]
 
 
 def test_it_may_take_a_moment_and_no_longer(shown: Stage) -> None:

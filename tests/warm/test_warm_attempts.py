@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.contract import Attempt, AttemptKind, Outcome, Result, Start
+from worker.contract import Attempt, Outcome, Result, Start
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
 from worker.sandbox import Sandbox, private_mounts

@@ -81,17 +81,13 @@ class WarmPool:
             raise
         self._put_back(key, entry)
 
-    def prepare(self, sandbox: Sandbox, job: SandboxJob, *, build: str = "", idle: bool, ending: Callable[[], bool]) -> None:
-        """Have one ready for jobs like this, in the slot's thread between two jobs, so that no job runs beside its imports.
+    def prepare(self, sandbox: Sandbox, job: SandboxJob, *, build: str = "", ending: Callable[[], bool]) -> None:
+        """Have one started for jobs like this, in the slot's thread between two jobs, and wait for its imports unless it is `ending`.
 
-        Where each serves only once, one is started while the slot is `idle` only. Raise NotWarmError.
+        Raise NotWarmError.
         """
         key = _key(sandbox, job, build)
-        entry = self._take(key)
-        if entry is None:
-            if not (self._forks or idle):
-                return
-            entry = self._begin(key, sandbox, job, stale_seconds=_STALE_SECONDS)
+        entry = self._take(key) or self._begin(key, sandbox, job, stale_seconds=_STALE_SECONDS)
         try:
             until = time.monotonic() + _PREPARE_SECONDS
             while not (settled := entry.zygote.is_settled(_LOOK_SECONDS)) and time.monotonic() < until and not ending():

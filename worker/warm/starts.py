@@ -63,13 +63,13 @@ class WarmStarts:
             return Reason(code="tripwire", detail="while it ran, the script did what a warm start would have been too late for")
         return WarmRun(result, loan.job.variables[HASH_SEED])
 
-    def prepare(self, sandbox: Sandbox, *, idle: bool, ending: Callable[[], bool]) -> None:
-        """In the slot's thread, between two jobs: have an interpreter ready for another job like the latest."""
+    def prepare(self, sandbox: Sandbox, *, ending: Callable[[], bool]) -> None:
+        """In the slot's thread, between two jobs: have an interpreter ready for another job like the latest, unless it is `ending`."""
         if self.latest is None:
             return
         job, toolchain = self.latest
         try:
-            self._pool.prepare(sandbox, job, build=toolchain.build_id, idle=idle, ending=ending)
+            self._pool.prepare(sandbox, job, build=toolchain.build_id, ending=ending)
         except NotWarmError as error:
             _log.debug("not_prepared", detail=str(error), slot=sandbox.slot)
 
