@@ -153,9 +153,11 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     fleet = living(node_queries.lock_nodes(session, heartbeats), heartbeats)
     holds = queue.holds(session)
     places = _places(fleet, holds)
-    if not any(place.room > 0 or place.previews > 0 for place in places.values()):
+    free = sum(max(0, place.room) + max(0, place.previews) for place in places.values())
+    if not free:
         return 0
-    candidates = queue.candidates(session, nodes=fleet)
+    # A job's first may be a preview that nobody takes.
+    candidates = queue.candidates(session, nodes=fleet, of_a_job=free + 1)
     busy = Counter(hold.run_id for hold in holds if hold.kind is AttemptKind.REPEAT)
     chosen = {
         **choose_previews(candidates, places, required_level=settings.required_level),
