@@ -26,6 +26,8 @@ from typing import Any
 import httpx2
 import psutil
 
+from app.embedded.postgres import EmbeddedPostgres
+
 SCRIPT = "import torch\ntorch.manual_seed(0)\na = torch.randn(64, 64)\nprint((a @ a).sum().item())\n"
 
 
@@ -60,6 +62,14 @@ def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subpr
         time.sleep(0.2)
     process.terminate()
     sys.exit((home / "serve.log").read_text()[-3000:])
+
+
+def database_url(home: Path) -> str:
+    """Of the embedded Postgres that runs in a home."""
+    url = EmbeddedPostgres(home).attach()
+    if url is None:
+        sys.exit("the embedded Postgres does not run")
+    return url
 
 
 def by_hand(python: str, script: Path) -> float:

@@ -20,9 +20,7 @@ from typing import Any
 
 import httpx2
 import psycopg
-from main_path import SCRIPT, by_hand, machine, spread, start_service, toolchain
-
-from app.embedded.postgres import EmbeddedPostgres
+from main_path import SCRIPT, by_hand, database_url, machine, spread, start_service, toolchain
 
 BY_HAND = 6
 # Of a run these first ones are not counted: they were given out cold before they could be told.
@@ -39,8 +37,8 @@ def by_service(client: httpx2.Client, database: psycopg.Connection[Any], name: s
     while client.get(f"/api/v1/runs/{run_id}").json()["state"] != "finished":
         time.sleep(1.0)
     rows = database.execute(
-        "SELECT extract(epoch FROM recorded_at), start, extract(epoch FROM recorded_at - leased_at), (result->'observation'->>'wall_seconds')"
-        " FROM attempt WHERE run_id = %s AND kind = 'repeat' ORDER BY recorded_at",
+        "SELECT extract(epoch FROM recorded_at), start, (result->'observation'->>'wall_seconds') FROM attempt"
+        " WHERE run_id = %s AND kind = 'repeat' ORDER BY recorded_at",
         (run_id,),
     ).fetchall()
     kept = rows[UNCOUNTED:]
@@ -48,7 +46,7 @@ def by_service(client: httpx2.Client, database: psycopg.Connection[Any], name: s
     return {
         "per_minute": 60 * (len(kept) - 1) / seconds,
         "warm_share": sum(row[1] == "warm" for row in kept) / len(kept),
-        "of_which_script_seconds": statistics.median(float(row[3]) for row in kept),
+        "of_which_script_seconds": statistics.median(float(row[2]) for row in kept),
     }
 
 
@@ -62,9 +60,7 @@ def measure(rounds: int, attempts: int) -> dict[str, Any]:
         by_hand(chain["python"], script)
         service, url = start_service(home, Path(chain["python"]).parents[2])
         try:
-            attached = EmbeddedPostgres(home).attach()
-            assert attached is not None
-            with httpx2.Client(base_url=url, timeout=60) as client, psycopg.connect(attached, autocommit=True) as database:
+            with httpx2.Client(base_url=url, timeout=60) as client, psycopg.connect(database_url(home), autocommit=True) as database:
                 by_service(client, database, chain["name"], UNCOUNTED + 4)
                 hand, runs = [], []
                 for _ in range(rounds):
