@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.contract import Attempt, AttemptKind, Outcome, Result, Start
+from worker.contract import Attempt, Outcome, Result, Start
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
 from worker.sandbox import Sandbox, private_mounts
@@ -32,7 +32,7 @@ class Node:
     toolchain: str
 
     def run(self, script: str, *, start: Start = Start.WARM, **fields: object) -> Result:
-        asked = {"attempt_id": "a", "toolchain": self.toolchain, "script": script, "start": start, "kind": AttemptKind.PREVIEW, **fields}
+        asked = {"attempt_id": "a", "toolchain": self.toolchain, "script": script, "start": start, **fields}
         return self.executor.execute(Attempt.model_validate(asked), self.sandbox, granted=[], cancelled=threading.Event())
 
 
@@ -63,7 +63,7 @@ def node(make: Callable[..., Node]) -> Node:
 def test_warm(node: Node) -> None:
     cold, warm = node.run(PLAIN, start=Start.COLD), node.run(PLAIN)
     assert (cold.start, cold.start_reason) == (Start.COLD, None)
-    assert (warm.start, warm.start_reason, warm.kind) == (Start.WARM, None, AttemptKind.PREVIEW)
+    assert (warm.start, warm.start_reason) == (Start.WARM, None)
     assert (warm.outcome, warm.level, warm.environment) == (cold.outcome, cold.level, cold.environment)
     for field in ("exit_status", "stdout", "stderr", "stdout_digest", "exception", "flags", "flags_changed", "values", "devices_used"):
         assert getattr(warm.observation, field) == getattr(cold.observation, field), field

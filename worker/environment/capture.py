@@ -43,6 +43,7 @@ class EnvironmentRecorder:
         self._limits = Limits(wall_seconds=probe_seconds)
         self._known: dict[str, Environment] = {}
         self._lock = threading.Lock()
+        self._asking: dict[str, threading.Lock] = {}
 
     def record(self, job: SandboxJob, sandbox: Sandbox, *, toolchain: Toolchain, granted: Sequence[Gpu]) -> Environment:
         """The environment in which `job` runs: same binds, devices, variables and settings. Raise ProbeFailedError."""
@@ -50,9 +51,15 @@ class EnvironmentRecorder:
         key = self._key(probe, toolchain, granted)
         with self._lock:
             known = self._known.get(key) or self._read(key)
+            asking = self._asking.setdefault(key, threading.Lock())
         if known is None:
-            known = self._run(probe, sandbox)
-            self._write(key, known)
+            # Whoever asks the same meanwhile waits for the answer.
+            with asking:
+                known = self._known.get(key)
+                if known is None:
+                    known = self._run(probe, sandbox)
+                    self._write(key, known)
+                self._known[key] = known
         with self._lock:
             self._known[key] = known
         return known
