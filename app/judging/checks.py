@@ -146,7 +146,10 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
         return result.model_copy(update={"observation": result.observation.model_copy(update={"stdout": "\n".join(kept)})})
 
     def met(other: Check, line: Result) -> bool:
-        return _of_kind(other.model_copy(update={"position": None}), line) is CheckResult.MET
+        claimed = _claimed_number(other)
+        if other.kind is CheckKind.VALUE and claimed is not None:
+            return any(same_number(claimed, number) for number in numbers_in(line.observation.stdout))
+        return _of_kind(other, line) is CheckResult.MET
 
     alone = [(line, showing([line])) for line in lines]
     kept = [line for line, one in alone if not (met(check, one) and all(met(other, one) for other in wanted))]
