@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from app.intake.told import BOUND, NO_COUNT, OF_INPUTS, seen_and_wanted_in, wanted_in
 from app.intake.wording import FLAGS, LITERAL, NUMBER, is_printed_line, unquoted
 
 # Between a word and the value that it speaks of nothing else that could be one.
@@ -107,13 +108,7 @@ _NOT_SEEN = re.compile(
     FLAGS,
 )
 _MOST_BEFORE = 60
-# `2 results`, `4 different lines`: what is counted is no value.
-_NO_COUNT = (
-    r"(?!\.?\d|[%°]|-[a-z]|\s+(?:different |more |extra |wrong |empty |separate |identical |of |such )?"
-    r"(?!(?:as|is|was|plus|unless|always|vs|has|does|this|sometimes|versus|perhaps)\b)[a-z]{2,20}s\b"
-    r"|\s+(?:different|more|extra|of|or|to|out|and \d|[-–] ?\d)\b)"
-)
-_VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{NUMBER}{_NO_COUNT})"
+_VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})"
 _PRINTS = re.compile(
     r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|evaluates to|comes? (?:out|back) (?:as|to be)"
     r"|(?:what|all that|all i get|the only thing that) (?:comes out|i (?:get|see)|is (?:printed|returned|shown)) (?:is|was|are)"
@@ -128,11 +123,11 @@ _GETS = re.compile(
     rf"|while|always|in|from|at|which|as|rather|after|again)\b))",
     FLAGS,
 )
-_VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER}){_NO_COUNT}", FLAGS)
+_VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER}){NO_COUNT}", FLAGS)
 _EXPECTED_ALONE = re.compile(
     rf"\b(?:expected|(?:i|we)(?: would|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)|{_SHOULD} {_SHOW}"
     rf"|(?:correct|right|exact|true)(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b|\s*[:=])"
-    rf"|(?:correct|right) (?:value|answer|result|output)s?)\b{_TO}(?P<wanted>(?!{NUMBER}){LITERAL}|{NUMBER}{_NO_COUNT})",
+    rf"|(?:correct|right) (?:value|answer|result|output)s?)\b{_TO}(?P<wanted>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})",
     FLAGS,
 )
 _INSTEAD_BEHIND = re.compile(
@@ -143,11 +138,6 @@ _INSTEAD_BEHIND = re.compile(
     FLAGS,
 )
 _EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
-_OF_INPUTS = re.compile(
-    r"\b(?:inputs?|arguments?|args?|param\w*|options?|sizes?|shapes?|dim\w*|ind(?:ex|ices)|lengths?|seeds?|axis|rank|batch\w*|versions?"
-    r"|threads?|processes|gpus?|tolerances?|(?-i:[b-hj-z]))\b[^.;\n]{0,20}$",
-    FLAGS,
-)
 
 
 def seen_and_wanted(sentence: str) -> tuple[str, str] | None:
@@ -157,20 +147,14 @@ def seen_and_wanted(sentence: str) -> tuple[str, str] | None:
             before = sentence[max(0, found.start() - _MOST_BEFORE) : found.start()]
             # Of two things that give two values, which one is wrong is a guess.
             unsure = rule is _OTHERS_SAY and not _OF_THE_SCRIPT.search(before)
-            bound = _BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
+            bound = BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
             if not unsure and not bound and not (rule in _OF_SEEING and _NOT_SEEN.search(before)):
                 return found["seen"], found["wanted"]
-    return None
+    return seen_and_wanted_in(sentence)
 
 
 _OF_THE_SCRIPT = re.compile(
     r"(?:^|[,;:.(–—]\s*|\b(?:i|we|it|this|that|which|script|code|snippet|program)\s+(?:\w{2,6}\s+)?)$",
-    FLAGS,
-)
-# `should be below 1e-6` names no value.
-_BOUND = re.compile(
-    r"(?:\b(?:below|under|above|within|about|around|roughly|approximately|near|up to|at (?:most|least)|close to"
-    r"|(?:less|more|smaller|larger|greater|lower|higher|fewer|better|other) than)|[<>≤≥~±]=?)\s*[\"'`]?$",
     FLAGS,
 )
 _OF_SEEING = {_EXPECTED_AFTER, _OTHERS_SAY}
@@ -195,14 +179,14 @@ def seen_alone(sentence: str) -> str | None:
 def wanted_alone(sentence: str) -> str | None:
     """What a sentence by itself says should be seen, as `It should print 13` does."""
     if _EXPECTS_NOT.search(sentence):
-        return None
+        return wanted_in(sentence)
     found = _EXPECTED_ALONE.search(sentence)
     if (
         found is None
-        or _BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
-        or _OF_INPUTS.search(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()])
+        or BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
+        or OF_INPUTS.search(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()])
     ):
-        return None
+        return wanted_in(sentence)
     return found["wanted"]
 
 
