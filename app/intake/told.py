@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from app.intake.wording import FLAGS, LITERAL, unquoted
 
@@ -29,9 +30,7 @@ OF_INPUTS = re.compile(
     FLAGS,
 )
 _SHOULD = r"(?:should(?:['’]ve)?|must|ha(?:s|ve|d) to|ought to|needs? to|suppose[ds]? to|meant to|would)"
-_SHOW = (
-    r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?|evaluate to|produce|become|stay|answer|see|get)"
-)
+_SHOW = r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?|evaluate to|produce|become|stay|answer|see|get)"
 _SEE = (
     r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said|gets?|got|getting|see|sees|saw|seeing"
     r"|is|are|was|were|equals?|becomes?|became|comes? (?:out|back|up)|came (?:out|back|up)|evaluates to|computes?|reports?|answers?"
@@ -43,7 +42,7 @@ _CUES = re.compile(
     rf"(?P<seen_not>\bshould(?:n['’]t| not| never) {_SHOW}\b)"
     rf"|(?P<wanted>\b(?:should|must|would|could)n['’]t (?:it|this|that|the \w{{1,20}}) {_SHOW}\b|\b{_SHOULD} (?:\w{{1,12}} )?{_SHOW}\b"
     r"|\b(?:expect(?:s|ed|ing|ation)?|assum(?:e[ds]?|ing)|desired|wanted|want|(?:i|we)['’]d (?:say|want|like)|hoped for)\b"
-    rf"|\b(?:correct|right|true|exact|real|proper|documented)(?: {_NOUN})?(?: (?:is|was|would be|being))?(?!\w)"
+    rf"|\b(?:correct|right|true|exact|real|proper|documented|(?:doc(?:s|umentation)?|manual) (?:promises?|says?|states?))(?: {_NOUN})?(?: (?:is|was|would be|being))?(?!\w)"
     r"|\b(?:instead of|rather than|in place of|as opposed to)\b"
     rf"|\b(?:used to {_SHOW}|previously|formerly)\b"
     rf"|(?:\b(?:{_SEE}|and|but)|(?<=,)) not\b|\b(?:is|was|are|were|does|did)n['’]t(?: {_SHOW})?\b|\b(?:does|did) not {_SHOW}\b)"
@@ -90,7 +89,18 @@ _NO_VALUE = re.compile(
 _ON_VERSION = re.compile(r"\b(?:on|in|under|since|until) (?:\w{2,12} )?v?$", FLAGS)
 _LIKE_VERSION = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?$")
 _COUNTED = re.compile(NO_COUNT, FLAGS)
-_NOT_EQUAL = re.compile(r"^[\s`\"']{0,3}(?:!=|≠|<>|=/=)[\s`\"']{0,3}$")
+# `5 != 4`, and a value with nothing but `should be 4` behind it.
+_BESIDE = re.compile(
+    rf"^[\s`\"']{{0,3}}(?:!=|≠|<>|=/=)[\s`\"']{{0,3}}$"
+    rf"|^[\"'`]?\s?(?:[,;:.(–—-]{{1,3}}\s?(?:(?:but|and|it|that|which|this) ){{0,2}}|\b(?:but|which|it) (?:it )?)(?:{_SHOULD} (?:be|have been)|(?:i |we )?expected)\b[^\n]{{0,12}}$",
+    FLAGS,
+)
+_LISTED = re.compile(r"\d, ?$")
+_AGAINST = re.compile(
+    r"\b(?:instead of|rather than|in place of|as opposed to)\b[^\d\n]{0,20}$|(?P<not>(?:,|\band|\bbut) not )(?:the )?[\"'`]?$", FLAGS
+)
+_MODAL = re.compile(rf"\b{_SHOULD} (?:\w{{1,12}} )?{_SHOW}[^\n]{{0,12}}$", FLAGS)
+_LITERAL = re.compile(LITERAL, FLAGS)
 _MOST = 24
 _MOST_BEHIND = 80
 # From a word to the value that it speaks of; between a word behind a value and the value that comes next.
@@ -110,24 +120,38 @@ class Told:
 
 def told_in(text: str) -> list[Told]:
     """Every value of a text that has a word about it, in order."""
-    hits = [hit for hit in re.finditer(LITERAL, text, FLAGS) if not _is_no_value(text, hit)][:_MOST]
+    hits = list(islice((hit for hit in _LITERAL.finditer(text) if not _is_no_value(text, hit)), _MOST))
     found: list[Told] = []
     for at, hit in enumerate(hits):
         since = hits[at - 1].end() if at else 0
         until = hits[at + 1].start() if at + 1 < len(hits) else len(text)
         wanted = _wanted(text, hit.start(), hit.end(), since=since, until=until)
+        link = _AGAINST.search(text, since, hit.start()) if at else None
+        if link and link.start() - since <= _NEXT:
+            # `should be 4 rather than 3`, `prints 3, not 4`: each is what the other is not.
+            before = found[-1]
+            if before.wanted is None and not link["not"]:
+                found[-1] = replace(before, wanted=False)
+            wanted = None if before.wanted and link["not"] and not _MODAL.search(text[: before.start]) else not found[-1].wanted
         found.append(Told(hit[0], wanted, hit.start(), hit.end()))
     return list(_opposed(text, found))
 
 
 def seen_and_wanted_in(text: str) -> tuple[str, str] | None:
-    """(what is seen, what should be), where every value of the text is one of the two, and both are one value each."""
+    """(what is seen, what should be), where the text names one value that should be, and what is seen nearest before or after it."""
     found = told_in(text)
-    seen = {unquoted(each.value): each.value for each in found if each.wanted is False}
-    wanted = {unquoted(each.value): each.value for each in found if each.wanted}
-    if any(each.wanted is None for each in found) or len(seen) != 1 or len(wanted) != 1 or set(seen) == set(wanted):
+    wanted = [each for each in found if each.wanted]
+    if len({unquoted(each.value) for each in wanted}) != 1:
         return None
-    return next(iter(seen.values())), next(iter(wanted.values()))
+    seen = [each for each in found if each.wanted is False and unquoted(each.value) != unquoted(wanted[0].value)]
+    if not seen:
+        return None
+    before = [each for each in seen if each.start < wanted[0].start]
+    one = before[-1] if before else seen[0]
+    first, last = sorted((one.start, wanted[0].start))
+    between = [each for each in found if first < each.start < last and each.wanted is None]
+    several = {unquoted(each.value) for each in (seen if not before else [])}
+    return None if between or len(several) > 1 else (one.value, wanted[0].value)
 
 
 def wanted_in(text: str) -> str | None:
@@ -142,18 +166,22 @@ def _is_no_value(text: str, hit: re.Match[str]) -> bool:
     if not hit[0].lstrip("+-")[:1].isdigit():
         return False
     version = _LIKE_VERSION.fullmatch(hit[0]) and _ON_VERSION.search(text, max(0, hit.start() - _NEAR), hit.start())
-    return bool(version) or _NO_VALUE.search(text, max(0, hit.start() - _NEAR), hit.start()) is not None or not _COUNTED.match(text, hit.end())
+    return (
+        bool(version) or _NO_VALUE.search(text, max(0, hit.start() - _NEAR), hit.start()) is not None or not _COUNTED.match(text, hit.end())
+    )
 
 
 def _wanted(text: str, start: int, end: int, *, since: int, until: int) -> bool | None:
     behind = _BEHIND.match(text[end : min(until, end + _MOST_BEHIND)])
-    if behind and (behind["is"] or until - end - behind.end() > _NEXT or _BOUNDARY.search(text, end + behind.end(), until)):
+    last = until == len(text)
+    if behind and (last or behind["is"] or until - end - behind.end() > _NEXT or _BOUNDARY.search(text, end + behind.end(), until)):
         return behind["wanted"] is not None
     if BOUND.search(text, max(0, start - _NEAR), start):
         return None
     starts = [found.end() for found in _BOUNDARY.finditer(text, since, start)]
     # `4 expected, but 5`: nothing in the clause itself; `prints, as always, 5`: what stands before the comma.
-    for clause_start in (starts[-1] if starts else since, since):
+    own = starts[-1] if starts else since
+    for clause_start in (own, since) if text[since:own].rstrip().endswith(",") else (own,):
         clause = text[clause_start:start]
         cue = None
         for found in _CUES.finditer(clause):
@@ -190,4 +218,5 @@ def _opposed(text: str, found: list[Told]) -> Iterator[Told]:
 
 def _beside(text: str, one: Told, other: Told) -> bool:
     first, second = sorted((one, other), key=lambda each: each.start)
-    return _NOT_EQUAL.match(text[first.end : second.start]) is not None
+    between = text[first.end : second.start]
+    return _BESIDE.match(between) is not None and not _LISTED.search(text, 0, first.start)
