@@ -99,7 +99,7 @@ _NO_REMEDY = re.compile(
 
 
 def is_warned_of(before: str) -> bool:
-    """Whether the words right before a block say that it must not be run."""
+    """Whether the words right before a block say that it must not be run, or are struck through."""
     return _WARNED.search(_last_sentence(before)) is not None
 
 
@@ -117,12 +117,12 @@ def _last_sentence(text: str) -> str:
 
 
 _SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
-_WARNED = re.compile(r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b", re.IGNORECASE)
+_WARNED = re.compile(r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$", re.IGNORECASE)
 _NOT_TO_RUN = re.compile(
     r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?(?:repro\w*|script to run)\b|\bnot (?:meant )?to be run\b"
     r"|\b(?:ignore|disregard|skip) (?:this|that|it|me|the following|what follows|please)?\W*$|[,(;:] (?:please )?(?:ignore|disregard)\b|\bpseudo-?code\b"
     r"|\b(?:i|we)(?:['’]d| would) (?:like|love|prefer|wish|propose|imagine|suggest) (?:\w+ ){0,4}(?:api|syntax|interface|signature|spelling|way)\b"
-    r"|\b(?:proposed|desired|ideal|wished|future) (?:api|syntax|interface|signature|usage)\b|^\W*~~.{1,60}~~\W*$",
+    r"|\b(?:proposed|desired|ideal|wished|future) (?:api|syntax|interface|signature|usage)\b",
     re.IGNORECASE,
 )
 _WHERE_SOURCE_IS = (

@@ -29,7 +29,7 @@ from app.judging.reach import (
 from app.judging.sides import lines_of_sides, side_of, side_says, sides_agree
 from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception, warnings_in
 from app.judging.speed import is_slower, ratio_in
-from app.judging.standing import has_label, lines_with, numbers_standing, stands
+from app.judging.standing import has_label, lines_with, numbers_of, numbers_standing, stands
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result
 
@@ -253,10 +253,11 @@ def _value(check: Check, result: Result) -> CheckResult:
         return CheckResult.UNREACHED
     if any(same_number(claimed, number) for number in shown) or _is_status(claimed, check, result):
         return CheckResult.MET
-    if check.position is None and any(same_number(claimed, number) for line in _value_lines(check, result) for number in numbers_in(line)):
+    anywhere = [number for line in _value_lines(check, result) for number in numbers_of(line)]
+    if check.position is None and any(same_number(claimed, number) for number in anywhere):
         # It stands in a longer line, where it may be anything.
         return CheckResult.UNREACHED
-    return CheckResult.OTHER if shown or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
+    return CheckResult.OTHER if anywhere or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
 
 
 def _is_status(claimed: Number, check: Check, result: Result) -> bool:

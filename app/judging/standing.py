@@ -27,7 +27,7 @@ _LONGEST = 20_000
 def numbers_standing(line: str, label: str | None = None) -> list[Number]:
     """The numbers that a line shows: behind the label if it has it, else its only one, the one that it ends with, and what is no chance."""
     line = line[:_LONGEST]
-    numbers = [number for number in numbers_in(line) if not _is_word(line, number)]
+    numbers = numbers_of(line)
     if label and (named := _behind(line, label)) is not None:
         numbers = [number for number in numbers if number.start >= named]
         if numbers and not re.search(r"[\[({]", line[named : numbers[0].start]):
@@ -39,6 +39,11 @@ def numbers_standing(line: str, label: str | None = None) -> list[Number]:
     last = [number for number in numbers if shows and number.start >= shows.end()]
     told = [number for number in numbers if _GOT.search(line, 0, number.start)] if _SHOULD.search(line) else []
     return [*found, *(number for some in (last, told) if len(some) == 1 for number in some if number not in found)]
+
+
+def numbers_of(line: str) -> list[Number]:
+    """The numbers of a line, without a nan or an inf that is a word of a sentence."""
+    return [number for number in numbers_in(line[:_LONGEST]) if not _is_word(line, number)]
 
 
 def has_label(line: str, label: str) -> bool:
