@@ -56,8 +56,27 @@ class NamedError:
 
 
 def seen_error(sentence: str) -> NamedError | None:
-    """The first error that a sentence says to be seen."""
-    return next(_seen(sentence), None)
+    """The first error that a sentence says to be seen; `the assertion fails` names one as well."""
+    return next(_seen(sentence), None) or _assertion(sentence)
+
+
+def _assertion(sentence: str) -> NamedError | None:
+    found = _ASSERTION.search(sentence)
+    if (
+        found is None
+        or _NOT_SEEN.search(sentence, max(0, found.start() - _MOST_BEFORE), found.start())
+        or _IF.search(sentence, 0, found.start())
+    ):
+        return None
+    return NamedError("AssertionError", "", found.start(), found.end())
+
+
+_ASSERTION = re.compile(
+    r"(?<!side )(?<!side-)(?<!static )\b(?:assert(?:ion)?s?(?: (?:in|on|at|of|below|above|statement|line|\d{1,3}|the|last|first|second|here)){0,4} (?:fails?|failed"
+    r"|is (?:violated|hit|false)|triggers|fires|does(?:n['’]t| not) hold)|assertion errors?)\b",
+    FLAGS,
+)
+_IF = re.compile(r"\b(?:if|unless|when|whether|until|no longer|used to)\b[^.;\n]{0,30}$", FLAGS)
 
 
 def own_message(text: str) -> str:

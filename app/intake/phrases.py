@@ -23,6 +23,13 @@ _VARIES = re.compile(
     rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}|(?:each|every) run)\b"
     rf"|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b|\bnon-?deterministic\b|\bnon-?determinism\b"
     rf"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{{0,40}}\bnot reproducible\b"
+    r"|\b(?:non|un|ir)-?reproducible (?:results?|outputs?|values?|numbers?|loss(?:es)?|training|behaviou?r)\b"
+    r"|\b(?:results?|outputs?|values?|numbers?|loss(?:es)?|training) (?:are|is) (?:non|un|ir)-?reproducible\b"
+    r"|\b(?:two|consecutive|successive|identical|repeated|several|multiple|three) (?:\w+ )?(?:runs|executions|invocations)\b[^.;\n]{0,20}"
+    r"\b(?:(?:do not|don['’]t|never) (?:agree|match)|disagree|differ|are (?:different|not (?:the same|equal|identical)))\b"
+    r"|\bsometimes\b(?! (?:i|we|you) (?:use|try|run|need|want|have))[^.;\n]{1,50}\b(?:comes?|prints?|gives?|returns?|get|is|shows?|outputs?|first|wins)\b"
+    r"[^.;\n]{0,30}\bsometimes\b"
+    r"|\b(?:prints?|gives?|returns?|get|is|shows?|outputs?) sometimes\b[^.;\n]{1,50}\bsometimes\b"
     rf"|\bnot reproducible\b[^.;\n]{{0,20}}\bruns?\b",
     FLAGS,
 )
@@ -60,7 +67,9 @@ def phrase_checks(sentence: str) -> list[Check]:
     for rule in _RULES:
         checks = rule(sentence)
         if checks:
-            return placed(_with_wanted(checks, sentence), said_place(sentence, about_it=True))
+            place = said_place(sentence, about_it=True)
+            own = said_place(_clause_of(checks[0], sentence), about_it=True)
+            return placed(_with_wanted(checks, sentence), place if place.os else place.model_copy(update={"os": own.os}))
     return []
 
 
@@ -98,11 +107,21 @@ _CARD = re.compile(
 )
 
 
-def _clause_at(sentence: str, place: int) -> str:
+def _clause_at(sentence: str, place: int, *, ends: re.Pattern[str] = _CLAUSE) -> str:
     """The part of a sentence, between its commas and conjunctions, that holds a place."""
-    start = max((found.end() for found in _CLAUSE.finditer(sentence, 0, place)), default=0)
-    end = next((found.start() for found in _CLAUSE.finditer(sentence, place)), len(sentence))
+    start = max((found.end() for found in ends.finditer(sentence, 0, place)), default=0)
+    end = next((found.start() for found in ends.finditer(sentence, place)), len(sentence))
     return sentence[start:end]
+
+
+def _clause_of(check: Check, sentence: str) -> str:
+    """The clause of a sentence that holds the value of a check: `on Windows it prints 5, on Linux 4`."""
+    value = check.number or (check.lines[0] if len(check.lines) == 1 else "")
+    found = re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", sentence) if value else None
+    return _clause_at(sentence, found.start(), ends=_CONTRARY) if found else ""
+
+
+_CONTRARY = re.compile(r"[,;]|\b(?:but|while|whereas)\b", FLAGS)
 
 
 def _where_at(sentence: str, place: int) -> Where:
@@ -262,6 +281,24 @@ def _attribute(sentence: str) -> list[Check]:
     return [check.model_copy(update={"label": found[0]})] if found and check else []
 
 
+# Nothing at all is printed; `returns nothing` and `prints nothing useful` say another thing.
+_NOTHING = re.compile(
+    r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply |literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|on my|although|instead)\b)"
+    r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|although|instead)\b)"
+    r"|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)",
+    FLAGS,
+)
+
+
+def _nothing(sentence: str) -> list[Check]:
+    found = _NOTHING.search(sentence)
+    if found is None or _SHOULD_VARY.search(sentence[max(0, found.start() - 40) : found.start()]):
+        return []
+    wanted = wanted_alone(sentence[found.end() :])
+    expected = literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
+    return [Check(text=sentence, kind=CheckKind.OUTPUT, lines=("",), where=where_said(sentence)), *([expected] if expected else [])]
+
+
 def _not_finite(sentence: str) -> list[Check]:
     value = not_finite(sentence)
     return [Check(text=sentence, kind=CheckKind.VALUE, number=value, where=where_said(sentence))] if value else []
@@ -281,6 +318,7 @@ _RULES = (
     _failure,
     _varies,
     _attribute,
+    _nothing,
     _prints,
     _not_finite,
 )
