@@ -26,6 +26,8 @@ from typing import Any
 import httpx2
 import psutil
 
+from app.embedded.postgres import EmbeddedPostgres
+
 SCRIPT = "import torch\ntorch.manual_seed(0)\na = torch.randn(64, 64)\nprint((a @ a).sum().item())\n"
 
 
@@ -43,9 +45,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_service(home: Path, toolchains: Path) -> tuple[subprocess.Popen[bytes], str]:
+def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subprocess.Popen[bytes], str]:
     port = free_port()
-    environment = os.environ | {"SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains)}
+    own = {"SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains), "SAMEHERE_LOCKS": str(home / "locks")}
+    environment = os.environ | own | variables
     with (home / "serve.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve", "--port", str(port)], env=environment, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
@@ -59,6 +62,14 @@ def start_service(home: Path, toolchains: Path) -> tuple[subprocess.Popen[bytes]
         time.sleep(0.2)
     process.terminate()
     sys.exit((home / "serve.log").read_text()[-3000:])
+
+
+def database_url(home: Path) -> str:
+    """Of the embedded Postgres that runs in a home."""
+    url = EmbeddedPostgres(home).attach()
+    if url is None:
+        sys.exit("the embedded Postgres does not run")
+    return url
 
 
 def by_hand(python: str, script: Path) -> float:

@@ -206,6 +206,8 @@ class Hello(Message):
     level_detail: str = ""
     gpus: list[Gpu] = Field(default_factory=list)
     toolchains: list[ToolchainFacts] = Field(default_factory=list)
+    # How many previews it takes at a time, beside its slots: it runs them warm or sends them back, and never runs them cold.
+    previews: int = 0
     cpu_model: str = ""
     cpu_vendor: str = ""
     cpu_flags: list[str] = Field(default_factory=list)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import structlog
 
@@ -15,6 +16,7 @@ from worker.cards.nvml import device_nodes
 from worker.contract import (
     CONTRACT_VERSION,
     Attempt,
+    AttemptKind,
     Device,
     Environment,
     ExceptionFacts,
@@ -36,8 +38,9 @@ from worker.outcomes import judge_ending, signal_name
 from worker.sandbox import Sandbox, SandboxJob, SandboxResult, Stream
 from worker.target_settings import AppliedSettings, SettingError, apply_settings
 from worker.toolchains import Toolchain, ToolchainStore
+from worker.toolchains.usual import note_usual, usual
 from worker.tracebacks import read_traceback
-from worker.warm import WarmStarts
+from worker.warm import WarmRun, WarmStarts
 
 SCRIPT_PATH = "/home/u/script.py"
 _log = structlog.get_logger(__name__)
@@ -49,6 +52,20 @@ class Identity:
 
     node: str
     instance: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """An attempt with all that it needs to run."""
+
+    attempt: Attempt
+    sandbox: Sandbox
+    cancelled: threading.Event
+    job: SandboxJob
+    toolchain: Toolchain
+    granted: int
+    environment: Environment
+    hash_seed: str
 
 
 class RefusedError(Exception):
@@ -70,12 +87,15 @@ class Executor:
         *,
         variables: Mapping[str, str] | None = None,
         warm: WarmStarts | None = None,
+        note: Path | None = None,
     ) -> None:
+        """`note` is where the toolchain that was used last is kept for the next start."""
         self._identity = identity
         self._variables = variables or {}
         self._toolchains = toolchains
         self._environments = environments
         self._warm = warm
+        self._note = note
 
     def execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
         try:
@@ -96,6 +116,33 @@ class Executor:
             reason=reason,
         )
 
+    def prepare(self, sandbox: Sandbox, *, ending: Callable[[], bool]) -> None:
+        """Between two attempts, in the slot's thread: what the next warm start needs is there before it."""
+        if self._warm is None:
+            return
+        first = self._first() if self._warm.latest is None else None
+        if first is None:
+            self._warm.prepare(sandbox, ending=ending)
+            return
+        self._warm.latest = first
+        self._warm.prepare(sandbox, ending=lambda: True)
+        # Beside the imports: before its first attempt nothing else happens on a node.
+        job, toolchain = first
+        try:
+            self._environments.record(job, sandbox, toolchain=toolchain, granted=())
+        except ProbeFailedError as error:
+            # Said as the reason of the first attempt, if it fails then as well.
+            _log.warning("probe_failed", detail=str(error))
+        self._warm.prepare(sandbox, ending=ending)
+
+    def _first(self) -> tuple[SandboxJob, Toolchain] | None:
+        """Before any attempt: a job for the toolchain that was used last in an earlier life, else the newest torch."""
+        toolchain = usual(self._toolchains, note=self._note)
+        if toolchain is None:
+            return None
+        attempt = Attempt(attempt_id="", script="", toolchain=toolchain.name)
+        return _job(attempt, toolchain, harness={}, granted=(), variables={**self._variables, "PYTHONHASHSEED": "0"}), toolchain
+
     def _execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
         toolchain, applied = self._check(attempt, sandbox, granted=granted)
         # Drawn and recorded, so that an order that hangs on it can be had again.
@@ -103,27 +150,70 @@ class Executor:
         # What the target asks for wins over what the operator sets.
         variables = {**self._variables, **applied.variables, "PYTHONHASHSEED": hash_seed}
         job = _job(attempt, toolchain, harness=applied.harness, granted=granted, variables=variables)
+        self._remember(job, toolchain, applied)
+        stays_cold = self._why_cold(attempt, toolchain, applied)
+        if stays_cold is not None and attempt.kind is AttemptKind.PREVIEW:
+            return self._not_shown(attempt, stays_cold)
         try:
             found = self._environments.record(job, sandbox, toolchain=toolchain, granted=granted)
         except ProbeFailedError as error:
             raise RefusedError(Reason(code="probe_failed", detail=str(error), who_can_act=WhoCanAct.OPERATOR)) from error
         environment = {**attempt_variables.recorded(self._variables), **found}
+        ready = _Ready(attempt, sandbox, cancelled, job, toolchain, len(granted), environment, hash_seed)
+        if attempt.start is not Start.WARM or self._warm is None or stays_cold is not None:
+            return self._cold(ready, why=stays_cold)
+        return self._previewed(ready, self._warm) if attempt.kind is AttemptKind.PREVIEW else self._warmed(ready, self._warm)
 
-        def cold() -> Result:
-            return self._result(attempt, sandbox.run(job, cancelled=cancelled), environment=environment, hash_seed=hash_seed)
+    def _cold(self, ready: _Ready, *, why: Reason | None = None) -> Result:
+        seen = ready.sandbox.run(ready.job, cancelled=ready.cancelled)
+        result = self._result(ready, seen, hash_seed=ready.hash_seed)
+        if self._warm is not None:
+            self._warm.audit_kept(result, script=ready.attempt.script, toolchain=ready.toolchain)
+        return result if why is None else result.model_copy(update={"start_reason": why})
 
-        if attempt.start is not Start.WARM:
-            return cold()
-        if self._warm is None:
-            return cold().model_copy(update={"start_reason": _operator("switched_off", "This node has no warm starts.")})
-        tried = self._warm.run(job, sandbox, script=attempt.script, toolchain=toolchain, variables=applied.variables, cancelled=cancelled)
+    def _warmed(self, ready: _Ready, warm: WarmStarts) -> Result:
+        tried = warm.run(ready.job, ready.sandbox, toolchain=ready.toolchain, cancelled=ready.cancelled)
         if isinstance(tried, Reason):
-            return cold().model_copy(update={"start_reason": tried})
-        result = self._result(attempt, tried.result, environment=environment, hash_seed=tried.hash_seed)
-        result = result.model_copy(update={"start": Start.WARM})
-        if self._warm.is_to_audit():
-            return self._warm.audit(result, cold(), script=attempt.script, toolchain=toolchain)
+            return self._cold(ready, why=tried)
+        result = self._of_warm(ready, tried)
+        if warm.is_to_audit():
+            return warm.audit(result, self._cold(ready), script=ready.attempt.script, toolchain=ready.toolchain)
         return result
+
+    def _previewed(self, ready: _Ready, warm: WarmStarts) -> Result:
+        """From an interpreter that is there, and within the time of a preview: else there is none."""
+        tried = warm.run(ready.job, ready.sandbox, toolchain=ready.toolchain, cancelled=ready.cancelled, only_ready=True)
+        if isinstance(tried, Reason):
+            return self._not_shown(ready.attempt, tried)
+        result = self._of_warm(ready, tried)
+        if result.outcome is Outcome.TIMED_OUT:
+            return self._not_shown(ready.attempt, Reason(code="takes_long", detail="The script runs longer than a preview may take."))
+        warm.keep_for_audit(result, script=ready.attempt.script, toolchain=ready.toolchain)
+        return result
+
+    def _of_warm(self, ready: _Ready, tried: WarmRun) -> Result:
+        result = self._result(ready, tried.result, hash_seed=tried.hash_seed)
+        return result.model_copy(update={"start": Start.WARM})
+
+    def _why_cold(self, attempt: Attempt, toolchain: Toolchain, applied: AppliedSettings) -> Reason | None:
+        if attempt.start is not Start.WARM:
+            return None
+        if self._warm is None:
+            return _operator("switched_off", "This node has no warm starts.")
+        return self._warm.why_cold(attempt.script, toolchain=toolchain, variables=applied.variables)
+
+    def _not_shown(self, attempt: Attempt, reason: Reason) -> Result:
+        """A preview that would be no more than another cold attempt is none."""
+        return self.without_run(attempt, Outcome.SETUP_FAILED, reason).model_copy(update={"start_reason": reason})
+
+    def _remember(self, job: SandboxJob, toolchain: Toolchain, applied: AppliedSettings) -> None:
+        """What ran last is what is made ready for the next one."""
+        if self._warm is None or toolchain.facts.torch is None or applied.variables:
+            return
+        before = self._warm.latest
+        if self._note is not None and (before is None or before[1].name != toolchain.name):
+            note_usual(self._note, toolchain)
+        self._warm.latest = (replace(job, files={}), toolchain)
 
     def _check(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu]) -> tuple[Toolchain, AppliedSettings]:
         if attempt.contract != CONTRACT_VERSION:
@@ -149,8 +239,11 @@ class Executor:
             raise RefusedError(_operator(code, f"The target asks for {wanted} GPU(s); this node has fewer."))
         return toolchain, applied
 
-    def _result(self, attempt: Attempt, result: SandboxResult, *, environment: Environment, hash_seed: str) -> Result:
+    def _result(self, ready: _Ready, result: SandboxResult, *, hash_seed: str) -> Result:
+        attempt = ready.attempt
         report = read_report(result.report)
+        # What runs in the script's process may say anything; it can't have used a card that it was not given.
+        devices = [device for device in report.devices if device == "cpu" or device in {f"cuda:{index}" for index in range(ready.granted)}]
         stderr = text_of(result.stderr)
         exception = _exception(result, report, stderr)
         ended = judge_ending(result, attempt.limits, exception=exception, stderr=stderr)
@@ -165,7 +258,7 @@ class Executor:
             stdout_digest=result.stdout.digest,
             stderr_digest=result.stderr.digest,
             truncated=result.stdout.truncated or result.stderr.truncated,
-            devices_used=report.devices,
+            devices_used=devices,
             devices_opened=list(result.devices_opened),
             flags=report.flags_at_end,
             flags_changed=report.flags_changed,
@@ -179,7 +272,7 @@ class Executor:
             stacks=plain_text(result.stacks),
         )
         base = self.without_run(attempt, ended.outcome, Reason(code="none"))
-        update = {"reason": ended.reason, "level": result.level, "observation": observation, "environment": environment}
+        update = {"reason": ended.reason, "level": result.level, "observation": observation, "environment": ready.environment}
         return _within_limit(base.model_copy(update=update), attempt.limits)
 
 

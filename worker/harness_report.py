@@ -15,7 +15,7 @@ _MAX_FLAGS = 100
 _MAX_NAME = 200
 _MAX_MESSAGE = 8192
 _FLAG_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
-_DEVICE = re.compile(r"cpu|cuda:\d{1,3}")
+_DEVICE = re.compile(r"cpu|cuda:[0-9]{1,3}")
 
 
 @dataclass(slots=True)

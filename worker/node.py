@@ -14,13 +14,13 @@ from celery import signals
 
 from worker.broker import connect
 from worker.cards.nvml import find_gpus
-from worker.contract import Attempt, Draining, Heartbeat, cancel_key, heartbeat_key
+from worker.contract import Attempt, Draining, Heartbeat, Hello, cancel_key, heartbeat_key
 from worker.courier import Courier
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
 from worker.node_facts import say_hello
 from worker.settings import NodeSettings
-from worker.slots import SlotPool
+from worker.slots import PREVIEW_PLACES, SlotPool
 from worker.spool import Spool
 from worker.tasks import make_celery, register_attempt
 from worker.toolchains import ToolchainStore
@@ -44,8 +44,17 @@ class Node:
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
         self._warm = make_warm_starts(settings)
-        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables, warm=self._warm)
-        self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send)
+        executor = Executor(
+            self._identity,
+            self._toolchains,
+            environments,
+            variables=settings.variables,
+            warm=self._warm,
+            note=settings.cache_folder / "usual-toolchain",
+        )
+        self._pool = SlotPool(
+            settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send, previews=self._warm is not None
+        )
         self._draining = threading.Event()
         self._ended = threading.Event()
         self._said_draining = False
@@ -65,7 +74,8 @@ class Node:
         warnings.filterwarnings("ignore", message="You're running the worker with superuser")
         worker = self._celery.Worker(
             pool="threads",
-            concurrency=self._settings.slots,
+            # All that the dispatcher gives: one for each slot and one for previews, and of both one that waits.
+            concurrency=self._settings.slots + 1 + PREVIEW_PLACES + 1,
             hostname=f"{self._settings.node_name}@samehere",
             without_gossip=True,
             without_mingle=True,
@@ -79,7 +89,7 @@ class Node:
         return int(worker.exitcode or 0)
 
     def _run_attempt(self, attempt: Attempt) -> None:
-        """In a thread of Celery's pool, which is as large as the number of slots: what waits, waits at the broker."""
+        """In a thread of Celery's pool: what waits for a slot waits here, and is named in the heartbeat."""
         if self._draining.is_set():
             return
         done = self._pool.submit(attempt)
@@ -162,12 +172,15 @@ class Node:
         self._outage = True
 
     def _hello(self) -> None:
-        hello = say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus)
+        hello = self._offer()
         self._last_hello = hello.model_dump_json()
         self._courier.send(hello)
 
     def _offers_change(self) -> bool:
-        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus).model_dump_json() != self._last_hello
+        return self._offer().model_dump_json() != self._last_hello
+
+    def _offer(self) -> Hello:
+        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus)
 
 
 def run_node(settings: NodeSettings) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from worker.contract import Attempt, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
+from worker.contract import Attempt, AttemptKind, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
 from worker.execute import Executor, Identity, gpus_wanted
 from worker.locks import HostLock, acquire_gpus, prepare_folder, slot_lock
 from worker.sandbox import Sandbox, SandboxUnavailableError
@@ -17,6 +17,14 @@ from worker.settings import NodeSettings
 
 # How soon a slot or card that another process gave back is noticed.
 _LOOK_AGAIN_SECONDS = 0.05
+# How soon an idle slot has ready what the next warm start needs, and notices that it died or grew old.
+_IDLE_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+# While something that counts runs, what a preview needs is not started anew, for so long at most: it takes a second of a core.
+_PATIENCE_SECONDS = 60.0
+# The place for previews has a user of its own: that of no slot, and of no look at the machine.
+PREVIEW_PLACES = 1
+_PREVIEW_NUMBER = 96
 _log = structlog.get_logger(__name__)
 
 Deliver = Callable[[Started | Result], None]
@@ -36,15 +44,36 @@ class _Grant:
     locks: list[HostLock]
 
 
-class SlotPool:
-    """`deliver` is called from the slots' threads, for each attempt first with Started and then with its Result."""
+def _is_preview(entry: _Entry) -> bool:
+    return entry.attempt.kind is AttemptKind.PREVIEW
 
-    def __init__(self, settings: NodeSettings, executor: Executor, *, identity: Identity, gpus: Sequence[Gpu], deliver: Deliver) -> None:
+
+class SlotPool:
+    """`deliver` is called from the slots' threads, for each attempt first with Started and then with its Result.
+
+    With `previews` there is a place beside the slots for them alone: whatever number of them comes in, they wait for each other only,
+    and what counts neither waits for them nor they for it. Previews come without Started. What the next warm start needs is ready then
+    before it: in that place from the start, in a slot once it has been idle for a while.
+    """
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        executor: Executor,
+        *,
+        identity: Identity,
+        gpus: Sequence[Gpu],
+        deliver: Deliver,
+        previews: bool = False,
+    ) -> None:
         self._settings = settings
         self._executor = executor
         self._identity = identity
         self._gpus = list(gpus)
         self._deliver = deliver
+        self._takes_previews = previews
+        self._previews = 0
+        self._preview_place_is_known = not previews
         self._state = threading.Condition()
         self._queue: list[_Entry] = []
         self._running: dict[str, _Entry] = {}
@@ -62,9 +91,12 @@ class SlotPool:
         for number in range(self._settings.slots):
             thread = threading.Thread(target=self._slot, args=(number,), name=f"slot-{number}", daemon=True)
             self._threads.append(thread)
+        if self._takes_previews:
+            self._threads.append(threading.Thread(target=self._preview_place, name="previews", daemon=True))
+        for thread in self._threads:
             thread.start()
         with self._state:
-            self._state.wait_for(lambda: self._problem is not None or bool(self._sandboxes))
+            self._state.wait_for(lambda: self._problem is not None or (bool(self._sandboxes) and self._preview_place_is_known))
             if self._problem is not None:
                 raise self._problem
 
@@ -83,9 +115,15 @@ class SlotPool:
             return self._alive
 
     @property
+    def previews(self) -> int:
+        """How many previews it takes at a time."""
+        with self._state:
+            return self._previews
+
+    @property
     def free_slots(self) -> int:
         with self._state:
-            return max(0, self._alive - len(self._running) - len(self._queue))
+            return max(0, self._alive - sum(not _is_preview(entry) for entry in [*self._running.values(), *self._queue]))
 
     def running(self) -> list[str]:
         """Ids of the attempts that run or wait here."""
@@ -155,47 +193,111 @@ class SlotPool:
     def _slot(self, number: int) -> None:
         try:
             sandbox = Sandbox(slot=number, home=self._settings.home, level=self._settings.level)
-        except SandboxUnavailableError as error:
+        except (SandboxUnavailableError, OSError) as error:
             with self._state:
-                self._problem = error
+                self._problem = error if isinstance(error, SandboxUnavailableError) else SandboxUnavailableError(str(error))
                 self._state.notify_all()
             return
         with self._state:
             self._sandboxes.append(sandbox)
             self._state.notify_all()
+        if not self._serve(number, sandbox, lambda entry: not (_is_preview(entry) and self._previews), patience=None):
+            with self._state:
+                self._alive -= 1
+
+    def _preview_place(self) -> None:
+        sandbox = self._preview_sandbox()
+        with self._state:
+            self._previews = 0 if sandbox is None else PREVIEW_PLACES
+            self._preview_place_is_known = True
+            self._state.notify_all()
+        if sandbox is not None:
+            self._serve(_PREVIEW_NUMBER, sandbox, _is_preview, patience=_PATIENCE_SECONDS)
+            with self._state:
+                self._previews = 0
+
+    def _preview_sandbox(self) -> Sandbox | None:
+        """None where there are no warm starts, as at the weaker levels."""
+        try:
+            sandbox = Sandbox(slot=_PREVIEW_NUMBER, home=self._settings.home, level=self._settings.level)
+        except SandboxUnavailableError as error:
+            _log.warning("no_previews", detail=str(error))
+            return None
+        return sandbox if sandbox.level.satisfies(Level.NAMESPACES) else None
+
+    def _serve(self, number: int, sandbox: Sandbox, takes: Callable[[_Entry], bool], *, patience: float | None) -> bool:
+        """Run what it takes until the pool ends; False when it can't be used any more.
+
+        In between it prepares: as soon as nothing that counts runs, or its `patience` is at an end; without any, once it was idle.
+        """
         lock = slot_lock(self._settings.lock_folder, number)
+        pause = _IDLE_SECONDS if patience is None else 0.0
+        prepare_at = time.monotonic() + pause
         while True:
-            grant = self._next(lock)
+            if self._is_to_prepare(prepare_at, patience):
+                self._prepare(sandbox, lock)
+                prepare_at = time.monotonic() + _IDLE_SECONDS
+            if not self._await_work(takes):
+                continue
+            grant = self._next(lock, takes)
             if grant is None:
-                return
+                return True
             usable = self._run(grant, sandbox)
             if not usable:
                 # The locks stay held: neither this slot's user id nor its cards are free of the old attempt.
-                with self._state:
-                    self._alive -= 1
                 _log.error("slot_held_back", slot=number)
-                return
+                return False
             for held in [*grant.locks, lock]:
                 held.release()
+            prepare_at = time.monotonic() + pause
 
-    def _next(self, lock: HostLock) -> _Grant | None:
+    def _is_to_prepare(self, prepare_at: float, patience: float | None) -> bool:
+        late = time.monotonic() - prepare_at
+        if not self._takes_previews or late < 0:
+            return False
+        with self._state:
+            busy = any(not _is_preview(entry) for entry in [*self._running.values(), *self._queue])
+        return not busy or (patience is not None and late >= patience)
+
+    def _await_work(self, takes: Callable[[_Entry], bool]) -> bool:
+        """False where there is none yet, and it may be time to prepare."""
+        with self._state:
+            if not self._takes_previews or self._closing or any(takes(entry) for entry in self._queue):
+                return True
+            self._state.wait(_LOOK_SECONDS)
+        return False
+
+    def _prepare(self, sandbox: Sandbox, lock: HostLock) -> None:
+        """Under the slot's lock, since it runs something as the slot's user; whoever holds it now leaves it for later."""
+        with self._state:
+            if self._closing or not lock.acquire():
+                return
+        try:
+            self._executor.prepare(sandbox, ending=lambda: self._closing)
+        except Exception:  # noqa: BLE001
+            # The boundary of a task: attempts start cold then.
+            _log.exception("not_prepared")
+        finally:
+            lock.release()
+
+    def _next(self, lock: HostLock, takes: Callable[[_Entry], bool]) -> _Grant | None:
         """The first attempt whose slot and cards can be had, with both locked; None when the pool has ended."""
         with self._state:
             while True:
-                if not self._queue:
+                if not any(takes(entry) for entry in self._queue):
                     if self._closing:
                         return None
                     self._state.wait()
                     continue
                 if lock.acquire():
-                    grant = self._take()
+                    grant = self._take(takes)
                     if grant is not None:
                         return grant
                     lock.release()
                 self._state.wait(_LOOK_AGAIN_SECONDS)
 
-    def _take(self) -> _Grant | None:
-        for entry in self._queue:
+    def _take(self, takes: Callable[[_Entry], bool]) -> _Grant | None:
+        for entry in filter(takes, self._queue):
             wanted = gpus_wanted(entry.attempt)
             # More than there are is the executor's to refuse.
             obtainable = wanted if wanted <= len(self._gpus) else 0
@@ -211,7 +313,9 @@ class SlotPool:
         """Whether the slot can be used again."""
         attempt = grant.entry.attempt
         identity = self._identity
-        self._deliver(Started(node=identity.node, instance=identity.instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
+        if attempt.kind is not AttemptKind.PREVIEW:
+            # A preview is over before anyone could do something with that.
+            self._deliver(Started(node=identity.node, instance=identity.instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
         try:
             result = self._executor.execute(attempt, sandbox, granted=grant.gpus, cancelled=grant.entry.cancelled)
         except Exception:  # noqa: BLE001

@@ -89,7 +89,9 @@ def expected_error(sentence: str, kind: str) -> Check:
 _INSTEAD = re.compile(rf"\b(?:instead of|rather than) (?:(?:raising|throwing|getting) )?(?:an? |the )?`?(?P<type>{TYPE})(?!\w)")
 _EXPECTED_TYPE = re.compile(
     rf"\b[Ee]xpect(?:s|ed|ing)?:? (?:an? |the |to (?:see|get|raise) (?:an? )?)?`?(?P<type>{TYPE})(?!\w)"
-    rf"|\b(?:should|must) (?:be|raise|throw|have been|have raised)(?: an?)? `?(?P<should>{TYPE})(?!\w)"
+    rf"|\b(?:should|must|ought to) (?:be|raise|throw|have been|have raised)(?: an?)? `?(?P<should>{TYPE})(?!\w)"
+    rf"|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
+    rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better|appropriate)\b"
 )
 
 
@@ -98,4 +100,4 @@ def wanted_error(sentence: str) -> Check | None:
     found = _INSTEAD.search(sentence) or _EXPECTED_TYPE.search(sentence)
     if found is None:
         return None
-    return expected_error(sentence, found["type"] or found.groupdict().get("should") or "")
+    return expected_error(sentence, next(group for group in found.groups() if group))

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from app.intake.absences import wanted_error
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
-from app.intake.phrases import PLACE_AFTER, crash_signal, expectation, phrase_checks
+from app.intake.endings import crash_signal
+from app.intake.named_errors import own_message
+from app.intake.phrases import expectation, phrase_checks
 from app.intake.said_place import placed, said_place
 from app.intake.wording import (
     EXCEPTION_LINE,
@@ -155,8 +157,8 @@ def _single(lines: Sequence[str]) -> list[Check]:
     """One line that is a failure or a print, and nothing else."""
     check = next((check for line in lines for check in [_exception_check(line, ())] if check), None)
     if check is not None:
-        place = said_place("\n".join(lines)) if not check.message or PLACE_AFTER.search(check.message) else Where()
-        message = PLACE_AFTER.split(check.message, maxsplit=1)[0] if check.message else check.message
+        message = own_message(check.message or "")
+        place = said_place("\n".join(lines)) if not check.message or message != check.message else Where()
         return placed([check.model_copy(update={"message": message})], place)
     if len(lines) == 1 and re.fullmatch(QUOTED, lines[0]):
         return [output_check([unquoted(lines[0])])]

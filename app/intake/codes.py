@@ -9,7 +9,7 @@ from app.intake.asks import ask, asks_of
 from app.intake.claims import Claim
 from app.intake.reading import Ask, Repair, Script, ScriptRole
 from app.intake.report import Part
-from app.intake.roles import Code, about_versions_only, is_next_cell, joins, lacking
+from app.intake.roles import Code, about_versions_only, is_aside, is_next_cell, is_warned_of, joins, lacking
 from app.intake.scripts import Mending, make_script, mending_for
 
 # Of more pieces of code than this, the rest is not looked at.
@@ -26,18 +26,26 @@ _WITH_ARGUMENTS = re.compile(r"\bpython3? +[\w./-]+\.py +-{1,2}\w")
 
 
 def codes_of(parts: Sequence[Part]) -> list[Code]:
-    """The pieces of code that are worth a run, with what stands around them. What the writer takes back is none."""
+    """The pieces of code that are worth a run, with what stands around them. What the writer takes back, or shows to be read, is none."""
     found: list[Code] = []
+    last = -1
     for at, part in enumerate(parts):
-        if part.kind == "code" and not about_versions_only(part.text) and len(found) < MOST_CODES:
+        if (
+            part.kind == "code"
+            and not is_aside(part.before, part.heading)
+            and not about_versions_only(part.text)
+            and len(found) < MOST_CODES
+        ):
             following = parts[at + 1 : at + 3]
             below = next((other.text for other in following if other.kind in {"output", "prose"}), "")
             code = Code(part.text, part.before, part.transcript, fails_after=_FAILURE.search(below) is not None)
-            if at and parts[at - 1].kind == "code" and found and is_next_cell(found[-1], code):
+            goes_on, last = last == at - 1 and bool(found) and is_next_cell(found[-1], code), at
+            if goes_on:
                 found[-1] = found[-1].followed_by(code)
             else:
                 found = [code] if _TAKEN_BACK.search(part.before[-400:]) else [*found, code]
-    return found
+    # The sandbox holds; but of several pieces that one was not meant.
+    return [code for code in found if not is_warned_of(code.before)] or found
 
 
 def scripts_of(codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim) -> tuple[Script, ...]:

@@ -6,43 +6,15 @@ import re
 
 from app.intake.absences import missing_error, wanted_error
 from app.intake.claims import Check, CheckKind, Over, Role, Where
+from app.intake.endings import ending_of, exit_status_of, is_told_as_status
 from app.intake.known_messages import known_message
+from app.intake.named_errors import NamedError, seen_error
 from app.intake.said_place import placed, said_place
 from app.intake.slowness import slowness
 from app.intake.two_sides import attribute_value, not_finite, two_sides
 from app.intake.wanted import seen_alone, seen_and_wanted, wanted_alone, wanted_behind
-from app.intake.wording import EXCEPTION_NAMED, FLAGS, NUMBER, both_devices, device_of, is_number, other_device_of, unquoted
+from app.intake.wording import FLAGS, NUMBER, both_devices, device_of, is_number, other_device_of, unquoted
 
-_SEGV = (
-    r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\b0xC0000005\b|(?<!\d)-1073741819\b|\bsignal 11\b"
-    r"|\bexit (?:code|status)[: ]{1,2}(?:139|-11)\b"
-)
-_ABORT = (
-    r"\bsig ?abrt\b|\bzsh: abort\b|\baborted\b|\baborts\b(?! with)|\bcore abort|\bterminate called after|\bdouble free\b"
-    r"|\bfree\(\): invalid|\bmalloc\(\):|\bstack smashing|\bexit (?:code|status)[: ]{1,2}(?:134|-6)\b|\bsignal 6\b"
-)
-_CORE = (
-    r"\bcore dump\w*|\binterpreter (?:crash\w*|dies)|\bcrash\w* (?:the )?(?:python|interpreter|kernel)\b"
-    r"|\bkernel (?:appears to have died|died|dies|crash\w*)"
-)
-_CRASHES = (
-    (_SEGV, "SIGSEGV"),
-    (_ABORT, "SIGABRT"),
-    (r"\bsig ?fpe\b|\bfloating point exception\b|\bexit (?:code|status)[: ]{1,2}(?:136|-8)\b", "SIGFPE"),
-    (r"\bsig ?ill\b|\billegal instruction\b|\bexit (?:code|status)[: ]{1,2}(?:132|-4)\b", "SIGILL"),
-    (r"\bsig ?bus\b|\bbus error\b|\bexit (?:code|status)[: ]{1,2}(?:135|-7)\b", "SIGBUS"),
-    (_CORE, None),
-)
-_CRASH = tuple((re.compile(pattern, FLAGS), signal) for pattern, signal in _CRASHES)
-# `does not return the right value` is no hang.
-_NO_OBJECT = r"(?!\s+(?:the|a|an|any|with|correct\w*|same|expected|right|what|to|nan|true|false|none|[\d\"'`\[(]))"
-_HANG = re.compile(
-    rf"\b(?:hangs?|hanging|hung|deadlocks?|deadlocked|infinite loop|(?:runs?|loops?|waits?|blocks?) (?:forever|indefinitely|endlessly)"
-    rf"|(?:gets?|got|is|stays|stuck|remains) (?:stuck|frozen)"
-    rf"|freezes(?! (?:the|all|layers?|weights?))|never (?:ends?|terminates?|returns?|finish(?:es)?|stops?|completes?){_NO_OBJECT}"
-    rf"|does(?:n['’]t| not) (?:end|terminate|return|finish|complete){_NO_OBJECT})\b",
-    FLAGS,
-)
 _RUNS = r"(?:from run to run|from one run|between runs|across runs|between (?:identical|repeated|two) runs|run[- ]to[- ]run)"
 _OVER_RUNS = re.compile(rf"\b{_RUNS}\b", FLAGS)
 _VARIES = re.compile(
@@ -51,29 +23,14 @@ _VARIES = re.compile(
     rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}|(?:each|every) run)\b"
     rf"|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b|\bnon-?deterministic\b|\bnon-?determinism\b"
     rf"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{{0,40}}\bnot reproducible\b"
+    r"|\b(?:non|un|ir)-?reproducible (?:results?|outputs?|values?|numbers?|loss(?:es)?|training|behaviou?r)\b"
+    r"|\b(?:results?|outputs?|values?|numbers?|loss(?:es)?|training) (?:are|is) (?:non|un|ir)-?reproducible\b"
+    r"|\b(?:two|consecutive|successive|identical|repeated|several|multiple|three) (?:\w+ )?(?:runs|executions|invocations)\b[^.;\n]{0,20}"
+    r"\b(?:(?:do not|don['’]t|never) (?:agree|match)|disagree|differ|are (?:different|not (?:the same|equal|identical)))\b"
+    r"|\bsometimes\b(?! (?:i|we|you) (?:use|try|run|need|want|have))[^.;\n]{1,50}\b(?:comes?|prints?|gives?|returns?|get|is|shows?|outputs?|first|wins)\b"
+    r"[^.;\n]{0,30}\bsometimes\b"
+    r"|\b(?:prints?|gives?|returns?|get|is|shows?|outputs?) sometimes\b[^.;\n]{1,50}\bsometimes\b"
     rf"|\bnot reproducible\b[^.;\n]{{0,20}}\bruns?\b",
-    FLAGS,
-)
-_OUT_OF_MEMORY = re.compile(
-    r"\bout[- ]of[- ]memory\b|\boom\b|\boom-?kill\w*|\bnot enough memory\b|\b(?:gets?|got|is|was|process) killed\b|^killed\.?$"
-    r"|\bexit code (?:137|-9)\b",
-    FLAGS,
-)
-_EXIT_STATUS = re.compile(
-    r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:an? |the )?(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(?:is |was |of )?(\d{1,3})\b(?!\s*times|\.\d)",
-    FLAGS,
-)
-_NEGATED = re.compile(
-    r"(?:\bnot|n['’]t|\bno|\bwithout|\bnever|\bno longer|\binstead of)\s+"
-    r"(?:(?:get|gets|see|seen|have|cause|causes|produce|lead to|result in|hit|give|gives|raise|ever)\s+)?"
-    r"(?:a\s+|an\s+|any\s+|the\s+|to\s+)?$",
-    FLAGS,
-)
-_NOT_RAISED = re.compile(
-    r"\b(?:expect(?:s|ed|ing)?|should (?:raise|throw|be)"
-    r"|instead of|rather than|no longer raises?|without|no|not|missing|lacking|absent|supposed to (?:raise|throw))\b"
-    r"[^.;\n]{0,30}$"
-    r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
     FLAGS,
 )
 _ALIKE = re.compile(
@@ -110,7 +67,9 @@ def phrase_checks(sentence: str) -> list[Check]:
     for rule in _RULES:
         checks = rule(sentence)
         if checks:
-            return placed(_with_wanted(checks, sentence), said_place(sentence, about_it=True))
+            place = said_place(sentence, about_it=True)
+            own = said_place(_clause_of(checks[0], sentence), about_it=True)
+            return placed(_with_wanted(checks, sentence), place if place.os else place.model_copy(update={"os": own.os}))
     return []
 
 
@@ -132,15 +91,6 @@ def expectation(sentence: str, *, behind: bool = False) -> Check | None:
     return literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
 
 
-def crash_signal(text: str) -> tuple[bool, str | None]:
-    """Whether a text tells of a crash, and by which signal, as far as it says."""
-    for pattern, signal in _CRASH:
-        found = pattern.search(text)
-        if found and not _is_negated(text, found):
-            return True, signal
-    return False, None
-
-
 def where_said(text: str) -> Where:
     """The device that a text speaks of, by its name or by the model of a card."""
     device = device_of(text)
@@ -157,11 +107,21 @@ _CARD = re.compile(
 )
 
 
-def _clause_at(sentence: str, place: int) -> str:
+def _clause_at(sentence: str, place: int, *, ends: re.Pattern[str] = _CLAUSE) -> str:
     """The part of a sentence, between its commas and conjunctions, that holds a place."""
-    start = max((found.end() for found in _CLAUSE.finditer(sentence, 0, place)), default=0)
-    end = next((found.start() for found in _CLAUSE.finditer(sentence, place)), len(sentence))
+    start = max((found.end() for found in ends.finditer(sentence, 0, place)), default=0)
+    end = next((found.start() for found in ends.finditer(sentence, place)), len(sentence))
     return sentence[start:end]
+
+
+def _clause_of(check: Check, sentence: str) -> str:
+    """The clause of a sentence that holds the value of a check: `on Windows it prints 5, on Linux 4`."""
+    value = check.number or (check.lines[0] if len(check.lines) == 1 else "")
+    found = re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", sentence) if value else None
+    return _clause_at(sentence, found.start(), ends=_CONTRARY) if found else ""
+
+
+_CONTRARY = re.compile(r"[,;]|\b(?:but|while|whereas)\b", FLAGS)
 
 
 def _where_at(sentence: str, place: int) -> Where:
@@ -184,44 +144,14 @@ def literal_check(text: str, sentence: str, role: Role) -> Check | None:
 
 def _said_exception(sentence: str) -> list[Check]:
     """`SomeError: message`: a message of its own outweighs the words in it."""
-    found = EXCEPTION_NAMED.search(sentence)
-    return _exception(sentence, found) if found and found["message"] else []
+    named = seen_error(sentence)
+    return _exception(sentence, named) if named and named.message else []
 
 
-def _exception(sentence: str, found: re.Match[str]) -> list[Check]:
-    if _NOT_RAISED.search(sentence[max(0, found.start() - 60) : found.start()]) or _IS_NOT_RAISED.match(sentence, found.end("type")):
-        return []
-    return [
-        Check(
-            text=sentence,
-            kind=CheckKind.EXCEPTION,
-            exception_type=found["type"].rsplit(".", 1)[-1],
-            message=_message(sentence, found),
-            # A message has words of its own.
-            where=_where_at(sentence[: found.end("type")] if found["message"] else sentence, found.start()),
-        )
-    ]
-
-
-# `ValueError isn't thrown any more`, `the missing ValueError`.
-_IS_NOT_RAISED = re.compile(
-    r"`? (?:is|was|are|were|gets?|got)(?:n['’]t| not| never| no longer) (?:\w+ )?(?:raised|thrown|reported|given)\b", FLAGS
-)
-
-
-def _message(sentence: str, found: re.Match[str]) -> str:
-    """The message that follows the type: to the quote that closes, where one opens before the type."""
-    message: str = found["message"] or ""
-    closing = {"`": "`", '"': '"', "“": "”"}.get(sentence[found.start() - 1 : found.start()])
-    message = message.partition(closing)[0] if closing else message
-    return PLACE_AFTER.split(message, maxsplit=1)[0].strip()
-
-
-# What follows the message in the reporter's own words: `ValueError: bad, since 2.1`, `… only on Windows`.
-PLACE_AFTER = re.compile(
-    r",? (?:since|starting (?:from|with)|only (?:on|in|with|under)) (?:(?:py)?torch|python|version|windows|macos|linux|v?\d)|, works in \d",
-    FLAGS,
-)
+def _exception(sentence: str, named: NamedError) -> list[Check]:
+    # A message has words of its own.
+    where = _where_at(sentence[: named.end] if named.message else sentence, named.start)
+    return [Check(text=sentence, kind=CheckKind.EXCEPTION, exception_type=named.type, message=named.message, where=where)]
 
 
 _OF_A_VERSION = re.compile(
@@ -246,6 +176,9 @@ def _expected(sentence: str) -> list[Check]:
     named = attribute_value(sentence)
     if bug and named and named[1] == unquoted(found[0]):
         bug = bug.model_copy(update={"label": named[0]})
+    bug = _labelled(bug, sentence)
+    if bug and wanted and bug.label and wanted.kind is CheckKind.VALUE:
+        wanted = wanted.model_copy(update={"label": bug.label})
     return [bug, wanted] if bug and wanted else []
 
 
@@ -285,52 +218,14 @@ def _side_values(sentence: str) -> dict[str, str]:
 
 def _failure(sentence: str) -> list[Check]:
     """An exception by name alone, a crash, a hang, memory that runs out, an exit status."""
-    named = EXCEPTION_NAMED.search(sentence)
-    if named and (checks := _exception(sentence, named)):
-        return checks
-    for pattern, signal in _CRASH:
-        found = _unless_negated(pattern, sentence)
-        if found:
-            return [Check(text=sentence, kind=CheckKind.CRASH, signal=signal, where=_where_at(sentence, found.start()))]
-    for pattern, kind in ((_HANG, CheckKind.HANG), (_OUT_OF_MEMORY, CheckKind.OUT_OF_MEMORY)):
-        found = _unless_negated(pattern, sentence)
-        if found:
-            return [Check(text=sentence, kind=kind, where=_where_at(sentence, found.start()))]
-    status = _status(sentence)
-    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=where_said(sentence))] if status else []
-
-
-def _status(sentence: str) -> re.Match[str] | None:
-    """The exit status that a sentence says is seen, and not what it should be."""
-    return next(
-        (hit for hit in _EXIT_STATUS.finditer(sentence) if not _NO_STATUS.search(sentence[max(0, hit.start() - 50) : hit.start()])), None
-    )
-
-
-_NO_STATUS = re.compile(
-    r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want|would|instead of|rather than|not|never|n['’]t|if|unless)\b"
-    r"(?:(?!\bbut\b)[^.;,\n]){0,25}$",
-    FLAGS,
-)
-
-
-def _unless_negated(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
-    found = pattern.search(sentence)
-    return found if found and not _is_negated(sentence, found) else None
-
-
-def _is_negated(text: str, found: re.Match[str]) -> bool:
-    """Whether the words around say that this does not happen: `no segfault`, `the segfault no longer happens`."""
-    before, after = text[max(0, found.start() - 60) : found.start()], text[found.end() : found.end() + 60]
-    return _NEGATED.search(before) is not None or _GONE.match(after) is not None
-
-
-_GONE = re.compile(
-    r"\s+(?:no longer|does(?:n['’]t| not) (?:happen|occur|appear)|did(?:n['’]t| not) (?:happen|occur)"
-    r"|(?:is|was|are|has been) (?:gone|fixed|resolved)"
-    r"|disappear(?:s|ed)|goes away|went away|any ?more)\b",
-    FLAGS,
-)
+    named = seen_error(sentence)
+    if named:
+        return _exception(sentence, named)
+    ending = ending_of(sentence)
+    if ending:
+        return [Check(text=sentence, kind=ending.kind, signal=ending.signal, where=_where_at(sentence, ending.start))]
+    status = exit_status_of(sentence)
+    return [] if status is None else [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=where_said(sentence))]
 
 
 def _varies(sentence: str) -> list[Check]:
@@ -349,25 +244,59 @@ _SHOULD_VARY = re.compile(r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|su
 
 def _prints(sentence: str) -> list[Check]:
     found = seen_alone(_without_versions(sentence))
-    check = literal_check(found, sentence, Role.BUG) if found else None
+    check = _labelled(literal_check(found, sentence, Role.BUG) if found else None, sentence)
     return [check] if check else []
 
 
 def _exits(sentence: str) -> list[Check]:
     """`exits with code 3 instead of 0`: a status is no value, and one that tells of a signal is a crash."""
-    status = _status(sentence)
-    if status is None or not _EXIT_WORD.search(status[0]) or any(pattern.search(sentence) for pattern, _ in _CRASH):
+    status = exit_status_of(sentence)
+    if status is None or not is_told_as_status(sentence):
         return []
-    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=where_said(sentence))]
+    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=where_said(sentence))]
 
 
-_EXIT_WORD = re.compile(r"code|status", FLAGS)
+# `the result is 5`: a number as short as this is found in many places, so it counts beside its name.
+_MOST_CHANCE = 3
+_LABEL = re.compile(
+    r"\b(?!(?:it|this|that|which|what|there|here|answer|one|actual|now|code|script|program|version|class|index|i|n|k)\b)"
+    r"(?P<label>[A-Za-z_][\w.]{2,30}) (?:is|was|becomes|equals|=|comes out as|turns out to be) (?:now |only |always |just |still |actually )?[`\"']?$",
+    FLAGS,
+)
+
+
+def _labelled(check: Check | None, sentence: str) -> Check | None:
+    """The check, with the name of its value where the sentence gives one."""
+    number = "" if check is None else check.number or ""
+    if check is None or check.label or not number or sum(map(str.isdigit, number)) > _MOST_CHANCE or not number[-1].isdigit():
+        return check
+    places = (found.start() for found in re.finditer(rf"(?<![\w.]){re.escape(number)}(?!\w)", sentence))
+    label = next((found["label"] for at in places if (found := _LABEL.search(sentence, max(0, at - 60), at))), None)
+    return check.model_copy(update={"label": label}) if label else check
 
 
 def _attribute(sentence: str) -> list[Check]:
     found = attribute_value(sentence)
     check = literal_check(found[1], sentence, Role.BUG) if found else None
     return [check.model_copy(update={"label": found[0]})] if found and check else []
+
+
+# Nothing at all is printed; `returns nothing` and `prints nothing useful` say another thing.
+_NOTHING = re.compile(
+    r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply |literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|on my|although|instead)\b)"
+    r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|although|instead)\b)"
+    r"|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)",
+    FLAGS,
+)
+
+
+def _nothing(sentence: str) -> list[Check]:
+    found = _NOTHING.search(sentence)
+    if found is None or _SHOULD_VARY.search(sentence[max(0, found.start() - 40) : found.start()]):
+        return []
+    wanted = wanted_alone(sentence[found.end() :])
+    expected = literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
+    return [Check(text=sentence, kind=CheckKind.OUTPUT, lines=("",), where=where_said(sentence)), *([expected] if expected else [])]
 
 
 def _not_finite(sentence: str) -> list[Check]:
@@ -389,6 +318,7 @@ _RULES = (
     _failure,
     _varies,
     _attribute,
+    _nothing,
     _prints,
     _not_finite,
 )

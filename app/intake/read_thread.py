@@ -86,7 +86,10 @@ def _read(post: Post) -> _Read:
 
 
 def _chosen(thread: Thread, body: _Read) -> tuple[_Read, bool]:
-    """Whose script is run, and whether it is a correction: the reporter's last one, else the body's, else the first that runs."""
+    """Whose script is run, and whether it is a correction: the reporter's last one, else the body's, else the first that runs.
+
+    Someone else's shows what that person thinks of, unless the reporter says that this is it.
+    """
     posts = [post for post in thread.comments if post.may_hold_code]
     looked = _Looked()
     for post in reversed(posts):
@@ -94,10 +97,17 @@ def _chosen(thread: Thread, body: _Read) -> tuple[_Read, bool]:
             return found, True
     if posts and not (body.codes and body.runs):
         for post in sorted(posts, key=lambda each: not each.by_reporter):
-            # A script that is said not to show it is nobody's script of the bug.
-            if (post.by_reporter or not post.denies) and (found := looked.runnable(post)):
+            if (post.by_reporter or _adopted(thread, post)) and (found := looked.runnable(post)):
                 return found, False
     return body, False
+
+
+def _adopted(thread: Thread, post: Post) -> bool:
+    """Whether the reporter's next comment says that someone else's script shows it."""
+    later = thread.comments[next(at for at, each in enumerate(thread.comments) if each is post) + 1 :]
+    answer = next((each for each in later if each.by_reporter), None)
+    # A script that is said not to show it is nobody's script of the bug.
+    return answer is not None and answer.agrees and not post.denies
 
 
 class _Looked:

@@ -16,6 +16,7 @@ from app.intake.claim_text import (
 )
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.comments import comment_claim, commented_outputs
+from app.intake.named_errors import own_message
 from app.intake.phrases import expectation, where_said
 from app.intake.report import Part, is_of_expectations
 from app.intake.roles import shown_to_work
@@ -141,10 +142,11 @@ def _failures(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
                 return checks
     for part in prose:
         # A message of its own line, also between backticks, not one that a sentence mentions.
-        own = [_QUOTED_LINE.sub(r"\1", line) for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))]
-        checks = exception_claim("\n".join(own))
+        lines = [line for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))]
+        checks = exception_claim("\n".join(_QUOTED_LINE.sub(r"\1", line) for line in lines))
         if checks and not part.expected:
-            return checks
+            quoted = any(map(_QUOTED_LINE.match, lines)) or "Traceback (most recent" in part.text
+            return checks if quoted else [check.model_copy(update={"message": own_message(check.message or "")}) for check in checks]
     return []
 
 

@@ -17,7 +17,10 @@ _SYSTEMS = {
     "linux": "linux",
     "ubuntu": "linux",
 }
-_SYSTEM = r"(?P<{name}>windows(?! of)|win1[01]|linux|ubuntu|mac ?os(?: ?x)?|osx|wsl2?)(?: server)?(?: \d[\d.]*)?"
+_SYSTEM = (
+    r"(?P<{name}>windows(?! of)|win1[01]|linux|ubuntu|mac ?os(?: ?x)?|osx|wsl2?|(?:(?:an? |my |the )?(?:apple[ -]silicon|mac(?:book|s)?(?: pro| air| mini)?\b"
+    r"|apple m[1-5]|m[1-5] mac\w*)))(?: server)?(?: \d[\d.]*)?"
+)
 _VERSION = r"(?:(?:py)?torch |version |release |numpy )?v?(?P<{name}>\d{{1,2}}\.\d{{1,2}})(?:\.\d{{1,2}})?(?![\w.]*\d)"
 _PYTHON = re.compile(
     r"\b(?:only|fails|failing|broken|crashes|breaks|raises|happens)\b[^.;\n]{0,30}\b(?:with|on|under|in"
@@ -60,7 +63,20 @@ _MOST_TEXT = 20_000
 def said_place(text: str, *, about_it: bool = False) -> Where:
     """Where a text says that something is. `about_it`: the text is the sentence of the claim, so `on Windows` is enough."""
     text = text[:_MOST_TEXT]
-    return Where(os=_system(text, about_it=about_it), version=_version(text))
+    return Where(os=_system(text, about_it=about_it), version=_version(text), mode=_mode(text) if about_it else None)
+
+
+# How a script was started, where that is said to be where it happens: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
+_MODE = re.compile(
+    r"(?<![\w-])(?P<mode>torchrun|torch\.distributed\.(?:launch|run)|mpirun|mpiexec|accelerate launch|horovodrun|deepspeed(?= launcher)"
+    r"|python3? -(?:O{1,2}|[BEISu]|X \w+|W \w+)(?!\w)|(?:under|with|in|inside|when|using|from|by) (?:a |an |the )?(?:pytest|gdb|valgrind|jupyter(?: notebook)?|colab"
+    r"|ipython|spyder|pyinstaller|cron)|(?:with|when|if|under|setting|set) `?[A-Z][A-Z0-9]*_[A-Z0-9_]+ ?= ?\w+)\b",
+)
+
+
+def _mode(text: str) -> str | None:
+    found = _MODE.search(text)
+    return None if found is None or _NO_PLACE.search(text) else found["mode"].strip(" `").lower()
 
 
 def _system(text: str, *, about_it: bool) -> str | None:
@@ -77,7 +93,10 @@ def _system(text: str, *, about_it: bool) -> str | None:
 
 def _family(name: str) -> str:
     name = name.lower().strip()
-    return "macos" if name.startswith(("mac", "osx")) else _SYSTEMS.get(name, "linux" if name.startswith("wsl") else name)
+    return "macos" if _OF_APPLE.search(name) else _SYSTEMS.get(name, "linux" if name.startswith("wsl") else name)
+
+
+_OF_APPLE = re.compile(r"\bmac|\bosx|\bapple|\bm[1-5] ")
 
 
 def _version(text: str) -> str | None:

@@ -37,6 +37,13 @@ _DENIES = re.compile(
     r" (?:\w+ ){0,2}(?:repro\w*|confirm|see)\b|\bworks (?:for me|fine)\b|\bno longer\b",
     re.IGNORECASE,
 )
+_AGREES = re.compile(
+    rf"^\W{{0,9}}(?:yes|yep|yeah|exactly|right|correct|indeed|precisely|confirmed|that(?:['’]s| is) (?:it|right|exactly))\b"
+    rf"|\b(?:your|this|that|the|his|her|their) {_NAME}\b[^.\n]{{0,40}}\b(?:shows?|reproduces?|fails|does (?:it|show)|triggers?|demonstrates"
+    r"|is (?:it|the one|what|exactly))\b",
+    re.IGNORECASE,
+)
+_NOT_YET = re.compile(r"\b(?:will|i['’]ll|later|going to|tomorrow|let me|but|not)\b|n['’]t\b|\?", re.IGNORECASE)
 _CODE_HINT = re.compile(r"```|~~~|^[ \t]*(?:import|from) \w|>>> |^ {4}\S|In \[\d+\]", re.MULTILINE)
 
 
@@ -57,6 +64,12 @@ class Post:
         """Whether its words say that its script takes the place of an earlier one."""
         words = _prose(self.body)
         return _CORRECTS.search(words) is not None and _NO_REPRO.search(words) is None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether its words say that what stands above is what is meant."""
+        words = _prose(self.body)
+        return _AGREES.search(words) is not None and _NOT_YET.search(words) is None
 
     @property
     def denies(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from app.intake.told import BOUND, NO_COUNT, OF_INPUTS, seen_and_wanted_in, wanted_in
 from app.intake.wording import FLAGS, LITERAL, NUMBER, is_printed_line, unquoted
 
 # Between a word and the value that it speaks of nothing else that could be one.
@@ -20,85 +21,6 @@ _SEE = (
 # Who else says another value: `numpy says 1.5`, `the documentation promises 3`.
 _SAYS_TOO = r"(?:says?|gives?|returns?|prints?|has|shows?|promises?|computes?|reports?|gets?|answers?|writes?|yields?|claims?|states?)"
 
-# `should be 4 rather than 3`, `4 expected, 3 returned`: the right one comes first.
-_EXPECTED_FIRST = re.compile(
-    rf"\b(?:expected|(?:should|must|has to|ought to) (?:be|have been|print|return|give|equal|show))\b{_TO}(?P<wanted>{LITERAL})"
-    rf"[^\"'`\d\n+\-\[(]{{0,20}}?\b(?:rather than|instead of|not)\b[^\"'`\d\n+\-\[(]{{0,20}}?(?P<seen>{LITERAL})",
-    FLAGS,
-)
-_WANTED_FIRST = re.compile(
-    rf"(?P<wanted>{LITERAL}) (?:is |was |were )?expected\s*(?:[,;(]|\bbut\b|\band\b){_TO}(?P<seen>{LITERAL})",
-    FLAGS,
-)
-# `prints 3, it should print 4`; and where no word says that the first one is seen, right behind it: `3 instead of 4`.
-_EXPECTED_AFTER = re.compile(
-    rf"(?:\b(?:{_SEE}|actual|observed)\b|[:=>→])[^\"'`\d\n+\-\[(]{{0,30}}?(?P<seen>{LITERAL})[^\n]{{0,40}}?\b(?:{_EXPECT}|{_INSTEAD})(?!\w){_NEAR}(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-_INSTEAD_OF = re.compile(
-    rf"(?P<seen>{LITERAL})(?: \w{{1,20}})?\s*[,;:.(–—-]{{0,3}}\s*(?:\w{{1,12}} ){{0,2}}?(?:expected|instead of|rather than)\b"
-    rf"{_NEAR}(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-# `4, should be 5`, but not `of 1, 2, 3, 4 the median should be 2.5`.
-_SHOULD_HAVE_BEEN = re.compile(
-    rf"(?<!\d, )(?<!\d,)(?P<seen>{LITERAL})\s*(?:[,;:.(–—-]{{1,3}}\s*(?:(?:but|and|it|that|which|this) ){{0,2}}"
-    rf"|\b(?:but|which|it)\b (?:it )?)"
-    rf"{_SHOULD} (?:be|have been)\b{_NEAR}(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-# `instead of 4 I get 3`.
-_INSTEAD_FIRST = re.compile(
-    rf"\b(?:instead of|rather than) (?:the |an? )?(?:expected |correct |right )?(?P<wanted>{LITERAL}),? (?:\w{{1,12}} ){{0,3}}?"
-    rf"{_SEE} (?P<seen>{LITERAL})",
-    FLAGS,
-)
-_EXPECTED_BEFORE = re.compile(
-    rf"\b(?:expect(?:ed)?|should (?:be|have been|print|return|give)|supposed to be)\b{_NEAR}(?P<wanted>{LITERAL})"
-    rf"[^\n]{{0,40}}?\b(?:but|got|gets?|is|was|actual(?:ly)?|returns?|returned|prints?|gives?|gave|says?|comes? out)\b"
-    rf"{_NEAR}(?P<seen>{LITERAL})",
-    FLAGS,
-)
-# `prints 3 but 4 is expected`, `got 3, the correct value is 4`, `I get 3, but 4 is what the manual says`.
-_EXPECTED_LAST = re.compile(
-    rf"(?P<seen>{LITERAL})[^\n]{{0,20}}?(?:,|;|\bbut\b|\bwhile\b|\bwhere(?:as)?\b|\bthough\b){_TO}"
-    rf"(?P<wanted>{LITERAL}),?\s+(?:is|was|were|would be|being)?\s*"
-    rf"(?:(?:the )?(?:expected|correct|right|wanted|true|exact)\b|what\b[^.;,\n]{{0,40}}\b(?:{_SAYS_TOO}|expect(?:s|ed)?|want(?:ed)?)\b)",
-    FLAGS,
-)
-_CORRECT_IS = re.compile(
-    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?"
-    rf"\b(?:(?:correct|right|true|exact|real)(?: (?:value|answer|result|output|one|sum)s?)?\s*(?:is|was|would be|[:=])"
-    rf"|(?:i|we) want(?:ed)?|wanted:?|want:|(?<=, )want\b)[^\"'`\d\n+\-\[(]{{0,10}}?(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-# `I get 0.69 where sklearn says 0.0`: someone else has another value.
-_OTHERS_SAY = re.compile(
-    rf"\b{_SEE}:? {{0,3}}(?:a |an |about )?(?P<seen>{LITERAL})[^\"'`\d\n+\-\[(]{{0,12}}?\b(?:where(?:as)?|while|but|although|though)\b"
-    rf" (?:the |my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} (?P<wanted>{LITERAL})",
-    FLAGS,
-)
-# `integer sums are int64, but what comes out is int32`.
-_COMES_OUT = re.compile(
-    rf"\b(?:should|must|says?|said|docs?|documentation|manual|document(?:ed|s)|promised?s?|expect(?:s|ed)?)\b[^\n\"'`]{{0,60}}?(?P<wanted>{LITERAL})"
-    rf"[^\"'`\d\n+\-\[(]{{0,10}}?\bbut (?:what (?:comes out|i (?:get|see)|is (?:printed|returned|shown)) is"
-    rf"|(?:it|that|the \w{{1,20}}) (?:is|comes out as)|i (?:get|got|see))"
-    rf" (?P<seen>{LITERAL})",
-    FLAGS,
-)
-_PAIRS = (
-    _EXPECTED_FIRST,
-    _WANTED_FIRST,
-    _INSTEAD_FIRST,
-    _EXPECTED_AFTER,
-    _INSTEAD_OF,
-    _SHOULD_HAVE_BEEN,
-    _COMES_OUT,
-    _EXPECTED_BEFORE,
-    _EXPECTED_LAST,
-    _CORRECT_IS,
-    _OTHERS_SAY,
-)
 # What stands before a verb where it tells of what should be, or of what someone else says: `it should print`, `the docs say it returns`.
 _NOT_SEEN = re.compile(
     rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+|thought|think|guess\w*|believ\w+|if|unless|whether|doc(?:s|umentation)?"
@@ -107,13 +29,7 @@ _NOT_SEEN = re.compile(
     FLAGS,
 )
 _MOST_BEFORE = 60
-# `2 results`, `4 different lines`: what is counted is no value.
-_NO_COUNT = (
-    r"(?!\.?\d|[%°]|-[a-z]|\s+(?:different |more |extra |wrong |empty |separate |identical |of |such )?"
-    r"(?!(?:as|is|was|plus|unless|always|vs|has|does|this|sometimes|versus|perhaps)\b)[a-z]{2,20}s\b"
-    r"|\s+(?:different|more|extra|of|or|to|out|and \d|[-–] ?\d)\b)"
-)
-_VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{NUMBER}{_NO_COUNT})"
+_VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})"
 _PRINTS = re.compile(
     r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|evaluates to|comes? (?:out|back) (?:as|to be)"
     r"|(?:what|all that|all i get|the only thing that) (?:comes out|i (?:get|see)|is (?:printed|returned|shown)) (?:is|was|are)"
@@ -128,11 +44,11 @@ _GETS = re.compile(
     rf"|while|always|in|from|at|which|as|rather|after|again)\b))",
     FLAGS,
 )
-_VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER}){_NO_COUNT}", FLAGS)
+_VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER}){NO_COUNT}", FLAGS)
 _EXPECTED_ALONE = re.compile(
     rf"\b(?:expected|(?:i|we)(?: would|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)|{_SHOULD} {_SHOW}"
     rf"|(?:correct|right|exact|true)(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b|\s*[:=])"
-    rf"|(?:correct|right) (?:value|answer|result|output)s?)\b{_TO}(?P<wanted>(?!{NUMBER}){LITERAL}|{NUMBER}{_NO_COUNT})",
+    rf"|(?:correct|right) (?:value|answer|result|output)s?)\b{_TO}(?P<wanted>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})",
     FLAGS,
 )
 _INSTEAD_BEHIND = re.compile(
@@ -143,37 +59,11 @@ _INSTEAD_BEHIND = re.compile(
     FLAGS,
 )
 _EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
-_OF_INPUTS = re.compile(
-    r"\b(?:inputs?|arguments?|args?|param\w*|options?|sizes?|shapes?|dim\w*|ind(?:ex|ices)|lengths?|seeds?|axis|rank|batch\w*|versions?"
-    r"|threads?|processes|gpus?|tolerances?|(?-i:[b-hj-z]))\b[^.;\n]{0,20}$",
-    FLAGS,
-)
 
 
 def seen_and_wanted(sentence: str) -> tuple[str, str] | None:
     """(what is seen, what should be), where a sentence says both."""
-    for rule in _PAIRS:
-        for found in rule.finditer(sentence):
-            before = sentence[max(0, found.start() - _MOST_BEFORE) : found.start()]
-            # Of two things that give two values, which one is wrong is a guess.
-            unsure = rule is _OTHERS_SAY and not _OF_THE_SCRIPT.search(before)
-            bound = _BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
-            if not unsure and not bound and not (rule in _OF_SEEING and _NOT_SEEN.search(before)):
-                return found["seen"], found["wanted"]
-    return None
-
-
-_OF_THE_SCRIPT = re.compile(
-    r"(?:^|[,;:.(–—]\s*|\b(?:i|we|it|this|that|which|script|code|snippet|program)\s+(?:\w{2,6}\s+)?)$",
-    FLAGS,
-)
-# `should be below 1e-6` names no value.
-_BOUND = re.compile(
-    r"(?:\b(?:below|under|above|within|about|around|roughly|approximately|near|up to|at (?:most|least)|close to"
-    r"|(?:less|more|smaller|larger|greater|lower|higher|fewer|better|other) than)|[<>≤≥~±]=?)\s*[\"'`]?$",
-    FLAGS,
-)
-_OF_SEEING = {_EXPECTED_AFTER, _OTHERS_SAY}
+    return seen_and_wanted_in(sentence)
 
 
 def seen_alone(sentence: str) -> str | None:
@@ -195,14 +85,14 @@ def seen_alone(sentence: str) -> str | None:
 def wanted_alone(sentence: str) -> str | None:
     """What a sentence by itself says should be seen, as `It should print 13` does."""
     if _EXPECTS_NOT.search(sentence):
-        return None
+        return wanted_in(sentence)
     found = _EXPECTED_ALONE.search(sentence)
     if (
         found is None
-        or _BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
-        or _OF_INPUTS.search(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()])
+        or BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
+        or OF_INPUTS.search(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()])
     ):
-        return None
+        return wanted_in(sentence)
     return found["wanted"]
 
 

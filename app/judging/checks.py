@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal as signals
 from collections.abc import Callable, Mapping, Sequence
 
 from app.intake.claims import Check, CheckKind, Role
@@ -28,6 +29,7 @@ from app.judging.reach import (
 from app.judging.sides import lines_of_sides, side_of, side_says, sides_agree
 from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception, warnings_in
 from app.judging.speed import is_slower, ratio_in
+from app.judging.standing import has_label, lines_with, numbers_of, numbers_standing, stands
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result
 
@@ -144,7 +146,10 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
         return result.model_copy(update={"observation": result.observation.model_copy(update={"stdout": "\n".join(kept)})})
 
     def met(other: Check, line: Result) -> bool:
-        return _of_kind(other.model_copy(update={"position": None}), line) is CheckResult.MET
+        claimed = _claimed_number(other)
+        if other.kind is CheckKind.VALUE and claimed is not None:
+            return any(same_number(claimed, number) for number in numbers_in(line.observation.stdout))
+        return _of_kind(other, line) is CheckResult.MET
 
     alone = [(line, showing([line])) for line in lines]
     kept = [line for line, one in alone if not (met(check, one) and all(met(other, one) for other in wanted))]
@@ -205,16 +210,25 @@ def _output(check: Check, result: Result) -> CheckResult:
     seen = result.observation
     if len(check.lines) == 1 and re.fullmatch(DTYPE, check.lines[0]):
         return _dtype(check.lines[0], _labelled(check, seen.stdout), result)
-    if found_lines(check.lines, _labelled(check, _of_its_side(check, seen.stdout))) or found_lines(check.lines, seen.stderr):
+    stdout = _labelled(check, _of_its_side(check, seen.stdout))
+    if not any(line.strip() for line in check.lines):
+        return _nothing_printed(result)
+    shown = stands(check.lines[0], stdout.splitlines()) if len(check.lines) == 1 else None
+    if shown or (shown is None and found_lines(check.lines, stdout)) or found_lines(check.lines, seen.stderr):
         return CheckResult.MET
     return CheckResult.OTHER if seen.stdout.strip() or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
 
 
+def _nothing_printed(result: Result) -> CheckResult:
+    if result.outcome is not Outcome.COMPLETED:
+        return CheckResult.UNREACHED
+    return CheckResult.OTHER if result.observation.stdout.strip() else CheckResult.MET
+
+
 def _labelled(check: Check, stdout: str) -> str:
     """The lines that hold the check's label, if any does; else all."""
-    label = (check.label or "").casefold()
-    mine = [line for line in stdout.splitlines() if label in line.casefold()] if label else []
-    return "\n".join(mine) if mine else stdout
+    lines = stdout.splitlines()
+    return "\n".join([line for line in lines if check.label and has_label(line, check.label)] or lines)
 
 
 def _dtype(claimed: str, stdout: str, result: Result) -> CheckResult:
@@ -235,10 +249,28 @@ def _of_its_side(check: Check, stdout: str) -> str:
 
 def _value(check: Check, result: Result) -> CheckResult:
     claimed, shown = _claimed_number(check), _numbers_in_place(check, result)
-    if claimed is not None and any(same_number(claimed, number) for number in shown):
+    if claimed is None:
+        return CheckResult.UNREACHED
+    if any(same_number(claimed, number) for number in shown) or _is_status(claimed, check, result):
         return CheckResult.MET
-    ended_by_itself = result.outcome in {Outcome.RAISED, Outcome.CRASHED}
-    return CheckResult.OTHER if claimed is not None and (shown or ended_by_itself) else CheckResult.UNREACHED
+    anywhere = [number for line in _value_lines(check, result) for number in numbers_of(line)]
+    if check.position is None and any(same_number(claimed, number) for number in anywhere):
+        # It stands in a longer line, where it may be anything.
+        return CheckResult.UNREACHED
+    return CheckResult.OTHER if anywhere or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
+
+
+def _is_status(claimed: Number, check: Check, result: Result) -> bool:
+    """Whether the number is how a shell tells of the script's end: `returns 139`."""
+    seen = result.observation
+    number = _SIGNALS.get(seen.signal or "")
+    status = seen.exit_status if number is None else 128 + number
+    ended = result.outcome in {Outcome.EXITED, Outcome.CRASHED} and status is not None
+    return ended and claimed.whole and claimed.value == status and _RETURNS.search(check.text) is not None
+
+
+_SIGNALS = {each.name: each.value for each in signals.Signals}
+_RETURNS = re.compile(r"\b(?:returns?|returned|exits?|exited|status|code)\b", re.IGNORECASE)
 
 
 def _claimed_number(check: Check) -> Number | None:
@@ -246,17 +278,23 @@ def _claimed_number(check: Check) -> Number | None:
     return found[0] if found else None
 
 
-def _numbers_in_place(check: Check, result: Result) -> list[Number]:
-    """The numbers that may be the claimed one: on lines with its label, at its position."""
+def _value_lines(check: Check, result: Result) -> list[str]:
+    """The lines that may show the claimed value: of its device, with its label."""
     stdout = result.observation.stdout
     lines = _of_its_side(check, stdout).splitlines()
     if not stdout.strip():
         # Logs go to the other stream, between warnings and tracebacks, whose numbers are those of lines.
         lines = [line for line in result.observation.stderr.splitlines() if _LINE_OF_CODE.search(line) is None]
-    if check.label:
-        lines = [line for line in lines if check.label.casefold() in line.casefold()]
+    return lines_with(check.label, lines)
+
+
+def _numbers_in_place(check: Check, result: Result) -> list[Number]:
+    """The numbers that may be the claimed one: where a value stands on its line, or at its position."""
+    lines = _value_lines(check, result)
+    if check.position is None:
+        return [number for line in lines for number in numbers_standing(line, check.label)]
     numbers = [number for line in lines for number in numbers_in(line)]
-    return numbers[-1:] if check.position == "last" else numbers[:1] if check.position == "first" else numbers
+    return numbers[-1:] if check.position == "last" else numbers[:1]
 
 
 def _hang(check: Check, result: Result) -> CheckResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claims import Check, CheckKind, Role
-from app.judging.reach import NO_GPU, OTHER_DEVICE, OTHER_OS, OTHER_VERSION, uses_gpu
+from app.judging.reach import NO_GPU, OTHER_DEVICE, OTHER_MODE, OTHER_OS, OTHER_VERSION, uses_gpu
 from app.judging.sides import lacks_a_side
 from app.targets.target import Target
 from worker.contract import Device, Reason, Result
@@ -49,12 +49,29 @@ def away(check: Check, result: Result, target: Target) -> Reason | None:
     where, found = check.where, result.environment
     if check.role is Role.BUG and where.device == Device.CPU and target.device is Device.CUDA and uses_gpu(result):
         return OTHER_DEVICE
+    if target.device is Device.CPU and not uses_gpu(result) and was_on_card(check):
+        return NO_GPU
+    if where.mode:
+        return OTHER_MODE
     if where.version and not is_version(where.version, result, target):
         return OTHER_VERSION
     system = found.get("os.name")
     if where.os and system_of(where.os) != (system_of(system) if isinstance(system, str) else "linux"):
         return OTHER_OS
     return None
+
+
+# What only a card says of itself.
+_OF_A_CARD = re.compile(
+    r"device='cuda|\b(?:CUDA (?:error|out of memory|kernel errors?|driver error)|device-side assert|cublas\w*|cudnn\w*|cusolver\w*|cusparse\w*"
+    r"|NCCL error|illegal memory access|misaligned address|no kernel image)\b",
+    re.IGNORECASE,
+)
+
+
+def was_on_card(check: Check) -> bool:
+    """Whether what is claimed to be shown proves that it was seen on a GPU, whatever the words around it say."""
+    return any(_OF_A_CARD.search(shown) for shown in (*check.lines, check.message or ""))
 
 
 def is_version(claimed: str, result: Result, target: Target) -> bool:

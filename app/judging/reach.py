@@ -32,6 +32,7 @@ NO_COMPILER = _reason("no_compiler", "The script needs a compiler that works on 
 OTHER_OS = _reason("other_os", "The script or the claim is about another operating system.", _OPERATOR)
 OTHER_VERSION = _reason("other_version", "The claim is about another version than this target's.", _OPERATOR)
 OTHER_DEVICE = _reason("other_device", "The claim is about another device than the one that was used.", _OPERATOR)
+OTHER_MODE = _reason("other_mode", "The claim is about another way of starting the script than ours.")
 ABSOLUTE_TIME = _reason("absolute_time", "The claim is a duration, and durations of two machines can't be compared.")
 STALE = _reason("stale_reproducer", "The script uses a part of the library that this version no longer has.", _REPORTER)
 PATH_NOT_TAKEN = _reason("path_not_taken", "The script ran without using the GPU that this target grants.", _REPORTER)

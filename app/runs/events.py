@@ -21,6 +21,7 @@ EventKind = Literal[
     "attempt.requeued",
     "attempt.lost",
     "attempt.cancelled",
+    "attempt.withdrawn",
     "job.restarted",
     "job.judged",
     "run.finished",

@@ -18,13 +18,13 @@ from app.runs.doubt import doubt_cards, rests_on
 from app.runs.events import emit
 from app.runs.keep import split_result, storable
 from app.runs.leases import end_lease, void_leases
-from app.runs.settle import restart_job, settle_job
+from app.runs.settle import restart_job, settle_job, withdraw_preview
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import keys, nodes, queue
 from app.storage.queries import runs as queries
-from worker.contract import CapturedValue, Draining, Hello, Observation, Outcome, Result, Start, Started, from_node
+from worker.contract import AttemptKind, CapturedValue, Draining, Hello, Observation, Outcome, Result, Start, Started, from_node
 
 log = structlog.get_logger(__name__)
 
@@ -131,11 +131,14 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
         # Nobody asked for that: the node ends, or lost sight of the attempt. Someone else runs it.
         end_lease(session, run, job, attempt, spent=message.outcome is Outcome.LOST, settings=settings)
         return
+    elif attempt.kind is AttemptKind.PREVIEW and (message.start is not Start.WARM or message.outcome in NOT_RUN):
+        withdraw_preview(session, run, job, attempt, settings=settings)
+        return
     _keep(session, attempt, message)
     if run.state == "cancelled" and message.outcome is Outcome.CANCELLED:
         attempt.state = "cancelled"
         return
-    if message.outcome not in NOT_RUN:
+    if message.outcome not in NOT_RUN and attempt.kind is AttemptKind.REPEAT:
         _same_environment(session, run, job, attempt, settings=settings)
     emit(session, run, "attempt.recorded", job=job.id, attempt=attempt.id)
     settle_job(session, run, job, settings=settings)

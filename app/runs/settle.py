@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading, Script
-from app.judging.job import judge_job
+from app.judging.job import UNCOUNTED, judge_job
 from app.judging.repeats import next_attempts
 from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
@@ -73,6 +73,8 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     if run.state not in queries.OPEN or job.state not in queries.OPEN:
         return
     session.flush()
+    if run.repeats_exact and _goes_on_as_asked(session, run, job, settings=settings):
+        return
     attempts = [row for row in queries.attempts_of_job(session, job.id) if row.generation == job.generation]
     results_by_id = results_by_attempt(session, attempts)
     results = [results_by_id[row.id] for row in attempts if row.state == "recorded" and row.counted]
@@ -82,14 +84,15 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
     wanted = _wanted(run, job, reading, script, attempts=repeats, results=results, settings=settings)
     coming = sum(row.kind is AttemptKind.REPEAT for row in waiting)
+    for row in [row for row in waiting if row.state == "queued"]:
+        # What is shown before the first result comes too late after it.
+        if wanted == 0 or (results and row.kind is AttemptKind.PREVIEW):
+            waiting.remove(row)
+            _withdraw(session, row)
     if wanted > coming:
         new_attempts(session, job, count=wanted - coming)
         outbox(session).wake_dispatcher()
         return
-    if wanted == 0:
-        for row in [row for row in waiting if row.state == "queued"]:
-            waiting.remove(row)
-            _withdraw(session, row)
     if waiting:
         return
     job.state = "judged"
@@ -97,6 +100,23 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     job.verdict = judge_job(reading.claim, script, Target.model_validate(job.target), results, plan=plan).verdict
     emit(session, run, "job.judged", job=job.id)
     finish_if_done(session, run)
+
+
+def _goes_on_as_asked(session: Session, run: RunRow, job: JobRow, *, settings: ServiceSettings) -> bool:
+    """Whether an exact number of repeats was asked for and enough of it waits: then nothing need be read or judged yet."""
+    tallies = queries.tally_of_job(session, job.id, generation=job.generation)
+    if any(tally.kind is AttemptKind.PREVIEW and tally.state == "queued" for tally in tallies):
+        return False
+    repeats = [tally for tally in tallies if tally.kind is AttemptKind.REPEAT]
+    evidence = sum(tally.number for tally in repeats if tally.state == "recorded" and tally.counted and tally.outcome not in UNCOUNTED)
+    wanted = attempts_wanted(
+        max(0, run.repeats_at_most - evidence),
+        plan=RepeatPlan(at_most=run.repeats_at_most, exact=True),
+        ended=sum(tally.number for tally in repeats if tally.state not in queries.WAITING),
+        useless=sum(tally.number for tally in repeats if tally.state == "lost" or tally.outcome is Outcome.SETUP_FAILED),
+        leases=settings.leases,
+    )
+    return 0 < wanted <= sum(tally.number for tally in repeats if tally.state in queries.WAITING)
 
 
 def _wanted(
@@ -118,6 +138,13 @@ def _wanted(
         useless=sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in attempts),
         leases=settings.leases,
     )
+
+
+def withdraw_preview(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings) -> None:
+    """There is no preview after all: it is as if none had been asked for. Run, job and attempt must be locked."""
+    emit(session, run, "attempt.withdrawn", job=job.id, attempt=attempt.id)
+    session.delete(attempt)
+    settle_job(session, run, job, settings=settings)
 
 
 def _withdraw(session: Session, attempt: AttemptRow) -> None:

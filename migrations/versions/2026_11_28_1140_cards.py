@@ -11,7 +11,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "b41c9d7e5a20"
-down_revision = "8f3a60c4d1e7"
+down_revision = "b7c41f0d93aa"
 branch_labels = None
 depends_on = None
 

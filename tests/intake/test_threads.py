@@ -91,16 +91,29 @@ def test_the_reporter_s_script_comes_before_a_volunteer_s() -> None:
     assert main(reading) == script(2)
 
 
-def test_a_volunteer_s_script_where_there_is_no_other() -> None:
+@pytest.mark.parametrize("answer", ["Yes, exactly that one.", "Indeed! Same here.", "Your script shows it on all my machines."])
+def test_a_volunteer_s_script_is_run_where_the_reporter_says_that_it_is_the_one(answer: str) -> None:
     with_comment = fenced(7).replace("item())", "item())  # prints 7.0, wrong")
-    reading = issue(PRINTS_3, said("bob", "I made a script of it:\n" + with_comment))
+    reading = issue(PRINTS_3, said("bob", "I made a script of it:\n" + with_comment), said("carl", "Nice."), said("ann", answer))
     assert script(7) in main(reading)
     assert claimed(reading) == ["3.0"]
 
 
+@pytest.mark.parametrize("answer", ["Thanks, I'll try that.", "No, mine is another.", "Right, but it works for me.", "Is it? Yes?", None])
+def test_what_someone_else_thinks_of_is_no_script_of_the_report(answer: str | None) -> None:
+    later = [said("ann", answer)] if answer else []
+    reading = issue(PRINTS_3, said("bob", "Could you run this, please?\n" + fenced(7)), *later)
+    assert (reading.scripts, [ask.code for ask in reading.ask], claimed(reading)) == ((), ["no_script"], ["3.0"])
+
+
+def test_a_script_that_lacks_something_is_asked_about_also_where_someone_else_has_one() -> None:
+    reading = issue("```python\nprint(model(data))\n```\n" + PRINTS_3, said("bob", "Perhaps like this:\n" + fenced(7)))
+    assert [ask.code for ask in reading.ask] == ["undefined_name"]
+
+
 @pytest.mark.parametrize("words", ["I can't reproduce this with\n", "This works for me:\n", "I did not see it:\n"])
 def test_a_script_that_does_not_show_it_is_not_the_reporter_s(words: str) -> None:
-    reading = issue(PRINTS_3, said("bob", words + fenced(7)))
+    reading = issue(PRINTS_3, said("bob", words + fenced(7)), said("ann", "Yes."))
     assert (reading.scripts, [ask.code for ask in reading.ask]) == ((), ["no_script"])
 
 

@@ -193,6 +193,22 @@ if __name__ == "__main__":
 """
 
 
+def test_a_card_that_was_not_given_was_not_used(execute: Execute) -> None:
+    forged = 'import os\nos.write(900, b\'{"kind": "end", "devices": ["cuda:0", "cpu"]}\\n\')\nos._exit(0)'
+    assert execute(forged).observation.devices_used == ["cpu"]
+
+
+def test_whoever_asks_for_torch_before_the_import_changes_nothing(execute: Execute) -> None:
+    """As transformers do."""
+    script = (
+        "import importlib.util\nfor _ in range(2): print(importlib.util.find_spec('torch').__class__.__name__)\n"
+        "import torch\nprint(torch.are_deterministic_algorithms_enabled())"
+    )
+    result = execute(script, settings={"deterministic": "on"})
+    assert result.observation.stdout == "ModuleSpec\nModuleSpec\nTrue\n"
+    assert result.observation.flags["deterministic"] is True
+
+
 def test_children_get_the_settings_and_stay_silent(execute: Execute) -> None:
     result = execute(CHILDREN, settings={"deterministic": "on"})
     assert result.observation.stdout == "spawn True\nfork True\nforkserver True\nagain True 1\n"

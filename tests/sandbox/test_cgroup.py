@@ -59,6 +59,9 @@ def test_version_1_goes_before_version_2_because_it_holds_the_controllers(tmp_pa
     )
     candidates = cgroup._candidates("4:memory:/job\n8:pids:/job\n0::/\n", mounts)
     assert candidates == [cgroup.Parents(1, memory / "job", pids)]
+    with_cpu = cgroup._candidates("4:memory:/job\n8:pids:/job\n0::/\n", mounts + MOUNT_1.format(point=tmp_path, controller="cpu,cpuacct"))
+    # Where no share of the processor can be given, memory is limited nevertheless.
+    assert with_cpu == [cgroup.Parents(1, memory / "job", pids, tmp_path), *candidates]
 
 
 def test_a_leaf_that_cannot_be_set_up_is_removed_again(tmp_path: Path) -> None:
@@ -88,7 +91,8 @@ def test_a_real_leaf() -> None:
     if pid == 0:
         os.read(os.pipe()[0], 1)
     leaf.add(pid)
-    assert not cgroup._remove(parents.memory / cgroup.leaf_name("test", 1), 0.0)
+    for folder in parents.folders:
+        assert not cgroup._remove(folder / cgroup.leaf_name("test", 1), 0.0)
     assert (leaf.oom_kills(), leaf.used_bytes() < 64 * MIB) == (0, True)
     os.kill(pid, 9)
     os.waitpid(pid, 0)

@@ -138,6 +138,47 @@ print("wrote 64 MiB")
     assert "scratch folder" in result.detail
 
 
+UNSEEN = """
+import os, tempfile, time
+os.chdir(tempfile.gettempdir())
+{into}
+with open("x", "wb") as file:
+    for _ in range(100): file.write(bytes(range(256)) * 4096)
+time.sleep(2)
+print("kept 100 MiB")
+"""
+DEEP = 'for _ in range(2200):\n os.mkdir("d")\n os.chdir("d")'
+BLIND = 'os.mkdir("d", 0o300)\nos.chdir("d")'
+
+
+@pytest.mark.parametrize("into", [DEEP, BLIND], ids=["deeper than a path is long", "a folder that nobody may list"])
+def test_what_cannot_be_counted_is_too_much(landlocked: Jobs, into: str) -> None:
+    result = landlocked.run(UNSEEN.format(into=into))
+    assert (result.ending, result.stdout.head) == (Ending.MEMORY_LIMIT, b"")
+    # Neither does it stay, which would hold up the slot for good.
+    assert landlocked.said("print(1)") == "1\n"
+    assert not landlocked.runner.folder.exists()
+
+
+def test_shared_memory_of_the_machine_is_watched(landlocked: Jobs) -> None:
+    source = """
+import os, time
+names = ["/dev/shm/samehere-test-%d-%d" % (os.getpid(), number) for number in range(10)]
+def write(name):
+    with open(name, "wb") as file:
+        for _ in range(30): file.write(bytes(1 << 20))
+if os.fork() == 0:
+    for name in names: write(name)
+    time.sleep(1)
+    print("kept 300 MiB")
+else: os.wait()
+"""
+    result = landlocked.run(source, limits=SMALL.model_copy(update={"memory_bytes": 128 * MIB}))
+    for left in Path("/dev/shm").glob("samehere-test-*"):
+        left.unlink()
+    assert (result.ending, result.stdout.head) == (Ending.MEMORY_LIMIT, b"")
+
+
 # What is left.
 
 
@@ -215,6 +256,28 @@ def test_files_in_the_machines_shared_memory_go(runners: Callable[[str], Runner]
     assert not Path("/dev/shm/samehere-left").exists()
 
 
+@pytest.mark.skipif(not AS_ROOT, reason="only a uid of the slot's own is swept")
+def test_files_that_others_remove_meanwhile(runners: Callable[[str], Runner]) -> None:
+    going = threading.Event()
+
+    def come_and_go() -> None:
+        names = [Path(f"/dev/shm/samehere-others-{os.getpid()}-{number}") for number in range(200)]
+        while not going.is_set():
+            for name in names:
+                name.touch()
+            for name in names:
+                name.unlink()
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        jobs = Jobs(runners("landlock"))
+        assert [jobs.said("print(1)") for _ in range(25)] == ["1\n"] * 25
+    finally:
+        going.set()
+        other.join()
+
+
 @pytest.mark.parametrize("kind", ["landlock", "landlock-plain"] if AS_ROOT else ["landlock-plain"])
 def test_killing_the_node_leaves_nothing(kind: str, sandbox_home: Path) -> None:
     marker = uuid.uuid4().hex
@@ -253,3 +316,14 @@ def test_a_folder_of_someone_else_is_not_used(sandbox_home: Path) -> None:
         assert (result.ending, "another user's" in result.detail) == (Ending.SETUP_FAILED, True)
     finally:
         folder.rmdir()
+
+
+def test_a_folder_that_stays_is_told(sandbox_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox = Sandbox(slot=991, home=sandbox_home, level=Level.LANDLOCK)
+    assert isinstance(sandbox._backend, landlock.Landlocked)
+    folder = sandbox._backend._folder
+    folder.mkdir()
+    monkeypatch.setattr(landlock, "remove_tree", lambda _: None)
+    result = sandbox.run(SandboxJob(argv=("/bin/true",), limits=SMALL), cancelled=threading.Event())
+    folder.rmdir()
+    assert (result.ending, "cannot be removed" in result.detail) == (Ending.SETUP_FAILED, True)

@@ -30,6 +30,8 @@ ENDINGS = {
     "thread": "import threading, torch\nt = threading.Thread(target=lambda: 1/0, name='t')\nt.start(); t.join()\nprint('after')",
     "at exit": "import atexit, torch\natexit.register(lambda: print('bye'))\nraise RuntimeError('x')",
     "unraisable": "import torch\nclass F:\n    __repr__ = lambda s: ''\n    __call__ = lambda s, a: 1/0\nclass A: __del__ = F()\nA()\n",
+    "left to the end": "import torch\nclass A:\n    def __del__(self): print('bye', torch is None)\na = A()\n_b = A()\na.itself = a\n",
+    "open generator": "import torch\ndef g():\n    try:\n        yield\n    finally:\n        print('closed')\nx = g()\nnext(x)\n",
     "input": "import torch\nprint(input())",
     "descriptor": "import torch\nf = open('/tmp/x', 'w')\nprint(f.fileno())",
     "own hook": "import sys, torch\nsys.excepthook = lambda *a: print('mine', a[0].__name__)\n1/0\n",

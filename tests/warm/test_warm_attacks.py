@@ -82,11 +82,11 @@ def test_pid_1_is_closed_and_nothing_of_the_node_is_inherited(runner: WarmRunner
 
 
 DEFILE = """
-import builtins, os, sys, torch, json, random
+import builtins, fcntl, os, sys, torch, json, random
 torch.set_default_dtype(torch.float64); torch.ones = None; builtins.print2 = 1; json.dumps = None; os.environ["X_LEFT"] = "1"
 sys.path.append("/left"); torch.set_num_threads(1); sys.modules["left"] = sys
 for folder in ("/tmp", "/dev/shm", "/home/u"): open(folder + "/left", "w").write("x")
-import socket; socket.sethostname if False else None
+fcntl.fcntl(0, fcntl.F_SETFL, os.O_NONBLOCK); fcntl.flock(0, fcntl.LOCK_EX)
 leave = os.fork()
 if leave == 0:
     os.setsid()
@@ -98,13 +98,14 @@ import builtins, os, sys, torch, json
 print(json.dumps([str(torch.get_default_dtype()), torch.ones(1).item(), hasattr(builtins, "print2"), "X_LEFT" in os.environ,
     "/left" in sys.path, "left" in sys.modules, torch.get_num_threads() == len(os.sched_getaffinity(0)),
     sum(name.isdigit() for name in os.listdir("/proc")),
-    [os.path.exists(folder + "/left") for folder in ("/tmp", "/dev/shm", "/home/u")]]))
+    [os.path.exists(folder + "/left") for folder in ("/tmp", "/dev/shm", "/home/u")],
+    os.get_blocking(0), "lock:" in open("/proc/self/fdinfo/0").read()]))
 """
 
 
 def test_the_next_job_finds_nothing_of_one_before(runner: WarmRunner) -> None:
     assert runner.run(DEFILE).exit_status == 0
-    expected = ["torch.float32", 1.0, False, False, False, False, True, 2, [False] * 3]
+    expected = ["torch.float32", 1.0, False, False, False, False, True, 2, [False] * 3, True, False]
     assert json.loads(runner.said(LOOK)) == expected
 
 
@@ -113,7 +114,8 @@ def test_killing_all_that_it_sees_spares_pid_1_and_the_next_job(runner: WarmRunn
 import os, signal, sys, time
 child = os.fork() or time.sleep(60)
 os.kill(-1, signal.SIGKILL)
-for number in (9, 15, 19): os.kill(1, number)
+for number in range(1, 65): os.kill(1, number)
+time.sleep(0.2)
 for pid in range(1, 300):
     if pid not in (1, os.getpid()):
         try: os.kill(pid, 9)
@@ -126,3 +128,23 @@ print(os.waitpid(child, 0)[1])
         # Only one that takes a single job is another now.
         assert runner.said("print(1)") == "1\n"
     assert runner.said("import torch; print(torch.ones(1).item())") == "1.0\n"
+
+
+OUR_FOLDER = """
+import os
+try:
+    os.chmod("/run/samehere", 0o755)
+    for number in range(10):
+        with open("/run/samehere/x%d" % number, "wb") as file:
+            for _ in range(20): file.write(bytes(1 << 20))
+except OSError: pass
+print(sum(os.stat("/run/samehere/" + name).st_size for name in os.listdir("/run/samehere")) >> 20 <= 16)
+"""
+
+
+def test_the_folder_of_ours_holds_little_whatever_its_mode(runner: WarmRunner) -> None:
+    assert runner.said(OUR_FOLDER) == "True\n"
+
+
+def test_the_kernel_would_kill_a_job_before_the_node(runner: WarmRunner) -> None:
+    assert runner.said("print(open('/proc/self/oom_score_adj').read())") == "600\n\n"

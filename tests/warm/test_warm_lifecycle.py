@@ -156,9 +156,10 @@ def test_many_in_a_row_leave_nothing(runner: WarmRunner) -> None:
     if parents is not None:
         assert not list(parents.memory.glob(f"samehere-{runner.process.pid}-*"))
     if forks:
-        # The same one all the time, and no larger than what a slot may take.
+        # The same one all the time, and no larger than what a slot may take; a build with CUDA has more to load.
         assert runner.ask("zygotes") == zygotes
-        assert proportional_bytes(zygotes[0]) <= 250 * MIB  # type: ignore[index]
+        has_cuda = "True" in runner.said("import torch\nprint(torch.version.cuda is not None)")
+        assert proportional_bytes(zygotes[0]) <= (500 if has_cuda else 250) * MIB  # type: ignore[index]
 
 
 def test_one_that_died_is_replaced(runner: WarmRunner) -> None:

@@ -11,7 +11,8 @@ from worker.sandbox import Sandbox, SandboxJob, SandboxResult
 from worker.toolchains import Toolchain
 from worker.warm.pool import WarmPool
 
-SMALL = Limits(wall_seconds=60, memory_bytes=1024 * MIB, scratch_bytes=32 * MIB)
+# As few processes as a job may be held to, on any number of cores, so that their memory isn't what ends a storm of forks.
+SMALL = Limits(wall_seconds=60, memory_bytes=1024 * MIB, scratch_bytes=32 * MIB, processes_per_core=1)
 SCRIPT_PATH = "/home/u/script.py"
 
 

@@ -21,14 +21,15 @@ class Hidden:
         if path is None and self.elsewhere(name, module):
             return None
         spec = module.__spec__
-        spec.loader = Restore(self, module, spec.loader)
+        if not isinstance(spec.loader, Restore):
+            spec.loader = Restore(self, module, spec.loader)
         return spec
 
     def elsewhere(self, name, module):
         """Whether the script made the name lead to something else."""
         spec = self.found(name, None, None)
         if spec is not None and spec.origin != module.__spec__.origin:
-            self.tell("another module by the name of one that was imported")
+            self.tell()
             return True
         return False
 
@@ -47,11 +48,11 @@ class Hidden:
         if started and path is None and self.watched in self.modules and self.trip is not None:
             spec = self.found(name, path, target)
             if spec is not None and str(spec.origin).startswith(self.roots):
-                self.tell("another package before torch")
+                self.tell()
 
-    def tell(self, what):
+    def tell(self):
         if self.trip is not None:
-            self.trip(what)
+            self.trip()
 
     def show(self, name):
         """The module and what came with it, in the order of a first import."""

@@ -24,6 +24,8 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVA
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x49
 # What a script could look at so that its process, started this way, differs from one of its own.
 OBSERVERS = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
+# Where a path could come to be that leads an import elsewhere, with the path's place among the arguments.
+PATH_MAKERS = {"open": 0, "os.mkdir": 0, "os.rename": 1, "os.link": 1, "os.symlink": 1}
 TRIPPED = 121
 
 
@@ -63,6 +65,15 @@ def reseed():
         torch.default_generator.seed()
     if numpy is not None and "numpy.random" in sys.modules:
         numpy.random.seed(None)
+
+
+def leads_elsewhere(event, arguments, imported):
+    """Whether a path comes to be at which an import of one of these, by the same script started cold, would find something else."""
+    path = arguments[PATH_MAKERS[event]]
+    if not isinstance(path, (str, bytes)) or (event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)):
+        return False
+    stem, _, suffix = os.fsdecode(path).rpartition("/")[2].partition(".")
+    return stem in imported and (suffix.endswith(("py", "pyc", "so")) or (event != "open" and not suffix))
 
 
 def problem():
@@ -115,6 +126,11 @@ class Pause:
 
         gc.collect()
         gc.freeze()
+        # What the script leaves in a frozen namespace would never be collected: neither `__del__` nor `finally` would run at the end.
+        main = type(sys)("__main__")
+        main.__dict__.clear()
+        main.__dict__.update(vars(sys.modules["__main__"]))
+        sys.modules["__main__"] = main
 
     def check(self, result, what):
         if result:
@@ -218,8 +234,12 @@ class Pause:
             rights = [(self.socket.SOL_SOCKET, SCM_RIGHTS, pidfd.to_bytes(4, sys.byteorder))]
             control.sendmsg([b"init %d" % report], rights)
             os.close(pidfd)
-            os.dup2(stdout, 1)
-            os.dup2(stderr, 2)
+            # Opened anew: flags and locks of an open file stay with all who share it, the next job too.
+            nothing = os.open("/dev/null", os.O_RDWR)
+            for fd, number in ((nothing, 0), (stdout, 1), (stderr, 2)):
+                os.dup2(fd, number)
+            os.close(nothing)
+            self.init["raise_oom_score"]()
             self.libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
             scratch, *paths = message.decode().split("\0")
             if self.config["forks"]:
@@ -320,13 +340,15 @@ class Pause:
 
     def stretch_tripwire(self, hidden):
         """A change that would have come too late in this process, seen as it happens, ends the attempt: it is run again, cold."""
-        channel, getframe, leave = self.watcher.channel, sys._getframe, os._exit
+        channel, getframe, leave, write = self.watcher.channel, sys._getframe, os._exit, os.write
         read_at_start = tuple(self.config["read_at_start"])
         package = tuple(root + "torch" + os.sep for root in self.roots)
+        imported = frozenset(name.partition(".")[0] for name in (*self.hidden, *self.known))
 
-        def trip(what):
+        def trip():
             try:
-                channel.send({"kind": "tripped", "what": what})
+                # With nothing that the script could have changed.
+                write(channel.fd, b'{"kind": "tripped"}\n')
             finally:
                 leave(TRIPPED)
 
@@ -342,9 +364,11 @@ class Pause:
             if event in ("os.putenv", "os.unsetenv"):
                 name = arguments[0]
                 if os.fsdecode(name).startswith(read_at_start) and not by_torch():
-                    trip("a variable that is read at start")
+                    trip()
             elif event in OBSERVERS and not by_torch():
-                trip("a look at all objects")
+                trip()
+            elif event in PATH_MAKERS and leads_elsewhere(event, arguments, imported) and not by_torch():
+                trip()
 
         sys.addaudithook(hook)
 

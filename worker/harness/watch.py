@@ -239,7 +239,11 @@ def call_after_import(wanted, action):
             object.__setattr__(self, name, value)
             if name == "_initializing" and not value:
                 object.__setattr__(self, "__class__", specification)
+                sys.meta_path[:] = [other for other in sys.meta_path if other is not Finder]
                 action()
+
+    # Whoever asks for it before the import sees what there is to see.
+    Spec.__name__, Spec.__qualname__, Spec.__module__ = specification.__name__, specification.__qualname__, specification.__module__
 
     class Finder:
         @staticmethod
@@ -251,7 +255,6 @@ def call_after_import(wanted, action):
                     continue
                 spec = finder.find_spec(name, path, target)
                 if spec is not None:
-                    sys.meta_path[:] = [other for other in sys.meta_path if other is not Finder]
                     if type(spec) is specification:
                         spec.__class__ = Spec
                     return spec

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from worker.contract import MIB
 from worker.sandbox import gpu, launch, private_mounts, processes, seccomp
 from worker.sandbox.errors import SetupError
 from worker.sandbox.job import Bind, SandboxJob
@@ -20,6 +21,8 @@ from worker.sandbox.memory import MemoryWatch
 
 INIT_PATH = "/run/samehere/init.py"
 _INFO_SECONDS = 30.0
+# Of ours beside the script: a folder that the program could make writable again.
+_FILES_BYTES = 16 * MIB
 
 _ETC = {
     "/etc/passwd": (
@@ -149,7 +152,7 @@ class Bubblewrap:
         """Another program in the job's place, to take jobs later. What `nests` confines its own children, and may do what that takes."""
         arguments = arguments_of(job, uid=self._identity.effective, nests=nests)
         # A fork mounts one of its own.
-        arguments += [] if nests else ["--perms", "0755", "--tmpfs", str(Path(INIT_PATH).parent)]
+        arguments += [] if nests else ["--size", str(_FILES_BYTES), "--perms", "0755", "--tmpfs", str(Path(INIT_PATH).parent)]
         return self.open(command, arguments, files, channels=channels, passed=passed, filtered=not nests)
 
     def open(

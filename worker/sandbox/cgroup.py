@@ -7,12 +7,13 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _PREFIX = "samehere-"
 _OWN_LEAF = "samehere-node"
 _REMOVE_SECONDS = 2.0
+_SHARES_OF_A_PROCESS = 1024
 _lock = threading.Lock()
 
 
@@ -23,6 +24,12 @@ class Parents:
     version: int
     memory: Path
     pids: Path | None
+    # So that a job of many processes gets no more of the processor than another: where it can be had.
+    cpu: Path | None = None
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return tuple(dict.fromkeys(folder for folder in (self.memory, self.pids, self.cpu) if folder is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +54,7 @@ class Leaf:
     def __init__(self, parents: Parents, name: str, *, memory_bytes: int, processes: int) -> None:
         self._version = parents.version
         self._memory = parents.memory / name
-        self._folders = [self._memory]
-        if parents.pids is not None and parents.pids != parents.memory:
-            self._folders.append(parents.pids / name)
+        self._folders = [folder / name for folder in parents.folders]
         try:
             for folder in self._folders:
                 folder.mkdir()
@@ -62,6 +67,9 @@ class Leaf:
                 _write_if_there(self._memory / "memory.oom.group", 1)
             if parents.pids is not None:
                 _write(parents.pids / name / "pids.max", processes)
+            if parents.cpu is not None:
+                # As many as its threads would have by themselves, beside what is in no leaf.
+                _write(parents.cpu / name / "cpu.shares", _SHARES_OF_A_PROCESS * len(os.sched_getaffinity(0)))
         except OSError:
             self.remove()
             raise
@@ -165,10 +173,11 @@ def _own_folder(mount: _Mount, path: str) -> Path:
 def _candidates(proc_cgroup: str, mountinfo: str) -> list[Parents]:
     own = _own_paths(proc_cgroup)
     mounts = _mounts(mountinfo)
-    first = {name: next((m for m in mounts if m.kind == "cgroup" and name in m.controllers), None) for name in ("memory", "pids")}
-    memory, pids = first["memory"], first["pids"]
-    if memory is not None:
-        return [Parents(1, _own_folder(memory, own.get("memory", "/")), _own_folder(pids, own.get("pids", "/")) if pids else None)]
+    first = {name: next((m for m in mounts if m.kind == "cgroup" and name in m.controllers), None) for name in ("memory", "pids", "cpu")}
+    folders = {name: _own_folder(mount, own.get(name, "/")) for name, mount in first.items() if mount is not None}
+    if "memory" in folders:
+        without = Parents(1, folders["memory"], folders.get("pids"))
+        return [replace(without, cpu=folders["cpu"]), without] if "cpu" in folders else [without]
     found = []
     for mount in mounts:
         if mount.kind == "cgroup2":
@@ -180,7 +189,12 @@ def _candidates(proc_cgroup: str, mountinfo: str) -> list[Parents]:
 
 
 def _delegate(folder: Path) -> None:
-    """Have a version 2 folder hand memory and pids to its children; it may not hold processes itself then."""
+    """Have a version 2 folder hand memory and pids, and the processor if it has it, to its children; it may not hold processes then."""
+    _delegate_what_must(folder)
+    _write_if_there(folder / "cgroup.subtree_control", "+cpu")
+
+
+def _delegate_what_must(folder: Path) -> None:
     wanted = {"memory", "pids"}
     if wanted <= set((folder / "cgroup.subtree_control").read_text().split()):
         return
@@ -199,7 +213,7 @@ def _delegate(folder: Path) -> None:
 
 def _sweep(parents: Parents) -> None:
     """Remove what a killed node left behind: leaves of processes that are gone."""
-    for parent in {parents.memory, parents.pids or parents.memory}:
+    for parent in parents.folders:
         for folder in parent.glob(f"{_PREFIX}[0-9]*"):
             owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
             if not _lives(owner):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 1, 4, 36
-SIGKILL, SIGTERM = 9, 15
+SIGINT, SIGKILL, SIGTERM = 2, 9, 15
 SCM_RIGHTS = 1
 CONFIG_BYTES = 1 << 20
 
@@ -26,6 +26,7 @@ CONFIG_BYTES = 1 << 20
 def main(control_fd: int, *, confined: bool) -> None:
     """As a program of its own."""
     prctl = ctypes.CDLL(None).prctl
+    raise_oom_score()
     # The program can neither trace this process nor read its memory, environment or descriptors under /proc.
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     if not confined:
@@ -39,14 +40,16 @@ def main(control_fd: int, *, confined: bool) -> None:
 
 def serve(control: _socket.socket, prctl: Callable[..., int], *, confined: bool, start: Callable[..., None]) -> None:
     """Say ready, take the configuration, run, report. Returns only in a program that is a fork of this process and no new one."""
-    raise_oom_score()
     say_ready(control, ("/tmp", "/dev/shm", "/home/u") if confined else ())  # noqa: S108
     config = control.recv(CONFIG_BYTES)
     if not config:
         os._exit(0)
     began = time.monotonic()
+    # Pid 1 is deaf to the signals that it does not catch, and Python catches this one: the program could end its own supervision.
+    caught = _signal.signal(SIGINT, _signal.SIG_IGN)
     program = os.fork()
     if program == 0:
+        _signal.signal(SIGINT, caught)
         start(control, config, prctl)
         return
     status, user, system, peak = reap(program)
@@ -58,7 +61,7 @@ def serve(control: _socket.socket, prctl: Callable[..., int], *, confined: bool,
 
 
 def raise_oom_score() -> None:
-    """Where the whole machine runs out of memory, the job dies before the node."""
+    """Where the whole machine runs out of memory, the job dies before the node. Only a process that others may trace can say so."""
     try:
         fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
     except OSError:

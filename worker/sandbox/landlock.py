@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -18,7 +19,7 @@ from worker.sandbox.bubblewrap import Identity
 from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.job import SandboxJob
 from worker.sandbox.launch import Launch
-from worker.sandbox.memory import MemoryWatch, WatchedFolder
+from worker.sandbox.memory import MemoryWatch, PolledMemory, SharedFiles, WatchedFolder
 from worker.sandbox.plain import Plain, remove_tree
 
 CONFINE_SOURCE = Path(__file__).with_name("confine.py")
@@ -102,6 +103,7 @@ class Landlocked(Plain):
         super().__init__(identity=identity)
         self.abi = require(identity)
         self._folder = Path(tempfile.gettempdir(), f"samehere-job-{identity.effective}-{slot}")
+        self._shared: SharedFiles | None = None
         self._filter = seccomp.build_filter(memory_is_counted=memory_is_counted, own_namespaces=False, own_uid=identity.uid is not None)
 
     def start(self, job: SandboxJob) -> Launch:
@@ -109,10 +111,13 @@ class Landlocked(Plain):
         if self._identity.uid is not None:
             # Of a node that was killed: whoever runs a job has its slot to itself.
             _sweep_uid(self._identity.uid)
+        self._shared = SharedFiles(self._identity.effective, folder=_SHARED_MEMORY)
         return super().start(job)
 
     def watched(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
-        """No file system bounds the scratch folder: it is looked at."""
+        """No file system bounds the scratch folder, nor what of the machine's shared memory no cgroup counts: both are looked at."""
+        if isinstance(memory, PolledMemory):
+            memory.beside = self._shared
         return memory if self.scratch is None else WatchedFolder(memory, self.scratch, limit_bytes=job.limits.scratch_bytes)
 
     def clean(self) -> None:
@@ -131,7 +136,10 @@ class Landlocked(Plain):
             if self._folder.lstat().st_uid != os.geteuid():
                 raise SetupError(f"{self._folder} is another user's: remove it") from None
             remove_tree(self._folder)
-            self._folder.mkdir(mode=0o755)
+            try:
+                self._folder.mkdir(mode=0o755)
+            except OSError as error:
+                raise SetupError(f"{self._folder}, which an earlier job left, cannot be removed: {error.strerror}") from None
         return self._folder
 
     def _make_scratch(self, job: SandboxJob) -> Path:
@@ -176,8 +184,10 @@ def _sweep_uid(uid: int) -> None:
         subprocess.run(["/bin/sh", "-c", "kill -9 -1"], user=uid, group=uid, extra_groups=[], env={}, check=False, cwd="/")
         _end(processes.of_uid(uid))
     for entry in os.scandir(_SHARED_MEMORY) if Path(_SHARED_MEMORY).is_dir() else ():
-        if entry.stat(follow_symlinks=False).st_uid == uid:
-            Path(entry.path).unlink(missing_ok=True)
+        # Others' files go while this looks.
+        with contextlib.suppress(FileNotFoundError):
+            if entry.stat(follow_symlinks=False).st_uid == uid:
+                Path(entry.path).unlink()
 
 
 def _end(pids: Sequence[int]) -> None:

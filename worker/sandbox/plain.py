@@ -138,9 +138,15 @@ def on_the_host(path: str, job: SandboxJob) -> str:
 
 def remove_tree(folder: Path) -> None:
     """However deep it is: our own language would run out of stack."""
-    subprocess.run(
-        ["/bin/rm", "-rf", "--one-file-system", "--", folder], env={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
-    )
+    _run_quietly("/bin/rm", "-rf", "--one-file-system", "--", str(folder))
+    if folder.exists():
+        # Of the same user, who need not let itself read or change its own folders.
+        _run_quietly("/bin/chmod", "-R", "u+rwX", "--", str(folder))
+        _run_quietly("/bin/rm", "-rf", "--one-file-system", "--", str(folder))
+
+
+def _run_quietly(*command: str) -> None:
+    subprocess.run(command, env={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 def _interpreter(uid: int) -> tuple[str, dict[str, str]]:

@@ -91,14 +91,16 @@ _WITH_A_SHARED_UID = _MODES_AND_OWNERS | _TO_PROCESSES | _TO_SERVICES
 _ONLY_WITHOUT_NAMESPACES = _OF_THE_MACHINE | _WITH_A_SHARED_UID | frozenset(_TO_ONESELF)
 # Callers try these first and fall back only if the kernel seems too old for them.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
-# Memory that belongs to no process that could be polled.
-_INVISIBLE_MEMORY = frozenset({"memfd_create", "shmget"})
+# Memory that belongs to no process that could be polled: of 32 000 sets of semaphores each takes 2 MiB of the kernel's.
+_INVISIBLE_MEMORY = frozenset({"memfd_create", "shmget", "semget", "msgget"})
 
 # NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (NEWTIME is not a flag of clone.)
 _CLONE_NAMESPACES = 0x7E020000
 # TIOCSTI, TIOCLINUX, TIOCSETD: they push characters into a terminal or change its discipline.
 _DENIED_IOCTLS = (0x5412, 0x541C, 0x5423)
 _UNIX, _INTERNET = 1, (2, 10)  # AF_UNIX; AF_INET, AF_INET6
+# TCP, UDP and pings. Others are code that hardly anybody uses, in modules that the kernel would load for whoever asks.
+_PROTOCOLS, _FIRST_RARE_KIND = (0, 1, 6, 17, 58), 4  # after SOCK_STREAM, SOCK_DGRAM and SOCK_RAW
 # SOCK_STREAM and SOCK_SEQPACKET, below the flags.
 _CONNECTED_KINDS, _SOCKET_KIND = (1, 5), 0xF
 _NETLINK, _NETLINK_ROUTE = 16, 0  # getifaddrs and gloo need it
@@ -153,7 +155,8 @@ def _allow_only(position: int, values: tuple[int, ...], otherwise: int) -> list[
 def _judge_socket(number: int, *, internet: bool, datagrams: bool) -> list[Instruction]:
     body: list[Instruction] = [(_LOAD, 0, 0, _argument(0))]
     for family in _INTERNET if internet else ():
-        body += _return_if(_EQUAL, family, _ALLOW)
+        usual = _usual_internet()
+        body += [(_EQUAL, 0, len(usual), family), *usual]
     if datagrams:
         body += _return_if(_EQUAL, _UNIX, _ALLOW)
     else:
@@ -166,6 +169,16 @@ def _judge_socket(number: int, *, internet: bool, datagrams: bool) -> list[Instr
     route = [(_LOAD, 0, 0, _argument(2)), *_return_if(_EQUAL, _NETLINK_ROUTE, _ALLOW)]
     body += [(_EQUAL, 0, len(route), _NETLINK), *route, (_RETURN, 0, 0, _error(errno.EAFNOSUPPORT))]
     return _judge(number, body)
+
+
+def _usual_internet() -> list[Instruction]:
+    """Of usual kinds, for usual protocols."""
+    body: list[Instruction] = [(_LOAD, 0, 0, _argument(1)), (_AND, 0, 0, _SOCKET_KIND)]
+    body += _return_if(_AT_LEAST, _FIRST_RARE_KIND, _error(errno.ESOCKTNOSUPPORT))
+    body.append((_LOAD, 0, 0, _argument(2)))
+    for protocol in _PROTOCOLS:
+        body += _return_if(_EQUAL, protocol, _ALLOW)
+    return [*body, (_RETURN, 0, 0, _error(errno.EPROTONOSUPPORT))]
 
 
 def architecture(machine: str | None = None) -> Architecture:

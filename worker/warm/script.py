@@ -25,6 +25,7 @@ _DYNAMIC = frozenset({"exec", "eval", "compile", "__import__", "globals", "vars"
 _IDENTITY = frozenset({"id", "hash"})
 _DYNAMIC_CALLS = (
     *("importlib.reload", "importlib.import_module", "importlib.util.spec_from_file_location", "importlib.util.module_from_spec"),
+    "importlib.util.find_spec",
     *("importlib.machinery", "importlib.invalidate_caches", "runpy.run_path", "runpy.run_module", "imp.reload", "imp.load_source"),
 )
 _PROCESS_CALLS = ("os.exec", "sys.setdlopenflags", "sys.addaudithook", "sys.setswitchinterval")
@@ -134,8 +135,12 @@ class _Reader:
         parts = name.split(".")
         if parts[0] == "sys" and len(parts) > 1 and parts[1] in _SYS:
             yield "observes_process", "looks at or changes the interpreter's own state"
+        if parts[-1] == "__subclasses__":
+            yield "observes_process", "looks at all classes that were made so far"
         if parts[0] in {"__builtins__", "builtins"} or name in {"__import__", "__loader__", "__spec__"} or "__dict__" in parts:
             yield "dynamic_code", "reaches for Python's own names"
+        if parts[0] == "time" and len(parts) > 1 and node.lineno < self._torch_line:
+            yield "measures_time", "reads a clock before the import of torch, which a warm start shortens"
         if parts[0] in _TOUCHED_BY_IMPORT and len(parts) > 1 and node.lineno < self._torch_line:
             yield "before_torch", "changes before the import of torch what that import looks at"
         if name.startswith(_TORCH_STOPWATCHES):

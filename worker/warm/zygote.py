@@ -87,6 +87,10 @@ class Zygote:
         """Whether it takes no job any more."""
         return self._opened.process.poll() is not None or (self.jobs > 0 and not self.forks)
 
+    def is_settled(self, seconds: float) -> bool:
+        """Whether `await_ready` would answer at once, looked at for so long."""
+        return self._is_ready or bool(select.select([self._control], [], [], seconds)[0])
+
     def await_ready(self) -> None:
         """Until the imports are done. Raise SetupError when forks of it would not be what a process of its own is."""
         if self._is_ready:

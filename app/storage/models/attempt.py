@@ -17,7 +17,7 @@ class AttemptRow(Base):
     __tablename__ = "attempt"
     __table_args__ = (
         Index(None, "job_id"),
-        Index("ix_attempt_queued", "run_id", postgresql_where=text("state = 'queued'")),
+        Index("ix_attempt_queued", "job_id", "id", postgresql_where=text("state = 'queued'")),
         Index("ix_attempt_cards", "cards", postgresql_using="gin"),
         Index("ix_attempt_held", "node", postgresql_where=text("state IN ('leased', 'running')")),
     )
