@@ -13,11 +13,12 @@ import structlog
 from celery import signals
 
 from worker.broker import connect
-from worker.cards.nvml import find_gpus
+from worker.cards.watch import watch_cards
 from worker.contract import Attempt, Draining, Heartbeat, Hello, cancel_key, heartbeat_key
 from worker.courier import Courier
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
+from worker.lending import Closed
 from worker.node_facts import say_hello
 from worker.settings import NodeSettings
 from worker.slots import PREVIEW_PLACES, SlotPool
@@ -38,7 +39,9 @@ class Node:
         self._settings = settings
         self._identity = Identity(settings.node_name, secrets.token_hex(8))
         self._toolchains = ToolchainStore(settings.toolchain_folder)
-        self._gpus = find_gpus()
+        self._cards = watch_cards(settings, self._toolchains)
+        self._lending = settings.lending(settings.node_name)
+        self._closed: Closed | None = None
         self._celery = make_celery(settings.broker_url, settings.node_name)
         self._broker = connect(settings.broker_url)
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
@@ -53,7 +56,7 @@ class Node:
             note=settings.cache_folder / "usual-toolchain",
         )
         self._pool = SlotPool(
-            settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send, previews=self._warm is not None
+            settings, executor, identity=self._identity, deliver=self._courier.send, cards=self._cards, previews=self._warm is not None
         )
         self._draining = threading.Event()
         self._ended = threading.Event()
@@ -63,6 +66,7 @@ class Node:
 
     def run(self) -> int:
         """Raise SandboxUnavailableError when nothing can be isolated here."""
+        self._cards.start()
         self._pool.start()
         self._courier.start()
         self._hello()
@@ -106,6 +110,7 @@ class Node:
         self._pool.join()
         if self._warm is not None:
             self._warm.close()
+        self._cards.stop()
         self._ended.set()
         self._courier.stop(_GOODBYE_SECONDS)
 
@@ -124,6 +129,8 @@ class Node:
             if drain_ends is not None and now >= drain_ends:
                 _log.warning("drain_time_is_up", running=len(self._pool.running()))
                 self._pool.abandon()
+            if self._opens_or_closes():
+                next_beat = now
             if drain_ends is None and (now >= next_hello or self._offers_change()):
                 self._hello()
                 next_hello = now + self._settings.hello_seconds
@@ -139,6 +146,19 @@ class Node:
                 self._outage = False
         self._say_goodbye()
 
+    def _opens_or_closes(self) -> bool:
+        """Whether its owner wanted the machine back, or lends it again."""
+        before, self._closed = self._closed, self._lending.closed()
+        if self._closed == before:
+            return False
+        if self._closed is None:
+            _log.info("node_opened")
+            self._pool.resume()
+        else:
+            _log.info("node_closed", why=self._closed.why, at_once=self._closed.at_once)
+            self._pool.pause(at_once=self._closed.at_once)
+        return True
+
     def _cancel_asked(self) -> None:
         key = cancel_key(self._identity.node)
         asked = self._broker.smembers(key)
@@ -148,7 +168,7 @@ class Node:
                 self._broker.srem(key, attempt_id)
 
     def _beat(self) -> None:
-        draining = self._draining.is_set()
+        draining = self._draining.is_set() or self._closed is not None
         heartbeat = Heartbeat(
             node=self._identity.node,
             instance=self._identity.instance,
@@ -180,7 +200,7 @@ class Node:
         return self._offer().model_dump_json() != self._last_hello
 
     def _offer(self) -> Hello:
-        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus)
+        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._cards.cards())
 
 
 def run_node(settings: NodeSettings) -> int:

@@ -10,6 +10,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from worker import attempt_variables
 from worker.contract import GIB, Level
+from worker.lending import Lending, read_hours
 from worker.locks import host_folder
 
 
@@ -48,6 +49,17 @@ class NodeSettings(BaseSettings):
     )
     hello_seconds: float = Field(default=60.0, gt=0, description="How often the node says again what it offers.")
     drain_seconds: float = Field(default=60.0, ge=0, description="After SIGTERM: how long running attempts may take to end.")
+    hours: str = Field(default="", description="When it works, in local time: `22:00-07:00, sat-sun 00:00-24:00`; default: always.")
+    pause_file: Path | None = Field(
+        default=None,
+        description="While this file is there, nothing new is taken; with the word `now` in it what runs is given back too. "
+        "Default: `pause` in the node's folder in the home.",
+    )
+    card_check_seconds: float = Field(
+        default=600.0, gt=0, description="A GPU that is to be used has passed a check with known answers within this time."
+    )
+    card_check_memory_bytes: int = Field(default=2 * GIB, ge=0, description="How much of a GPU's memory the check writes and reads.")
+    cards_alone: bool = Field(default=True, description="Use no GPU on which a program of somebody else's computes.")
     warm: bool = Field(default=True, description="Start attempts from a paused interpreter where they ask for it and it changes nothing.")
     warm_memory_bytes: int = Field(default=GIB, ge=0, description="What paused interpreters may take together; each takes about 170 MiB.")
     warm_jobs: int = Field(default=200, ge=1, description="A paused interpreter is replaced after this many attempts.")
@@ -63,6 +75,12 @@ class NodeSettings(BaseSettings):
     def _check_variables(cls, given: dict[str, str]) -> dict[str, str]:
         return attempt_variables.check(given)
 
+    @field_validator("hours")
+    @classmethod
+    def _check_hours(cls, given: str) -> str:
+        read_hours(given)
+        return given
+
     @property
     def toolchain_folder(self) -> Path:
         return self.toolchains or self.home / "toolchains"
@@ -74,6 +92,10 @@ class NodeSettings(BaseSettings):
     @property
     def cache_folder(self) -> Path:
         return self.home / "cache"
+
+    def lending(self, node: str) -> Lending:
+        """When this node works."""
+        return Lending(self.pause_file or self.home / "nodes" / node / "pause", read_hours(self.hours))
 
     def spool_folder(self, node: str) -> Path:
         return self.home / "nodes" / node / "spool"

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from worker.contract import Attempt, AttemptKind, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
+from worker.cards.watch import CardWatch
+from worker.contract import Attempt, AttemptKind, CardReading, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
 from worker.execute import Executor, Identity, gpus_wanted
 from worker.locks import HostLock, acquire_gpus, prepare_folder, slot_lock
 from worker.sandbox import Sandbox, SandboxUnavailableError
@@ -35,6 +36,8 @@ class _Entry:
     attempt: Attempt
     cancelled: threading.Event = field(default_factory=threading.Event)
     done: threading.Event = field(default_factory=threading.Event)
+    # Its result is not to be told: others run it.
+    silent: bool = False
 
 
 @dataclass(slots=True)
@@ -62,14 +65,15 @@ class SlotPool:
         executor: Executor,
         *,
         identity: Identity,
-        gpus: Sequence[Gpu],
         deliver: Deliver,
+        cards: CardWatch,
         previews: bool = False,
     ) -> None:
         self._settings = settings
         self._executor = executor
         self._identity = identity
-        self._gpus = list(gpus)
+        self._cards = cards
+        self._paused = False
         self._deliver = deliver
         self._takes_previews = previews
         self._previews = 0
@@ -123,6 +127,8 @@ class SlotPool:
     @property
     def free_slots(self) -> int:
         with self._state:
+            if self._paused:
+                return 0
             return max(0, self._alive - sum(not _is_preview(entry) for entry in [*self._running.values(), *self._queue]))
 
     def running(self) -> list[str]:
@@ -133,7 +139,8 @@ class SlotPool:
     def submit(self, attempt: Attempt) -> threading.Event | None:
         """An event that is set when its result was delivered; None when it is already here or the pool closes."""
         with self._state:
-            if self._closing or attempt.attempt_id in self._running or any(e.attempt.attempt_id == attempt.attempt_id for e in self._queue):
+            known = attempt.attempt_id in self._running or any(entry.attempt.attempt_id == attempt.attempt_id for entry in self._queue)
+            if self._closing or self._paused or known:
                 return None
             entry = _Entry(attempt)
             self._queue.append(entry)
@@ -164,6 +171,23 @@ class SlotPool:
             self._state.notify_all()
         for entry in forgotten:
             entry.done.set()
+
+    def pause(self, *, at_once: bool) -> None:
+        """Take nothing until `resume`; what has not started is forgotten, and `at_once` what runs is stopped without a word."""
+        with self._state:
+            self._paused = True
+            forgotten, self._queue = self._queue, []
+            if at_once:
+                for entry in self._running.values():
+                    entry.silent = True
+                    entry.cancelled.set()
+        for entry in forgotten:
+            entry.done.set()
+
+    def resume(self) -> None:
+        """After `pause`."""
+        with self._state:
+            self._paused = False
 
     def finish(self) -> None:
         """Take nothing more, and end what was given."""
@@ -234,6 +258,8 @@ class SlotPool:
         pause = _IDLE_SECONDS if patience is None else 0.0
         prepare_at = time.monotonic() + pause
         while True:
+            if patience is None:
+                self._check_cards(sandbox, lock)
             if self._is_to_prepare(prepare_at, patience):
                 self._prepare(sandbox, lock)
                 prepare_at = time.monotonic() + _IDLE_SECONDS
@@ -260,9 +286,10 @@ class SlotPool:
         return not busy or (patience is not None and late >= patience)
 
     def _await_work(self, takes: Callable[[_Entry], bool]) -> bool:
-        """False where there is none yet, and it may be time to prepare."""
+        """False where there is none yet, and it may be time to prepare or to check a card."""
         with self._state:
-            if not self._takes_previews or self._closing or any(takes(entry) for entry in self._queue):
+            prepares = self._takes_previews or self._cards.cards()
+            if not prepares or self._closing or any(takes(entry) for entry in self._queue):
                 return True
             self._state.wait(_LOOK_SECONDS)
         return False
@@ -279,6 +306,24 @@ class SlotPool:
             _log.exception("not_prepared")
         finally:
             lock.release()
+
+    def _check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
+        """Those that are due, and that nobody holds: an attempt of ours, or another process that checks it."""
+        for index in self._cards.due():
+            if not lock.acquire():
+                return
+            held = acquire_gpus(self._settings.lock_folder, [index], 1)
+            try:
+                if held is not None and index in self._cards.due():
+                    self._cards.check(index, sandbox)
+            except Exception:  # noqa: BLE001
+                # The boundary of a task: the card stays as it was, and is tried again.
+                _log.exception("card_not_checked", card=index)
+                return
+            finally:
+                for one in (held or {}).values():
+                    one.release()
+                lock.release()
 
     def _next(self, lock: HostLock, takes: Callable[[_Entry], bool]) -> _Grant | None:
         """The first attempt whose slot and cards can be had, with both locked; None when the pool has ended."""
@@ -299,14 +344,18 @@ class SlotPool:
     def _take(self, takes: Callable[[_Entry], bool]) -> _Grant | None:
         for entry in filter(takes, self._queue):
             wanted = gpus_wanted(entry.attempt)
+            usable = self._cards.usable()
             # More than there are is the executor's to refuse.
-            obtainable = wanted if wanted <= len(self._gpus) else 0
-            locks = acquire_gpus(self._settings.lock_folder, [gpu.index for gpu in self._gpus], obtainable)
+            locks = acquire_gpus(self._settings.lock_folder, usable, wanted if wanted <= len(usable) else 0)
             if locks is None:
+                continue
+            if not all(self._cards.take(index) for index in locks):
+                for lock in locks.values():
+                    lock.release()
                 continue
             self._queue.remove(entry)
             self._running[entry.attempt.attempt_id] = entry
-            return _Grant(entry, [gpu for gpu in self._gpus if gpu.index in locks], list(locks.values()))
+            return _Grant(entry, self._cards.given(locks), list(locks.values()))
         return None
 
     def _run(self, grant: _Grant, sandbox: Sandbox) -> bool:
@@ -317,7 +366,9 @@ class SlotPool:
             # A preview is over before anyone could do something with that.
             self._deliver(Started(node=identity.node, instance=identity.instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
         try:
+            before = self._cards.readings([gpu.index for gpu in grant.gpus])
             result = self._executor.execute(attempt, sandbox, granted=grant.gpus, cancelled=grant.entry.cancelled)
+            result = self._vouched(attempt, result, before)
         except Exception:  # noqa: BLE001
             # The boundary of a task: a fault of ours is said as such, and the slot goes on.
             _log.exception("attempt_failed", attempt_id=attempt.attempt_id)
@@ -326,9 +377,20 @@ class SlotPool:
         self._finish(grant.entry, result)
         return result.outcome is not Outcome.LOST
 
+    def _vouched(self, attempt: Attempt, result: Result, before: Sequence[CardReading]) -> Result:
+        """With what the driver told of the cards; no result where a card failed meanwhile."""
+        if not before:
+            return result
+        after = self._cards.readings([reading.index for reading in before])
+        fault = self._cards.condemned(before, after)
+        if fault is not None and result.outcome is not Outcome.LOST:
+            reason = Reason(code="card_faulty", detail=f"The GPU failed meanwhile: {fault}.", who_can_act=WhoCanAct.OPERATOR)
+            result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
+        return result.model_copy(update={"observation": result.observation.model_copy(update={"cards": after})})
+
     def _finish(self, entry: _Entry, result: Result) -> None:
         with self._state:
-            silent = self._abandoned
+            silent = self._abandoned or entry.silent
         if not silent:
             self._deliver(result)
         with self._state:

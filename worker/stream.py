@@ -13,7 +13,7 @@ from typing import BinaryIO
 import structlog
 from pydantic import ValidationError
 
-from worker.cards.nvml import find_gpus
+from worker.cards.watch import watch_cards
 from worker.contract import Attempt, Cancel, Drain, Draining, FromNode, Refused, from_node, to_node
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
@@ -58,19 +58,20 @@ class Stream:
         self._writer = LineWriter(outgoing)
         self._identity = Identity(settings.node_name, secrets.token_hex(8))
         self._toolchains = ToolchainStore(settings.toolchain_folder)
-        self._gpus = find_gpus()
+        self._cards = watch_cards(settings, self._toolchains)
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
         self._warm = make_warm_starts(settings)
         executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables, warm=self._warm)
-        self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._deliver)
+        self._pool = SlotPool(settings, executor, identity=self._identity, deliver=self._deliver, cards=self._cards)
 
     def run(self) -> int:
+        self._cards.start()
         try:
             self._pool.start()
         except (SandboxUnavailableError, LockFolderError) as error:
             self._writer.write(Refused(detail=str(error)))
             return EXIT_NO_SANDBOX
-        self._writer.write(say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus))
+        self._writer.write(say_hello(self._identity, self._pool, self._toolchains, gpus=self._cards.cards()))
         signal.signal(signal.SIGTERM, _stop_reading)
         signal.signal(signal.SIGINT, _stop_reading)
         try:
@@ -84,6 +85,7 @@ class Stream:
         self._pool.join()
         if self._warm is not None:
             self._warm.close()
+        self._cards.stop()
         return 0
 
     def _deliver(self, message: FromNode) -> None:

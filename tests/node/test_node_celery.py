@@ -20,6 +20,7 @@ from celery import Celery
 
 from app.embedded.valkey import EmbeddedValkey
 from worker.broker import connect, redis_url
+from worker.cards.nvml import find_gpus
 from worker.contract import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, Outcome, Result, cancel_key, heartbeat_key, node_queue
 from worker.spool import Spool
 from worker.tasks import make_celery
@@ -244,3 +245,88 @@ def test_broker_urls() -> None:
     assert redis_url("redis+socket:///run/v.sock?virtual_host=2") == "unix:///run/v.sock?db=2"
     assert redis_url("redis+socket://:pw@/run/v.sock") == "unix://:pw@/run/v.sock"
     assert redis_url("rediss://h:1/3") == "rediss://h:1/3"
+
+
+def heartbeat(service: Service, *, draining: bool, seconds: float = 20) -> dict[str, Any]:
+    """The next one that says so."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        beat = json.loads(str(service.client.get(heartbeat_key(NODE)) or "{}"))
+        if beat.get("draining") is draining:
+            return dict(beat)
+        time.sleep(0.1)
+    pytest.fail(f"no heartbeat with draining={draining} within {seconds} s")
+
+
+@pytest.mark.sandbox
+def test_a_machine_is_had_back_and_lent_again(service: Service, start_node: StartNode, toolchain: str, tmp_path: Path) -> None:
+    pause = tmp_path / "pause"
+    start_node(SAMEHERE_PAUSE_FILE=str(pause))
+    service.hear("hello")
+    service.give("long", "import time; time.sleep(30)", toolchain)
+    assert service.hear("started")["attempt_id"] == "long"
+    # What runs may end, and nothing new begins.
+    pause.touch()
+    assert heartbeat(service, draining=True)["free_slots"] == 0
+    service.give("later", "print(1)", toolchain)
+    time.sleep(2)
+    assert heartbeat(service, draining=True)["running"] == ["long"]
+    # Now it is given back whole, without a word: its lease runs out, and others run it.
+    pause.write_text("now")
+    end = time.monotonic() + 10
+    while heartbeat(service, draining=True)["running"] and time.monotonic() < end:
+        time.sleep(0.1)
+    assert heartbeat(service, draining=True)["running"] == []
+    pause.unlink()
+    assert heartbeat(service, draining=False)["free_slots"] == 1
+    service.give("again", "print('again')", toolchain)
+    result = service.hear("result")
+    assert (result["attempt_id"], result["observation"]["stdout"]) == ("again", "again\n")
+
+
+@pytest.mark.sandbox
+def test_outside_its_hours_a_node_takes_nothing(service: Service, start_node: StartNode) -> None:
+    hour = (time.localtime().tm_hour + 12) % 24
+    start_node(SAMEHERE_HOURS=f"{hour:02d}:00-{hour:02d}:01")
+    service.hear("hello")
+    assert heartbeat(service, draining=True)["free_slots"] == 0
+
+
+def test_hours_that_are_none_end_the_start(start_node: StartNode, tmp_path: Path) -> None:
+    node = start_node(SAMEHERE_HOURS="at night")
+    assert node.wait(30) == 2
+    assert "22:00-07:00" in (tmp_path / "node.log").read_text()
+
+
+ON_CARD = "import torch\nprint((torch.ones(8, 8, device='cuda') @ torch.ones(8, 8, device='cuda')).sum().item())\n"
+HOLDS_CARD = "import time, torch\nx = torch.ones(1, device='cuda')\nprint('held', flush=True)\ntime.sleep(60)\n"
+
+
+@pytest.mark.sandbox
+def test_a_card_is_checked_before_it_gives_evidence(service: Service, start_node: StartNode, toolchains: Path, toolchain: str) -> None:
+    if not find_gpus():
+        pytest.skip("no NVIDIA card here")
+    start_node(SAMEHERE_CARD_CHECK_MEMORY_BYTES=str(1 << 28))
+    assert service.hear("hello")["gpus"][0]["state"] == "unchecked"
+    service.give("a", ON_CARD, toolchain, device="cuda", gpus=1)
+    result = service.hear("result", seconds=120)
+    assert result["observation"]["stdout"] == "512.0\n", result
+    (reading,) = result["observation"]["cards"]
+    assert (reading["ecc_uncorrected"], reading["xids"]) == (0, [])
+    assert 10 < reading["temperature"] < 110
+    hello = service.hear("hello")
+    assert (hello["gpus"][0]["state"], hello["gpus"][0]["sound_at"]) == ("sound", reading["sound_at"])
+    # Somebody else computes on it.
+    python = toolchains / toolchain / "bin" / "python"
+    other = subprocess.Popen([python, "-c", HOLDS_CARD], stdout=subprocess.PIPE)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        service.give("b", ON_CARD, toolchain, device="cuda", gpus=1)
+        hello = service.hear("hello")
+        assert hello["gpus"][0]["state"] == "in_use"
+    finally:
+        other.kill()
+        other.wait()
+    while hello["gpus"][0]["state"] != "sound":
+        hello = service.hear("hello")

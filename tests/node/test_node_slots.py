@@ -8,6 +8,7 @@ from typing import NoReturn
 import pytest
 
 from worker import slots
+from worker.cards.watch import watch_cards
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
 from worker.sandbox import SandboxUnavailableError
@@ -23,6 +24,7 @@ def test_a_slot_that_cannot_be_set_up_is_told(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(slots, "Sandbox", full)
     identity = Identity("here", "test")
     executor = Executor(identity, ToolchainStore(tmp_path), EnvironmentRecorder(tmp_path, probe_seconds=1))
-    pool = slots.SlotPool(NodeSettings(home=tmp_path), executor, identity=identity, gpus=[], deliver=print)
+    settings = NodeSettings(home=tmp_path)
+    pool = slots.SlotPool(settings, executor, identity=identity, cards=watch_cards(settings, ToolchainStore(tmp_path)), deliver=print)
     with pytest.raises(SandboxUnavailableError, match="No space left"):
         pool.start()

@@ -88,29 +88,16 @@ def read_card(index: int, *, xids: list[int]) -> CardReading | None:
 
 
 def processes_on(index: int) -> list[int] | None:
-    """Ids of the processes that use the card, as the driver sees them; None when it can't be told.
+    """Ids of the processes that compute on the card, as the driver sees them; None when it can't be told.
 
-    In a container they may be those of other namespaces, or hidden.
+    A desktop that is drawn by it does not compute. In a container they may be those of other namespaces, or hidden.
     """
     with opened() as nvml:
         handle = None if nvml is None else dict(_handles(nvml)).get(index)
         if nvml is None or handle is None:
             return None
         try:
-            users = [*nvml.nvmlDeviceGetComputeRunningProcesses(handle), *nvml.nvmlDeviceGetGraphicsRunningProcesses(handle)]
-        except nvml.NVMLError:
-            return None
-        return sorted({int(user.pid) for user in users})
-
-
-def memory_used(index: int) -> int | None:
-    """Bytes of the card's memory that are taken, the driver's own included."""
-    with opened() as nvml:
-        handle = None if nvml is None else dict(_handles(nvml)).get(index)
-        if nvml is None or handle is None:
-            return None
-        try:
-            return int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
+            return sorted({int(user.pid) for user in nvml.nvmlDeviceGetComputeRunningProcesses(handle)})
         except nvml.NVMLError:
             return None
 

@@ -22,6 +22,12 @@ def usual(store: ToolchainStore, *, note: Path | None) -> Toolchain | None:
     return store.find(max(able, key=_age).name) if able else None
 
 
+def for_cards(store: ToolchainStore) -> Toolchain | None:
+    """The newest torch that is built for NVIDIA's cards; None where none is ready."""
+    able = [facts for facts in store.list() if facts.state == "ready" and facts.torch is not None and facts.cuda_build is not None]
+    return store.find(max(able, key=_age).name) if able else None
+
+
 def note_usual(note: Path, toolchain: Toolchain) -> None:
     """Keep its name for the next start; that it can't be kept is no trouble of an attempt's."""
     try:
