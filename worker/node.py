@@ -56,7 +56,13 @@ class Node:
             note=settings.cache_folder / "usual-toolchain",
         )
         self._pool = SlotPool(
-            settings, executor, identity=self._identity, deliver=self._courier.send, cards=self._cards, previews=self._warm is not None
+            settings,
+            executor,
+            identity=self._identity,
+            deliver=self._courier.send,
+            cards=self._cards,
+            previews=self._warm is not None,
+            gives_back=True,
         )
         self._draining = threading.Event()
         self._ended = threading.Event()

@@ -68,11 +68,13 @@ class SlotPool:
         deliver: Deliver,
         cards: CardWatch,
         previews: bool = False,
+        gives_back: bool = False,
     ) -> None:
         self._settings = settings
         self._executor = executor
         self._identity = identity
         self._cards = cards
+        self._gives_back = gives_back
         self._paused = False
         self._deliver = deliver
         self._takes_previews = previews
@@ -342,9 +344,11 @@ class SlotPool:
                 self._state.wait(_LOOK_AGAIN_SECONDS)
 
     def _take(self, takes: Callable[[_Entry], bool]) -> _Grant | None:
-        for entry in filter(takes, self._queue):
+        for entry in [entry for entry in self._queue if takes(entry)]:
             wanted = gpus_wanted(entry.attempt)
             usable = self._cards.usable()
+            if len(usable) < wanted <= self._cards.count and not self._is_refused(entry):
+                continue
             # More than there are is the executor's to refuse.
             locks = acquire_gpus(self._settings.lock_folder, usable, wanted if wanted <= len(usable) else 0)
             if locks is None:
@@ -357,6 +361,14 @@ class SlotPool:
             self._running[entry.attempt.attempt_id] = entry
             return _Grant(entry, self._cards.given(locks), list(locks.values()))
         return None
+
+    def _is_refused(self, entry: _Entry) -> bool:
+        """Of an attempt whose cards are out of use: whether it is told so, else others run it or it waits for whoever has them."""
+        if self._gives_back:
+            self._queue.remove(entry)
+            entry.done.set()
+            return False
+        return not self._cards.is_in_use()
 
     def _run(self, grant: _Grant, sandbox: Sandbox) -> bool:
         """Whether the slot can be used again."""

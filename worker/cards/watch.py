@@ -100,6 +100,16 @@ class CardWatch:
         with self._lock:
             return [index for index, card in self._cards.items() if card.state in {CardState.SOUND, CardState.UNCHECKED}]
 
+    @property
+    def count(self) -> int:
+        """How many there are, in whatever state."""
+        return len(self._cards)
+
+    def is_in_use(self) -> bool:
+        """Whether somebody else computes on any of them."""
+        with self._lock:
+            return any(card.state is CardState.IN_USE for card in self._cards.values())
+
     def due(self) -> list[int]:
         """Those whose last check is too long ago; a faulty card is checked again too, and given out again once it passes."""
         now = time.monotonic()
