@@ -201,9 +201,7 @@ class SlotPool:
         with self._state:
             self._sandboxes.append(sandbox)
             self._state.notify_all()
-        if not self._serve(number, sandbox, lambda entry: not (_is_preview(entry) and self._previews), patience=None):
-            with self._state:
-                self._alive -= 1
+        self._serve(number, sandbox, lambda entry: not (_is_preview(entry) and self._previews), patience=None)
 
     def _preview_place(self) -> None:
         sandbox = self._preview_sandbox()
@@ -220,13 +218,13 @@ class SlotPool:
         """None where there are no warm starts, as at the weaker levels."""
         try:
             sandbox = Sandbox(slot=_PREVIEW_NUMBER, home=self._settings.home, level=self._settings.level)
-        except SandboxUnavailableError as error:
+        except (SandboxUnavailableError, OSError) as error:
             _log.warning("no_previews", detail=str(error))
             return None
         return sandbox if sandbox.level.satisfies(Level.NAMESPACES) else None
 
-    def _serve(self, number: int, sandbox: Sandbox, takes: Callable[[_Entry], bool], *, patience: float | None) -> bool:
-        """Run what it takes until the pool ends; False when it can't be used any more.
+    def _serve(self, number: int, sandbox: Sandbox, takes: Callable[[_Entry], bool], *, patience: float | None) -> None:
+        """Run what it takes until the pool ends.
 
         In between it prepares: as soon as nothing that counts runs, or its `patience` is at an end; without any, once it was idle.
         """
@@ -241,15 +239,32 @@ class SlotPool:
                 continue
             grant = self._next(lock, takes)
             if grant is None:
-                return True
+                return
             usable = self._run(grant, sandbox)
-            if not usable:
-                # The locks stay held: neither this slot's user id nor its cards are free of the old attempt.
-                _log.error("slot_held_back", slot=number)
-                return False
+            if not usable and not self._is_back(number, sandbox):
+                return
             for held in [*grant.locks, lock]:
                 held.release()
             prepare_at = time.monotonic() + pause
+
+    def _is_back(self, number: int, sandbox: Sandbox) -> bool:
+        """Wait for what could not be killed, with the locks held: neither user id nor cards are free. False when the pool closes before."""
+        _log.error("slot_held_back", slot=number)
+        with self._state:
+            self._count(number, -1)
+            while sandbox.is_held():
+                if self._closing:
+                    return False
+                self._state.wait(_LOOK_AGAIN_SECONDS)
+            self._count(number, +1)
+        _log.info("slot_back", slot=number)
+        return True
+
+    def _count(self, number: int, change: int) -> None:
+        if number == _PREVIEW_NUMBER:
+            self._previews += change
+        else:
+            self._alive += change
 
     def _is_to_prepare(self, prepare_at: float, patience: float | None) -> bool:
         late = time.monotonic() - prepare_at
