@@ -216,11 +216,9 @@ def _reached(steps: Sequence[Step]) -> list[Step]:
         # Beside attempts that showed it, one that showed nothing is one that did not.
         steps = [Step(step.result, CheckResult.ABSENT, ()) if _silent(step) else step for step in steps]
     said_cold = {step.found for step in steps if step.cold}
-    return [
-        step
-        for step in steps
-        if step.found is not CheckResult.UNREACHED and (step.cold or (step.found in said_cold and step.found is not CheckResult.ABSENT))
-    ]
+    # That it did not happen is no "never" where cold attempts say that it happens: left out, it would make a rate look higher.
+    borne_out = said_cold if CheckResult.MET in said_cold else said_cold - {CheckResult.ABSENT}
+    return [step for step in steps if step.found is not CheckResult.UNREACHED and (step.cold or step.found in borne_out)]
 
 
 def _silent(step: Step) -> bool:
