@@ -233,8 +233,8 @@ class SlotPool:
         prepare_at = time.monotonic() + pause
         while True:
             if self._is_to_prepare(prepare_at, patience):
-                self._prepare(sandbox, lock)
-                prepare_at = time.monotonic() + _IDLE_SECONDS
+                prepared = self._prepare(sandbox, lock)
+                prepare_at = time.monotonic() + (_IDLE_SECONDS if prepared else _LOOK_SECONDS)
             if not self._await_work(takes):
                 continue
             grant = self._next(lock, takes)
@@ -282,11 +282,13 @@ class SlotPool:
             self._state.wait(_LOOK_SECONDS)
         return False
 
-    def _prepare(self, sandbox: Sandbox, lock: HostLock) -> None:
-        """Under the slot's lock, since it runs something as the slot's user; whoever holds it now leaves it for later."""
+    def _prepare(self, sandbox: Sandbox, lock: HostLock) -> bool:
+        """Under the slot's lock, since it runs something as the slot's user; False where another process holds it."""
         with self._state:
-            if self._closing or not lock.acquire():
-                return
+            if self._closing:
+                return True
+            if not lock.acquire():
+                return False
         try:
             self._executor.prepare(sandbox, ending=lambda: self._closing)
         except Exception:  # noqa: BLE001
@@ -294,6 +296,7 @@ class SlotPool:
             _log.exception("not_prepared")
         finally:
             lock.release()
+        return True
 
     def _next(self, lock: HostLock, takes: Callable[[_Entry], bool]) -> _Grant | None:
         """The first attempt whose slot and cards can be had, with both locked; None when the pool has ended."""
