@@ -58,6 +58,7 @@ class Node:
         self._draining = threading.Event()
         self._ended = threading.Event()
         self._said_draining = False
+        self._saying = threading.Lock()
         self._last_hello = ""
         self._outage = False
 
@@ -100,8 +101,16 @@ class Node:
         """From a signal handler: only say so; the heartbeat's thread acts."""
         self._draining.set()
 
+    def _say_draining(self) -> None:
+        """Once, by whoever comes first: an idle node ends sooner than its pulse beats."""
+        with self._saying:
+            if not self._said_draining:
+                self._said_draining = True
+                self._courier.send(Draining(node=self._identity.node, instance=self._identity.instance))
+
     def _end(self) -> None:
         self._draining.set()
+        self._say_draining()
         self._pool.drain()
         self._pool.join()
         if self._warm is not None:
@@ -118,7 +127,7 @@ class Node:
             now = time.monotonic()
             if self._draining.is_set() and drain_ends is None:
                 drain_ends = now + self._settings.drain_seconds
-                self._courier.send(Draining(node=self._identity.node, instance=self._identity.instance))
+                self._say_draining()
                 self._pool.drain()
                 next_beat = now
             if drain_ends is not None and now >= drain_ends:
