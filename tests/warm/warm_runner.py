@@ -134,7 +134,7 @@ def main() -> None:
         except EOFError:
             break
         if what != "run":
-            answers = {"descriptors": _open_descriptors, "zygotes": pool.pids, "pid": os.getpid}
+            answers = {"descriptors": _open_descriptors, "zygotes": pool.pids, "pid": os.getpid, "prepare": both.prepare}
             _send(sys.stdout.buffer, answers[what]())
             continue
         cancelled = threading.Event()
