@@ -144,6 +144,8 @@ class Sandbox:
         self._jobs += 1
         try:
             leaf = self._make_leaf(job)
+            if leaf is not None:
+                threading.Thread(target=leaf.expect, name="expect-a-move", daemon=True).start()
             started = backend.start(job)
             return self._watch(job, started, leaf, backend=backend, cancelled=cancelled)
         except SetupError as error:
