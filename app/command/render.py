@@ -71,6 +71,10 @@ def _headline(document: RunDocument) -> Text:
     if verdict is not None:
         text.append(str(verdict), f"bold {_STYLES[verdict]}")
     text.append(f": {visible(document.summary)}" if document.summary else "")
+    if document.contributed is not None:
+        text.append(
+            f"\nContributed by {one_line(document.contributed.by, most=SEEN_CHARACTERS)}; it does not decide what stands there.", "bold"
+        )
     if document.report.title:
         text.append(f"\n{one_line(document.report.title, most=SEEN_CHARACTERS)}", "dim")
     return text

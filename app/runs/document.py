@@ -146,6 +146,15 @@ class ComparisonPart(Part):
     first_difference: dict[str, Any] = Field(default_factory=dict)
 
 
+class ContributedPart(Part):
+    """That a run was not ours: who brought it, the public names of the nodes it ran on, and when, as its bundle says."""
+
+    by: str
+    nodes: list[str] = Field(default_factory=list)
+    samehere: str = ""
+    ran_at: datetime | None = None
+
+
 class RunDocument(Part):
     schema_version: Literal[1] = Field(default=1, serialization_alias="schema", validation_alias="schema")
     id: str
@@ -164,6 +173,8 @@ class RunDocument(Part):
     without_result: int = 0
     ask: list[Ask] = Field(default_factory=list)
     preset: str | None = None
+    # Null for a run of our own nodes. A contributed one decides nothing of its report.
+    contributed: ContributedPart | None = None
     report: ReportPart = Field(default_factory=ReportPart)
     jobs: list[JobPart] = Field(default_factory=list)
     comparisons: list[ComparisonPart] = Field(default_factory=list)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.ids import is_id
@@ -17,6 +17,12 @@ WAITING = ("queued", "leased", "running")
 def run_of(session: Session, run_id: str) -> RunRow | None:
     """A run."""
     return session.get(RunRow, run_id) if is_id(run_id) else None
+
+
+def run_with_evidence(session: Session, digest: str) -> RunRow | None:
+    """The contributed run with this evidence. Until this transaction ends nobody else gets an answer for the same."""
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(digest, 0))))
+    return session.scalar(select(RunRow).where(RunRow.evidence_digest == digest))
 
 
 def lock_run(session: Session, run_id: str) -> RunRow | None:
