@@ -187,6 +187,12 @@ def doctor(words: typer.Context) -> None:
     _become_worker("doctor", words)
 
 
+@application.command(context_settings=PASS_ON, add_help_option=False)
+def probe(words: typer.Context) -> None:
+    """Print probe.py: one file that shows what a script does in a reporter's own Python."""
+    _become_worker("probe", words)
+
+
 @tokens.command("create", epilog="Example: samehere token create --name triage-bot --scope read --scope submit")
 def create_token(
     *,

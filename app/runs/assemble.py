@@ -145,6 +145,7 @@ def report_part(reading: Reading, *, report_id: str | None = None, title: str = 
         ],
         claim=ClaimPart(checks=[_check(check) for check in reading.claim.checks]),
         environment=reading.environment,
+        probe=reading.probe,
     )
 
 

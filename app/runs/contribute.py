@@ -153,7 +153,11 @@ def _check_scripts(bundle: Bundle, reading: Reading) -> None:
 
 def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, by: str) -> RunDocument:
     moment = now()
-    made_by = {"nodes": bundle.made_by.nodes, "samehere": bundle.made_by.samehere, "ran_at": bundle.run.created_at.isoformat()}
+    made_by = {
+        "nodes": sorted({one.result.node for job in bundle.jobs for one in job.attempts if one.result is not None}),
+        "samehere": bundle.made_by.samehere,
+        "ran_at": bundle.run.created_at.isoformat(),
+    }
     run = RunRow(
         id=new_id(),
         report_id=report.id,

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.intake.probed import ReportersProbe
 from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.states import AttemptState, JobState, RunState
@@ -47,6 +48,8 @@ class ReportPart(Part):
     scripts: list[ScriptPart] = Field(default_factory=list)
     claim: ClaimPart = Field(default_factory=ClaimPart)
     environment: Environment = Field(default_factory=dict)
+    # What `probe.py` saw in the reporter's own Python; the reporter's word, no evidence of ours.
+    probe: ReportersProbe | None = None
 
 
 class TargetPart(Part):

@@ -151,7 +151,7 @@ def test_one_that_is_cut_says_so(share: float) -> None:
 
 def test_whatever_is_altered_is_seen() -> None:
     data = sent(made())
-    rng = random.Random(7)
+    rng = random.Random(7)  # noqa: S311
     for _ in range(200):
         at = rng.randrange(len(data))
         other = bytes([rng.choice(b"0123456789abcdefxyz")])
@@ -200,9 +200,7 @@ HOSTILE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "an outcome that is none": lambda bundle: first_result(bundle).update(outcome="won"),
     "a node with markup in its name": lambda bundle: first_result(bundle).update(node="<b>lab</b>"),
     "a result that is too large": lambda bundle: first_result(bundle)["observation"].update(stdout="x" * (1 << 17)),
-    "too many cells": lambda bundle: bundle["jobs"].extend(
-        {**bundle["jobs"][1], "id": new_id()} for _ in range(8)
-    ),
+    "too many cells": lambda bundle: bundle["jobs"].extend({**bundle["jobs"][1], "id": new_id()} for _ in range(8)),
     "a setting that does not exist": lambda bundle: bundle["jobs"][0]["target"].update(settings={"LD_PRELOAD": "/x.so"}),
     "half a character": lambda bundle: bundle["report"].update(text="\ud800"),
 }
