@@ -11,6 +11,7 @@ from app.command.source import STDIN, read_bytes
 from app.errors import InputError, TooLargeError
 
 _FIELD = "--bundle"
+HOLDS = "The bundle holds the text of the report and what the script printed."
 
 
 def check_writable(name: str) -> None:

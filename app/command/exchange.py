@@ -7,7 +7,7 @@ import sys
 
 from pydantic import ValidationError
 
-from app.command.bundle_file import check_writable, read_file, write_bundle
+from app.command.bundle_file import HOLDS, check_writable, read_file, write_bundle
 from app.command.client import Client
 from app.command.configuration import load_settings
 from app.command.consoles import output
@@ -32,6 +32,7 @@ def export(run_id: str, *, out: str | None, server: str | None, token: str | Non
         sys.stdout.write(json.dumps(bundle, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
     else:
         write_bundle(out, bundle)
+    sys.stderr.write(f"{HOLDS}\n")
     return 0
 
 

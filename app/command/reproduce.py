@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
-from app.command.bundle_file import check_writable, write_bundle
+from app.command.bundle_file import HOLDS, check_writable, write_bundle
 from app.command.client import ENDED, Client
 from app.command.configuration import load_settings
 from app.command.consoles import errors, output
@@ -173,6 +173,7 @@ def _write(name: str, run: LocalRun, source: Source, reading: Reading, request: 
     )
     said = Said(verdict=run.document.verdict, summary=run.document.summary)
     write_bundle(name, bundle_of(run.facts, reading, run.jobs, submitted, said=said))
+    errors().print(f"{HOLDS} To contribute it: samehere import FILE --by NAME --server URL", style="dim", highlight=False)
 
 
 def _limits(request: Request, settings: ServiceSettings) -> Limits:

@@ -31,7 +31,7 @@ from app.runs.keep import digest_of, storable
 from app.settings import ServiceSettings
 from app.targets.parse import check_target
 from app.targets.target import Target
-from worker.contract import Environment, Outcome, Result
+from worker.contract import CONTRACT_VERSION, Environment, Outcome, Result
 
 # On top of `repeats` of a job: previews, and attempts of generations that were given up.
 MORE_ATTEMPTS = 50
@@ -166,6 +166,8 @@ def _troubles_of_job(bundle: Bundle, job: BundledJob, limits: BundleLimits) -> I
 def _troubles_of_result(result: Result, attempt: BundledAttempt, limits: BundleLimits) -> Iterator[str]:
     if not NODE_NAME.fullmatch(result.node):
         yield "A node in this bundle has a name that no node has."
+    if result.contract != CONTRACT_VERSION:
+        yield f"A result in this bundle is not of version {CONTRACT_VERSION} of the contract."
     if len(result.model_dump_json()) > limits.result_bytes:
         yield f"A result in this bundle is larger than {limits.result_bytes} bytes."
     if attempt.state == "recorded" and result.outcome is Outcome.LOST:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from api.web_client import Web, serving
+from stage import together
 
 from app.runs.keep import digest_of
 from app.runs.tokens import Scope
@@ -128,6 +129,37 @@ def test_the_name_of_a_token_stands_beside_what_its_owner_says(web: Web) -> None
     headers = web.token(Scope.SUBMIT)
     run = give(web, from_elsewhere(exported(web)), params={"by": "Ada"}, headers=headers).json()
     assert run["contributed"]["by"] == "Ada, by the token test"
+
+
+def test_two_that_come_at_once_are_one_run(web: Web) -> None:
+    bundle = from_elsewhere(exported(web))
+    answers = together(*(lambda: give(web, bundle) for _ in range(3)))
+    assert sorted(answer.status_code for answer in answers) == [200, 200, 201]
+    assert len({answer.json()["id"] for answer in answers}) == 1
+
+
+def test_it_goes_to_the_report_that_is_named(web: Web) -> None:
+    """The text of the bundle is another, as a thread has more comments later; the script is the one of the report."""
+    report = web.post(script=None, report=REPORT, claim=None, repeats=3)["report"]["id"]
+    bundle = from_elsewhere(exported(web, script=None, report=REPORT + "\nThanks.\n", claim=None))
+    run = give(web, bundle, params={"report": report}).json()
+    assert run["report"]["id"] == report
+    assert give(web, from_elsewhere(bundle, text="x"), params={"report": "nothing"}).status_code == 404
+    other = web.post(script="print(2)\n", claim=None)["report"]["id"]
+    changed = from_elsewhere(exported(web, script=None, report=REPORT + "\nBye.\n", claim=None))
+    refused = give(web, changed, params={"report": other})
+    assert (refused.status_code, refused.json()["code"]) == (422, "read_differently")
+
+
+def test_the_pages_of_its_attempts_say_whose_they_are(web: Web) -> None:
+    bundle = exported(web)
+    run = give(web, from_elsewhere(bundle), params={"by": "Ada"}).json()
+    theirs, ours = run["jobs"][0]["attempts"][0]["id"], bundle["jobs"][0]["attempts"][0]["id"]
+    assert "contributed by Ada" in web.client.get(f"/attempts/{theirs}").text
+    assert "contributed by" not in web.client.get(f"/attempts/{ours}").text
+    compared = web.client.get(f"/api/v1/comparisons/{ours}-{theirs}").json()
+    assert (compared["baseline"]["contributed_by"], compared["candidate"]["contributed_by"]) == (None, "Ada")
+    assert "contributed by Ada" in web.client.get(f"/compare?baseline={ours}&candidate={theirs}").text
 
 
 def test_who_may_not_submit_may_not_contribute(web: Web) -> None:
