@@ -187,10 +187,12 @@ def doctor(words: typer.Context) -> None:
     _become_worker("doctor", words)
 
 
-@application.command(context_settings=PASS_ON, add_help_option=False)
-def probe(words: typer.Context) -> None:
+@application.command(epilog="Example: samehere probe > probe.py")
+def probe() -> None:
     """Print probe.py: one file that shows what a script does in a reporter's own Python."""
-    _become_worker("probe", words)
+    from worker.reporters_probe import probe_program
+
+    sys.stdout.write(probe_program())
 
 
 @tokens.command("create", epilog="Example: samehere token create --name triage-bot --scope read --scope submit")

@@ -14,7 +14,6 @@ import structlog
 from pydantic import ValidationError
 
 from worker.contract import Level, ToolchainFacts
-from worker.reporters_probe import probe_program
 from worker.sandbox import private_mounts
 from worker.settings import NodeSettings
 
@@ -26,9 +25,6 @@ _NO_SANDBOX = 3
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
-    if parsed.command == "probe":
-        sys.stdout.write(probe_program())
-        return 0
     _log_to_stderr()
     try:
         settings = _settings(parsed)
@@ -64,8 +60,6 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="what this machine can do as a node, and what is missing", epilog="%(prog)s --json")
     doctor.add_argument("--json", action="store_true")
     doctor.set_defaults(command="doctor")
-    probe = commands.add_parser("probe", help="print probe.py, for a reporter's own Python", epilog="%(prog)s > probe.py")
-    probe.set_defaults(command="probe")
     toolchain = commands.add_parser("toolchain", help="the interpreters that scripts run in", epilog="%(prog)s list --json")
     toolchain.set_defaults(command="toolchain")
     actions = toolchain.add_subparsers(dest="action", required=True, metavar="ACTION")

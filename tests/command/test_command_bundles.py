@@ -18,7 +18,9 @@ from stage import result
 
 from app.runs.keep import digest_of
 
-REPORT = "# Loss\n\n```python\nprint('loss nan')\n```\n\nPrints `loss nan`, but I expected `loss 1`.\n"
+REPORT = (
+    "# Loss\n\n```python\nsmall, large, count = 1e-8, 1e22, 10**22\nprint('loss nan')\n```\n\nPrints `loss nan`, but I expected `loss 1`.\n"
+)
 
 
 @pytest.fixture
@@ -105,6 +107,10 @@ def test_what_runs_here_adds_a_column_there(web: Web, home: Path, toolchains: Pa
     assert given.returncode == 0, given.stderr
     run = json.loads(given.stdout)
     assert (run["report"]["id"], run["verdict"], run["jobs"][0]["matched"]) == (own["report"]["id"], "reproduced", 2)
+    # Through the database and back it is the same evidence, to the last digit of every number.
+    samehere("export", run["id"], "-o", str(out), "--server", web.url, environment=environment)
+    back = samehere("import", str(out), "--by", "Eve", "--server", web.url, environment=environment)
+    assert (back.returncode, "it was there before" in back.stderr) == (0, True)
     [environment_found] = run["environments"].values()
     assert environment_found["torch.version"]
     cells = web.client.get(f"/api/v1/reports/{own['report']['id']}/matrix").json()["cells"]

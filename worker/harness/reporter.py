@@ -327,7 +327,8 @@ def probe(script="", arguments=()):
 
 def main():
     """As a program by its arguments; in a notebook's cell by `SCRIPT`."""
-    as_program = "__file__" in globals()
+    # Some notebooks set a file as well; the words are then those of their own program.
+    as_program = os.path.basename(globals().get("__file__", "")) == os.path.basename(sys.argv[0])
     words = sys.argv[1:] if as_program else []
     if words and words[0] in ("-h", "--help"):
         print(globals()["__doc__"])
