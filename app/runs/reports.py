@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.errors import InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.judging.judgement import Verdict
-from app.judging.standing import RunWord, Standing, standing
+from app.judging.standing_verdict import RunWord, Standing, standing
 from app.runs.assemble import RunFacts, assemble
 from app.runs.document import ReportPart, RunDocument
 from app.runs.facts import reading_of

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.judging.judgement import Verdict
-from app.judging.standing import RunWord, standing
+from app.judging.standing_verdict import RunWord, standing
 
 ENDED = [verdict for verdict in Verdict if verdict is not Verdict.NEEDS_INFO]
 words = st.builds(RunWord, run=st.uuids().map(str), verdict=st.sampled_from(ENDED), contributed_by=st.sampled_from([None, "ada", "eve"]))
