@@ -120,6 +120,14 @@ def database(postgres: EmbeddedPostgres) -> Iterator[str]:
 
 
 @pytest.fixture
+def other_database(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """As `database`, for a second service."""
+    name = f"test_{uuid.uuid4().hex}"
+    yield _create_database(postgres, name, template=TEMPLATE)
+    _drop_database(postgres, name)
+
+
+@pytest.fixture
 def empty_database(postgres: EmbeddedPostgres) -> Iterator[str]:
     """A fresh database without a schema."""
     name = f"empty_{uuid.uuid4().hex}"

@@ -45,6 +45,15 @@ class LocalWish:
     level: Level | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LocalRun:
+    """A run that ended, and the facts that it was made of."""
+
+    document: RunDocument
+    facts: RunFacts
+    jobs: tuple[JobFacts, ...]
+
+
 class Progress(Protocol):
     """Told what happens while a run lasts."""
 
@@ -93,9 +102,14 @@ def run_locally(reading: Reading, wish: LocalWish, *, progress: Progress, title:
 
     Raises InputError for a wish that can't be planned, SetupError for a machine that lacks something, NodeError for a broken node.
     """
+    return keep_locally(reading, wish, progress=progress, title=title).document
+
+
+def keep_locally(reading: Reading, wish: LocalWish, *, progress: Progress, title: str = "") -> LocalRun:
+    """As `run_locally`, with everything that was kept."""
     created_at = now()
     if reading.ask:
-        return _document(reading, None, (), created_at=created_at, state="finished", title=title)
+        return _local_run(reading, None, (), created_at=created_at, state="finished", title=title)
     with _node(wish.level) as first:
         hello = first.hello()
         _require_toolchain(hello)
@@ -106,7 +120,7 @@ def run_locally(reading: Reading, wish: LocalWish, *, progress: Progress, title:
         progress.planned(made.cells, hello)
         conductor = _Conductor(reading, made, jobs=jobs, node=first, hello=hello, wish=wish, progress=progress)
         state: RunState = "finished" if conductor.run() else "cancelled"
-    return _document(reading, made, jobs, created_at=created_at, state=state, title=title)
+    return _local_run(reading, made, jobs, created_at=created_at, state=state, title=title)
 
 
 @contextmanager
@@ -304,9 +318,7 @@ def _facts(job: _Job) -> JobFacts:
     )
 
 
-def _document(
-    reading: Reading, made: Plan | None, jobs: Sequence[_Job], *, created_at: datetime, state: RunState, title: str
-) -> RunDocument:
+def _local_run(reading: Reading, made: Plan | None, jobs: Sequence[_Job], *, created_at: datetime, state: RunState, title: str) -> LocalRun:
     facts = RunFacts(
         id=new_id(),
         state=state,
@@ -316,4 +328,5 @@ def _document(
         title=title or reading.title,
         repeats=None if made is None else made.repeats,
     )
-    return assemble(facts, reading, [_facts(job) for job in jobs])
+    cells = tuple(_facts(job) for job in jobs)
+    return LocalRun(assemble(facts, reading, cells), facts, cells)
