@@ -154,14 +154,18 @@ class Gpu(Message):
 
 
 class ToolchainFacts(Message):
-    """What a toolchain on a node holds, as its trusted probe found it."""
+    """What a toolchain on a node holds, as its trusted probe found it. One that is `locked` is built when it is needed."""
 
     name: str
-    state: Literal["ready", "building", "failed"]
+    state: Literal["ready", "locked", "building", "failed"]
     python: str = ""
     packages: dict[str, str] = Field(default_factory=dict)
     torch: str | None = None
     cuda_build: str | None = None
+    # What torch's kernels were compiled for, such as `sm_90` or `compute_90`; empty where that is not known.
+    kernels: list[str] = Field(default_factory=list)
+    # The toolchain that this one adds packages to.
+    base: str = ""
     mkl: bool = False
     # The values of `cpu-isa` that change anything with this toolchain on this node's CPU.
     cpu_isa: list[str] = Field(default_factory=list)
@@ -180,6 +184,8 @@ class Hello(Message):
     level_detail: str = ""
     gpus: list[Gpu] = Field(default_factory=list)
     toolchains: list[ToolchainFacts] = Field(default_factory=list)
+    # Packages that this node adds to a toolchain for an attempt: it then asks for `NAME+PACKAGE+…`.
+    packages_allowed: list[str] = Field(default_factory=list)
     cpu_model: str = ""
     cpu_vendor: str = ""
     cpu_flags: list[str] = Field(default_factory=list)

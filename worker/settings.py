@@ -12,6 +12,12 @@ from worker import attempt_variables
 from worker.contract import GIB, Level
 from worker.locks import host_folder
 
+# Widely used, from wheels, and of use in scripts about numbers. Whatever they do, they do inside the sandbox.
+DEFAULT_PACKAGES = (
+    "einops networkx numpy opt-einsum packaging pandas pyparsing python-dateutil pytz pyyaml regex scikit-learn scipy six sympy tabulate "
+    "threadpoolctl tqdm typing-extensions"
+)
+
 
 def default_home() -> Path:
     """`/var/lib/samehere` as root, else the user's data folder."""
@@ -54,6 +60,15 @@ class NodeSettings(BaseSettings):
     warm_seconds: float = Field(default=3600.0, gt=0, description="A paused interpreter is replaced at this age.")
     warm_audit_share: float = Field(
         default=0.02, ge=0, le=1, description="The share of warm attempts that are run cold as well, and compared."
+    )
+    toolchain_seconds: float = Field(default=1800.0, gt=0, description="How long the build of a toolchain may take.")
+    toolchain_bytes: int = Field(default=24 * GIB, gt=0, description="How large the wheels of one toolchain may be, unpacked.")
+    toolchain_wait_seconds: float = Field(
+        default=180.0, ge=0, le=600, description="How long an attempt waits for a toolchain that is built when it is needed; 0: never."
+    )
+    packages_allowed: str = Field(
+        default=DEFAULT_PACKAGES,
+        description="Packages that a report may bring into a toolchain: names with spaces, or the path of a file with one a line.",
     )
     probe_seconds: float = Field(default=180.0, gt=0, le=600, description="Wall limit of the probe that records an environment.")
     message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, description="The longest message that is read.")
