@@ -5,6 +5,7 @@ Carried as JSON: one object per line on the stream of `python -m worker`, or as 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -184,7 +185,8 @@ class Hello(Message):
     level_detail: str = ""
     gpus: list[Gpu] = Field(default_factory=list)
     toolchains: list[ToolchainFacts] = Field(default_factory=list)
-    # Packages that this node adds to a toolchain for an attempt: it then asks for `NAME+PACKAGE+…`.
+    # Whether it builds a toolchain that is locked when an attempt asks for it, and what it adds to one that is there (`add_layers`).
+    builds: bool = False
     packages_allowed: list[str] = Field(default_factory=list)
     cpu_model: str = ""
     cpu_vendor: str = ""
@@ -352,3 +354,18 @@ SETTINGS: dict[str, tuple[str, ...] | None] = {
     "tf32": ("on", "off"),
     "seed": None,
 }
+
+
+def add_layers(toolchain: str, packages: Iterable[str]) -> str:
+    """The name of a toolchain with more packages, `torch-2.13-cpu+einops`; a node that allows them builds it when it is asked for."""
+    return "+".join([toolchain, *sorted(set(packages))])
+
+
+def split_layers(name: str, toolchains: Iterable[str]) -> tuple[str, list[str]] | None:
+    """Which of the toolchains is meant, and the packages that are added to it. A `+` in the name of one of them counts as part of it."""
+    bases = [base for base in toolchains if name.startswith(f"{base}+")]
+    if not bases:
+        return None
+    base = max(bases, key=len)
+    packages = name[len(base) + 1 :].split("+")
+    return (base, packages) if name == add_layers(base, packages) else None

@@ -24,6 +24,7 @@ from worker.slots import SlotPool
 from worker.spool import Spool
 from worker.tasks import make_celery, register_attempt
 from worker.toolchains import ToolchainStore
+from worker.toolchains.demand import make_on_demand
 from worker.warm import make_warm_starts
 
 _log = structlog.get_logger(__name__)
@@ -44,7 +45,15 @@ class Node:
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
         self._warm = make_warm_starts(settings)
-        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables, warm=self._warm)
+        self._on_demand = make_on_demand(self._toolchains, settings)
+        executor = Executor(
+            self._identity,
+            self._toolchains,
+            environments,
+            variables=settings.variables,
+            warm=self._warm,
+            on_demand=self._on_demand,
+        )
         self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send)
         self._draining = threading.Event()
         self._ended = threading.Event()
@@ -162,12 +171,15 @@ class Node:
         self._outage = True
 
     def _hello(self) -> None:
-        hello = say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus)
+        hello = say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus, on_demand=self._on_demand)
         self._last_hello = hello.model_dump_json()
         self._courier.send(hello)
 
     def _offers_change(self) -> bool:
-        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus).model_dump_json() != self._last_hello
+        return (
+            say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus, on_demand=self._on_demand).model_dump_json()
+            != self._last_hello
+        )
 
 
 def run_node(settings: NodeSettings) -> int:

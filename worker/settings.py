@@ -8,15 +8,9 @@ from pathlib import Path
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from worker import attempt_variables
+from worker import allowed_packages, attempt_variables
 from worker.contract import GIB, Level
 from worker.locks import host_folder
-
-# Widely used, from wheels, and of use in scripts about numbers. Whatever they do, they do inside the sandbox.
-DEFAULT_PACKAGES = (
-    "einops networkx numpy opt-einsum packaging pandas pyparsing python-dateutil pytz pyyaml regex scikit-learn scipy six sympy tabulate "
-    "threadpoolctl tqdm typing-extensions"
-)
 
 
 def default_home() -> Path:
@@ -67,7 +61,7 @@ class NodeSettings(BaseSettings):
         default=180.0, ge=0, le=600, description="How long an attempt waits for a toolchain that is built when it is needed; 0: never."
     )
     packages_allowed: str = Field(
-        default=DEFAULT_PACKAGES,
+        default=allowed_packages.DEFAULT,
         description="Packages that a report may bring into a toolchain: names with spaces, or the path of a file with one a line.",
     )
     probe_seconds: float = Field(default=180.0, gt=0, le=600, description="Wall limit of the probe that records an environment.")
@@ -77,6 +71,12 @@ class NodeSettings(BaseSettings):
     @classmethod
     def _check_variables(cls, given: dict[str, str]) -> dict[str, str]:
         return attempt_variables.check(given)
+
+    @field_validator("packages_allowed")
+    @classmethod
+    def _check_packages(cls, given: str) -> str:
+        allowed_packages.read(given)
+        return given
 
     @property
     def toolchain_folder(self) -> Path:

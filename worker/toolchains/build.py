@@ -14,7 +14,7 @@ from worker.locks import HostLock, SharedLock
 from worker.toolchains import inspect
 from worker.toolchains.adopt import ADOPTED_PTH, adopted_paths
 from worker.toolchains.errors import ToolchainError
-from worker.toolchains.limits import BuildLimits, Budget
+from worker.toolchains.limits import Budget, BuildLimits
 from worker.toolchains.lock import Lock
 from worker.toolchains.packages import PackageStore, StoredPackage, compile_modules, freeze, link_tree, remove_tree, waiting
 from worker.toolchains.resolve import check_requirements, resolve
@@ -45,88 +45,74 @@ def add(
     python: str | Path | None = None,
     lock: Lock | None = None,
     build: bool = True,
-    limits: BuildLimits | None = None,
-) -> Recipe:
+    budget: Budget | None = None,
+) -> None:
     """Lock one, and build it, unless that is done; raise ToolchainError in the resolver's words.
 
     The requirements are resolved once: the name keeps its lock until it is removed.
     """
     store.folder(name)
     wanted = check_requirements(requirements) if lock is None else lock.requirements
-    budget = Budget(limits or BuildLimits())
+    budget = budget or Budget(BuildLimits())
     with waiting(store.lock(name), budget):
-        known = _known(store, name, wanted, lock)
-        if known is not None and (store.find(name) is not None or not build):
-            return known
+        recipe, manifest = store.read_recipe(name), store.read_manifest(name)
+        if (recipe or manifest) and not _is_same(recipe, manifest, wanted, lock):
+            raise ToolchainError(f"There is a toolchain {name} with other requirements; remove it first or choose another name.")
+        if manifest is not None or (recipe is not None and not build):
+            return
         with store.noting(name):
-            recipe = known or _new_recipe(wanted, python, lock, budget)
+            recipe = recipe or _new_recipe(wanted, python, lock, budget)
             store.write_recipe(name, recipe)
-            return _built(store, name, recipe, budget) if build else recipe
+            if build:
+                _build(store, name, recipe, budget)
 
 
-def rebuild(store: ToolchainStore, name: str, *, limits: BuildLimits | None = None) -> Recipe:
-    """Build what is not built, from its lock; one of an older version without a lock gets one. Raise ToolchainError."""
-    budget = Budget(limits or BuildLimits())
+def rebuild(store: ToolchainStore, name: str, *, budget: Budget) -> None:
+    """Build what is not built, or was by an older version, from its lock; one without a lock gets one. Raise ToolchainError."""
     with waiting(store.lock(name), budget):
-        recipe = store.read_recipe(name)
-        manifest = store.read_manifest(name)
-        if recipe is not None and manifest is not None:
-            return recipe
-        if recipe is None and (manifest is None or manifest.kind == "adopted"):
-            raise ToolchainError(f"There is no toolchain {name} that could be built." if manifest is None else f"{name} is adopted, not built.")
+        recipe, manifest = store.read_recipe(name), store.read_manifest(name)
+        if recipe is None and manifest is None:
+            raise ToolchainError(f"There is no toolchain {name}.")
+        if recipe is None and manifest is not None and manifest.kind == "adopted":
+            raise ToolchainError(f"{name} is adopted, not built.")
         with store.noting(name):
             if recipe is None and manifest is not None:
-                python = store.folder(name) / "bin" / "python"
-                recipe = _new_recipe(check_requirements(manifest.requirements), python, None, budget)
+                recipe = _new_recipe(check_requirements(manifest.requirements), store.folder(name) / "bin" / "python", None, budget)
                 store.write_recipe(name, recipe)
-            assert recipe is not None  # noqa: S101  # one of the two is there
-            return _built(store, name, recipe, budget)
+            if recipe is not None:
+                _build(store, name, recipe, budget)
 
 
-def add_layer(store: ToolchainStore, name: str, *, base: str, packages: Sequence[str], limits: BuildLimits | None = None) -> Recipe:
+def add_layer(store: ToolchainStore, name: str, *, base: str, packages: Sequence[str], budget: Budget) -> None:
     """A toolchain with more packages: what the base has keeps its versions, and its files where it was built from a lock."""
-    budget = Budget(limits or BuildLimits())
     with waiting(store.lock(name), budget):
-        known = store.read_recipe(name)
-        if known is not None and store.find(name) is not None:
-            return known
+        if store.find(name) is not None:
+            return
         with store.noting(name):
-            recipe = known or _new_layer(store, base, check_requirements(packages), budget)
+            recipe = store.read_recipe(name) or _new_layer(store, base, check_requirements(packages), budget)
             store.write_recipe(name, recipe)
-            return _built(store, name, recipe, budget)
+            _build(store, name, recipe, budget)
 
 
-def _known(store: ToolchainStore, name: str, wanted: Sequence[str], lock: Lock | None) -> Recipe | None:
-    """The recipe of that name, when it is for the same. Raise ToolchainError when it is for something else."""
-    recipe, manifest = store.read_recipe(name), store.read_manifest(name)
-    other = ToolchainError(f"There is a toolchain {name} with other requirements; remove it first or choose another name.")
+def _is_same(recipe: Recipe | None, manifest: Manifest | None, wanted: Sequence[str], lock: Lock | None) -> bool:
+    """Whether a name stands for what is asked for. One of an older version has no lock, and serves as it is."""
     if recipe is not None:
-        same = recipe.lock.digest == lock.digest if lock is not None else recipe.requirements == list(wanted)
-        if not same or recipe.base:
-            raise other
-        return recipe
-    if manifest is None:
-        return None
-    if manifest.kind == "adopted" or manifest.requirements != list(wanted) or lock is not None:
-        raise other
-    # Of an older version: it has no lock, and serves as it is.
-    return Recipe(requirements=list(wanted), lock=Lock(python="", implementation="", platform="", packages=()), facts=manifest.facts)
+        return not recipe.base and (recipe.lock.digest == lock.digest if lock is not None else recipe.requirements == list(wanted))
+    return lock is None and manifest is not None and manifest.kind == "built" and manifest.requirements == list(wanted)
 
 
 def _new_recipe(wanted: Sequence[str], python: str | Path | None, lock: Lock | None, budget: Budget) -> Recipe:
-    asked = python if python is not None or lock is None else ".".join(lock.python.split(".")[:2])
-    base = find_interpreter(asked)
     if lock is None:
-        lock = resolve(wanted, base, budget)
+        lock = resolve(wanted, find_interpreter(python), budget)
     else:
-        lock.check_fits(base)
-    return Recipe(requirements=list(wanted), python=str(asked or ""), lock=lock)
+        lock.check_fits(find_interpreter(python or lock.minor))
+    return Recipe(requirements=list(wanted), python=str(python or ""), lock=lock)
 
 
 def _new_layer(store: ToolchainStore, base: str, packages: Sequence[str], budget: Budget) -> Recipe:
     below, manifest = store.read_recipe(base), store.read_manifest(base)
     if below is not None:
-        lock = resolve(packages, find_interpreter(below.python or None), budget, pinned=below.lock.versions(), known=below.lock)
+        lock = resolve(packages, _interpreter(below), budget, pinned=below.lock.versions(), known=below.lock)
         chosen = {package.name: package for package in (*lock.packages, *below.lock.packages)}
         lock = lock.model_copy(update={"packages": tuple(chosen[name] for name in sorted(chosen))})
         return Recipe(requirements=list(packages), python=below.python, lock=lock, base=base)
@@ -138,8 +124,12 @@ def _new_layer(store: ToolchainStore, base: str, packages: Sequence[str], budget
     return Recipe(requirements=list(packages), python=str(python), lock=lock.model_copy(update={"packages": beyond}), base=base)
 
 
+def _interpreter(recipe: Recipe) -> Interpreter:
+    return find_interpreter(recipe.python or recipe.lock.minor)
+
+
 def _foundation(store: ToolchainStore, recipe: Recipe) -> Foundation:
-    base = find_interpreter(recipe.python or None)
+    base = _interpreter(recipe)
     recipe.lock.check_fits(base)
     below = store.read_manifest(recipe.base) if recipe.base and store.read_recipe(recipe.base) is None else None
     if below is None:
@@ -159,7 +149,8 @@ def _foundation(store: ToolchainStore, recipe: Recipe) -> Foundation:
     )
 
 
-def _built(store: ToolchainStore, name: str, recipe: Recipe, budget: Budget) -> Recipe:
+def _build(store: ToolchainStore, name: str, recipe: Recipe, budget: Budget) -> None:
+    """Let the name lead to what is built of its lock; whoever builds the same at the same time is waited for."""
     foundation = _foundation(store, recipe)
     parts = [_LAYOUT, recipe.lock.digest, foundation.base.release, str(foundation.base.executable), str(foundation.base.prefix)]
     parts += [hook_source(), HOOK_PTH, list(foundation.paths), list(foundation.needs), foundation.stamp, foundation.system_packages]
@@ -170,16 +161,14 @@ def _built(store: ToolchainStore, name: str, recipe: Recipe, budget: Budget) -> 
         if folder is None:
             packages = PackageStore(store.root)
             stored = packages.install(recipe.lock.packages, foundation.base, budget)
-            folder = _assemble(store, digest, recipe, foundation, stored, budget)
+            folder = _assemble(store, recipe, foundation, stored, digest=digest, budget=budget)
         manifest = Manifest.model_validate_json((folder / store.MANIFEST).read_bytes())
-        recipe = recipe.model_copy(update={"facts": manifest.facts})
-        store.write_recipe(name, recipe)
+        store.write_recipe(name, recipe.model_copy(update={"facts": manifest.facts}))
         store.point(name, folder)
-    return recipe
 
 
 def _assemble(
-    store: ToolchainStore, digest: str, recipe: Recipe, foundation: Foundation, stored: Sequence[StoredPackage], budget: Budget
+    store: ToolchainStore, recipe: Recipe, foundation: Foundation, stored: Sequence[StoredPackage], *, digest: str, budget: Budget
 ) -> Path:
     work = store.root / ".building" / f"env-{digest}"
     remove_tree(work)
@@ -207,7 +196,7 @@ def _assemble(
             packages=[package.key for package in stored],
             lock_digest=recipe.lock.digest,
             files_digest=hashlib.sha256("".join(sorted(package.files_digest for package in stored)).encode()).hexdigest(),
-            facts=inspect.read_facts("", found_in, detail=f"Python {foundation.base.release}").model_copy(update={"base": recipe.base}),
+            facts=inspect.read_facts("", found_in, detail=f"Python {foundation.base.release}"),
         )
         write_manifest(work, manifest)
         final.parent.mkdir(parents=True, exist_ok=True)

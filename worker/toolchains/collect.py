@@ -17,7 +17,7 @@ from worker.toolchains.store import Manifest, ToolchainStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was given back. Names that lost what was built stay, with their locks, and are built again when needed."""
+    """What was given back. Names that lost what was built keep their locks and are built again when needed."""
 
     names: list[str]
     environments: int
@@ -62,6 +62,10 @@ def _remove(store: ToolchainStore, folder: Path, names: list[str]) -> bool:
         with store.use_lock(folder, alone=True):
             for name in names:
                 (store.root / name).unlink()
+                recipe = store.read_recipe(name)
+                if recipe is not None and recipe.base:
+                    # Nobody asked for it but a report.
+                    store.forget(name)
             leaving = store.root / ".building" / f"env-{folder.name}.removed-{os.getpid()}"
             leaving.parent.mkdir(parents=True, exist_ok=True)
             folder.rename(leaving)

@@ -14,6 +14,7 @@ from worker.contract import ToolchainFacts
 from worker.settings import NodeSettings
 
 if TYPE_CHECKING:
+    from worker.toolchains.limits import Budget
     from worker.toolchains.store import ToolchainStore
 
 _BAD_INPUT = 2
@@ -66,18 +67,18 @@ def run(settings: NodeSettings, parsed: argparse.Namespace) -> int:
 def _act(store: ToolchainStore, settings: NodeSettings, parsed: argparse.Namespace) -> None:
     from worker.toolchains.adopt import adopt
     from worker.toolchains.build import rebuild
-    from worker.toolchains.limits import BuildLimits
+    from worker.toolchains.limits import Budget, BuildLimits
 
-    limits = BuildLimits(seconds=settings.toolchain_seconds, bytes=settings.toolchain_bytes)
+    budget = Budget(BuildLimits(seconds=settings.toolchain_seconds, bytes=settings.toolchain_bytes))
     match parsed.action:
         case "add":
-            _add(store, parsed, limits)
+            _add(store, parsed, budget)
         case "adopt":
             adopt(store, parsed.name, python=parsed.python)
             _say(f"{parsed.name} is ready")
         case "build":
             for name in parsed.names:
-                rebuild(store, name, limits=limits)
+                rebuild(store, name, budget=budget)
                 _say(f"{name} is ready")
         case "lock":
             _print_lock(store, parsed.name)
@@ -91,7 +92,7 @@ def _act(store: ToolchainStore, settings: NodeSettings, parsed: argparse.Namespa
             _list(store.list(), as_json=parsed.json)
 
 
-def _add(store: ToolchainStore, parsed: argparse.Namespace, limits: Any) -> None:
+def _add(store: ToolchainStore, parsed: argparse.Namespace, budget: Budget) -> None:
     from worker.toolchains import ToolchainError
     from worker.toolchains.build import add
     from worker.toolchains.lock import read_lock
@@ -111,7 +112,7 @@ def _add(store: ToolchainStore, parsed: argparse.Namespace, limits: Any) -> None
         python=parsed.python,
         lock=lock,
         build=not parsed.no_build,
-        limits=limits,
+        budget=budget,
     )
     _say(f"{parsed.name} is {'locked' if parsed.no_build and store.find(parsed.name) is None else 'ready'}")
 

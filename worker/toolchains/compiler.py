@@ -14,7 +14,7 @@ import warnings
 PARTS = 8
 
 
-def compile_part(names, shown, part):
+def compile_part(names: "list[str]", shown: str, part: int) -> None:
     """Every PARTS-th of the named files, for the folder in which they will be seen; what this Python can't compile stays as it is."""
     from py_compile import PycInvalidationMode, compile  # noqa: A004
 

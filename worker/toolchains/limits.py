@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from worker.contract import GIB
-from worker.toolchains.errors import ToolchainError
+from worker.toolchains.errors import CancelledError, ToolchainError
 
 _LOOK_SECONDS = 0.05
 _MEASURE_SECONDS = 1.0
@@ -23,7 +24,9 @@ _MOST_ANSWER = 64 * 1024 * 1024
 _MOST_WORDS = 4_000
 _SHOWN_LINES = 40
 # Whatever is no printable text, escapes of terminals included; who passed for whom on the way to an index.
-_CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@]+@")
 
 
@@ -38,8 +41,9 @@ class BuildLimits:
 class Budget:
     """What is left of a build's limits; threads of one build share it."""
 
-    def __init__(self, limits: BuildLimits) -> None:
+    def __init__(self, limits: BuildLimits, *, cancelled: threading.Event | None = None) -> None:
         self._limits = limits
+        self._cancelled = cancelled or threading.Event()
         self._ends = time.monotonic() + limits.seconds
 
     @property
@@ -47,9 +51,11 @@ class Budget:
         return self._ends - time.monotonic()
 
     def check_time(self) -> None:
-        """Raise ToolchainError when it is used up."""
+        """Raise ToolchainError when it is used up, or nobody waits for the build any more."""
+        if self._cancelled.is_set():
+            raise CancelledError("Nobody waits for it any more.")
         if self.seconds_left <= 0:
-            raise ToolchainError(f"It was not done within {self._limits.seconds:g} seconds (SAMEHERE_TOOLCHAIN_SECONDS).")
+            raise ToolchainError(f"It was not done within {self._limits.seconds:g} seconds.")
 
     def check_size(self, used: int) -> None:
         """Raise ToolchainError when that is too much."""
@@ -85,7 +91,9 @@ class Budget:
                 _end(process)
             said = _read(answer, _MOST_ANSWER)
             if status:
-                raise ToolchainError(cleaned(_read(words, 1024 * 1024)) or cleaned(said) or f"{Path(command[0]).name} failed without a word.")
+                raise ToolchainError(
+                    cleaned(_read(words, 1024 * 1024)) or cleaned(said) or f"{Path(command[0]).name} failed without a word."
+                )
             return said
 
     def _watch(self, process: subprocess.Popen[bytes], grows: Path | None) -> int:

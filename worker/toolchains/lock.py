@@ -97,18 +97,23 @@ class Lock(BaseModel):
     def digest(self) -> str:
         """Of the wheels and the kind of Python; neither of where they were found nor of what was asked for."""
         wheels = [[package.name, package.version, package.sha256] for package in self.packages]
-        said = json.dumps([self.implementation, self.platform, _minor(self.python), wheels])
+        said = json.dumps([self.implementation, self.platform, self.minor, wheels])
         return hashlib.sha256(said.encode()).hexdigest()
+
+    @property
+    def minor(self) -> str:
+        """The version of Python that its wheels are for."""
+        return _minor(self.python)
 
     def versions(self) -> dict[str, str]:
         return {package.name: package.version for package in self.packages}
 
     def check_fits(self, base: Interpreter) -> None:
         """Raise ToolchainError where the interpreter is of another kind: its wheels would be others."""
-        wanted = (self.implementation, self.platform, _minor(self.python))
+        wanted = (self.implementation, self.platform, self.minor)
         if (base.implementation, base.platform, _minor(base.release)) != wanted:
             raise ToolchainError(
-                f"The lock is for {self.implementation} {_minor(self.python)} on {self.platform}; "
+                f"The lock is for {self.implementation} {self.minor} on {self.platform}; "
                 f"{base.executable} is {base.implementation} {_minor(base.release)} on {base.platform}."
             )
 
@@ -139,7 +144,8 @@ def write_lock(lock: Lock) -> str:
         "indexes": list(lock.indexes),
     }
     document = Pylock(lock_version=Version("1.0"), created_by=_CREATOR, packages=packages, tool={_CREATOR: ours})
-    return tomli_w.dumps(_plain(document.to_dict()))
+    written: str = tomli_w.dumps(_plain(document.to_dict()))
+    return written
 
 
 def _plain(value: Any) -> Any:

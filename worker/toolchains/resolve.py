@@ -67,7 +67,7 @@ def resolve(
             indexes=_indexes(budget),
             packages=tuple(same.get((package.name, package.version), package) for package in chosen),
         )
-    except (ValueError, KeyError, TypeError, ValidationError) as error:
+    except (ValueError, KeyError, TypeError, SyntaxError, ValidationError) as error:
         raise ToolchainError("pip chose something that is no wheel with a hash.") from error
 
 

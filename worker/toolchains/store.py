@@ -1,9 +1,9 @@
 """The folder of toolchains: which there are, in what state, and what a sandbox must be shown for one.
 
-    NAME                      a link to what was built, or the folder of one that was adopted
-    .built/DIGEST/ONCE/       what was built: by its lock and its interpreter; several names may lead to one
-    .recipes/NAME.json        the lock behind a name, from which it is built again
-    .packages/KEY/            unpacked wheels, of which the files of what was built are further names
+NAME                      a link to what was built, or the folder of one that was adopted
+.built/DIGEST/ONCE/       what was built: by its lock and its interpreter; several names may lead to one
+.recipes/NAME.json        the lock behind a name, from which it is built again
+.packages/KEY/            unpacked wheels, of which the files of what was built are further names
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,17 +22,19 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from worker.contract import ToolchainFacts
+from worker.contract import ToolchainFacts, split_layers
 from worker.locks import HostLock, SharedLock
 from worker.machine import read_cpu
 from worker.sandbox.job import Bind
 from worker.target_settings import effective_cpu_isa
-from worker.toolchains.errors import ToolchainError
+from worker.toolchains.errors import CancelledError, ToolchainError
 from worker.toolchains.lock import Lock
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._+-]{0,99}")
 # Where the one that an attempt runs in is shown besides: tracebacks of its packages name this, and not a folder of the operator's.
 INSIDE = "/opt/samehere"
+# How long packages that could not be added are not tried again.
+RETRY_SECONDS = 3600.0
 # Already shown by the sandbox's own policy.
 _ALWAYS_SHOWN = Path("/usr")
 
@@ -134,9 +136,12 @@ class ToolchainStore:
         self.note(name, "building")
         try:
             yield
-        except ToolchainError as error:
-            self.note(name, "failed", str(error))
+        except CancelledError:
+            self.forget_note(name)
             raise
+        except (ToolchainError, OSError) as error:
+            self.note(name, "failed", str(error))
+            raise error if isinstance(error, ToolchainError) else ToolchainError(str(error)) from error
         self.forget_note(name)
 
     def built(self, digest: str) -> Path | None:
@@ -189,7 +194,7 @@ class ToolchainStore:
         folder = self.folder(name)
         if folder.is_dir() and not folder.is_symlink():
             # Of an older version, without a lock.
-            self._put_away(folder)
+            self._delete(folder)
         fresh.replace(folder)
         self.forget_note(name)
 
@@ -241,7 +246,7 @@ class ToolchainStore:
     def names(self) -> list[str]:
         """Of all that are ready or could be built."""
         ready = [entry.name for entry in self.root.iterdir() if not entry.name.startswith(".")] if self.root.is_dir() else []
-        known = [path.stem for path in (self.root / ".recipes").glob("*.json")]
+        known = [path.stem for path in (self.root / ".recipes").glob("[a-z0-9]*.json")]
         return sorted({*ready, *known})
 
     def list(self) -> list[ToolchainFacts]:
@@ -253,35 +258,48 @@ class ToolchainStore:
                 ready[name] = found.facts
             elif (recipe := self.read_recipe(name)) is not None:
                 others[name] = _locked_facts(name, recipe)
-        others |= {facts.name: facts for facts in self._list_trouble() if facts.name not in ready}
+        for facts in self._list_trouble():
+            if facts.name not in ready and not self._is_forgiven(facts):
+                known = others.get(facts.name, facts)
+                others[facts.name] = known.model_copy(update={"state": facts.state, "detail": facts.detail})
         return [*ready.values(), *(others[name] for name in sorted(others))]
 
     def remove(self, name: str) -> None:
-        """Forget the name and its lock. What attempts run in is left to `prune`, and so are the wheels."""
+        """Forget the name and its lock; what was built is left to `prune`. Raise ToolchainError where one without a lock is in use."""
         folder = self.folder(name)
         with self.lock(name):
             noted, known = self._trouble_path(name).exists(), self.read_recipe(name) is not None
             if not folder.exists() and not folder.is_symlink() and not noted and not known:
                 raise ToolchainError(f"There is no toolchain {name}.")
-            self.forget_note(name)
-            (self.root / ".recipes" / f"{name}.json").unlink(missing_ok=True)
             if folder.is_symlink():
                 folder.unlink()
             elif folder.exists():
-                self._put_away(folder)
+                self._delete(folder)
+            self.forget(name)
             shutil.rmtree(self.work_folder(name), ignore_errors=True)
 
-    def _put_away(self, folder: Path) -> None:
+    def forget(self, name: str) -> None:
+        """The lock and the state of a name that leads nowhere."""
+        self.forget_note(name)
+        (self.root / ".recipes" / f"{name}.json").unlink(missing_ok=True)
+
+    def _delete(self, folder: Path) -> None:
         """Out of sight first: nobody meets half of one."""
         leaving = self.root / ".building" / f"{folder.name}.removed-{os.getpid()}"
         leaving.parent.mkdir(parents=True, exist_ok=True)
-        folder.rename(leaving)
+        try:
+            with self.use_lock(folder, alone=True):
+                folder.rename(leaving)
+        except BlockingIOError as error:
+            raise ToolchainError(f"{folder.name} is in use by an attempt; try again when it has ended.") from error
         shutil.rmtree(leaving)
 
     def _facts(self, name: str, manifest: Manifest) -> ToolchainFacts:
         cpu = read_cpu()
         isa = effective_cpu_isa(mkl=manifest.facts.mkl, vendor=cpu.vendor, flags=cpu.flags)
-        return manifest.facts.model_copy(update={"name": name, "python": str(self.folder(name) / "bin" / "python"), "cpu_isa": isa})
+        recipe = self.read_recipe(name)
+        own = {"name": name, "base": recipe.base if recipe else "", "python": str(self.folder(name) / "bin" / "python"), "cpu_isa": isa}
+        return manifest.facts.model_copy(update=own)
 
     def _trouble_path(self, name: str) -> Path:
         return self.root / ".state" / f"{name}.json"
@@ -302,6 +320,12 @@ class ToolchainStore:
                 state, detail = "failed", "The build was interrupted; add it again."
             yield ToolchainFacts(name=path.stem, state=state, detail=detail)
 
+    def _is_forgiven(self, facts: ToolchainFacts) -> bool:
+        """Whether packages that could not be added may be tried again: nobody asked for them but a report."""
+        failed_at = self.failed_at(facts.name)
+        added = split_layers(facts.name, self.names()) is not None
+        return added and failed_at is not None and time.time() - failed_at >= RETRY_SECONDS
+
     def _is_abandoned(self, name: str) -> bool:
         lock = HostLock(self.root / ".locks" / f"{name}.lock")
         if not lock.acquire():
@@ -313,8 +337,18 @@ class ToolchainStore:
 def _locked_facts(name: str, recipe: Recipe) -> ToolchainFacts:
     """Of one that can be built: as it was found when it was last built, else what its lock says."""
     packages = recipe.lock.versions()
-    facts = recipe.facts or ToolchainFacts(name=name, state="locked", packages=packages, torch=packages.get("torch"))
+    facts = recipe.facts or ToolchainFacts(
+        name=name, state="locked", packages=packages, torch=packages.get("torch"), cuda_build=_cuda_of(packages)
+    )
     return facts.model_copy(update={"name": name, "state": "locked", "python": "", "cpu_isa": [], "base": recipe.base})
+
+
+def _cuda_of(packages: Mapping[str, str]) -> str | None:
+    """The CUDA that a torch of this lock is built for, by what it needs at run time."""
+    runtime = next(
+        (version for name, version in packages.items() if name == "cuda-toolkit" or name.startswith("nvidia-cuda-runtime")), None
+    )
+    return ".".join(runtime.split(".")[:2]) if runtime and "torch" in packages else None
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -99,8 +99,8 @@ def _candidates(parts: tuple[int, ...]) -> Iterator[Path]:
         (Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions"), f"{minor}*"),
         (Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local/share/uv/python"), f"cpython-{minor}*"),
     )
-    for folder, pattern in homes:
-        yield from sorted(folder.glob(f"{pattern}/bin/python{minor}"), reverse=True)
+    for home, pattern in homes:
+        yield from sorted(home.glob(f"{pattern}/bin/python{minor}"), reverse=True)
 
 
 def make_venv(folder: Path, base: Interpreter, *, system_packages: bool = False) -> Path:
