@@ -59,7 +59,7 @@ def nearest_to_claim(reading: Reading, device: Device, fleet: Sequence[Hello]) -
             continue
         # Of equally near ones the newest.
         distances = [
-            (_distance(version, claimed), facts.name)
+            (abs(version - claimed), facts.name)
             for facts in newest_first(_able(fleet, device), device)
             if (version := _release(_version(facts, package))) is not None
         ]
@@ -75,14 +75,10 @@ def _version(facts: ToolchainFacts, package: str) -> str | None:
     return facts.torch if package == "torch" else facts.packages.get(package)
 
 
-def _release(version: object) -> tuple[int, int, int] | None:
-    """Major, minor and micro."""
+def _release(version: object) -> int | None:
+    """One number for major, minor and micro, in their order."""
     try:
         found = Version(version) if isinstance(version, str) else None
     except InvalidVersion:
         return None
-    return None if found is None else (found.major, found.minor, found.micro)
-
-
-def _distance(version: tuple[int, int, int], claimed: tuple[int, int, int]) -> tuple[int, ...]:
-    return tuple(abs(one - other) for one, other in zip(version, claimed, strict=True))
+    return None if found is None else (found.major * 1000 + min(found.minor, 999)) * 1000 + min(found.micro, 999)

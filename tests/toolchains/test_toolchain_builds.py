@@ -16,7 +16,7 @@ from tiny_wheels import make_source, make_wheel
 from worker.contract import ToolchainFacts
 from worker.toolchains import ToolchainError, ToolchainStore
 from worker.toolchains.build import add, rebuild
-from worker.toolchains.limits import BuildLimits, Budget
+from worker.toolchains.limits import Budget, BuildLimits
 from worker.toolchains.lock import read_lock, write_lock
 
 # Modules whose bytecode is known to vary: names that other modules hold as well, sets of constants.
@@ -39,6 +39,10 @@ def budget() -> Budget:
 
 def facts_of(store: ToolchainStore, name: str) -> ToolchainFacts:
     return next(facts for facts in store.list() if facts.name == name)
+
+
+def printed(store: ToolchainStore, name: str, program: str) -> str:
+    return subprocess.run([facts_of(store, name).python, "-c", program], capture_output=True, text=True, check=True).stdout
 
 
 def files_of(folder: Path) -> dict[str, str]:
@@ -104,7 +108,7 @@ def test_a_wheel_that_was_exchanged_is_refused(store: ToolchainStore, wheels: Pa
     assert recipe is not None
     make_wheel(wheels, "thing", files={"thing.py": "VERSION = 'another'\n"})
     other = other_store(tmp_path, "elsewhere")
-    with pytest.raises(ToolchainError, match="(?i)hash"):
+    with pytest.raises(ToolchainError, match=r"(?i)hash"):
         add(other, "x", lock=recipe.lock)
     assert facts_of(other, "x").state == "failed"
     assert other.find("x") is None
@@ -177,8 +181,7 @@ def test_python_is_named_by_its_version(store: ToolchainStore, wheels: Path) -> 
     make_wheel(wheels, "thing")
     minor = f"{sys.version_info[0]}.{sys.version_info[1]}"
     add(store, "x", requirements=["thing"], python=minor)
-    done = subprocess.run([facts_of(store, "x").python, "-c", "import thing, sys; print(sys.version)"], capture_output=True, text=True)
-    assert done.stdout.startswith(f"{minor}.")
+    assert printed(store, "x", "import thing, sys; print(sys.version)").startswith(f"{minor}.")
     with pytest.raises(ToolchainError, match=r"no Python 3\.99"):
         add(store, "y", requirements=["thing"], python="3.99")
 
@@ -206,8 +209,7 @@ def test_a_build_that_is_killed_leaves_nothing_that_counts(store: ToolchainStore
     assert "interrupted" in facts_of(store, "x").detail
     assert not (store.root / ".packages").exists()
     add(store, "x", requirements=["many"])
-    done = subprocess.run([facts_of(store, "x").python, "-c", "import many.part2999 as m; print(m.__cached__)"], capture_output=True, text=True)
-    assert Path(done.stdout.strip()).is_file()
+    assert Path(printed(store, "x", "import many.part2999 as m; print(m.__cached__)").strip()).is_file()
 
 
 def test_one_without_a_lock_serves_until_it_is_built_anew(store: ToolchainStore, wheels: Path) -> None:

@@ -7,5 +7,5 @@ class ToolchainError(Exception):
     """A toolchain can't be built, adopted, removed or used; the message says why."""
 
 
-class CancelledError(ToolchainError):
+class CancelledError(Exception):
     """Nobody waits for the build any more; it did not fail."""

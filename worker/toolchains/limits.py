@@ -51,7 +51,7 @@ class Budget:
         return self._ends - time.monotonic()
 
     def check_time(self) -> None:
-        """Raise ToolchainError when it is used up, or nobody waits for the build any more."""
+        """Raise ToolchainError when it is used up, CancelledError when nobody waits for the build any more."""
         if self._cancelled.is_set():
             raise CancelledError("Nobody waits for it any more.")
         if self.seconds_left <= 0:

@@ -162,7 +162,8 @@ class ToolchainStore:
         return trouble.at if trouble is not None and trouble.state == "failed" else None
 
     def read_recipe(self, name: str) -> Recipe | None:
-        self.folder(name)
+        if not _NAME.fullmatch(name):
+            return None
         try:
             return Recipe.model_validate_json((self.root / ".recipes" / f"{name}.json").read_bytes())
         except (OSError, ValidationError):
