@@ -161,6 +161,10 @@ def test_nothing_of_a_package_runs_while_it_is_built(store: ToolchainStore, whee
     for wanted in (str(source), f"{source}.tar.gz", f"sly @ file://{source}", "sly @ git+https://example.org/sly", "--editable=."):
         with pytest.raises(ToolchainError):
             add(store, "y", requirements=[wanted])
+    # Nor by the address that a wheel gives for what it needs.
+    make_wheel(wheels, "innocent", requires=[f"sly @ file://{source}.tar.gz"])
+    with pytest.raises(ToolchainError, match="only wheels"):
+        add(store, "y", requirements=["innocent"])
     # Neither what starts with an interpreter, nor modules that stand where Python's own are looked for.
     runs = f"open({str(marker)!r}, 'w')\n"
     files = {"zz.pth": f"import os; {runs}", "thing.py": runs, "json.py": runs, "py_compile.py": runs, "sitecustomize.py": runs}

@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import stat
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,7 @@ from worker.toolchains import compiler
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import Budget
 from worker.toolchains.lock import LockedPackage
-from worker.toolchains.resolve import OF_WHEELS
+from worker.toolchains.resolve import OF_WHEELS, pip_for
 from worker.toolchains.store import INSIDE
 from worker.toolchains.venv import Interpreter, make_venv
 
@@ -94,7 +93,7 @@ class PackageStore:
         work.mkdir(parents=True)
         tree = work / "package" / _TREE
         site_packages = make_venv(tree, base)
-        _unpack(package, tree, work, budget)
+        _unpack(package, base, tree, work, budget)
         _leave_only_the_wheel(tree)
         for folder in site_packages.glob("*.dist-info"):
             _forget_notes(folder)
@@ -109,7 +108,7 @@ class PackageStore:
         return facts
 
 
-def _unpack(package: LockedPackage, tree: Path, work: Path, budget: Budget) -> None:
+def _unpack(package: LockedPackage, base: Interpreter, tree: Path, work: Path, budget: Budget) -> None:
     """By uv, from where the lock says; a wheel that is not there, or not for whoever has no credentials, is fetched by name with pip."""
     url = package.url
     missing = urlsplit(url).scheme == "file" and not Path(url2pathname(urlsplit(url).path)).is_file()
@@ -121,7 +120,7 @@ def _unpack(package: LockedPackage, tree: Path, work: Path, budget: Budget) -> N
                 raise
         else:
             return
-    wheel = _fetch(package, work, budget)
+    wheel = _fetch(package, base, work, budget)
     _uv_install(package, wheel.as_uri(), tree, work, budget)
 
 
@@ -154,11 +153,11 @@ def _uv() -> str:
     return str(find_uv_bin())
 
 
-def _fetch(package: LockedPackage, work: Path, budget: Budget) -> Path:
+def _fetch(package: LockedPackage, base: Interpreter, work: Path, budget: Budget) -> Path:
     asked = work / "wanted.txt"
     asked.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8")
     folder = work / "fetched"
-    command = [sys.executable, "-m", "pip", "--python", str(work / "package" / _TREE / "bin" / "python"), "download", "--quiet"]
+    command = [*pip_for(base.executable), "download", "--quiet"]
     budget.run([*command, *OF_WHEELS, "--no-deps", "--require-hashes", f"--dest={folder}", f"--requirement={asked}"], grows=work)
     wheel = next(iter(folder.glob("*.whl")), None)
     if wheel is None:

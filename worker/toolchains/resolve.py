@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import ValidationError
 
+from worker.toolchains import pip_alone
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import Budget
 from worker.toolchains.lock import Lock, LockedPackage, name_of_file
 from worker.toolchains.venv import Interpreter
 
-# Wheels only: the build system of a source distribution would be strangers' code.
+# Wheels only: the build system of a source distribution would be strangers' code. See also `pip_alone`.
 OF_WHEELS = ("--only-binary=:all:", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
 _INDEX_OPTIONS = ("index-url", "extra-index-url", "find-links")
+
+
+def pip_for(python: Path) -> list[str]:
+    """The words that start our pip for that interpreter, which needs none of its own. Raise ToolchainError."""
+    found = importlib.util.find_spec("pip")
+    if found is None or found.origin is None:
+        raise ToolchainError("pip, which chooses wheels, is not installed here: pip install 'samehere[node]'.")
+    program = Path(pip_alone.__file__).read_text(encoding="utf-8")
+    return [str(python), "-I", "-B", "-c", program, str(Path(found.origin).with_name("__pip-runner__.py"))]
 
 
 def check_requirements(requirements: Sequence[str]) -> tuple[str, ...]:
@@ -51,11 +63,9 @@ def resolve(
     The wheels of a lock that is known are taken from it where the same version is chosen.
     """
     wanted = check_requirements(requirements)
-    with tempfile.TemporaryDirectory(prefix="samehere-resolve-") as folder:
-        constraints = Path(folder, "constraints.txt")
-        constraints.write_text("".join(f"{name}=={version}\n" for name, version in (pinned or {}).items()), encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "--python", str(base.executable), "install", "--dry-run", "--ignore-installed", "--quiet"]
-        answer = budget.run([*command, *OF_WHEELS, "--report=-", "--constraint", str(constraints), "--", *wanted])
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        indexes = beside.submit(_indexes, budget)
+        answer = _ask_pip(wanted, base, budget, pinned or {})
     same = {(package.name, package.version): package for package in (known.packages if known else ())}
     try:
         chosen = [_package(item) for item in json.loads(answer)["install"]]
@@ -64,11 +74,20 @@ def resolve(
             implementation=base.implementation,
             platform=base.platform,
             requirements=wanted,
-            indexes=_indexes(budget),
+            indexes=indexes.result(),
             packages=tuple(same.get((package.name, package.version), package) for package in chosen),
         )
     except (ValueError, KeyError, TypeError, SyntaxError, ValidationError) as error:
         raise ToolchainError("pip chose something that is no wheel with a hash.") from error
+
+
+def _ask_pip(wanted: Sequence[str], base: Interpreter, budget: Budget, pinned: Mapping[str, str]) -> str:
+    """Its report, as JSON."""
+    with tempfile.TemporaryDirectory(prefix="samehere-resolve-") as folder:
+        constraints = Path(folder, "constraints.txt")
+        constraints.write_text("".join(f"{name}=={version}\n" for name, version in pinned.items()), encoding="utf-8")
+        command = [*pip_for(base.executable), "install", "--dry-run", "--ignore-installed", "--quiet"]
+        return budget.run([*command, *OF_WHEELS, "--report=-", "--constraint", str(constraints), "--", *wanted])
 
 
 def _package(item: Mapping[str, Mapping[str, object]]) -> LockedPackage:
