@@ -139,5 +139,5 @@ def test_where_a_toolchain_lies_stays_here(web: Web) -> None:
 
 def test_the_presets(web: Web) -> None:
     found = web.client.get("/api/v1/presets").json()["items"]
-    assert [item["name"] for item in found] == ["quick", "cpu-isa", "determinism"]
+    assert [item["name"] for item in found] == ["quick", "cpu-isa", "determinism", "versions"]
     assert all(item["summary"] for item in found)
