@@ -41,12 +41,8 @@ def _toolchain(facts: ToolchainFacts, *, builds: bool) -> Check:
     if facts.state == "ready":
         return Check(name, ok=True, found=f"torch {facts.torch or 'none'}")
     if facts.state == "locked":
-        return Check(
-            name,
-            ok=builds,
-            found="locked, and built when it is needed" if builds else "locked",
-            cure=f"samehere toolchain build {facts.name}",
-        )
+        found = "locked, and built when it is needed" if builds else "locked"
+        return Check(name, ok=builds, found=found, cure="" if builds else f"samehere toolchain build {facts.name}")
     return Check(name, ok=False, found=facts.state, cure=facts.detail)
 
 

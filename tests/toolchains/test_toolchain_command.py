@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tiny_wheels import make_wheel
 
 from worker.toolchains import ToolchainStore
@@ -37,8 +38,20 @@ def test_from_the_first_to_the_last_word(store: ToolchainStore, wheels: Path) ->
     assert json.loads(toolchain(store, "list", "--json").stdout) == []
 
 
+@pytest.mark.parametrize("words", ["a --python {minor} thing other", "--no-build a thing --python {minor} other", "a thing other"])
+def test_options_stand_where_one_likes(words: str, store: ToolchainStore, wheels: Path) -> None:
+    for name in ("thing", "other"):
+        make_wheel(wheels, name)
+    minor = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    done = toolchain(store, "add", *words.format(minor=minor).split())
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert [facts.packages for facts in store.list()] == [{"thing": "1.0", "other": "1.0"}]
+
+
 def test_what_can_not_be_is_said_on_one_line_or_in_the_resolvers(store: ToolchainStore, wheels: Path) -> None:
     for words, said in (
+        (("add",), "name"),
+        (("add", "x", "--nothing"), "--nothing"),
         (("add", "x"), "at least one requirement"),
         (("add", "x", "thing"), "thing"),
         (("add", "x", "thing", "--lock", "/nothing"), "either requirements or a lock"),

@@ -22,11 +22,27 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _EXAMPLE = "%(prog)s torch-2.13-cpu --python 3.11 'torch==2.13.0' numpy"
 
 
+class _AnyOrder(argparse.ArgumentParser):
+    """Options may stand between positional words, as in `add NAME --python 3.11 REQUIREMENT`."""
+
+    _asked = False
+
+    # The signature is that of the base class, for the one way in which it is called here.
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._asked:
+            return super().parse_known_args(args, namespace)
+        self._asked = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._asked = False
+
+
 def add_parser(commands: Any) -> None:
     """Beside the node's other commands."""
     parser = commands.add_parser("toolchain", help="the interpreters that scripts run in", epilog="%(prog)s list --json")
     parser.set_defaults(command="toolchain")
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_AnyOrder)
     add = actions.add_parser("add", help="lock one, and build it from wheels", epilog=_EXAMPLE)
     add.add_argument("name")
     add.add_argument("requirements", nargs="*", metavar="REQUIREMENT")
