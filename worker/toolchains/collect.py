@@ -52,6 +52,7 @@ def _prune(store: ToolchainStore, *, before: float) -> Pruned:
     gone = [key for key in _entries(stored.folder) if key not in kept and (stored.folder / key).stat().st_mtime < before]
     for key in gone:
         remove_tree(stored.folder / key)
+    store.delete_removed()
     _tidy(store)
     return Pruned(names=sorted(names), environments=removed, packages=len(gone), bytes=used - size_of(store.root))
 
@@ -66,7 +67,7 @@ def _remove(store: ToolchainStore, folder: Path, names: list[str]) -> bool:
                 if recipe is not None and recipe.base:
                     # Nobody asked for it but a report.
                     store.forget(name)
-            leaving = store.root / ".building" / f"env-{folder.name}.removed-{os.getpid()}"
+            leaving = store.root / ".building" / f"env-{folder.name}-{os.getpid()}"
             leaving.parent.mkdir(parents=True, exist_ok=True)
             folder.rename(leaving)
             store.use_path(folder).unlink(missing_ok=True)

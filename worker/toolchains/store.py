@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,8 @@ from worker.toolchains.lock import Lock
 _NAME = re.compile(r"[a-z0-9][a-z0-9._+-]{0,99}")
 # Where the one that an attempt runs in is shown besides: tracebacks of its packages name this, and not a folder of the operator's.
 INSIDE = "/opt/samehere"
+# Between the name of one that was removed and what makes its folder's name its own.
+_REMOVED = "~removed-"
 # How long packages that could not be added are not tried again.
 RETRY_SECONDS = 3600.0
 # Already shown by the sandbox's own policy.
@@ -266,7 +269,7 @@ class ToolchainStore:
         return [*ready.values(), *(others[name] for name in sorted(others))]
 
     def remove(self, name: str) -> None:
-        """Forget the name and its lock; what was built is left to `prune`. Raise ToolchainError where one without a lock is in use."""
+        """Forget the name and its lock; what was built, and what attempts run in, is left to `prune`."""
         folder = self.folder(name)
         with self.lock(name):
             noted, known = self._trouble_path(name).exists(), self.read_recipe(name) is not None
@@ -285,15 +288,19 @@ class ToolchainStore:
         (self.root / ".recipes" / f"{name}.json").unlink(missing_ok=True)
 
     def _delete(self, folder: Path) -> None:
-        """Out of sight first: nobody meets half of one."""
-        leaving = self.root / ".building" / f"{folder.name}.removed-{os.getpid()}"
+        """Out of sight first: nobody meets half of one. What an attempt still runs in stays there until `delete_removed`."""
+        leaving = self.root / ".building" / f"{folder.name}{_REMOVED}{secrets.token_hex(4)}"
         leaving.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with self.use_lock(folder, alone=True):
-                folder.rename(leaving)
-        except BlockingIOError as error:
-            raise ToolchainError(f"{folder.name} is in use by an attempt; try again when it has ended.") from error
-        shutil.rmtree(leaving)
+        folder.rename(leaving)
+        self.delete_removed()
+
+    def delete_removed(self) -> None:
+        """Of those without a lock; not while an attempt uses one of that name."""
+        for path in (self.root / ".building").glob(f"*{_REMOVED}*"):
+            # Not by where the name leads now.
+            used = self.root / ".locks" / "use" / f"{path.name.rpartition(_REMOVED)[0]}.lock"
+            with contextlib.suppress(BlockingIOError, FileNotFoundError), SharedLock(used, alone=True):
+                shutil.rmtree(path)
 
     def _facts(self, name: str, manifest: Manifest) -> ToolchainFacts:
         cpu = read_cpu()
