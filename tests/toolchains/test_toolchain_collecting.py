@@ -130,6 +130,15 @@ def test_what_is_adopted_or_has_no_lock_stays(store: ToolchainStore, wheels: Pat
     assert states(store) == {"mine": "ready", "x": "locked"}
 
 
+def test_whoever_may_only_read_the_store_uses_it_all_the_same(store: ToolchainStore, wheels: Path) -> None:
+    make_wheel(wheels, "thing")
+    add(store, "x", requirements=["thing"])
+    # No rights stop root; this stops everyone.
+    (store.root / ".locks" / "use").write_text("in the way")
+    with store.use("x") as used:
+        assert used == store.find("x")
+
+
 def test_an_adopted_one_that_is_in_use_goes_when_it_no_longer_is(store: ToolchainStore, wheels: Path) -> None:
     make_wheel(wheels, "thing")
     add(store, "x", requirements=["thing"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -52,8 +53,8 @@ class OnDemand:
 
 
 def make_on_demand(store: ToolchainStore, settings: NodeSettings) -> OnDemand | None:
-    """As the node's settings say; None where attempts never wait for a build."""
-    if not settings.toolchain_wait_seconds:
+    """As the node's settings say; None where attempts never wait for a build, or the store is another user's."""
+    if not settings.toolchain_wait_seconds or (store.root.exists() and not os.access(store.root, os.W_OK)):
         return None
     limits = BuildLimits(seconds=settings.toolchain_wait_seconds, bytes=settings.toolchain_bytes)
     return OnDemand(store, allowed=allowed_packages.read(settings.packages_allowed), limits=limits)

@@ -219,20 +219,31 @@ class ToolchainStore:
 
     @contextmanager
     def use(self, name: str) -> Iterator[Toolchain | None]:
-        """The toolchain, which is not removed until it is given back; None where there is none of that name."""
+        """The toolchain, which is not removed until it is given back; None where there is none of that name.
+
+        Whoever may only read the store, another user's say, can't hold it: its owner prunes when no attempts run.
+        """
         found = self.find(name)
         if found is None:
             yield None
             return
-        with self.use_lock(found.folder):
+        lock = self.use_lock(found.folder)
+        try:
+            lock.acquire()
+        except OSError:
+            yield found
+            return
+        try:
             # It may have been removed before the lock was held.
             still = self.find(name)
             if still is not None and still.folder == found.folder:
                 with contextlib.suppress(OSError):
                     os.utime(self.use_path(found.folder))
                 yield still
-                return
-        yield None
+            else:
+                yield None
+        finally:
+            lock.release()
 
     def use_lock(self, folder: Path, *, alone: bool = False) -> SharedLock:
         """Shared by all who use what was built; `alone` for whoever removes it."""
@@ -335,8 +346,13 @@ class ToolchainStore:
         return added and failed_at is not None and time.time() - failed_at >= RETRY_SECONDS
 
     def _is_abandoned(self, name: str) -> bool:
-        lock = HostLock(self.root / ".locks" / f"{name}.lock")
-        if not lock.acquire():
+        lock = self.lock(name)
+        try:
+            free = lock.acquire()
+        except OSError:
+            # Another user's store.
+            return False
+        if not free:
             return False
         lock.release()
         return True
