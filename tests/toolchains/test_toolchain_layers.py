@@ -84,6 +84,21 @@ def test_an_adopted_one_gains_packages_without_being_touched(store: ToolchainSto
     assert sorted(site.rglob("*")) == before
 
 
+def test_one_of_an_older_version_without_a_lock_gains_packages(
+    store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    make_wheel(wheels, "base")
+    add(store, "old", requirements=["base"])
+    real = store.folder("old").resolve()
+    store.folder("old").unlink()
+    real.rename(store.folder("old"))
+    (store.root / ".recipes" / "old.json").unlink()
+    make_wheel(wheels, "extra", requires=["base"])
+    result = execute(executor_of(store, tmp_path, allowed={"extra"}), sandbox, "old+extra")
+    assert result.observation.stdout == "1.0 1.0 ['base', 'extra']\n"
+    assert next(facts.packages for facts in store.list() if facts.name == "old+extra") == {"base": "1.0", "extra": "1.0"}
+
+
 def test_what_is_not_allowed_is_not_added(store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path) -> None:
     make_wheel(wheels, "base")
     make_wheel(wheels, "extra")

@@ -137,15 +137,16 @@ def _foundation(store: ToolchainStore, recipe: Recipe) -> Foundation:
     folder = store.folder(recipe.base)
     own = folder / base.library / "site-packages"
     paths, system_packages = adopted_paths(folder, own)
+    found_in = below.site_packages
     if below.kind == "built":
-        paths = [str(own)]
+        paths = found_in = [str(own)]
     return Foundation(
         base=base,
         system_packages=system_packages,
         paths=tuple(paths),
         needs=(*below.needs, str(folder)),
         stamp=below.build_id,
-        found_in=tuple(below.site_packages),
+        found_in=tuple(found_in),
     )
 
 
