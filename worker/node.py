@@ -24,6 +24,7 @@ from worker.slots import PREVIEW_PLACES, SlotPool
 from worker.spool import Spool
 from worker.tasks import make_celery, register_attempt
 from worker.toolchains import ToolchainStore
+from worker.toolchains.demand import make_on_demand
 from worker.warm import make_warm_starts
 
 _log = structlog.get_logger(__name__)
@@ -44,6 +45,7 @@ class Node:
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
         self._warm = make_warm_starts(settings)
+        self._on_demand = make_on_demand(self._toolchains, settings)
         executor = Executor(
             self._identity,
             self._toolchains,
@@ -51,6 +53,7 @@ class Node:
             variables=settings.variables,
             warm=self._warm,
             note=settings.cache_folder / "usual-toolchain",
+            on_demand=self._on_demand,
         )
         self._pool = SlotPool(
             settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send, previews=self._warm is not None
@@ -189,7 +192,7 @@ class Node:
         return self._offer().model_dump_json() != self._last_hello
 
     def _offer(self) -> Hello:
-        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus)
+        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus, on_demand=self._on_demand)
 
 
 def run_node(settings: NodeSettings) -> int:

@@ -21,6 +21,7 @@ from app.runs.document import RunDocument
 from app.runs.repeating import attempts_wanted
 from app.runs.stream import NodeStream
 from app.states import AttemptState, JobState, RunState
+from app.targets.fleet import usable
 from app.targets.plan import Cell, Plan, plan
 from app.targets.target import Target
 from worker.contract import Attempt, AttemptKind, Cancel, Hello, Level, Limits, Outcome, Refused, Result, Start, Started
@@ -133,7 +134,7 @@ def _node(level: Level | None) -> Iterator[NodeStream]:
 
 
 def _require_toolchain(hello: Hello) -> None:
-    if any(toolchain.state == "ready" for toolchain in hello.toolchains):
+    if usable(hello):
         return
     others = "".join(f"\n  {toolchain.name} is {toolchain.state}: {toolchain.detail}" for toolchain in hello.toolchains)
     raise SetupError(
