@@ -91,7 +91,8 @@ _EXPECTED_TYPE = re.compile(
     rf"\b[Ee]xpect(?:s|ed|ing)?:? (?:an? |the |to (?:see|get|raise) (?:an? )?)?`?(?P<type>{TYPE})(?!\w)"
     rf"|\b(?:should|must|ought to) (?:be|raise|throw|have been|have raised)(?: an?)? `?(?P<should>{TYPE})(?!\w)"
     rf"|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
-    rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better|appropriate)\b"
+    rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better"
+    r"|appropriate)\b"
 )
 
 

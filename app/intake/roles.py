@@ -89,11 +89,13 @@ _COMPARED = re.compile(
 # `The fix would be:`, `or replace the body with`, `Proposed change`.
 _REMEDY = re.compile(
     r"\b(?:(?:possible|proposed?|suggested|potential|my|the|a|quick|simple|one) (?:bug ?)?(?:fix|patch|solution|change)(?:es)?\b"
-    r"|work-?arounds?\b|(?:replac\w+|chang\w+|patch\w*) .{1,60}\b(?:with|to|by|like this|as follows)\W*$|(?:fix|solv|avoid)(?:e[ds]|ed|ing)? (?:it|this) )",
+    r"|work-?arounds?\b|(?:replac\w+|chang\w+|patch\w*) .{1,60}\b(?:with|to|by|like this|as follows)\W*$|(?:fix|solv|avoid)(?:e[ds]|ed"
+    r"|ing)? (?:it|this) )",
     re.IGNORECASE,
 )
 _NO_REMEDY = re.compile(
-    r"\b(?:after|since|without|before|no|doesn['’]t|does not|not|but|still|fail\w*|reproduc\w*|repro|crash\w*|raises?|wrong\w*|trigger\w*)\b",
+    r"\b(?:after|since|without|before|no|doesn['’]t|does not|not|but|still|fail\w*|reproduc\w*|repro|crash\w*|raises?|wrong\w*"
+    r"|trigger\w*)\b",
     re.IGNORECASE,
 )
 
@@ -119,18 +121,23 @@ def _last_sentence(text: str) -> str:
 _SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
 _WARNED = re.compile(r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$", re.IGNORECASE)
 _NOT_TO_RUN = re.compile(
-    r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?(?:repro\w*|script to run)\b|\bnot (?:meant )?to be run\b"
-    r"|\b(?:ignore|disregard|skip) (?:this|that|it|me|the following|what follows|please)?\W*$|[,(;:] (?:please )?(?:ignore|disregard)\b|\bpseudo-?code\b"
-    r"|\b(?:i|we)(?:['’]d| would) (?:like|love|prefer|wish|propose|imagine|suggest) (?:\w+ ){0,4}(?:api|syntax|interface|signature|spelling|way)\b"
+    r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?(?:repro\w*|script to run)\b"
+    r"|\bnot (?:meant )?to be run\b"
+    r"|\b(?:ignore|disregard|skip) (?:this|that|it|me|the following|what follows|please)?\W*$|[,(;:] (?:please )?(?:ignore|disregard)\b"
+    r"|\bpseudo-?code\b"
+    r"|\b(?:i|we)(?:['’]d| would) (?:like|love|prefer|wish|propose|imagine|suggest) (?:\w+ ){0,4}(?:api|syntax|interface|signature"
+    r"|spelling|way)\b"
     r"|\b(?:proposed|desired|ideal|wished|future) (?:api|syntax|interface|signature|usage)\b",
     re.IGNORECASE,
 )
 _WHERE_SOURCE_IS = (
-    r"(?:library|package|repo(?:sitory)?|upstream|site-packages|module|master|main branch|(?:py)?torch|numpy|scipy|pandas|cpython|`?[\w./]+\.(?:py|cpp|h|cu)`?"
+    r"(?:library|package|repo(?:sitory)?|upstream|site-packages|module|master|main branch|(?:py)?torch|numpy|scipy|pandas|cpython"
+    r"|`?[\w./]+\.(?:py|cpp|h|cu)`?"
     r"|the (?:function|method|class|operator|kernel|decorator)|`[\w.]{2,60}(?:\(\))?`)"
 )
 _SOURCE = re.compile(
-    rf"\b(?:source(?: code)?|implementation|definition|relevant (?:code|lines?|part|function)|offending (?:code|lines?)|code) (?:\w+ ){{0,2}}?(?:of|in|from|at) "
+    r"\b(?:source(?: code)?|implementation|definition|relevant (?:code|lines?|part|function)|offending (?:code|lines?)"
+    rf"|code) (?:\w+ ){{0,2}}?(?:of|in|from|at) "
     rf"(?:\w+ ){{0,4}}?{_WHERE_SOURCE_IS}|\b(?:library|upstream|torch|numpy)(?:['’]s)? (?:own )?(?:source|code|implementation)\b",
     re.IGNORECASE,
 )
