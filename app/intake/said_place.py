@@ -70,9 +70,9 @@ def said_place(text: str, *, about_it: bool = False) -> Where:
 # How a script was started: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
 _MODE = re.compile(
     r"(?<![\w-])(?P<mode>torchrun|torch\.distributed\.(?:launch|run)|mpirun|mpiexec|accelerate launch|horovodrun|deepspeed(?= launcher)"
-    r"|python3? -(?:O{1,2}|[BEISu]|X \w+|W \w+)(?!\w)|(?:under|with|in|inside|when|using|from|by) (?:a |an |the )?(?:pytest|gdb|valgrind"
+    r"|python3? -(?:O{1,2}|[BEISu]|X \w+|W \w+)(?!\w)|(?i:under|with|in|inside|when|using|from|by) (?:a |an |the )?(?i:pytest|gdb|valgrind"
     r"|jupyter(?: notebook)?|colab"
-    r"|ipython|spyder|pyinstaller|cron)|(?:with|when|if|under|setting|set) `?[A-Z][A-Z0-9]*_[A-Z0-9_]+ ?= ?\w+)\b",
+    r"|ipython|spyder|pyinstaller|cron)|(?i:with|when|if|under|setting|set) `?[A-Z][A-Z0-9]*_[A-Z0-9_]+ ?= ?\w+)\b",
 )
 
 
