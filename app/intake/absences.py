@@ -26,6 +26,7 @@ _NOTHING_RAISED = re.compile(
 _WANTED = re.compile(
     rf"\b(?:should|must|ought to|supposed to|expect(?:ed)?(?: it)? to|would(?: have)? expect(?:ed)?(?: it)? to|needs? to)"
     rf"(?: have)?(?: be)? ?(?:{_RAISE}|raised?|throw[ns]?|thrown|rejected|fail|errors? out)\b"
+    r"|\b(?:docs?|documentation|manual|spec\w*)\b[^.;\n]{0,30}\b(?:announce|promise|say|document|demand|require|state)s?\b"
     rf"|\bexpect(?:s|ed|ing)?:? {_ERROR}(?!\w)|\bexpect(?:s|ed)? (?:to (?:see|get|have) )?{_ERROR}(?!\w)"
     rf"|\b(?:instead of|rather than) (?:(?:raising|throwing|giving|reporting|producing) )?{_ERROR}(?!\w)"
     rf"|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b|\bshould be {_ERROR}(?!\w)",

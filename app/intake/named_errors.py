@@ -20,6 +20,8 @@ _NOT_SEEN = re.compile(
 # What stands behind it.
 _IS_NOT_SEEN = re.compile(
     r"`? (?:(?:is|was|are|were|gets?|got)(?:n['’]t| not| never| no longer) (?:\w+ )?(?:raised|thrown|reported|given)"
+    r"|(?:is|was) what (?:[\w'’]+ ){1,4}?(?:expect|want|say|promise|demand|document)\w*"
+    r"|(?:(?:is|was|gets?) )?(?:silently )?(?:swallowed|missing|lost|suppressed|ignored|gone)"
     r"|(?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better|appropriate))\b",
     FLAGS,
 )

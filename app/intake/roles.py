@@ -19,7 +19,10 @@ _WORKS = re.compile(
     r"|for comparison|is (?:correct|right|ok)|as it should|as expected)\b",
     re.IGNORECASE,
 )
-_WRONGLY = re.compile(r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should)\b", re.IGNORECASE)
+_WRONGLY = re.compile(
+    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off|instead|rather than|and not)\b",
+    re.IGNORECASE,
+)
 _ABOUT_VERSIONS = re.compile(r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name|sys\.version")
 
 
@@ -82,7 +85,7 @@ _MOST_INTRODUCTION = 300
 _COMPARED = re.compile(
     r"^\W*(?:(?:and|while|whereas|in|from|the|with|an?|here is|here['’]s|this is) ){0,3}"
     r"(?:(?:official )?(?:docs?|documentation|manual|tutorial|readme)(?:['’]s)?(?: \w+){0,2}|equivalent(?: \w+){0,3}"
-    r"|(?:numpy|scipy|jax|tensorflow|matlab|r|julia)(?: (?:equivalent|version|code|counterpart))?|reference(?: \w+)?"
+    r"|(?:numpy|scipy|jax|tensorflow|matlab|r|julia)(?:['’]s)?(?: (?:equivalent|version|code|counterpart))?|reference(?: \w+)?"
     r"|(?:example|snippet|code) (?:from|in|of) (?:the )?(?:official )?(?:docs?|documentation|manual|tutorial|readme))\W*$",
     re.IGNORECASE,
 )

@@ -38,7 +38,7 @@ _SHOW = (
 _SEE = (
     r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said|gets?|got|getting|see|sees|saw|seeing"
     r"|is|are|was|were|equals?|becomes?|became|comes? (?:out|back|up)|came (?:out|back|up)|evaluates to|computes?|reports?|answers?"
-    r"|produces?|produced|results? in|obtain(?:s|ed)?|displays?|turns? (?:out|into))"
+    r"|produces?|produced|results? in|obtain(?:s|ed)?|end(?:s|ed)? up (?:with|at)|displays?|turns? (?:out|into))"
 )
 _NOUN = r"(?:value|answer|result|output|number|one|sum|reply|outcome|behaviou?r)s?"
 # What says of the value behind it that it should be seen, or is elsewhere, and what says that it is seen. The longest comes first.
@@ -69,7 +69,7 @@ _BOUNDARY = re.compile(r"[,;!?(){}—–\n]\s?|\.(?!\d)\s?|\b(?:but|yet|and|whil
 # Of another time or another program: what it shows is what is wanted here, if this one shows something else.
 _ONCE = re.compile(
     r"\b(?:on|in|with|under|before|until|till|up to|at) (?:\w{2,12} ){0,2}v?(?:_{2,}|\d{1,2}\.(?:\d{1,2}|x))|\b(?:used to|earlier"
-    r"|previous\w*|before|formerly|last (?:release|version))\b",
+    r"|previous\w*|before|formerly|(?:last|old|older|former) (?:\w+ )?(?:release|version|one|build))\b",
     FLAGS,
 )
 _PAST = re.compile(r"\b(?:was|were|gave|printed|returned|got|saw|showed|said|yielded)\b[^\n]{0,12}$", FLAGS)
@@ -77,11 +77,13 @@ _OWN = re.compile(
     rf"^\W*(?:(?:on|in|with|under|using|for|at|since) [^,;]{{1,40}}? (?=(?:i|we|it|this|that|the|my)\b))?(?:(?:so|then|here|still|now"
     rf"|today|always|again|instead|actually|just|only|also|why|how|but|for me|on my \w+) ){{0,3}}"
     rf"(?:(?:i|we|you|it|this|that|which|what|there|mine|the|my|our|your|each|all|both|any|actual|observed)\b"
+    r"|(?:of|for|from) (?:the|my|a|an|this) [\w ]{1,30}?(?= (?:is|was|are)\b)"
     rf"|(?:output|result|value|script|code|program|snippet|bug)s?\b|{_SEE}\b|$)",
     FLAGS,
 )
 _IDEA = re.compile(
-    r"\b(?:want\w*|expect\w*|thought|think|believ\w*|guess\w*|assum\w*|like|hop(?:e[ds]?|ing)|promis\w*|according|claims?|docs?"
+    r"\b(?:want\w*|expect\w*|thought|think|believ\w*|guess\w*|assum\w*|like|hop(?:e[ds]?|ing)|promis\w*|demands?|requires?|according"
+    r"|claims?|docs?"
     r"|documentation|manual"
     r"|documented|docstring)\b",
     FLAGS,
@@ -94,7 +96,8 @@ _OTHERS = re.compile(
     FLAGS,
 )
 _NO_VALUE = re.compile(
-    r"(?:\b(?:(?<!instead )of|after|for|with|seed|size|dim|axis|shape|step|line|python|torch|numpy|version|index|item|issue|section|about"
+    r"(?:\b(?:(?<!instead )of|after|for|(?<!up )with|seed|size|dim|axis|shape|step|line|python|torch|numpy|version|index|item|issue"
+    r"|section|about"
     r"|n|k)[ =:#]{1,2}|[#$%]|--?[\w-]+[ =])$",
     FLAGS,
 )

@@ -27,7 +27,7 @@ _NOT_SEEN = re.compile(
     rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+|thought|think|guess\w*|believ\w+|if"
     r"|unless|whether|doc(?:s|umentation)?"
     r"|documented|docstring|manual|promis\w+|claims?|claimed|correct(?:ly)?|right|true|exact|real|n['’]t|not|never|no longer|used"
-    r"|previously|formerly|earlier|before)\b[^.;:,\n]{0,30}$",
+    r"|previously|formerly|earlier|before|old(?:er)?)\b[^.;:,\n]{0,30}$",
     FLAGS,
 )
 _MOST_BEFORE = 60

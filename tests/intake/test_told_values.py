@@ -25,6 +25,9 @@ from app.intake.told import seen_and_wanted_in, wanted_in
         "9, but I expected 8",
         "The manual says 8, yet I get 9",
         "Rather than 8 it returns 9",
+        "In the old release it printed `8`; with the new one it prints `9`.",
+        "I end up with 9; what the law of our country demands is 8.",
+        "The length of the list is 9, I'd say 8",
     ],
 )
 def test_values_in_any_order(text: str) -> None:
@@ -81,6 +84,8 @@ def test_which_error_is_seen(text: str, seen: str, wanted: str | None) -> None:
     "text",
     [
         "The documented IndexError is missing.",
+        "An IndexError is what I'd expect; None is what I see.",
+        "IndexError swallowed",
         "if the assertion fails, stop",
         "CUDA device-side assert docs",
         "the assertion no longer fails",
@@ -173,6 +178,7 @@ def test_something_is_printed(text: str) -> None:
     [
         ("On Apple silicon it prints 9 instead of 8.", {"os": "macos"}),
         ("On my MacBook Pro it prints 9 instead of 8.", {"os": "macos"}),
+        ("My MacBook prints 9 where 8 is right.", {"os": "macos"}),
         ("On Windows this prints 9, on Linux 8.", {"os": "windows"}),
         ("With torchrun --nproc_per_node=2 it prints 9 instead of 8", {"mode": "torchrun"}),
         ("With OMP_NUM_THREADS=64 it prints 9 instead of 8", {"mode": "with omp_num_threads=64"}),
