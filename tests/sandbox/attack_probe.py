@@ -62,6 +62,13 @@ def forked(function, *arguments):
         raise OSError(code, "forked")
 
 
+def not_mounted(folder):
+    """What a folder shows beside the way to what is mounted below it."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+        mounted = [line.split()[4] + "/" for line in file]
+    return [name for name in os.listdir(folder) if not any(point.startswith(folder + "/" + name + "/") for point in mounted)]
+
+
 def truthy(value):
     if not value:
         raise OSError(errno.ENOENT, "nothing")
@@ -251,7 +258,7 @@ def leaks():
     if not OUTSIDE:
         attempt("a file of the host by pid 1", read, "/proc/1/root" + SECRET)
     attempt("a file of the host by the supervision", read, "/proc/%d/root%s" % (SUPERVISION, SECRET))
-    attempt("root's home", lambda: truthy(set(os.listdir("/root")) - {".pyenv"}))
+    attempt("root's home", lambda: truthy(not_mounted("/root")))
     attempt("mounts of the host", lambda: truthy("/sys/fs/cgroup" in open("/proc/self/mountinfo").read()))
     attempt("the node's environment", environments)
     attempt("the node's descriptors", inherited)
