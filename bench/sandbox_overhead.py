@@ -8,7 +8,6 @@ A whole attempt is all that a node does for one: harness, captured values, envir
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import tempfile
@@ -17,7 +16,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from main_path import machine, spread, toolchain
+from main_path import keep, machine, spread, toolchain
 
 from worker.contract import Attempt, Outcome
 from worker.environment import EnvironmentRecorder
@@ -84,9 +83,7 @@ def main() -> None:
             # Of the fastest ones: what else runs on the machine only ever adds.
             "least_ratio_to_by_hand": {name: min(times[1:]) / min(taken["by hand"][1:]) for name, times in taken.items()},
         }
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    keep(result, arguments.out)
 
 
 if __name__ == "__main__":

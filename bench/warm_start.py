@@ -8,7 +8,6 @@ An attempt is all that a node does for one: it decides, starts, watches, reads t
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import tempfile
@@ -18,7 +17,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from main_path import machine, spread, toolchain
+from main_path import keep, machine, spread, toolchain
 
 from worker.contract import Attempt, Device, Gpu, Start
 from worker.environment import EnvironmentRecorder
@@ -120,9 +119,7 @@ def main() -> None:
         }
         bench.pool.close()
         once.pool.close()
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    keep(result, arguments.out)
 
 
 if __name__ == "__main__":
