@@ -58,6 +58,7 @@ class ServiceSettings(BaseSettings):
     stream_bytes: int = Field(default=256 * KIB, ge=KIB, description="kept of each output stream")
     stream_kill_bytes: int = Field(default=64 * MIB, ge=KIB, description="an attempt that prints more is stopped")
     result_bytes: int = Field(default=4 * MIB, ge=16 * KIB, description="a larger message of a node is refused")
+    bundle_bytes: int = Field(default=16 * MIB, ge=16 * KIB, description="a larger bundle is refused")
     cells: int = Field(default=400, ge=1, description="cells of one run, at most")
     repeats: int = Field(default=250, ge=1, description="repeats of one job, at most")
 

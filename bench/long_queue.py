@@ -11,7 +11,6 @@ do, and the thousandth is held against their mean.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import statistics
@@ -26,7 +25,7 @@ from typing import Any
 import httpx2
 import psutil
 import psycopg
-from main_path import database_url, free_port, machine, toolchain
+from main_path import database_url, free_port, keep, machine, toolchain
 
 REPEATS = 250
 TENTH, THOUSANDTH = (5, 55), (975, 1025)
@@ -177,9 +176,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("bench/results/long_queue.json"))
     arguments = parser.parse_args()
     result = measure(arguments.length)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    keep(result, arguments.out)
 
 
 if __name__ == "__main__":

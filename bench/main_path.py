@@ -176,15 +176,21 @@ def measure(rounds: int) -> dict[str, Any]:
     }
 
 
+def keep(result: dict[str, Any], out: Path) -> None:
+    """Print it, and write it where it is kept."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(result, indent=1)
+    out.write_text(text + "\n")
+    print(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("bench/results/main_path.json"))
     arguments = parser.parse_args()
     result = measure(arguments.rounds)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    keep(result, arguments.out)
 
 
 if __name__ == "__main__":

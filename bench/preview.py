@@ -9,7 +9,6 @@ machine disturbs both alike; ratios are what to keep. The first POST after the s
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import statistics
 import tempfile
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from main_path import SCRIPT, by_hand, machine, spread, start_service, toolchain
+from main_path import SCRIPT, by_hand, keep, machine, spread, start_service, toolchain
 
 
 def seen(client: httpx2.Client, run_id: str, kinds: set[str]) -> bool:
@@ -91,9 +90,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("bench/results/preview.json"))
     arguments = parser.parse_args()
     result = measure(arguments.rounds)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    keep(result, arguments.out)
 
 
 if __name__ == "__main__":

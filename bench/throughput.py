@@ -9,7 +9,6 @@ further repeats of a mixed job are. All else is the real way: dispatcher, broker
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import statistics
 import tempfile
@@ -20,7 +19,7 @@ from typing import Any
 
 import httpx2
 import psycopg
-from main_path import SCRIPT, by_hand, database_url, machine, spread, start_service, toolchain
+from main_path import SCRIPT, by_hand, database_url, keep, machine, spread, start_service, toolchain
 
 BY_HAND = 6
 # Of a run these first ones are not counted: they were given out cold before they could be told.
@@ -91,9 +90,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("bench/results/throughput.json"))
     arguments = parser.parse_args()
     result = measure(arguments.rounds, arguments.attempts)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    keep(result, arguments.out)
 
 
 if __name__ == "__main__":

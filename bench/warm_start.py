@@ -8,7 +8,6 @@ An attempt is all that a node does for one: it decides, starts, watches, reads t
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import tempfile
@@ -18,7 +17,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from main_path import machine, spread, toolchain
+from main_path import keep, machine, spread, toolchain
 
 from worker.cards.nvml import find_gpus
 from worker.contract import Attempt, Device, Gpu, Start
@@ -35,7 +34,8 @@ SCRIPTS = {
     Device.CUDA: "import torch\na = torch.ones(64, 64, device='cuda')\nprint((a @ a).sum().item())\n",
 }
 LEAVES = "import os, sys\nsys.stdout.flush()\nos._exit(0)\n"
-FIRST_LINE = "import time\nprint(time.monotonic(), flush=True)\nimport os, torch\nos._exit(0)\n"
+# A script that reads a clock before its imports starts cold, so it is the first line behind them.
+FIRST_LINE = "import os, time, torch\nprint(time.monotonic(), flush=True)\nos._exit(0)\n"
 
 
 class Bench:
@@ -90,10 +90,9 @@ def measured(bench: Bench, once: Bench, path: Path, rounds: int) -> dict[str, li
 
 
 def bench_once(once: Bench, script: str) -> float:
-    """The next one is started behind the last; it is given the time to get ready, which is not measured."""
-    seconds = once.attempt(script, Start.WARM)
-    time.sleep(3.0)
-    return seconds
+    """The next one is made ready between two attempts, as in a node; that is not measured."""
+    once.executor.prepare(once.sandbox, ending=lambda: False)
+    return once.attempt(script, Start.WARM)
 
 
 def main() -> None:
@@ -120,9 +119,7 @@ def main() -> None:
         }
         bench.pool.close()
         once.pool.close()
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    keep(result, arguments.out)
 
 
 if __name__ == "__main__":

@@ -42,10 +42,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch, session_home: Path) -> None:
-    """No test sees the settings of whoever started the tests, or waits for the slots of nodes that are not its own."""
+    """No test sees the settings of whoever started the tests, waits for slots of others, or takes packages from an index unasked."""
     for name in [name for name in os.environ if name.startswith("SAMEHERE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("SAMEHERE_LOCKS", str(session_home / "locks"))
+    monkeypatch.setenv("SAMEHERE_PACKAGES_ALLOWED", "")
 
 
 @pytest.fixture(scope="session")
@@ -114,6 +115,14 @@ def session(postgres_url: str) -> Iterator[Session]:
 @pytest.fixture
 def database(postgres: EmbeddedPostgres) -> Iterator[str]:
     """A fresh migrated database of one test's own, for tests with several connections."""
+    name = f"test_{uuid.uuid4().hex}"
+    yield _create_database(postgres, name, template=TEMPLATE)
+    _drop_database(postgres, name)
+
+
+@pytest.fixture
+def other_database(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """As `database`, for a second service."""
     name = f"test_{uuid.uuid4().hex}"
     yield _create_database(postgres, name, template=TEMPLATE)
     _drop_database(postgres, name)

@@ -5,6 +5,7 @@ Carried as JSON: one object per line on the stream of `python -m worker`, or as 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -12,9 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 CONTRACT_VERSION = 1
 
-KIB = 1024
-MIB = 1024 * KIB
-GIB = 1024 * MIB
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 Scalar = str | int | float | bool | None
 # What was found, flat and dotted (`torch.version`, `cpu.model`, `blas.path`), so that two environments compare field by field.
@@ -180,14 +179,18 @@ class CardReading(Message):
 
 
 class ToolchainFacts(Message):
-    """What a toolchain on a node holds, as its trusted probe found it."""
+    """What a toolchain on a node holds, as its trusted probe found it. One that is `locked` is built when it is needed."""
 
     name: str
-    state: Literal["ready", "building", "failed"]
+    state: Literal["ready", "locked", "building", "failed"]
     python: str = ""
     packages: dict[str, str] = Field(default_factory=dict)
     torch: str | None = None
     cuda_build: str | None = None
+    # What torch's kernels were compiled for, such as `sm_90` or `compute_90`; empty where that is not known.
+    kernels: list[str] = Field(default_factory=list)
+    # The toolchain that this one adds packages to.
+    base: str = ""
     mkl: bool = False
     # The values of `cpu-isa` that change anything with this toolchain on this node's CPU.
     cpu_isa: list[str] = Field(default_factory=list)
@@ -208,6 +211,9 @@ class Hello(Message):
     toolchains: list[ToolchainFacts] = Field(default_factory=list)
     # How many previews it takes at a time, beside its slots: it runs them warm or sends them back, and never runs them cold.
     previews: int = 0
+    # Whether it builds a toolchain that is locked when an attempt asks for it, and what it adds to one that is there (`add_layers`).
+    builds: bool = False
+    packages_allowed: list[str] = Field(default_factory=list)
     cpu_model: str = ""
     cpu_vendor: str = ""
     cpu_flags: list[str] = Field(default_factory=list)
@@ -376,3 +382,18 @@ SETTINGS: dict[str, tuple[str, ...] | None] = {
     "tf32": ("on", "off"),
     "seed": None,
 }
+
+
+def add_layers(toolchain: str, packages: Iterable[str]) -> str:
+    """The name of a toolchain with more packages, `torch-2.13-cpu+einops`; a node that allows them builds it when it is asked for."""
+    return "+".join([toolchain, *sorted(set(packages))])
+
+
+def split_layers(name: str, toolchains: Iterable[str]) -> tuple[str, list[str]] | None:
+    """Which of the toolchains is meant, and the packages that are added to it. A `+` in the name of one of them counts as part of it."""
+    bases = [base for base in toolchains if name.startswith(f"{base}+")]
+    if not bases:
+        return None
+    base = max(bases, key=len)
+    packages = name[len(base) + 1 :].split("+")
+    return (base, packages) if name == add_layers(base, packages) else None

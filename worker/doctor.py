@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from worker.cards.nvml import find_gpus
-from worker.contract import Level
+from worker.contract import Level, ToolchainFacts
 from worker.machine import read_cpu
 from worker.sandbox.doctor import Check, Examination
 from worker.sandbox.doctor import examine as examine_sandbox
@@ -34,12 +34,17 @@ def _toolchains(settings: NodeSettings) -> list[Check]:
     found = ToolchainStore(settings.toolchain_folder).list()
     if not found:
         return [Check("toolchains", ok=False, found="none", cure=f"add one: {_FIRST}")]
-    return [
-        Check(f"toolchain {facts.name}", ok=True, found=f"torch {facts.torch or 'none'}")
-        if facts.state == "ready"
-        else Check(f"toolchain {facts.name}", ok=False, found=facts.state, cure=facts.detail)
-        for facts in found
-    ]
+    return [_toolchain(facts, builds=settings.toolchain_wait_seconds > 0) for facts in found]
+
+
+def _toolchain(facts: ToolchainFacts, *, builds: bool) -> Check:
+    name = f"toolchain {facts.name}"
+    if facts.state == "ready":
+        return Check(name, ok=True, found=f"torch {facts.torch or 'none'}")
+    if facts.state == "locked":
+        found = "locked, and built when it is needed" if builds else "locked"
+        return Check(name, ok=builds, found=found, cure="" if builds else f"samehere toolchain build {facts.name}")
+    return Check(name, ok=False, found=facts.state, cure=facts.detail)
 
 
 def _gpus() -> Check:

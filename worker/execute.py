@@ -37,7 +37,8 @@ from worker.harness_report import HarnessReport, plain_text, read_report
 from worker.outcomes import judge_ending, signal_name
 from worker.sandbox import Sandbox, SandboxJob, SandboxResult, Stream
 from worker.target_settings import AppliedSettings, SettingError, apply_settings
-from worker.toolchains import Toolchain, ToolchainStore
+from worker.toolchains import CancelledError, Toolchain, ToolchainError, ToolchainStore
+from worker.toolchains.demand import MissingPackageError, OnDemand
 from worker.toolchains.usual import note_usual, usual
 from worker.tracebacks import read_traceback
 from worker.warm import WarmRun, WarmStarts
@@ -88,6 +89,7 @@ class Executor:
         variables: Mapping[str, str] | None = None,
         warm: WarmStarts | None = None,
         note: Path | None = None,
+        on_demand: OnDemand | None = None,
     ) -> None:
         """`note` is where the toolchain that was used last is kept for the next start."""
         self._identity = identity
@@ -96,10 +98,16 @@ class Executor:
         self._environments = environments
         self._warm = warm
         self._note = note
+        self._on_demand = on_demand
 
     def execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
         try:
-            return self._execute(attempt, sandbox, granted=granted, cancelled=cancelled)
+            self._check(attempt, sandbox, granted=granted)
+            self._provide(attempt, cancelled)
+            with self._toolchains.use(attempt.toolchain) as toolchain:
+                return self._execute(attempt, sandbox, toolchain, granted=granted, cancelled=cancelled)
+        except CancelledError:
+            return self.without_run(attempt, Outcome.CANCELLED, Reason(code="cancelled", detail="Somebody stopped it."))
         except RefusedError as refused:
             return self.without_run(attempt, Outcome.SETUP_FAILED, refused.reason)
 
@@ -143,8 +151,23 @@ class Executor:
         attempt = Attempt(attempt_id="", script="", toolchain=toolchain.name)
         return _job(attempt, toolchain, harness={}, granted=(), variables={**self._variables, "PYTHONHASHSEED": "0"}), toolchain
 
-    def _execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
-        toolchain, applied = self._check(attempt, sandbox, granted=granted)
+    def _provide(self, attempt: Attempt, cancelled: threading.Event) -> None:
+        """Have it built where that is what the node does; no preview waits for that."""
+        if self._on_demand is None or attempt.kind is AttemptKind.PREVIEW:
+            return
+        try:
+            self._on_demand.provide(attempt.toolchain, cancelled=cancelled)
+        except MissingPackageError as error:
+            raise RefusedError(_operator("missing_package", str(error))) from error
+        except ToolchainError as error:
+            raise RefusedError(_operator("toolchain_failed", str(error))) from error
+
+    def _execute(
+        self, attempt: Attempt, sandbox: Sandbox, toolchain: Toolchain | None, *, granted: Sequence[Gpu], cancelled: threading.Event
+    ) -> Result:
+        if toolchain is None:
+            raise RefusedError(_operator("unknown_toolchain", "This node does not have the toolchain."))
+        applied = _apply(attempt, sandbox, toolchain)
         # Drawn and recorded, so that an order that hangs on it can be had again.
         hash_seed = str(1 + secrets.randbelow(2**32 - 1))
         # What the target asks for wins over what the operator sets.
@@ -215,29 +238,18 @@ class Executor:
             note_usual(self._note, toolchain)
         self._warm.latest = (replace(job, files={}), toolchain)
 
-    def _check(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu]) -> tuple[Toolchain, AppliedSettings]:
+    def _check(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu]) -> None:
+        """What no toolchain changes. Raise RefusedError."""
         if attempt.contract != CONTRACT_VERSION:
             raise RefusedError(_operator("unknown_contract", f"This node speaks version {CONTRACT_VERSION} of the contract."))
         if not sandbox.level.satisfies(attempt.required_level):
             raise RefusedError(
                 _operator("level_too_weak", f"This node isolates at level {sandbox.level}; {attempt.required_level} is required.")
             )
-        toolchain = self._toolchains.find(attempt.toolchain)
-        if toolchain is None:
-            raise RefusedError(_operator("unknown_toolchain", "This node does not have the toolchain."))
-        try:
-            applied = apply_settings(attempt.settings, cpu_isa=toolchain.facts.cpu_isa)
-        except SettingError as error:
-            raise RefusedError(error.reason) from error
-        if applied.harness and not sandbox.level.satisfies(Level.NAMESPACES):
-            # The harness lies at a path of the sandbox's own; where the program sees the machine's, nothing starts it.
-            names = ", ".join(sorted(applied.harness))
-            raise RefusedError(_operator("setting_needs_namespaces", f"At level {sandbox.level} a node can't bring about: {names}."))
         wanted = gpus_wanted(attempt)
         if len(granted) < wanted:
             code = "too_few_gpus" if wanted > 1 else "no_gpu"
             raise RefusedError(_operator(code, f"The target asks for {wanted} GPU(s); this node has fewer."))
-        return toolchain, applied
 
     def _result(self, ready: _Ready, result: SandboxResult, *, hash_seed: str) -> Result:
         attempt = ready.attempt
@@ -274,6 +286,19 @@ class Executor:
         base = self.without_run(attempt, ended.outcome, Reason(code="none"))
         update = {"reason": ended.reason, "level": result.level, "observation": observation, "environment": ready.environment}
         return _within_limit(base.model_copy(update=update), attempt.limits)
+
+
+def _apply(attempt: Attempt, sandbox: Sandbox, toolchain: Toolchain) -> AppliedSettings:
+    """Raise RefusedError where a setting can't be brought about."""
+    try:
+        applied = apply_settings(attempt.settings, cpu_isa=toolchain.facts.cpu_isa)
+    except SettingError as error:
+        raise RefusedError(error.reason) from error
+    if applied.harness and not sandbox.level.satisfies(Level.NAMESPACES):
+        # The harness lies at a path of the sandbox's own; where the program sees the machine's, nothing starts it.
+        names = ", ".join(sorted(applied.harness))
+        raise RefusedError(_operator("setting_needs_namespaces", f"At level {sandbox.level} a node can't bring about: {names}."))
+    return applied
 
 
 def gpus_wanted(attempt: Attempt) -> int:

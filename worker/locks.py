@@ -82,6 +82,40 @@ class HostLock:
         self.release()
 
 
+class SharedLock:
+    """A file lock that many hold at the same time, or one alone; it is gone with its holder, however that ends. Never waits when alone."""
+
+    def __init__(self, path: Path, *, alone: bool = False) -> None:
+        self._path = path
+        self._alone = alone
+        self._fd = -1
+
+    def acquire(self) -> bool:
+        """Whether it is held now: shared after a wait; alone only where nobody holds it."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB if self._alone else fcntl.LOCK_SH)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> Self:
+        if not self.acquire():
+            raise BlockingIOError("somebody holds the lock")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.release()
+
+
 def slot_lock(folder: Path, number: int) -> HostLock:
     return HostLock(folder / f"slot-{number}.lock")
 

@@ -25,6 +25,7 @@ from worker.slots import PREVIEW_PLACES, SlotPool
 from worker.spool import Spool
 from worker.tasks import make_celery, register_attempt
 from worker.toolchains import ToolchainStore
+from worker.toolchains.demand import make_on_demand
 from worker.warm import make_warm_starts
 
 _log = structlog.get_logger(__name__)
@@ -47,6 +48,7 @@ class Node:
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
         self._warm = make_warm_starts(settings)
+        self._on_demand = make_on_demand(self._toolchains, settings)
         executor = Executor(
             self._identity,
             self._toolchains,
@@ -54,6 +56,7 @@ class Node:
             variables=settings.variables,
             warm=self._warm,
             note=settings.cache_folder / "usual-toolchain",
+            on_demand=self._on_demand,
         )
         self._pool = SlotPool(
             settings,
@@ -67,6 +70,7 @@ class Node:
         self._draining = threading.Event()
         self._ended = threading.Event()
         self._said_draining = False
+        self._saying = threading.Lock()
         self._last_hello = ""
         self._outage = False
 
@@ -110,8 +114,16 @@ class Node:
         """From a signal handler: only say so; the heartbeat's thread acts."""
         self._draining.set()
 
+    def _say_draining(self) -> None:
+        """Once, by whoever comes first: an idle node ends sooner than its pulse beats."""
+        with self._saying:
+            if not self._said_draining:
+                self._said_draining = True
+                self._courier.send(Draining(node=self._identity.node, instance=self._identity.instance))
+
     def _end(self) -> None:
         self._draining.set()
+        self._say_draining()
         self._pool.drain()
         self._pool.join()
         if self._warm is not None:
@@ -129,7 +141,7 @@ class Node:
             now = time.monotonic()
             if self._draining.is_set() and drain_ends is None:
                 drain_ends = now + self._settings.drain_seconds
-                self._courier.send(Draining(node=self._identity.node, instance=self._identity.instance))
+                self._say_draining()
                 self._pool.drain()
                 next_beat = now
             if drain_ends is not None and now >= drain_ends:
@@ -206,7 +218,7 @@ class Node:
         return self._offer().model_dump_json() != self._last_hello
 
     def _offer(self) -> Hello:
-        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._cards.cards())
+        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._cards.cards(), on_demand=self._on_demand)
 
 
 def run_node(settings: NodeSettings) -> int:

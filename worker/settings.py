@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from worker import attempt_variables
+from worker import allowed_packages, attempt_variables
 from worker.contract import GIB, Level
 from worker.lending import Lending, read_hours
 from worker.locks import host_folder
@@ -67,6 +67,15 @@ class NodeSettings(BaseSettings):
     warm_audit_share: float = Field(
         default=0.02, ge=0, le=1, description="The share of warm attempts that are run cold as well, and compared."
     )
+    toolchain_seconds: float = Field(default=1800.0, gt=0, description="How long the build of a toolchain may take.")
+    toolchain_bytes: int = Field(default=24 * GIB, gt=0, description="How large the wheels of one toolchain may be, unpacked.")
+    toolchain_wait_seconds: float = Field(
+        default=180.0, ge=0, le=600, description="How long an attempt waits for a toolchain that is built when it is needed; 0: never."
+    )
+    packages_allowed: str = Field(
+        default=allowed_packages.DEFAULT,
+        description="Packages that a report may bring into a toolchain: names with spaces, or the path of a file with one a line.",
+    )
     probe_seconds: float = Field(default=180.0, gt=0, le=600, description="Wall limit of the probe that records an environment.")
     message_bytes: int = Field(default=8 * 1024 * 1024, ge=64 * 1024, description="The longest message that is read.")
 
@@ -79,6 +88,12 @@ class NodeSettings(BaseSettings):
     @classmethod
     def _check_hours(cls, given: str) -> str:
         read_hours(given)
+        return given
+
+    @field_validator("packages_allowed")
+    @classmethod
+    def _check_packages(cls, given: str) -> str:
+        allowed_packages.read(given)
         return given
 
     @property

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import structlog
 
 from worker.cards.watch import CardWatch
-from worker.contract import Attempt, AttemptKind, CardReading, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
-from worker.execute import Executor, Identity, gpus_wanted
-from worker.locks import HostLock, acquire_gpus, prepare_folder, slot_lock
+from worker.contract import Attempt, AttemptKind, CardReading, Level, Outcome, Reason, Result, Started, WhoCanAct
+from worker.execute import Executor, Identity
+from worker.grants import Entry, Grant, Grants
+from worker.locks import HostLock, prepare_folder, slot_lock
 from worker.sandbox import Sandbox, SandboxUnavailableError
 from worker.settings import NodeSettings
 
@@ -29,26 +29,6 @@ _PREVIEW_NUMBER = 96
 _log = structlog.get_logger(__name__)
 
 Deliver = Callable[[Started | Result], None]
-
-
-@dataclass(slots=True)
-class _Entry:
-    attempt: Attempt
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    done: threading.Event = field(default_factory=threading.Event)
-    # Its result is not to be told: others run it.
-    silent: bool = False
-
-
-@dataclass(slots=True)
-class _Grant:
-    entry: _Entry
-    gpus: list[Gpu]
-    locks: list[HostLock]
-
-
-def _is_preview(entry: _Entry) -> bool:
-    return entry.attempt.kind is AttemptKind.PREVIEW
 
 
 class SlotPool:
@@ -74,15 +54,15 @@ class SlotPool:
         self._executor = executor
         self._identity = identity
         self._cards = cards
-        self._gives_back = gives_back
+        self._grants = Grants(cards, settings.lock_folder, gives_back=gives_back)
         self._paused = False
         self._deliver = deliver
         self._takes_previews = previews
         self._previews = 0
         self._preview_place_is_known = not previews
         self._state = threading.Condition()
-        self._queue: list[_Entry] = []
-        self._running: dict[str, _Entry] = {}
+        self._queue: list[Entry] = []
+        self._running: dict[str, Entry] = {}
         self._threads: list[threading.Thread] = []
         self._alive = 0
         self._closing = False
@@ -131,7 +111,7 @@ class SlotPool:
         with self._state:
             if self._paused:
                 return 0
-            return max(0, self._alive - sum(not _is_preview(entry) for entry in [*self._running.values(), *self._queue]))
+            return max(0, self._alive - sum(not entry.is_preview for entry in [*self._running.values(), *self._queue]))
 
     def running(self) -> list[str]:
         """Ids of the attempts that run or wait here."""
@@ -144,7 +124,7 @@ class SlotPool:
             known = attempt.attempt_id in self._running or any(entry.attempt.attempt_id == attempt.attempt_id for entry in self._queue)
             if self._closing or self._paused or known:
                 return None
-            entry = _Entry(attempt)
+            entry = Entry(attempt)
             self._queue.append(entry)
             self._state.notify_all()
             return entry.done
@@ -227,9 +207,7 @@ class SlotPool:
         with self._state:
             self._sandboxes.append(sandbox)
             self._state.notify_all()
-        if not self._serve(number, sandbox, lambda entry: not (_is_preview(entry) and self._previews), patience=None):
-            with self._state:
-                self._alive -= 1
+        self._serve(number, sandbox, lambda entry: not (entry.is_preview and self._previews), patience=None)
 
     def _preview_place(self) -> None:
         sandbox = self._preview_sandbox()
@@ -238,7 +216,7 @@ class SlotPool:
             self._preview_place_is_known = True
             self._state.notify_all()
         if sandbox is not None:
-            self._serve(_PREVIEW_NUMBER, sandbox, _is_preview, patience=_PATIENCE_SECONDS)
+            self._serve(_PREVIEW_NUMBER, sandbox, lambda entry: entry.is_preview, patience=_PATIENCE_SECONDS)
             with self._state:
                 self._previews = 0
 
@@ -246,13 +224,13 @@ class SlotPool:
         """None where there are no warm starts, as at the weaker levels."""
         try:
             sandbox = Sandbox(slot=_PREVIEW_NUMBER, home=self._settings.home, level=self._settings.level)
-        except SandboxUnavailableError as error:
+        except (SandboxUnavailableError, OSError) as error:
             _log.warning("no_previews", detail=str(error))
             return None
         return sandbox if sandbox.level.satisfies(Level.NAMESPACES) else None
 
-    def _serve(self, number: int, sandbox: Sandbox, takes: Callable[[_Entry], bool], *, patience: float | None) -> bool:
-        """Run what it takes until the pool ends; False when it can't be used any more.
+    def _serve(self, number: int, sandbox: Sandbox, takes: Callable[[Entry], bool], *, patience: float | None) -> None:
+        """Run what it takes until the pool ends.
 
         In between it prepares: as soon as nothing that counts runs, or its `patience` is at an end; without any, once it was idle.
         """
@@ -263,31 +241,48 @@ class SlotPool:
             if patience is None:
                 self._check_cards(sandbox, lock)
             if self._is_to_prepare(prepare_at, patience):
-                self._prepare(sandbox, lock)
-                prepare_at = time.monotonic() + _IDLE_SECONDS
+                prepared = self._prepare(sandbox, lock)
+                prepare_at = time.monotonic() + (_IDLE_SECONDS if prepared else _LOOK_SECONDS)
             if not self._await_work(takes):
                 continue
             grant = self._next(lock, takes)
             if grant is None:
-                return True
+                return
             usable = self._run(grant, sandbox)
-            if not usable:
-                # The locks stay held: neither this slot's user id nor its cards are free of the old attempt.
-                _log.error("slot_held_back", slot=number)
-                return False
+            if not usable and not self._is_back(number, sandbox):
+                return
             for held in [*grant.locks, lock]:
                 held.release()
             prepare_at = time.monotonic() + pause
+
+    def _is_back(self, number: int, sandbox: Sandbox) -> bool:
+        """Wait for what could not be killed, with the locks held: neither user id nor cards are free. False when the pool closes before."""
+        _log.error("slot_held_back", slot=number)
+        with self._state:
+            self._count(number, -1)
+            while sandbox.is_held():
+                if self._closing:
+                    return False
+                self._state.wait(_LOOK_AGAIN_SECONDS)
+            self._count(number, +1)
+        _log.info("slot_back", slot=number)
+        return True
+
+    def _count(self, number: int, change: int) -> None:
+        if number == _PREVIEW_NUMBER:
+            self._previews += change
+        else:
+            self._alive += change
 
     def _is_to_prepare(self, prepare_at: float, patience: float | None) -> bool:
         late = time.monotonic() - prepare_at
         if not self._takes_previews or late < 0:
             return False
         with self._state:
-            busy = any(not _is_preview(entry) for entry in [*self._running.values(), *self._queue])
+            busy = any(not entry.is_preview for entry in [*self._running.values(), *self._queue])
         return not busy or (patience is not None and late >= patience)
 
-    def _await_work(self, takes: Callable[[_Entry], bool]) -> bool:
+    def _await_work(self, takes: Callable[[Entry], bool]) -> bool:
         """False where there is none yet, and it may be time to prepare or to check a card."""
         with self._state:
             prepares = self._takes_previews or self._cards.cards()
@@ -296,11 +291,13 @@ class SlotPool:
             self._state.wait(_LOOK_SECONDS)
         return False
 
-    def _prepare(self, sandbox: Sandbox, lock: HostLock) -> None:
-        """Under the slot's lock, since it runs something as the slot's user; whoever holds it now leaves it for later."""
+    def _prepare(self, sandbox: Sandbox, lock: HostLock) -> bool:
+        """Under the slot's lock, since it runs something as the slot's user; False where another process holds it."""
         with self._state:
-            if self._closing or not lock.acquire():
-                return
+            if self._closing:
+                return True
+            if not lock.acquire():
+                return False
         try:
             self._executor.prepare(sandbox, ending=lambda: self._closing)
         except Exception:  # noqa: BLE001
@@ -308,26 +305,16 @@ class SlotPool:
             _log.exception("not_prepared")
         finally:
             lock.release()
+        return True
 
     def _check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
-        """Those that are due, and that nobody holds: an attempt of ours, or another process that checks it."""
-        for index in self._cards.due():
-            if not lock.acquire():
-                return
-            held = acquire_gpus(self._settings.lock_folder, [index], 1)
-            try:
-                if held is not None and index in self._cards.due():
-                    self._cards.check(index, sandbox)
-            except Exception:  # noqa: BLE001
-                # The boundary of a task: the card stays as it was, and is tried again.
-                _log.exception("card_not_checked", card=index)
-                return
-            finally:
-                for one in (held or {}).values():
-                    one.release()
-                lock.release()
+        try:
+            self._grants.check_cards(sandbox, lock)
+        except Exception:  # noqa: BLE001
+            # The boundary of a task: the card stays as it was, and is tried again.
+            _log.exception("card_not_checked")
 
-    def _next(self, lock: HostLock, takes: Callable[[_Entry], bool]) -> _Grant | None:
+    def _next(self, lock: HostLock, takes: Callable[[Entry], bool]) -> Grant | None:
         """The first attempt whose slot and cards can be had, with both locked; None when the pool has ended."""
         with self._state:
             while True:
@@ -337,40 +324,14 @@ class SlotPool:
                     self._state.wait()
                     continue
                 if lock.acquire():
-                    grant = self._take(takes)
+                    grant = self._grants.take(self._queue, takes)
                     if grant is not None:
+                        self._running[grant.entry.attempt.attempt_id] = grant.entry
                         return grant
                     lock.release()
                 self._state.wait(_LOOK_AGAIN_SECONDS)
 
-    def _take(self, takes: Callable[[_Entry], bool]) -> _Grant | None:
-        for entry in [entry for entry in self._queue if takes(entry)]:
-            wanted = gpus_wanted(entry.attempt)
-            usable = self._cards.usable()
-            if len(usable) < wanted <= self._cards.count and not self._is_refused(entry):
-                continue
-            # More than there are is the executor's to refuse.
-            locks = acquire_gpus(self._settings.lock_folder, usable, wanted if wanted <= len(usable) else 0)
-            if locks is None:
-                continue
-            if not all(self._cards.take(index) for index in locks):
-                for lock in locks.values():
-                    lock.release()
-                continue
-            self._queue.remove(entry)
-            self._running[entry.attempt.attempt_id] = entry
-            return _Grant(entry, self._cards.given(locks), list(locks.values()))
-        return None
-
-    def _is_refused(self, entry: _Entry) -> bool:
-        """Of an attempt whose cards are out of use: whether it is told so, else others run it or it waits for whoever has them."""
-        if self._gives_back:
-            self._queue.remove(entry)
-            entry.done.set()
-            return False
-        return not self._cards.is_in_use()
-
-    def _run(self, grant: _Grant, sandbox: Sandbox) -> bool:
+    def _run(self, grant: Grant, sandbox: Sandbox) -> bool:
         """Whether the slot can be used again."""
         attempt = grant.entry.attempt
         identity = self._identity
@@ -400,7 +361,7 @@ class SlotPool:
             result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
         return result.model_copy(update={"observation": result.observation.model_copy(update={"cards": after})})
 
-    def _finish(self, entry: _Entry, result: Result) -> None:
+    def _finish(self, entry: Entry, result: Result) -> None:
         with self._state:
             silent = self._abandoned or entry.silent
         if not silent:

@@ -23,6 +23,7 @@ from worker.sandbox import SandboxUnavailableError
 from worker.settings import NodeSettings
 from worker.slots import SlotPool
 from worker.toolchains import ToolchainStore
+from worker.toolchains.demand import make_on_demand
 from worker.warm import make_warm_starts
 
 _log = structlog.get_logger(__name__)
@@ -61,7 +62,15 @@ class Stream:
         self._cards = watch_cards(settings, self._toolchains)
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
         self._warm = make_warm_starts(settings)
-        executor = Executor(self._identity, self._toolchains, environments, variables=settings.variables, warm=self._warm)
+        self._on_demand = make_on_demand(self._toolchains, settings)
+        executor = Executor(
+            self._identity,
+            self._toolchains,
+            environments,
+            variables=settings.variables,
+            warm=self._warm,
+            on_demand=self._on_demand,
+        )
         self._pool = SlotPool(settings, executor, identity=self._identity, deliver=self._deliver, cards=self._cards)
 
     def run(self) -> int:
@@ -71,7 +80,7 @@ class Stream:
         except (SandboxUnavailableError, LockFolderError) as error:
             self._writer.write(Refused(detail=str(error)))
             return EXIT_NO_SANDBOX
-        self._writer.write(say_hello(self._identity, self._pool, self._toolchains, gpus=self._cards.cards()))
+        self._writer.write(say_hello(self._identity, self._pool, self._toolchains, gpus=self._cards.cards(), on_demand=self._on_demand))
         signal.signal(signal.SIGTERM, _stop_reading)
         signal.signal(signal.SIGINT, _stop_reading)
         try:

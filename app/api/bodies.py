@@ -171,6 +171,7 @@ class PresetBody(BaseModel):
     name: str
     summary: str
     settings: list[dict[str, str]]
+    versions: bool = Field(description="whether it covers every toolchain that has what the script imports, or the newest only")
     repeats: int
 
 

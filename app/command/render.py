@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.command.plain_text import one_line, visible
-from app.command.reading_text import place_read, scripts_read
+from app.command.reading_text import PROBE_HINT, place_read, probe_read, scripts_read
 from app.intake.claims import CheckKind
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.runs.document import AttemptPart, ComparisonPart, DifferencePart, JobPart, RunDocument
@@ -46,7 +46,8 @@ def label(job: JobPart) -> str:
 def _parts(document: RunDocument) -> Iterator[RenderableType]:
     yield _headline(document)
     if document.ask:
-        yield _section("What is missing", [f"{ask.text} ({ask.code})" for ask in document.ask])
+        hint = [] if document.report.probe is not None else [PROBE_HINT]
+        yield _section("What is missing", [*(f"{ask.text} ({ask.code})" for ask in document.ask), *hint])
     yield from _some("What was read", list(_read(document)))
     yield from _some("What the claim says", list(_checks(document)))
     if document.jobs:
@@ -60,6 +61,7 @@ def _parts(document: RunDocument) -> Iterator[RenderableType]:
 
 def _read(document: RunDocument) -> Iterator[str]:
     yield from scripts_read(document.report.scripts)
+    yield from probe_read(document.report)
     yield from place_read(document)
 
 
@@ -71,6 +73,10 @@ def _headline(document: RunDocument) -> Text:
     if verdict is not None:
         text.append(str(verdict), f"bold {_STYLES[verdict]}")
     text.append(f": {visible(document.summary)}" if document.summary else "")
+    if document.contributed is not None:
+        text.append(
+            f"\nContributed by {one_line(document.contributed.by, most=SEEN_CHARACTERS)}; it does not decide what stands there.", "bold"
+        )
     if document.report.title:
         text.append(f"\n{one_line(document.report.title, most=SEEN_CHARACTERS)}", "dim")
     return text

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.errors import InputError, TooLargeError
-from app.intake.thread import thread_of
+from app.intake.thread import looks_like_report, thread_of
 
 Form = Literal["auto", "script", "report"]
 _SUFFIXES: dict[str, Form] = {".py": "script", ".pyw": "script", ".md": "report", ".markdown": "report", ".json": "report"}
@@ -22,10 +22,17 @@ class Source:
     text: str
     form: Form
 
+    @property
+    def decided_form(self) -> Literal["script", "report"]:
+        """What it is read as: by its content where nothing else says so."""
+        if self.form != "auto":
+            return self.form
+        return "report" if looks_like_report(self.text) else "script"
+
 
 def read_source(name: str, *, form: Form, most_bytes: int) -> Source:
     """Read a file, or standard input for `-`. Raises InputError."""
-    data = _read(name, most_bytes)
+    data = read_bytes(name, most_bytes)
     if len(data) > most_bytes:
         raise TooLargeError(f"{_shown(name)} is larger than {most_bytes} bytes.", field="file")
     if b"\0" in data:
@@ -47,8 +54,8 @@ def read_source(name: str, *, form: Form, most_bytes: int) -> Source:
     return Source(text, by_name if form == "auto" else form)
 
 
-def _read(name: str, most_bytes: int) -> bytes:
-    """At most one byte more than may be."""
+def read_bytes(name: str, most_bytes: int) -> bytes:
+    """At most one byte more than may be. Raises InputError."""
     if name == STDIN:
         return sys.stdin.buffer.read(most_bytes + 1)
     path = Path(name)

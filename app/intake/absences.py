@@ -26,6 +26,7 @@ _NOTHING_RAISED = re.compile(
 _WANTED = re.compile(
     rf"\b(?:should|must|ought to|supposed to|expect(?:ed)?(?: it)? to|would(?: have)? expect(?:ed)?(?: it)? to|needs? to)"
     rf"(?: have)?(?: be)? ?(?:{_RAISE}|raised?|throw[ns]?|thrown|rejected|fail|errors? out)\b"
+    r"|\b(?:docs?|documentation|manual|spec\w*)\b[^.;\n]{0,30}\b(?:announce|promise|say|document|demand|require|state)s?\b"
     rf"|\bexpect(?:s|ed|ing)?:? {_ERROR}(?!\w)|\bexpect(?:s|ed)? (?:to (?:see|get|have) )?{_ERROR}(?!\w)"
     rf"|\b(?:instead of|rather than) (?:(?:raising|throwing|giving|reporting|producing) )?{_ERROR}(?!\w)"
     rf"|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b|\bshould be {_ERROR}(?!\w)",
@@ -91,7 +92,8 @@ _EXPECTED_TYPE = re.compile(
     rf"\b[Ee]xpect(?:s|ed|ing)?:? (?:an? |the |to (?:see|get|raise) (?:an? )?)?`?(?P<type>{TYPE})(?!\w)"
     rf"|\b(?:should|must|ought to) (?:be|raise|throw|have been|have raised)(?: an?)? `?(?P<should>{TYPE})(?!\w)"
     rf"|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
-    rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better|appropriate)\b"
+    rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better"
+    r"|appropriate)\b"
 )
 
 

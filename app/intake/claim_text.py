@@ -14,6 +14,7 @@ from app.intake.said_place import placed, said_place
 from app.intake.wording import (
     EXCEPTION_LINE,
     QUOTED,
+    TYPE,
     both_devices,
     device_of,
     is_error_of_a_side,
@@ -39,6 +40,7 @@ _TELLS = re.compile(
     r"\b(?:but|must|ought|has to|i|we|prints?|printed|gives?|returns?|says?|shows?|yields?|drops?|jumps?|changes?|comes out)\b(?!\s*[:=])",
     re.IGNORECASE,
 )
+_ONLY_A_TYPE = re.compile(rf"{TYPE}[.!?]?")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
 
 
@@ -186,7 +188,8 @@ def statements(texts: Sequence[str]) -> list[Check]:
         whole = " ".join(lines)
         if len(whole) <= _MOST_WHOLE:
             sentences.append(whole)
-    sentences = sentences[:_MOST_SENTENCES]
+    # A title that is only the name of an error says less than any sentence.
+    sentences = sorted(sentences[:_MOST_SENTENCES], key=lambda each: _ONLY_A_TYPE.fullmatch(each) is not None)
     for at, sentence in enumerate(sentences):
         checks = phrase_checks(sentence[:_MOST_LINE])
         if checks:

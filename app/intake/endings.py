@@ -18,27 +18,27 @@ def _code(number: int) -> str:
 
 
 _QUIETLY = r"(?:without (?:an? |any |saying )?(?:\w+ )?(?:messages?|tracebacks?|errors?|word|trace|exceptions?|anything)|silently|hard)"
+_SEGV = (
+    r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\b0xC0000005\b|(?<!\d)-1073741819\b|\bsignal 11\b"
+    rf"|{_code(11)}"
+)
+_ABORT = (
+    r"\bsig ?abrt\b|\bzsh: abort\b|\baborted\b|\baborts\b(?! with)|\bcore abort|\bterminate called after|\bdouble free\b"
+    rf"|\bfree\(\): invalid|\bmalloc\(\):|\bstack smashing|{_code(6)}|\bsignal 6\b"
+)
+_CORE = (
+    r"\bcore dump\w*|\binterpreter (?:crash\w*|dies)|\bcrash\w* (?:the )?(?:python|interpreter|kernel)\b"
+    r"|\bkernel (?:appears to have died|died|dies|crash\w*)|\bhard crash\w*"
+    rf"|\b(?:crash(?:es|ed)|dies|died|quits?) {_QUIETLY}\b|\bsilently (?:crash(?:es|ed)|dies|died)\b"
+)
 _CRASHES = (
-    (
-        r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\b0xC0000005\b|(?<!\d)-1073741819\b|\bsignal 11\b"
-        rf"|{_code(11)}",
-        "SIGSEGV",
-    ),
-    (
-        r"\bsig ?abrt\b|\bzsh: abort\b|\baborted\b|\baborts\b(?! with)|\bcore abort|\bterminate called after|\bdouble free\b"
-        rf"|\bfree\(\): invalid|\bmalloc\(\):|\bstack smashing|{_code(6)}|\bsignal 6\b",
-        "SIGABRT",
-    ),
+    (_SEGV, "SIGSEGV"),
+    (_ABORT, "SIGABRT"),
     (rf"\bsig ?fpe\b|\bfloating point exception\b|{_code(8)}", "SIGFPE"),
     (rf"\bsig ?ill\b|\billegal instruction\b|{_code(4)}", "SIGILL"),
     (rf"\bsig ?bus\b|\bbus error\b|{_code(7)}", "SIGBUS"),
     (r"\bsig ?kill\b|\bsignal 9\b", "SIGKILL"),
-    (
-        r"\bcore dump\w*|\binterpreter (?:crash\w*|dies)|\bcrash\w* (?:the )?(?:python|interpreter|kernel)\b"
-        r"|\bkernel (?:appears to have died|died|dies|crash\w*)|\bhard crash\w*"
-        rf"|\b(?:crash(?:es|ed)|dies|died|quits?) {_QUIETLY}\b|\bsilently (?:crash(?:es|ed)|dies|died)\b",
-        None,
-    ),
+    (_CORE, None),
 )
 _CRASH = tuple((re.compile(pattern, FLAGS), signal) for pattern, signal in _CRASHES)
 # `does not return the right value` is no hang.
@@ -47,7 +47,8 @@ _HANG = re.compile(
     rf"\b(?:hangs?|hanging|hung|deadlocks?|deadlocked|infinite loop"
     r"|(?:runs?|loops?|waits?|blocks?|spins?|stalls?|sits?|stays?|idles?)(?: (?:there|around|idle|idly)){0,2} "
     r"(?:for ?ever|for good|indefinitely|endlessly|eternally|without end|until (?:i|you|it is) (?:kill|interrupt|press))"
-    r"|(?:prompt|shell|control|call|it|script|program) (?:never|does(?:n['’]t| not)|did(?:n['’]t| not)) (?:come|comes|came|return|returns) back"
+    r"|(?:prompt|shell|control|call|it|script|program) (?:never|does(?:n['’]t| not)|did(?:n['’]t| not)) (?:come|comes|came|return"
+    r"|returns) back"
     r"|(?:makes|no) (?:further |more )?(?:progress|sign of life)(?= (?:after|any ?more|for|until)|[.!,]|$)|stops responding|unresponsive"
     r"|(?:have|had|need(?:ed)?) to (?:kill|ctrl-?c|interrupt|terminate) (?:it|this|the \w{1,20}|python)(?! (?:early|because))"
     rf"|(?:gets?|got|is|stays|stuck|remains) (?:stuck|frozen)"

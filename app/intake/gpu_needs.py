@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 
 from app.intake.reading import Need, NeedKind
 from app.intake.syntax import dotted, nodes_of
@@ -40,6 +41,8 @@ MOST_GPUS = 16
 
 def gpu_needs(tree: ast.Module) -> list[Need]:
     """Uses of a GPU that no choice of the script's own stands in front of; the count is the most that one of them asks for."""
+    if not _imports_a_package(tree):
+        return []
     finder = _Finder(_asking_names(tree))
     finder.look(tree)
     found = finder.found
@@ -47,6 +50,17 @@ def gpu_needs(tree: ast.Module) -> list[Need]:
     if found and ranks > 1:
         found.append(found[0].model_copy(update={"count": ranks}))
     return found
+
+
+def _imports_a_package(tree: ast.Module) -> bool:
+    """Python's own modules use no card, whatever texts they are given. A script without imports may be a fragment of one that has them."""
+    roots = {
+        name.partition(".")[0]
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""])
+    }
+    return not roots or not roots <= sys.stdlib_module_names
 
 
 def _asks(node: ast.AST) -> bool:

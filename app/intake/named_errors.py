@@ -1,4 +1,4 @@
-"""The errors that a sentence names by their type: which one is seen, and not wanted, missing, or of another time. Every pattern is linear."""
+"""The errors that a sentence names by their type: which one is seen, and not wanted or missing. Every pattern is linear."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ _NOT_SEEN = re.compile(
 # What stands behind it.
 _IS_NOT_SEEN = re.compile(
     r"`? (?:(?:is|was|are|were|gets?|got)(?:n['’]t| not| never| no longer) (?:\w+ )?(?:raised|thrown|reported|given)"
+    r"|(?:is|was) what (?:[\w'’]+ ){1,4}?(?:expect|want|say|promise|demand|document)\w*"
+    r"|(?:(?:is|was|gets?) )?(?:silently )?(?:swallowed|missing|lost|suppressed|ignored|gone)"
     r"|(?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better|appropriate))\b",
     FLAGS,
 )
 _CLAUSE = re.compile(
     r"\b(?:but|yet|now|however|whereas|while|instead(?! of))\b|[;—–]"
-    r"|,(?= (?:but |and |then )?(?:i |we |it |this |that |which |python )?(?:get|got|gets|getting|see|saw|raises?|raised|throws?|threw|fails?|is)\b)",
+    r"|,(?= (?:but |and |then )?(?:i |we |it |this |that |which |python )?(?:get|got|gets|getting|see|saw|raises?|raised|throws?|threw"
+    r"|fails?|is)\b)",
     FLAGS,
 )
 # What follows the message in the reporter's own words: `ValueError: bad, since 2.1`, `… only on Windows`.
@@ -35,7 +38,8 @@ PLACE_AFTER = re.compile(
 )
 _WORDS_AFTER = re.compile(
     r"\s[—–]\s|\s--?\s(?=(?:an?|the|it|i|this|that|which|why|but|works?)\b)|\?(?=\s|$)"
-    r"|,? (?:must|should|is|was|gets?|are|has to|can) (?:not |never |being |sometimes |always )?(?:be )?(?:raised|thrown|reported|shown|printed"
+    r"|,? (?:must|should|is|was|gets?|are|has to|can) (?:not |never |being |sometimes |always )?(?:be )?(?:raised|thrown|reported|shown"
+    r"|printed"
     r"|unexpected|wrong)\b"
     r"|,? (?:comes|appears|pops up|shows up)\b|,? (?:but (?:i|it|this|that|the|only|works|should)|even though|although|though|whereas"
     r"|instead of|rather than|despite)\b|\s(?:here|now|there)[.!]?$",
@@ -72,7 +76,8 @@ def _assertion(sentence: str) -> NamedError | None:
 
 
 _ASSERTION = re.compile(
-    r"(?<!side )(?<!side-)(?<!static )\b(?:assert(?:ion)?s?(?: (?:in|on|at|of|below|above|statement|line|\d{1,3}|the|last|first|second|here)){0,4} (?:fails?|failed"
+    r"(?<!side )(?<!side-)(?<!static )\b(?:assert(?:ion)?s?(?: (?:in|on|at|of|below|above|statement|line|\d{1,3}|the|last|first|second"
+    r"|here)){0,4} (?:fails?|failed"
     r"|is (?:violated|hit|false)|triggers|fires|does(?:n['’]t| not) hold)|assertion errors?)\b",
     FLAGS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 
+from app.intake.distributions import DISTRIBUTIONS
 from app.intake.file_needs import LOCAL_MODULES, file_needs
 from app.intake.gpu_needs import gpu_needs
 from app.intake.memory_needs import memory_needs
@@ -12,30 +13,6 @@ from app.intake.names import bound_names
 from app.intake.reading import Need, NeedKind
 from app.intake.syntax import dotted, nodes_of
 
-# Import names whose distribution is called otherwise.
-_DISTRIBUTIONS = {
-    "sklearn": "scikit-learn",
-    "skimage": "scikit-image",
-    "cv2": "opencv-python",
-    "PIL": "pillow",
-    "yaml": "pyyaml",
-    "bs4": "beautifulsoup4",
-    "dateutil": "python-dateutil",
-    "dotenv": "python-dotenv",
-    "attr": "attrs",
-    "mpl_toolkits": "matplotlib",
-    "pkg_resources": "setuptools",
-    "umap": "umap-learn",
-    "faiss": "faiss-cpu",
-    "functorch": "torch",
-    "torchgen": "torch",
-    "caffe2": "torch",
-    "pytorch_lightning": "pytorch-lightning",
-    "sentence_transformers": "sentence-transformers",
-    "torch_geometric": "torch-geometric",
-    "torch_scatter": "torch-scatter",
-    "flash_attn": "flash-attn",
-}
 _WINDOWS_ONLY = {"winreg", "msvcrt", "_winapi", "winsound"}
 _NETWORK_ROOTS = {"requests", "urllib", "wget", "httpx", "boto3", "gdown", "aiohttp"}
 _NETWORK_CALLS = {
@@ -102,7 +79,7 @@ def _packages(tree: ast.Module) -> list[Need]:
     for name, line in _imports(tree):
         roots.setdefault(name.partition(".")[0], line)
     return [
-        Need(kind=NeedKind.PACKAGE, name=_DISTRIBUTIONS.get(root, root)[:_MOST_NAME], line=line)
+        Need(kind=NeedKind.PACKAGE, name=DISTRIBUTIONS.get(root, root)[:_MOST_NAME], line=line)
         for root, line in roots.items()
         if root not in sys.stdlib_module_names and root not in LOCAL_MODULES
     ]

@@ -27,7 +27,8 @@ _VARIES = re.compile(
     r"|\b(?:results?|outputs?|values?|numbers?|loss(?:es)?|training) (?:are|is) (?:non|un|ir)-?reproducible\b"
     r"|\b(?:two|consecutive|successive|identical|repeated|several|multiple|three) (?:\w+ )?(?:runs|executions|invocations)\b[^.;\n]{0,20}"
     r"\b(?:(?:do not|don['’]t|never) (?:agree|match)|disagree|differ|are (?:different|not (?:the same|equal|identical)))\b"
-    r"|\bsometimes\b(?! (?:i|we|you) (?:use|try|run|need|want|have))[^.;\n]{1,50}\b(?:comes?|prints?|gives?|returns?|get|is|shows?|outputs?|first|wins)\b"
+    r"|\bsometimes\b(?! (?:i|we|you) (?:use|try|run|need|want|have))[^.;\n]{1,50}\b(?:comes?|prints?|gives?|returns?|get|is|shows?"
+    r"|outputs?|first|wins)\b"
     r"[^.;\n]{0,30}\bsometimes\b"
     r"|\b(?:prints?|gives?|returns?|get|is|shows?|outputs?) sometimes\b[^.;\n]{1,50}\bsometimes\b"
     rf"|\bnot reproducible\b[^.;\n]{{0,20}}\bruns?\b",
@@ -260,7 +261,8 @@ def _exits(sentence: str) -> list[Check]:
 _MOST_CHANCE = 3
 _LABEL = re.compile(
     r"\b(?!(?:it|this|that|which|what|there|here|answer|one|actual|now|code|script|program|version|class|index|i|n|k)\b)"
-    r"(?P<label>[A-Za-z_][\w.]{2,30}) (?:is|was|becomes|equals|=|comes out as|turns out to be) (?:now |only |always |just |still |actually )?[`\"']?$",
+    r"(?P<label>[A-Za-z_][\w.]{2,30}) (?:is|was|becomes|equals|=|comes out as|turns out to be) (?:now |only |always |just |still "
+    r"|actually )?[`\"']?$",
     FLAGS,
 )
 
@@ -283,8 +285,10 @@ def _attribute(sentence: str) -> list[Check]:
 
 # Nothing at all is printed; `returns nothing` and `prints nothing useful` say another thing.
 _NOTHING = re.compile(
-    r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply |literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|on my|although|instead)\b)"
-    r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|although|instead)\b)"
+    r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply |literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and"
+    r"|when|here|on my|although|instead)\b)"
+    r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|although"
+    r"|instead)\b)"
     r"|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)",
     FLAGS,
 )

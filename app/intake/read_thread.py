@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.errors import InputError
 from app.intake.asks import ask
@@ -13,6 +13,7 @@ from app.intake.claimed_environment import claimed_environment
 from app.intake.claims import CheckKind, Claim, Role
 from app.intake.codes import asks_about, codes_of, scripts_of
 from app.intake.markdown import Block, blocks_of, unix_lines, without_comments
+from app.intake.probed import ReportersProbe, checks_of, without_probes
 from app.intake.reading import Ask, Reading, Script, ScriptRole
 from app.intake.report import Part, parts_of
 from app.intake.report_claim import claim_of
@@ -65,17 +66,38 @@ class _Read:
 
 def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
     """Read a thread, or a report as a thread without comments. Scripts may be larger than they may be: the caller looks."""
+    thread, probe = _take_probe(thread)
     body = _read(Post(thread.body, by_reporter=True))
     title = title or thread.title or title_of(body.blocks)
-    environment = _environment(thread)
+    environment = {**_environment(thread), **({} if probe is None else probe.environment)}
     chosen, corrected = _chosen(thread, body)
     if not chosen.codes:
         # It is read all the same, so that the reporter sees what will be looked for.
-        said = read_claim(claim) if claim is not None else claim_of(body.parts, "", title)
-        return Reading(title=title, source_url=thread.url, claim=said, environment=environment, ask=(_missing(thread, body),))
-    said = read_claim(claim) if claim is not None else _claim(thread, body, chosen, title, corrected=corrected)
+        said = read_claim(claim) if claim is not None else _or_probed(claim_of(body.parts, "", title), probe)
+        asks: tuple[Ask, ...] = (_missing(thread, body),)
+        return Reading(title=title, source_url=thread.url, claim=said, environment=environment, ask=asks, probe=probe)
+    said = read_claim(claim) if claim is not None else _or_probed(_claim(thread, body, chosen, title, corrected=corrected), probe)
     scripts, asks = chosen.scripts(said)
-    return Reading(title=title, source_url=thread.url, scripts=scripts, claim=said, environment=environment, ask=asks)
+    return Reading(title=title, source_url=thread.url, scripts=scripts, claim=said, environment=environment, ask=asks, probe=probe)
+
+
+def _take_probe(thread: Thread) -> tuple[Thread, ReportersProbe | None]:
+    """The thread without what `probe.py` printed, and of the reporter's own the last; what others saw is not the claim."""
+    body, found = without_probes(thread.body)
+    posts: list[Post] = []
+    for post in thread.comments:
+        rest, probe = without_probes(post.body)
+        posts.append(post if rest == post.body else replace(post, body=rest))
+        found = probe if probe is not None and post.by_reporter else found
+    return replace(thread, body=body, comments=tuple(posts)), found
+
+
+def _or_probed(said: Claim, probe: ReportersProbe | None) -> Claim:
+    """The claim; where the reporter's words hold none, what their probe shows beside what they expect."""
+    if said.having(Role.BUG):
+        return said
+    shown = checks_of(probe)
+    return said.model_copy(update={"checks": (*shown, *said.checks)}) if shown else said
 
 
 def _read(post: Post) -> _Read:

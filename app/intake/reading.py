@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.intake.claims import Claim
+from app.intake.probed import ReportersProbe
 from worker.contract import Environment
 
 
@@ -90,3 +91,5 @@ class Reading(BaseModel):
     claim: Claim = Field(default_factory=Claim)
     environment: Environment = Field(default_factory=dict)
     ask: tuple[Ask, ...] = ()
+    # What `probe.py` saw in the reporter's own Python, by the reporter's word.
+    probe: ReportersProbe | None = None

@@ -23,7 +23,7 @@ _QUOTED = re.compile(
 )
 _COLLECTED = re.compile(r"^(?:Collecting environment|PyTorch version:|commit [0-9a-f]{7,40}|\[pip3?\] |# Name +Version)", re.MULTILINE)
 _CODE_START = re.compile(r"(?:import [\w., ]+|from [\w.]+ import .+)$")
-_NOT_OUTPUT = {"json", "yaml", "yml", "toml", "ini", "diff", "patch", "dockerfile", "makefile", "bibtex", "xml", "html"}
+_NOT_OUTPUT = {"samehere-probe", "json", "yaml", "yml", "toml", "ini", "diff", "patch", "dockerfile", "makefile", "bibtex", "xml", "html"}
 _OTHER_LANGUAGES = {
     "c",
     "cpp",

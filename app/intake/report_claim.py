@@ -21,8 +21,9 @@ from app.intake.phrases import expectation, where_said
 from app.intake.report import Part, is_of_expectations
 from app.intake.roles import shown_to_work
 from app.intake.said_place import place_in, placed, said_place
+from app.intake.told import seen_and_wanted_in
 from app.intake.wanted_elsewhere import wanted_elsewhere
-from app.intake.wording import device_of, is_error_of_a_side, is_printed_line, is_timing, is_version_line, names_a_card
+from app.intake.wording import device_of, is_error_of_a_side, is_printed_line, is_timing, is_version_line, names_a_card, unquoted
 
 _OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
@@ -250,6 +251,10 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
         if part.kind != "prose" or control or _says_what_should_be(part):
             continue
         for found in _INLINE.finditer(part.text):
+            both = seen_and_wanted_in(_line_at(part.text, found.start()))
+            if both and unquoted(both[1]) == found[1].strip():
+                # The sentence tells more than its first value.
+                return []
             if _AS_IT_SHOULD.match(found[2].strip()):
                 right[found[1].strip()] = None
             elif is_printed_line(found[1].strip()):
@@ -266,6 +271,12 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
     return placed(placed(checks, where_said(before)), said_place(before, about_it=True))
 
 
+def _line_at(text: str, place: int) -> str:
+    start = text.rfind("\n", 0, place) + 1
+    return text[start : start + _MOST_LINE].partition("\n")[0]
+
+
+_MOST_LINE = 400
 # `… but I expected `Y`` stands in the words that follow the value.
 _MOST_AFTER = 200
 

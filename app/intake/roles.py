@@ -19,7 +19,10 @@ _WORKS = re.compile(
     r"|for comparison|is (?:correct|right|ok)|as it should|as expected)\b",
     re.IGNORECASE,
 )
-_WRONGLY = re.compile(r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should)\b", re.IGNORECASE)
+_WRONGLY = re.compile(
+    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off|instead|rather than|and not)\b",
+    re.IGNORECASE,
+)
 _ABOUT_VERSIONS = re.compile(r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name|sys\.version")
 
 
@@ -82,18 +85,20 @@ _MOST_INTRODUCTION = 300
 _COMPARED = re.compile(
     r"^\W*(?:(?:and|while|whereas|in|from|the|with|an?|here is|here['’]s|this is) ){0,3}"
     r"(?:(?:official )?(?:docs?|documentation|manual|tutorial|readme)(?:['’]s)?(?: \w+){0,2}|equivalent(?: \w+){0,3}"
-    r"|(?:numpy|scipy|jax|tensorflow|matlab|r|julia)(?: (?:equivalent|version|code|counterpart))?|reference(?: \w+)?"
+    r"|(?:numpy|scipy|jax|tensorflow|matlab|r|julia)(?:['’]s)?(?: (?:equivalent|version|code|counterpart))?|reference(?: \w+)?"
     r"|(?:example|snippet|code) (?:from|in|of) (?:the )?(?:official )?(?:docs?|documentation|manual|tutorial|readme))\W*$",
     re.IGNORECASE,
 )
 # `The fix would be:`, `or replace the body with`, `Proposed change`.
 _REMEDY = re.compile(
     r"\b(?:(?:possible|proposed?|suggested|potential|my|the|a|quick|simple|one) (?:bug ?)?(?:fix|patch|solution|change)(?:es)?\b"
-    r"|work-?arounds?\b|(?:replac\w+|chang\w+|patch\w*) .{1,60}\b(?:with|to|by|like this|as follows)\W*$|(?:fix|solv|avoid)(?:e[ds]|ed|ing)? (?:it|this) )",
+    r"|work-?arounds?\b|(?:replac\w+|chang\w+|patch\w*) .{1,60}\b(?:with|to|by|like this|as follows)\W*$|(?:fix|solv|avoid)(?:e[ds]|ed"
+    r"|ing)? (?:it|this) )",
     re.IGNORECASE,
 )
 _NO_REMEDY = re.compile(
-    r"\b(?:after|since|without|before|no|doesn['’]t|does not|not|but|still|fail\w*|reproduc\w*|repro|crash\w*|raises?|wrong\w*|trigger\w*)\b",
+    r"\b(?:after|since|without|before|no|doesn['’]t|does not|not|but|still|fail\w*|reproduc\w*|repro|crash\w*|raises?|wrong\w*"
+    r"|trigger\w*)\b",
     re.IGNORECASE,
 )
 
@@ -119,18 +124,23 @@ def _last_sentence(text: str) -> str:
 _SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
 _WARNED = re.compile(r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$", re.IGNORECASE)
 _NOT_TO_RUN = re.compile(
-    r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?(?:repro\w*|script to run)\b|\bnot (?:meant )?to be run\b"
-    r"|\b(?:ignore|disregard|skip) (?:this|that|it|me|the following|what follows|please)?\W*$|[,(;:] (?:please )?(?:ignore|disregard)\b|\bpseudo-?code\b"
-    r"|\b(?:i|we)(?:['’]d| would) (?:like|love|prefer|wish|propose|imagine|suggest) (?:\w+ ){0,4}(?:api|syntax|interface|signature|spelling|way)\b"
+    r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?(?:repro\w*|script to run)\b"
+    r"|\bnot (?:meant )?to be run\b"
+    r"|\b(?:ignore|disregard|skip) (?:this|that|it|me|the following|what follows|please)?\W*$|[,(;:] (?:please )?(?:ignore|disregard)\b"
+    r"|\bpseudo-?code\b"
+    r"|\b(?:i|we)(?:['’]d| would) (?:like|love|prefer|wish|propose|imagine|suggest) (?:\w+ ){0,4}(?:api|syntax|interface|signature"
+    r"|spelling|way)\b"
     r"|\b(?:proposed|desired|ideal|wished|future) (?:api|syntax|interface|signature|usage)\b",
     re.IGNORECASE,
 )
 _WHERE_SOURCE_IS = (
-    r"(?:library|package|repo(?:sitory)?|upstream|site-packages|module|master|main branch|(?:py)?torch|numpy|scipy|pandas|cpython|`?[\w./]+\.(?:py|cpp|h|cu)`?"
+    r"(?:library|package|repo(?:sitory)?|upstream|site-packages|module|master|main branch|(?:py)?torch|numpy|scipy|pandas|cpython"
+    r"|`?[\w./]+\.(?:py|cpp|h|cu)`?"
     r"|the (?:function|method|class|operator|kernel|decorator)|`[\w.]{2,60}(?:\(\))?`)"
 )
 _SOURCE = re.compile(
-    rf"\b(?:source(?: code)?|implementation|definition|relevant (?:code|lines?|part|function)|offending (?:code|lines?)|code) (?:\w+ ){{0,2}}?(?:of|in|from|at) "
+    r"\b(?:source(?: code)?|implementation|definition|relevant (?:code|lines?|part|function)|offending (?:code|lines?)"
+    rf"|code) (?:\w+ ){{0,2}}?(?:of|in|from|at) "
     rf"(?:\w+ ){{0,4}}?{_WHERE_SOURCE_IS}|\b(?:library|upstream|torch|numpy)(?:['’]s)? (?:own )?(?:source|code|implementation)\b",
     re.IGNORECASE,
 )

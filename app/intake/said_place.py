@@ -18,7 +18,8 @@ _SYSTEMS = {
     "ubuntu": "linux",
 }
 _SYSTEM = (
-    r"(?P<{name}>windows(?! of)|win1[01]|linux|ubuntu|mac ?os(?: ?x)?|osx|wsl2?|(?:(?:an? |my |the )?(?:apple[ -]silicon|mac(?:book|s)?(?: pro| air| mini)?\b"
+    r"(?P<{name}>windows(?! of)|win1[01]|linux|ubuntu|mac ?os(?: ?x)?|osx|wsl2?|(?:(?:an? |my |the )?(?:apple[ -]silicon|mac(?:book"
+    r"|s)?(?: pro| air| mini)?\b"
     r"|apple m[1-5]|m[1-5] mac\w*)))(?: server)?(?: \d[\d.]*)?"
 )
 _VERSION = r"(?:(?:py)?torch |version |release |numpy )?v?(?P<{name}>\d{{1,2}}\.\d{{1,2}})(?:\.\d{{1,2}})?(?![\w.]*\d)"
@@ -41,7 +42,7 @@ _ONLY_SYSTEM = re.compile(
 )
 _FAILS_SYSTEM = re.compile(rf"\b{_FAILS}{_LINK}{_SYSTEM.format(name='one')}(?!\w)", FLAGS)
 _TITLE_SYSTEM = re.compile(rf"^\s*\[{_SYSTEM.format(name='one')}\]", FLAGS)
-_ON_SYSTEM = re.compile(rf"\b(?:on|under) {_SYSTEM.format(name='one')}(?!\w)", FLAGS)
+_ON_SYSTEM = re.compile(rf"\b(?:on|under|my|our) {_SYSTEM.format(name='one')}(?!\w)", FLAGS)
 _WORKS_ON = re.compile(rf"\b{_WORKS}{_LINK}(?=(?:windows|win1|linux|ubuntu|mac|osx|wsl))", FLAGS)
 _ON_WORKS = re.compile(
     rf"\b(?:on|under) {_SYSTEM.format(name='one')},? (?:it(?:['’]s)? |this |that |everything |all |the same \w+ )?"
@@ -66,11 +67,12 @@ def said_place(text: str, *, about_it: bool = False) -> Where:
     return Where(os=_system(text, about_it=about_it), version=_version(text), mode=_mode(text) if about_it else None)
 
 
-# How a script was started, where that is said to be where it happens: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
+# How a script was started: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
 _MODE = re.compile(
     r"(?<![\w-])(?P<mode>torchrun|torch\.distributed\.(?:launch|run)|mpirun|mpiexec|accelerate launch|horovodrun|deepspeed(?= launcher)"
-    r"|python3? -(?:O{1,2}|[BEISu]|X \w+|W \w+)(?!\w)|(?:under|with|in|inside|when|using|from|by) (?:a |an |the )?(?:pytest|gdb|valgrind|jupyter(?: notebook)?|colab"
-    r"|ipython|spyder|pyinstaller|cron)|(?:with|when|if|under|setting|set) `?[A-Z][A-Z0-9]*_[A-Z0-9_]+ ?= ?\w+)\b",
+    r"|python3? -(?:O{1,2}|[BEISu]|X \w+|W \w+)(?!\w)|(?i:under|with|in|inside|when|using|from|by) (?:a |an |the )?(?i:pytest|gdb|valgrind"
+    r"|jupyter(?: notebook)?|colab"
+    r"|ipython|spyder|pyinstaller|cron)|(?i:with|when|if|under|setting|set) `?[A-Z][A-Z0-9]*_[A-Z0-9_]+ ?= ?\w+)\b",
 )
 
 

@@ -25,9 +25,11 @@ _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bno longer|\bnever)\s+(?:any\s+|be\s+
 _SHOULD = re.compile(r"\b(?:should|expected|supposed|must|ought|would)\b[^.;\n]{0,25}$", FLAGS)
 # The sides that a script's labels can name. A dotted name is its own label.
 _SIDE = re.compile(
-    r"(?<![\w./-])(?:(?P<cpu>cpus?)|(?P<cuda>gpus?|cuda(?!\.)|nvidia)|(?P<mps>mps|metal)|(?P<compiled>(?:torch\.)?compil(?:ed?|ing|ation)|inductor)"
+    r"(?<![\w./-])(?:(?P<cpu>cpus?)|(?P<cuda>gpus?|cuda(?!\.)|nvidia)|(?P<mps>mps|metal)|(?P<compiled>(?:torch\.)?compil(?:ed?|ing|ation)"
+    r"|inductor)"
     rf"|(?P<eager>eager|uncompiled)|(?P<dtype>{DTYPE}|bf16|fp16|fp32|fp64|half|double)"
-    r"|(?P<call>(?:torch|np|F|nn|numpy|scipy)(?:\.[A-Za-z_]\w{0,40}){1,4})|(?P<library>numpy|scipy|jax|tensorflow|cupy|pandas|numba)|`(?P<quoted>[A-Za-z_][\w.]{0,60})(?:\(\))?`)(?![\w])",
+    r"|(?P<call>(?:torch|np|F|nn|numpy|scipy)(?:\.[A-Za-z_]\w{0,40}){1,4})|(?P<library>numpy|scipy|jax|tensorflow|cupy|pandas|numba)"
+    r"|`(?P<quoted>[A-Za-z_][\w.]{0,60})(?:\(\))?`)(?![\w])",
     FLAGS,
 )
 _TORCH = re.compile(r"(?<![\w.])(?:py)?torch(?![\w.])", FLAGS)

@@ -15,7 +15,8 @@ _SHOW = r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|rea
 _EXPECT = rf"(?:expect(?:s|ed|ing)?|assume[ds]?|(?:i|we)['’]d (?:say|want|like)|{_SHOULD} {_SHOW})"
 _INSTEAD = r"(?:instead of|rather than|in place of|(?<=, )not|and not|but not)"
 _SEE = (
-    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said|gets?|got|getting|see|sees|saw|is|was|are"
+    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said|gets?|got|getting|see|sees|saw|is|was"
+    r"|are"
     r"|equals?|becomes?|comes? (?:out|back)(?: (?:is|as|to))?|evaluates to|computes?|reports?|answers?|produces?|results? in)"
 )
 # Who else says another value: `numpy says 1.5`, `the documentation promises 3`.
@@ -23,9 +24,10 @@ _SAYS_TOO = r"(?:says?|gives?|returns?|prints?|has|shows?|promises?|computes?|re
 
 # What stands before a verb where it tells of what should be, or of what someone else says: `it should print`, `the docs say it returns`.
 _NOT_SEEN = re.compile(
-    rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+|thought|think|guess\w*|believ\w+|if|unless|whether|doc(?:s|umentation)?"
+    rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+|thought|think|guess\w*|believ\w+|if"
+    r"|unless|whether|doc(?:s|umentation)?"
     r"|documented|docstring|manual|promis\w+|claims?|claimed|correct(?:ly)?|right|true|exact|real|n['’]t|not|never|no longer|used"
-    r"|previously|formerly|earlier|before)\b[^.;:,\n]{0,30}$",
+    r"|previously|formerly|earlier|before|old(?:er)?)\b[^.;:,\n]{0,30}$",
     FLAGS,
 )
 _MOST_BEFORE = 60
@@ -40,7 +42,8 @@ _PRINTS = re.compile(
 _GETS = re.compile(
     rf"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw)|(?:it|this|that|which|script|code|snippet|one-liner|line|^) ?"
     rf"(?:says?|said))\s*:?\s*"
-    rf"(?:(?!{NUMBER})(?P<quoted>{LITERAL})|(?P<value>{NUMBER})(?=\.?$|[.,;:)!?](?!\d)|\s+(?:here|every|each|on|with|but|where|when|instead|for|and"
+    rf"(?:(?!{NUMBER})(?P<quoted>{LITERAL})|(?P<value>{NUMBER})(?=\.?$|[.,;:)!?](?!\d)|\s+(?:here|every|each|on|with|but|where|when"
+    r"|instead|for|and"
     rf"|while|always|in|from|at|which|as|rather|after|again)\b))",
     FLAGS,
 )

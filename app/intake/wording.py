@@ -101,7 +101,8 @@ def is_version_line(line: str) -> bool:
 
 # `cpu IndexError index 7 is out of bounds`: a caught error as a script prints it for one of its sides.
 _SIDE_ERROR = re.compile(
-    rf"\W?(?:cpu|cuda|gpu|mps|eager|compiled|inductor)(?::\d)?\W{{1,3}}{TYPE}\W{{1,3}}(?!(?:when|if|for|in|on|with|because|is|but|while|and)\b)\w",
+    rf"\W?(?:cpu|cuda|gpu|mps|eager|compiled|inductor)(?::\d)?\W{{1,3}}{TYPE}\W{{1,3}}(?!(?:when|if|for|in|on|with|because|is|but|while"
+    r"|and)\b)\w",
     FLAGS,
 )
 

@@ -13,7 +13,7 @@ from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgem
 from app.judging.numbers import near, numbers_in
 from app.judging.places import excluded
 from app.judging.rates import rate_interval, rate_upper_bound
-from app.judging.reach import NO_SIDES, TOO_FEW_ATTEMPTS, TOO_NOISY, commonest, lack_of
+from app.judging.reach import NO_SIDES, NOT_ADDED, TOO_FEW_ATTEMPTS, TOO_NOISY, commonest, lack_of
 from app.judging.speed import judge_ratios, ratio_in, spread
 from app.judging.variation import Variation, judge_repeats
 from app.targets.plan import RepeatPlan
@@ -66,7 +66,11 @@ def _judge(claim: Claim, script: Script, target: Target, results: Sequence[Resul
     evidence = counted(results)
     cold = [result for result in evidence if result.start is Start.COLD]
     if not cold:
-        return JobJudgement(verdict=Verdict.NO_RESULT, reason=_trouble(results))
+        reason = _trouble(results)
+        if reason is not None and reason.code == NOT_ADDED.code:
+            # Not trouble: the script was not begun because it could not have run.
+            return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=NOT_ADDED)
+        return JobJudgement(verdict=Verdict.NO_RESULT, reason=reason)
     bugs = [check for check in claim.having(Role.BUG) if check.over is not Over.PAIR]
     over_repeats = [check for check in bugs if is_over_repeats(check)]
     in_attempt = [check for check in bugs if not is_over_repeats(check) and (check.kind is not CheckKind.DIFFERS or check.sides)]
@@ -216,11 +220,9 @@ def _reached(steps: Sequence[Step]) -> list[Step]:
         # Beside attempts that showed it, one that showed nothing is one that did not.
         steps = [Step(step.result, CheckResult.ABSENT, ()) if _silent(step) else step for step in steps]
     said_cold = {step.found for step in steps if step.cold}
-    return [
-        step
-        for step in steps
-        if step.found is not CheckResult.UNREACHED and (step.cold or (step.found in said_cold and step.found is not CheckResult.ABSENT))
-    ]
+    # That it did not happen is no "never" where cold attempts say that it happens: left out, it would make a rate look higher.
+    borne_out = said_cold if CheckResult.MET in said_cold else said_cold - {CheckResult.ABSENT}
+    return [step for step in steps if step.found is not CheckResult.UNREACHED and (step.cold or step.found in borne_out)]
 
 
 def _silent(step: Step) -> bool:

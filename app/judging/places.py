@@ -63,7 +63,8 @@ def away(check: Check, result: Result, target: Target) -> Reason | None:
 
 # What only a card says of itself.
 _OF_A_CARD = re.compile(
-    r"device='cuda|\b(?:CUDA (?:error|out of memory|kernel errors?|driver error)|device-side assert|cublas\w*|cudnn\w*|cusolver\w*|cusparse\w*"
+    r"device='cuda|\b(?:CUDA (?:error|out of memory|kernel errors?|driver error)|device-side assert|cublas\w*|cudnn\w*|cusolver\w*"
+    r"|cusparse\w*"
     r"|NCCL error|illegal memory access|misaligned address|no kernel image)\b",
     re.IGNORECASE,
 )

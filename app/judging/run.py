@@ -130,8 +130,10 @@ def _same_device(reading: Reading, cell: JudgedCell, found: Environment) -> bool
     """Whether the cell granted the device that the claim is about. A claim that names none and needs no card is about the CPU."""
     about_gpu = any(check.where.device == "cuda" or "cuda" in check.sides for check in reading.claim.having(Role.BUG))
     needs_gpu = any(need.kind is NeedKind.GPU for script in reading.scripts for need in script.needs)
+    # A script that takes a card where there is one took the reporter's.
+    used_gpu = reading.probe is not None and any(device.startswith("cuda") for device in reading.probe.devices_used)
     model = reading.environment.get("gpu.0.model")
-    if not (about_gpu or needs_gpu):
+    if not (about_gpu or needs_gpu or used_gpu):
         # The card of the reporter's machine matters only where the claim is about cards.
         return True
     if isinstance(model, str):

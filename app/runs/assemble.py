@@ -14,7 +14,7 @@ from app.judging.exactness import exactly
 from app.judging.job import judge_job
 from app.judging.judged import JudgedCell
 from app.judging.judgement import Finding, JobJudgement, Verdict
-from app.judging.run import judge_run
+from app.judging.run import RunJudgement, judge_run
 from app.judging.summary import summarise
 from app.judging.values import written
 from app.runs.compared import SHOWS_NOTHING, Shown, compared_jobs
@@ -22,6 +22,7 @@ from app.runs.document import (
     AttemptPart,
     CheckPart,
     ClaimPart,
+    ContributedPart,
     FindingPart,
     JobPart,
     ReportPart,
@@ -39,6 +40,7 @@ STREAM_BYTES = 4 * KIB
 # Of one attempt's values, and characters of each.
 MOST_VALUES = 12
 MOST_WRITTEN = 200
+CONTRIBUTED = "Contributed from elsewhere, not run on our nodes:"
 # What is said of a job that still runs: never "no", which needs them all.
 _TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
 
@@ -81,6 +83,7 @@ class RunFacts:
     source_url: str | None = None
     # Says how few attempts were asked for; unknown, those that there are must do.
     repeats: RepeatPlan | None = None
+    contributed: ContributedPart | None = None
 
 
 def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDocument:
@@ -98,7 +101,7 @@ def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDo
         seen=judgement.seen,
         defect=judgement.defect,
         cause=judgement.cause,
-        summary=summarise(judgement, decided) if finished or decided else "",
+        summary=_summary(run, judgement, decided) if finished or decided else "",
         scope=judgement.scope,
         scope_differs=list(judgement.scope_differs),
         where=list(judgement.where),
@@ -107,6 +110,7 @@ def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDo
         without_result=judgement.without_result,
         ask=list(reading.ask),
         preset=run.preset,
+        contributed=run.contributed,
         report=report_part(reading, report_id=run.report_id, title=run.title, source_url=run.source_url),
         jobs=[_job(reading, job, cell) for job, cell in zip(jobs, cells, strict=True)],
         comparisons=compared_jobs(cells, [_shown(job) for job in jobs], reading.scripts),
@@ -114,6 +118,12 @@ def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDo
         created_at=run.created_at,
         finished_at=run.finished_at,
     )
+
+
+def _summary(run: RunFacts, judgement: RunJudgement, decided: Sequence[JudgedCell]) -> str:
+    """Who reads this sentence alone must not take what was contributed for ours."""
+    words = summarise(judgement, decided)
+    return f"{CONTRIBUTED} {words}" if run.contributed is not None else words
 
 
 def report_part(reading: Reading, *, report_id: str | None = None, title: str = "", source_url: str | None = None) -> ReportPart:
@@ -135,6 +145,7 @@ def report_part(reading: Reading, *, report_id: str | None = None, title: str = 
         ],
         claim=ClaimPart(checks=[_check(check) for check in reading.claim.checks]),
         environment=reading.environment,
+        probe=reading.probe,
     )
 
 

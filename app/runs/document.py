@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.intake.probed import ReportersProbe
 from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.states import AttemptState, JobState, RunState
@@ -47,6 +48,8 @@ class ReportPart(Part):
     scripts: list[ScriptPart] = Field(default_factory=list)
     claim: ClaimPart = Field(default_factory=ClaimPart)
     environment: Environment = Field(default_factory=dict)
+    # What `probe.py` saw in the reporter's own Python; the reporter's word, no evidence of ours.
+    probe: ReportersProbe | None = None
 
 
 class TargetPart(Part):
@@ -146,6 +149,15 @@ class ComparisonPart(Part):
     first_difference: dict[str, Any] = Field(default_factory=dict)
 
 
+class ContributedPart(Part):
+    """That a run was not ours: who brought it, the public names of the nodes it ran on, and when, as its bundle says."""
+
+    by: str
+    nodes: list[str] = Field(default_factory=list)
+    samehere: str = ""
+    ran_at: datetime | None = None
+
+
 class RunDocument(Part):
     schema_version: Literal[1] = Field(default=1, serialization_alias="schema", validation_alias="schema")
     id: str
@@ -164,6 +176,8 @@ class RunDocument(Part):
     without_result: int = 0
     ask: list[Ask] = Field(default_factory=list)
     preset: str | None = None
+    # Null for a run of our own nodes. A contributed one decides nothing of its report.
+    contributed: ContributedPart | None = None
     report: ReportPart = Field(default_factory=ReportPart)
     jobs: list[JobPart] = Field(default_factory=list)
     comparisons: list[ComparisonPart] = Field(default_factory=list)

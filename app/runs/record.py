@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import re
 from typing import Any
 
 import structlog
@@ -14,6 +11,8 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.judging.environments import digest_of
+from app.runs.bundle import NODE_NAME
+from app.runs.digests import with_digests
 from app.runs.doubt import doubt_cards, rests_on
 from app.runs.events import emit
 from app.runs.keep import split_result, storable
@@ -24,11 +23,10 @@ from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import keys, nodes, queue
 from app.storage.queries import runs as queries
-from worker.contract import AttemptKind, CapturedValue, Draining, Hello, Observation, Outcome, Result, Start, Started, from_node
+from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start, Started, from_node
 
 log = structlog.get_logger(__name__)
 
-NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 # The observation of these says nothing of the environment a script ran in.
 NOT_RUN = frozenset({Outcome.SETUP_FAILED, Outcome.CANCELLED, Outcome.LOST})
 HELD = frozenset({"leased", "running"})
@@ -147,7 +145,7 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
 def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
     """Store a result. What the attempt was asked to be is ours to say, and so are the digests."""
     moment = now()
-    observation = _with_digests(message.observation)
+    observation = with_digests(message.observation)
     # Of a warm start only the node can say whether there was one; nobody asks it of another.
     start = message.start if attempt.start is Start.WARM else attempt.start
     kept, environment = split_result(message.model_copy(update={"kind": attempt.kind, "start": start, "observation": observation}))
@@ -163,26 +161,6 @@ def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
     attempt.instance = message.instance
     attempt.recorded_at = moment
     attempt.lease_until = None
-
-
-def _with_digests(observation: Observation) -> Observation:
-    """Recompute the digest of each stream and value that is whole; of one that was cut only the node has seen all."""
-    update: dict[str, Any] = {"values": [_with_digest(value) for value in observation.values]}
-    for stream in ("stdout", "stderr"):
-        data = getattr(observation, stream).encode()
-        if len(data) == getattr(observation, f"{stream}_bytes"):
-            prefix = "sha256:" if getattr(observation, f"{stream}_digest").startswith("sha256:") else ""
-            update[f"{stream}_digest"] = prefix + hashlib.sha256(data).hexdigest()
-    return observation.model_copy(update=update)
-
-
-def _with_digest(value: CapturedValue) -> CapturedValue:
-    """A value whose bytes are no bytes is one without them."""
-    try:
-        data = base64.b64decode(value.data, validate=True)
-    except ValueError:
-        return value.model_copy(update={"data": ""})
-    return value.model_copy(update={"digest": f"sha256:{hashlib.sha256(data).hexdigest()}"}) if data else value
 
 
 def _same_environment(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings) -> None:

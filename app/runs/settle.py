@@ -10,7 +10,7 @@ from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading, Script
 from app.judging.job import UNCOUNTED, judge_job
-from app.judging.repeats import next_attempts
+from app.judging.repeats import most_warm, next_attempts
 from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
 from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
@@ -24,8 +24,10 @@ from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Result, Start
 
 
-def new_attempts(session: Session, job: JobRow, *, count: int, kind: AttemptKind = AttemptKind.REPEAT) -> list[AttemptRow]:
-    """Queue attempts of a job. A preview starts warm where the node can, and never counts."""
+def new_attempts(
+    session: Session, job: JobRow, *, count: int, kind: AttemptKind = AttemptKind.REPEAT, start: Start = Start.COLD
+) -> list[AttemptRow]:
+    """Queue attempts of a job. A preview starts warm or not at all, and never counts; a repeat that may start warm may also start cold."""
     moment = now()
     preview = kind is AttemptKind.PREVIEW
     rows = [
@@ -35,7 +37,7 @@ def new_attempts(session: Session, job: JobRow, *, count: int, kind: AttemptKind
             job_id=job.id,
             generation=job.generation,
             kind=kind,
-            start=Start.WARM if preview else Start.COLD,
+            start=Start.WARM if preview else start,
             state="queued",
             counted=not preview,
             lease_no=0,
@@ -90,7 +92,11 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
             waiting.remove(row)
             _withdraw(session, row)
     if wanted > coming:
-        new_attempts(session, job, count=wanted - coming)
+        plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+        most = most_warm(reading.claim, script, Target.model_validate(job.target), results, plan)
+        warm = min(wanted - coming, max(0, most - sum(row.start is Start.WARM for row in repeats)))
+        new_attempts(session, job, count=wanted - coming - warm)
+        new_attempts(session, job, count=warm, start=Start.WARM)
         outbox(session).wake_dispatcher()
         return
     if waiting:

@@ -12,7 +12,7 @@ from app.ids import is_id
 from app.runs.document import RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
 from app.states import AttemptState
-from app.storage.models import AttemptRow, JobRow
+from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.queries import runs as queries
 from worker.contract import AttemptKind, Environment, Level, Observation, Outcome, Reason, Start
 
@@ -39,6 +39,8 @@ class AttemptDetails(BaseModel):
     observation: Observation | None = None
     environment_digest: str | None = None
     environment: Environment = Field(default_factory=dict)
+    # Null for one of our own nodes.
+    contributed_by: str | None = None
     created_at: datetime
     leased_at: datetime | None = None
     started_at: datetime | None = None
@@ -57,7 +59,8 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
     """An attempt, in full. Raises NotFoundError."""
     attempt = session.get(AttemptRow, attempt_id) if is_id(attempt_id) else None
     job = None if attempt is None else session.get(JobRow, attempt.job_id)
-    if attempt is None or job is None:
+    run = None if attempt is None else session.get(RunRow, attempt.run_id)
+    if attempt is None or job is None or run is None:
         raise NotFoundError("There is no attempt with this id.")
     result = results_by_attempt(session, [attempt]).get(attempt.id)
     return AttemptDetails(
@@ -78,6 +81,7 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
         observation=None if result is None else result.observation,
         environment_digest=attempt.environment_digest,
         environment={} if result is None else result.environment,
+        contributed_by=run.contributed_by,
         created_at=attempt.created_at,
         leased_at=attempt.leased_at,
         started_at=attempt.started_at,

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Query
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.errors import ConflictError, InputError
 from app.http.access import CanRead, CanSubmit
@@ -24,6 +24,7 @@ from app.runs.submit import Submission, submit
 from app.targets.presets import PRESETS
 from app.web import side_by_side, views
 from app.web.pages import page
+from worker.reporters_probe import probe_program
 
 router = APIRouter(include_in_schema=False)
 RECENT = 8
@@ -147,6 +148,13 @@ def post_report_run(
     """Run a report again."""
     document = launch(session, report_id, settings=settings, preset=preset or None)
     return RedirectResponse(f"/runs/{document.id}", status_code=303)
+
+
+@router.get("/probe.py")
+def get_probe(_may: CanRead) -> Response:
+    """The file that a reporter runs in their own Python."""
+    headers = {"Content-Disposition": 'attachment; filename="probe.py"'}
+    return PlainTextResponse(probe_program(), media_type="text/x-python", headers=headers)
 
 
 @router.get("/nodes")

@@ -72,6 +72,7 @@ def test_speed_that_nothing_can_be_held_against(text: str) -> None:
         ("should raise RuntimeError but nothing happens", "RuntimeError"),
         ("Expected a ValueError, but no error is raised", "ValueError"),
         ("torch.foo accepts negative sizes without an error, it should raise a ValueError", "ValueError"),
+        ("There is no UserWarning although the docs announce one", "UserWarning"),
         ("does not raise ValueError for negative sizes", "ValueError"),
         ("no warning is raised, expected a UserWarning", "UserWarning"),
         ("negative size should be rejected, but it is silently accepted", None),

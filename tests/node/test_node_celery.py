@@ -120,6 +120,40 @@ def test_an_attempt_there_and_back_and_a_clean_end(service: Service, start_node:
 
 
 @pytest.mark.sandbox
+def test_a_preview_has_a_place_beside_the_slots(service: Service, start_node: StartNode, toolchain: str) -> None:
+    start_node()
+    assert service.hear("hello")["previews"] == 1
+    torch = "import torch\nprint(torch.ones(2).sum().item())\n"
+    service.give("first", torch, toolchain, kind="preview", start="warm", limits={"wall_seconds": 10})
+    first = service.hear()
+    # Made ready at the start, before anything was asked for; and nobody was told that it began.
+    assert (first["type"], first["attempt_id"], first["start"], first["outcome"]) == ("result", "first", "warm", "completed"), first
+    service.give("long", "import time\ntime.sleep(8)\nprint('done')", toolchain)
+    assert service.hear("started")["attempt_id"] == "long"
+    for number in range(3):
+        service.give(f"p{number}", torch, toolchain, kind="preview", start="warm", limits={"wall_seconds": 10})
+        shown = service.hear()
+        assert (shown["attempt_id"], shown["kind"], shown["start"], shown["observation"]["stdout"]) == (
+            f"p{number}",
+            "preview",
+            "warm",
+            "2.0\n",
+        )
+    service.give("cold", "print(1)", toolchain, kind="preview", start="warm")
+    sent_back = service.hear()
+    assert (sent_back["attempt_id"], sent_back["start"], sent_back["outcome"]) == ("cold", "cold", "setup_failed")
+    assert sent_back["reason"]["code"] == "no_torch_import"
+    counted = service.hear()
+    assert (counted["attempt_id"], counted["start"], counted["observation"]["stdout"]) == ("long", "cold", "done\n")
+
+
+@pytest.mark.sandbox
+def test_without_warm_starts_it_takes_no_previews(service: Service, start_node: StartNode) -> None:
+    start_node(SAMEHERE_WARM="false")
+    assert service.hear("hello")["previews"] == 0
+
+
+@pytest.mark.sandbox
 def test_cancel_by_the_brokers_set(service: Service, start_node: StartNode, toolchain: str) -> None:
     start_node()
     service.give("a", "import time; time.sleep(100)", toolchain)

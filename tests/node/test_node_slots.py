@@ -1,4 +1,4 @@
-"""A slot that cannot be set up ends the node's start; an attempt gets cards that may be used, and waits for no faulty one."""
+"""A slot that cannot be set up, and one that is held too long; an attempt gets cards that may be used, and waits for no faulty one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NoReturn
 import pytest
 
 from worker import slots
-from worker.cards.watch import CardWatch, watch_cards
+from worker.cards.watch import CardWatch
 from worker.contract import Attempt, CardReading, CardState, Device, Gpu, Outcome, Reason, Result, Started
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
@@ -20,19 +20,58 @@ from worker.sandbox import SandboxUnavailableError
 from worker.settings import NodeSettings
 from worker.toolchains import ToolchainStore
 
+pytestmark = pytest.mark.timeout(30)
+IDENTITY = Identity("here", "test")
 
-@pytest.mark.timeout(20)
+
+def make_pool(folder: Path, deliver: slots.Deliver) -> slots.SlotPool:
+    executor = Executor(IDENTITY, ToolchainStore(folder), EnvironmentRecorder(folder, probe_seconds=1))
+    cards = CardWatch([], lambda: None, folder=folder, check_seconds=600, check_memory_bytes=0)
+    return slots.SlotPool(NodeSettings(home=folder, slots=1), executor, identity=IDENTITY, cards=cards, deliver=deliver)
+
+
 def test_a_slot_that_cannot_be_set_up_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(**_: object) -> NoReturn:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(slots, "Sandbox", full)
-    identity = Identity("here", "test")
-    executor = Executor(identity, ToolchainStore(tmp_path), EnvironmentRecorder(tmp_path, probe_seconds=1))
-    settings = NodeSettings(home=tmp_path)
-    pool = slots.SlotPool(settings, executor, identity=identity, cards=watch_cards(settings, ToolchainStore(tmp_path)), deliver=print)
     with pytest.raises(SandboxUnavailableError, match="No space left"):
-        pool.start()
+        make_pool(tmp_path, print).start()
+
+
+def test_a_slot_comes_back_with_the_end_of_what_held_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program can see to it that its processes take long to go."""
+    gone = threading.Event()
+    outcomes: list[Outcome] = []
+
+    class Held:
+        def __init__(self, **_: object) -> None: ...
+
+        def is_held(self) -> bool:
+            return not gone.is_set()
+
+    def deliver(message: Started | Result) -> None:
+        if isinstance(message, Result):
+            outcomes.append(message.outcome)
+
+    def execute(executor: Executor, attempt: Attempt, *_: object, **__: object) -> Result:
+        return executor.without_run(attempt, Outcome.COMPLETED if gone.is_set() else Outcome.LOST, Reason(code="x"))
+
+    monkeypatch.setattr(slots, "Sandbox", Held)
+    monkeypatch.setattr(Executor, "execute", execute)
+    pool = make_pool(tmp_path, deliver)
+    pool.start()
+    first, second = (pool.submit(Attempt(attempt_id=name, script="", toolchain="t")) for name in "ab")
+    assert first is not None
+    assert second is not None
+    assert first.wait(10)
+    assert not second.wait(0.3)
+    assert pool.slots == 0
+    gone.set()
+    assert second.wait(10)
+    assert (pool.slots, outcomes) == (1, [Outcome.LOST, Outcome.COMPLETED])
+    pool.finish()
+    assert pool.join(10)
 
 
 class Cards(CardWatch):
@@ -65,12 +104,13 @@ class Pool:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, gives_back: bool) -> None:
         monkeypatch.setattr(slots, "Sandbox", lambda **_: None)
         self.cards = Cards(folder)
+        self.gives_back = gives_back
         self.results: queue.Queue[Result] = queue.Queue()
         settings = NodeSettings(home=folder, locks=folder / "locks", slots=1)
         self.pool = slots.SlotPool(
             settings,
             self,
-            identity=Identity("here", "x"),
+            identity=IDENTITY,
             cards=self.cards,
             deliver=self.deliver,
             gives_back=gives_back,  # type: ignore[arg-type]
@@ -120,8 +160,8 @@ def test_more_cards_than_there_are_is_refused(pool: Pool) -> None:
 
 def test_what_needs_a_faulty_card(pool: Pool) -> None:
     pool.cards.set(0, CardState.FAULTY)
-    assert pool.give(2).wait(5) or not pool.pool._gives_back
-    if pool.pool._gives_back:
+    assert pool.give(2).wait(5) or not pool.gives_back
+    if pool.gives_back:
         assert pool.results.empty()
         assert pool.pool.running() == []
     else:
@@ -131,7 +171,7 @@ def test_what_needs_a_faulty_card(pool: Pool) -> None:
 def test_what_needs_a_card_that_others_have(pool: Pool) -> None:
     pool.cards.others = {0, 1}
     done = pool.give()
-    if pool.pool._gives_back:
+    if pool.gives_back:
         assert done.wait(5)
         assert pool.results.empty()
         return

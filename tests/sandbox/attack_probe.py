@@ -251,8 +251,10 @@ def leaks():
     if not OUTSIDE:
         attempt("a file of the host by pid 1", read, "/proc/1/root" + SECRET)
     attempt("a file of the host by the supervision", read, "/proc/%d/root%s" % (SUPERVISION, SECRET))
-    attempt("root's home", lambda: truthy(set(os.listdir("/root")) - {".pyenv"}))
-    attempt("mounts of the host", lambda: truthy("/sys/fs/cgroup" in open("/proc/self/mountinfo").read()))
+    mounts = open("/proc/self/mountinfo").read()
+    # Beside the way to what is mounted below it.
+    attempt("root's home", lambda: truthy([name for name in os.listdir("/root") if " /root/%s" % name not in mounts]))
+    attempt("mounts of the host", lambda: truthy("/sys/fs/cgroup" in mounts))
     attempt("the node's environment", environments)
     attempt("the node's descriptors", inherited)
     attempt("a key of the node", lambda: call(250, 219, 10, -3, b"user", b"samehere-test", 0))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from sandbox_runner import ROOT
 
 from worker.contract import MIB
 from worker.sandbox import cgroup
@@ -97,3 +99,30 @@ def test_a_real_leaf() -> None:
     os.kill(pid, 9)
     os.waitpid(pid, 0)
     assert leaf.remove()
+
+
+EXPECTS = """
+import os, sys
+from pathlib import Path
+from worker.sandbox import cgroup
+parents = cgroup.find().parents
+leaf = cgroup.Leaf(parents, cgroup.leaf_name("expects", 1), memory_bytes=1 << 28, processes=64)
+before = Path("/proc/self/cgroup").read_text()
+leaf.expect()
+assert Path("/proc/self/cgroup").read_text() == before
+# Somebody moves us: it does not move us back.
+leaf.add(os.getpid())
+moved = Path("/proc/self/cgroup").read_text()
+leaf.expect()
+assert moved != before and Path("/proc/self/cgroup").read_text() == moved
+for folder in parents.folders: (folder / "cgroup.procs").write_text(str(os.getpid()))
+assert leaf.remove()
+print(parents.home is not None)
+"""
+
+
+@pytest.mark.sandbox
+@pytest.mark.skipif(cgroup.find().parents is None, reason="no cgroup can be made here")
+def test_to_expect_a_move_moves_nothing() -> None:
+    said = subprocess.run([sys.executable, "-c", EXPECTS], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (said.stdout, said.stderr) == ("True\n", "")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from stage import Stage, result
 
+from app.judging.rates import rate_interval
+from app.judging.repeats import MIXED, MIXED_COLD
 from app.runs.events import events_after
-from worker.contract import Attempt, AttemptKind, Outcome, Reason, Start
+from worker.contract import Attempt, AttemptKind, Observation, Outcome, Reason, Start
 
 pytestmark = pytest.mark.service
 OTHER = "raise RuntimeError('boom')  # other\n"
@@ -153,3 +155,20 @@ def test_a_lease_that_ends_takes_it_along(shown: Stage) -> None:
     shown.die("n1")
     shown.reap()
     assert kinds(shown, run_id) == [("repeat", "cold", "queued")]
+
+
+def test_the_further_repeats_of_a_mixed_job_may_start_warm(stage: Stage) -> None:
+    stage.node("n1", slots=30)
+    run_id = stage.submit(repeats=None).document.id
+    starts: list[Start] = []
+    while given := stage.dispatch():
+        for attempt in given:
+            starts.append(attempt.start)
+            # Every other one shows it. A node starts cold what it can't start warm, and says so.
+            shows = {} if len(starts) % 2 else {"outcome": Outcome.COMPLETED, "observation": Observation(exit_status=0, stdout="fine\n")}
+            stage.say(result(attempt, node="n1", start=Start.COLD if len(starts) == 20 else attempt.start, **shows))
+    assert starts == [Start.COLD] * MIXED_COLD + [Start.WARM] * (MIXED - MIXED_COLD)
+    job = stage.run(run_id).jobs[0]
+    assert (job.verdict, job.matched, job.of) == ("flaky", 10, 20)
+    assert [attempt.start for attempt in job.attempts] == [*starts[:-1], Start.COLD]
+    assert job.rate_interval == rate_interval(5, 11)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from worker.contract import Attempt, Outcome, Result, Start
+from worker.contract import Attempt, AttemptKind, Outcome, Result, Start
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
 from worker.sandbox import Sandbox, private_mounts
@@ -148,6 +151,9 @@ def test_a_paused_interpreter_is_replaced_after_its_share_of_jobs(make: Callable
     node = make(jobs=2)
     seeds = [node.run(PLAIN).observation.hash_seed for _ in range(4)]
     assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
+    # Spent again; the next one is started between two jobs, or by the next job.
+    assert node.pool.pids() == []
+    node.executor.prepare(node.sandbox, ending=lambda: False)
     assert len(node.pool.pids()) == 1
 
 
@@ -179,3 +185,74 @@ def test_where_forks_get_no_namespaces_each_serves_once(make: Callable[..., Node
     assert (first.start, second.start) == (Start.WARM, Start.WARM)
     assert first.observation.hash_seed != second.observation.hash_seed
     assert first.observation.stdout == second.observation.stdout == "2.0\n"
+
+
+def shown(node: Node, script: str, **fields: object) -> Result:
+    return node.run(script, kind=AttemptKind.PREVIEW, **fields)
+
+
+def test_a_preview_takes_what_is_ready_and_is_none_without_it(make: Callable[..., Node]) -> None:
+    node = make()
+    first = shown(node, PLAIN)
+    assert (first.outcome, first.start, first.observation.stdout) == (Outcome.SETUP_FAILED, Start.COLD, "")
+    assert first.reason is not None
+    assert (first.reason.code, node.pool.pids()) == ("unavailable", [])
+    node.executor.prepare(node.sandbox, ending=lambda: False)
+    pids = node.pool.pids()
+    second = shown(node, PLAIN)
+    assert (second.outcome, second.start, second.kind, second.observation.stdout) == (
+        Outcome.COMPLETED,
+        Start.WARM,
+        AttemptKind.PREVIEW,
+        "2.0\n",
+    )
+    assert node.pool.pids() == pids
+
+
+@pytest.mark.parametrize(
+    ("script", "fields", "code"),
+    [
+        ("print(1)", {}, "no_torch_import"),
+        (PLAIN, {"settings": {"threads": "1"}}, "settings"),
+        (TRICKS["a variable"], {}, "tripwire"),
+        (PLAIN + "while True: pass\n", {"limits": {"wall_seconds": 1.0}}, "takes_long"),
+    ],
+)
+def test_a_preview_never_runs_cold(node: Node, script: str, fields: dict[str, object], code: str) -> None:
+    node.run(PLAIN)
+    result = shown(node, script, **fields)
+    assert (result.outcome, result.start, result.observation.stdout, result.level) == (Outcome.SETUP_FAILED, Start.COLD, "", None)
+    assert result.reason is not None
+    assert result.reason.code == code
+
+
+def test_a_preview_is_audited_by_the_cold_attempt_after_it(make: Callable[..., Node]) -> None:
+    node = make(share=1.0)
+    node.run(PLAIN)
+    sly = "import os\nbegan = sum(os.times()[:2])\nimport torch\nprint(sum(os.times()[:2]) - began > 0.3)\n"
+    assert (shown(node, sly).observation.stdout, shown(node, sly).start) == ("False\n", Start.WARM)
+    assert node.run(sly, start=Start.COLD).observation.stdout == "True\n"
+    distrusted = shown(node, sly)
+    assert distrusted.reason is not None
+    assert (distrusted.outcome, distrusted.reason.code) == (Outcome.SETUP_FAILED, "audit")
+
+
+def test_before_any_attempt_the_usual_toolchain_is_made_ready(make: Callable[..., Node], tmp_path: Path) -> None:
+    node = make()
+    executor, note = node.executor, tmp_path / "cache" / "usual"
+    node.executor = Executor(executor._identity, executor._toolchains, executor._environments, warm=executor._warm, note=note)
+    node.executor.prepare(node.sandbox, ending=lambda: False)
+    assert len(node.pool.pids()) == 1
+    assert shown(node, PLAIN).start is Start.WARM
+
+
+def test_one_that_died_is_made_ready_again(node: Node) -> None:
+    node.run(PLAIN)
+    [pid] = node.pool.pids()
+    os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    node.executor.prepare(node.sandbox, ending=lambda: False)
+    assert node.pool.pids() != [pid]
+    assert shown(node, PLAIN).start is Start.WARM

@@ -163,7 +163,7 @@ def test_many_in_a_row_leave_nothing(runner: WarmRunner) -> None:
 
 
 def test_one_that_died_is_replaced(runner: WarmRunner) -> None:
-    runner.run("pass")
+    runner.ask("prepare")
     first = runner.ask("zygotes")
     os.kill(first[0], 9)  # type: ignore[index]
     time.sleep(0.2)

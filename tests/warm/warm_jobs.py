@@ -39,6 +39,10 @@ class Both:
             limits=limits,
         )
 
+    def prepare(self) -> None:
+        """Have an interpreter ready for the next job."""
+        self.pool.prepare(self.sandbox, self.job(""), ending=lambda: False)
+
     def warm(self, script: str, *, cancelled: threading.Event | None = None, **options: object) -> SandboxResult:
         with self.pool.lend(self.sandbox, self.job(script, **options)) as loan:  # type: ignore[arg-type]
             return self.sandbox.run(loan.job, cancelled=cancelled or threading.Event(), backend=loan.zygote)

@@ -48,6 +48,7 @@ class WarmRunner:
         prefix = sys.base_prefix
         if uid is not None:
             path, prefix = [private_mounts.show(entry, uid=uid) for entry in path], private_mounts.show(prefix, uid=uid)
+            toolchain = Path(private_mounts.show(str(toolchain.parent), uid=uid), toolchain.name)
         here = Path(path[0], Path(__file__).resolve().relative_to(ROOT))
         python = str(Path(prefix, "bin", f"python3.{sys.version_info.minor}"))
         self.process = subprocess.Popen(
@@ -134,7 +135,7 @@ def main() -> None:
         except EOFError:
             break
         if what != "run":
-            answers = {"descriptors": _open_descriptors, "zygotes": pool.pids, "pid": os.getpid}
+            answers = {"descriptors": _open_descriptors, "zygotes": pool.pids, "pid": os.getpid, "prepare": both.prepare}
             _send(sys.stdout.buffer, answers[what]())
             continue
         cancelled = threading.Event()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import html
+import json
 from dataclasses import dataclass
 
 import httpx2
 from held_values import showing, tensor
 from stage import Stage, result
 
+from app.runs.contribute import contribute, export
+from app.runs.document import RunDocument
+from app.runs.keep import digest_of
 from app.runs.show import run_document
 from app.runs.submit import Submission, submit
 from app.targets.target import Target
@@ -29,7 +33,17 @@ raise RuntimeError("boom")
 ```
 
 Expected: no error. But: RuntimeError: boom {EVIL}
+
+samehere-probe 1
+environment cpu.model = {json.dumps(EVIL)}
+outcome exit_status = 1
+outcome exception.type = "RuntimeError"
+outcome exception.message = {json.dumps(EVIL)}
+stdout 1 = {json.dumps(EVIL)}
+value 1 = {json.dumps({"name": EVIL, "of": "number", "dtype": EVIL, "device": EVIL, "shape": [-1] * 9})}
+end 6
 """
+NAME = "</span><script>alert(1)</script>"
 
 
 def observation() -> Observation:
@@ -63,6 +77,18 @@ def held(number: float, *, evil: float) -> list[CapturedValue]:
     ]
 
 
+def contributed(stage: Stage, run_id: str) -> RunDocument:
+    """The run once more, as one that others made, brought by someone with a hostile name."""
+    with stage.session() as session:
+        bundle = export(session, run_id)
+        for job in bundle["jobs"]:
+            for attempt in job["attempts"]:
+                attempt["result"]["node"] = "lab-of-others"
+        content = {name: value for name, value in bundle.items() if name != "digest"}
+        data = json.dumps({**content, "digest": digest_of(content)}).encode()
+        return contribute(session, data, by=NAME, settings=stage.settings).document
+
+
 @dataclass(frozen=True)
 class Hostile:
     """A web in which everything that strangers may write is hostile."""
@@ -91,6 +117,7 @@ def fill(stage: Stage) -> dict[str, str]:
         stage.say(result(attempt, node="n", outcome=Outcome.CRASHED if number % 2 else Outcome.COMPLETED, cpu=EVIL, **more))
     with stage.session() as session:
         run = run_document(session, run_id)
+    other = contributed(stage, run_id)
     attempts = sorted((attempt for job in run.jobs for attempt in job.attempts), key=lambda attempt: attempt.outcome == Outcome.CRASHED)
     return {
         "home": "/",
@@ -103,6 +130,9 @@ def fill(stage: Stage) -> dict[str, str]:
         "compare completed": f"/compare?baseline={attempts[0].id}&candidate={attempts[1].id}",
         "compare crashed": f"/compare?baseline={attempts[0].id}&candidate={attempts[-1].id}",
         "compare form": "/compare",
+        "contributed": f"/runs/{other.id}",
+        "compare contributed": f"/compare?baseline={attempts[0].id}&candidate={other.jobs[0].attempts[0].id}",
+        "contributed attempt": f"/attempts/{other.jobs[0].attempts[0].id}",
         "completed": f"/attempts/{attempts[0].id}",
         "crashed": f"/attempts/{attempts[-1].id}",
     }

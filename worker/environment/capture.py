@@ -17,14 +17,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from worker.contract import Environment, Gpu, Limits
 from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, probe_source
+from worker.harness.scrub import is_private
 from worker.machine import read_cpu
 from worker.sandbox import Ending, Sandbox, SandboxJob
 from worker.toolchains import Toolchain
 
 PROBE_PATH = "/run/samehere/probe.py"
 _environment: TypeAdapter[Environment] = TypeAdapter(Environment)
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_PATH = re.compile(r"(?<![\w.])/(?:home|root|Users|mnt|srv|opt|var|tmp|work|data)(?:/|$)")
 _NO_VALUES = re.compile(rb'"report_bytes": \d+')
 _SEED = re.compile(rb'"seed": "\d+"')
 _MAX_KEYS = 5000
@@ -121,7 +120,7 @@ def scrub(environment: Environment) -> Environment:
     clean: Environment = {}
     for name, value in list(environment.items())[:_MAX_KEYS]:
         texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
-        if any(_UUID.search(text) or _PATH.search(text) or len(text) > _MAX_TEXT for text in [name, *texts]):
+        if any(is_private(text) or len(text) > _MAX_TEXT for text in [name, *texts]):
             continue
         if any(host and host in text for text in texts for host in [_host_name()]):
             continue

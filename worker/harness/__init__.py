@@ -34,6 +34,12 @@ def known_answer_source() -> bytes:
     return (_HERE / "known_answer.py").read_bytes()
 
 
+def reporter_sources() -> dict[str, str]:
+    """The programs that `probe.py` is made of, by their names."""
+    names = ("probe.py", "watch.py", "values.py", "elements.py", "scrub.py", "reported.py", "reporter.py")
+    return {name: (_HERE / name).read_text(encoding="utf-8") for name in names}
+
+
 def hook_source() -> str:
     """The module in a toolchain's site-packages that starts the harness, if there is one to start."""
     return (_HERE / "hook.py").read_text(encoding="utf-8")

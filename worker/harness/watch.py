@@ -280,14 +280,16 @@ class Watch:
         if not known:
             del sys.modules["atexit"]
 
-    def begin(self, config):
+    def begin(self, config, channel=None):
+        """With a channel of someone else's nobody asks for stacks."""
         self.settings = config.get("settings") or {}
         self.report_bytes = config.get("report_bytes") or 0
         call_after_import("torch", self.after_import)
-        self.channel = Channel(config.get("report_fd"))
+        self.channel = channel or Channel(config.get("report_fd"))
         if self.channel.fd >= 0 and not self.registered:
             self.register()
-        attempt(answer_with_stacks, self.channel.fd)
+        if channel is None:
+            attempt(answer_with_stacks, self.channel.fd)
 
     def after_import(self):
         torch = sys.modules.get("torch")

@@ -137,14 +137,15 @@ class Sandbox:
     def run(self, job: SandboxJob, *, cancelled: threading.Event, backend: Backend | None = None) -> SandboxResult:
         """Run one job to its end and leave nothing of it; blocks. `backend` starts it otherwise than by a program of its own."""
         backend = backend or self._backend
-        self._reap_lost()
-        if self._lost:
+        if self.is_held():
             raise SandboxUnavailableError(f"slot {self.slot} is held by a process of an earlier job that cannot be killed")
         leaf: cgroup.Leaf | None = None
         started: Launch | None = None
         self._jobs += 1
         try:
             leaf = self._make_leaf(job)
+            if leaf is not None:
+                threading.Thread(target=leaf.expect, name="expect-a-move", daemon=True).start()
             started = backend.start(job)
             return self._watch(job, started, leaf, backend=backend, cancelled=cancelled)
         except SetupError as error:
@@ -197,6 +198,11 @@ class Sandbox:
             kill_harder=_harder(started, leaf),
         )
         return supervise.Supervision(started, watched).watch()
+
+    def is_held(self) -> bool:
+        """Whether a process of an earlier job is still there, which could not be killed."""
+        self._reap_lost()
+        return bool(self._lost)
 
     def _reap_lost(self) -> None:
         still: list[_Lost] = []

@@ -18,6 +18,18 @@ _lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
+class _Home:
+    """Where this process itself is, and what it read of that then."""
+
+    folder: Path
+    told: str
+
+    def is_left(self) -> bool:
+        """Whether somebody moved this process since."""
+        return _told() != self.told
+
+
+@dataclass(frozen=True, slots=True)
 class Parents:
     """The folders below which leaves are made; for version 2 all are the same one."""
 
@@ -26,6 +38,7 @@ class Parents:
     pids: Path | None
     # So that a job of many processes gets no more of the processor than another: where it can be had.
     cpu: Path | None = None
+    home: _Home | None = None
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -53,6 +66,7 @@ class Leaf:
 
     def __init__(self, parents: Parents, name: str, *, memory_bytes: int, processes: int) -> None:
         self._version = parents.version
+        self._home = parents.home
         self._memory = parents.memory / name
         self._folders = [folder / name for folder in parents.folders]
         try:
@@ -78,6 +92,14 @@ class Leaf:
         """Move a process in; what it starts later is born inside."""
         for folder in self._folders:
             _write(folder / "cgroup.procs", pid)
+
+    def expect(self) -> None:
+        """Beside the start of the process that `add` will move: what the kernel waits for before a move, 10 ms long, is over by then.
+
+        All processors must have noticed that something moves. We move ourselves to where we are.
+        """
+        if self._home is not None and not self._home.is_left():
+            _write_if_there(self._home.folder / "cgroup.procs", os.getpid())
 
     def oom_kills(self) -> int:
         """How many processes the kernel killed for this cgroup's memory."""
@@ -236,6 +258,20 @@ def _try(parents: Parents) -> None:
     leaf.remove()
 
 
+def _told() -> str:
+    return Path("/proc/self/cgroup").read_text()
+
+
+def _find_home(parents: Parents) -> _Home | None:
+    for folder in (parents.memory, parents.memory / _OWN_LEAF):
+        try:
+            if str(os.getpid()) in (folder / "cgroup.procs").read_text().split():
+                return _Home(folder, _told())
+        except OSError:
+            continue
+    return None
+
+
 def leaf_name(label: str | int, number: int) -> str:
     """Starts with this process's id, so that leaves without an owner are recognised."""
     return f"{_PREFIX}{os.getpid()}-{label}-{number}"
@@ -274,5 +310,5 @@ def _first_that_works(candidates: Sequence[Parents]) -> Found:
         except OSError as error:
             why = f"{parents.memory}: {error.strerror}"
         else:
-            return Found(parents)
+            return Found(replace(parents, home=_find_home(parents)))
     return Found(None, f"no cgroup for each job ({why}); {_HOW}")

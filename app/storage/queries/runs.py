@@ -22,6 +22,12 @@ def run_of(session: Session, run_id: str) -> RunRow | None:
     return session.get(RunRow, run_id) if is_id(run_id) else None
 
 
+def run_with_evidence(session: Session, digest: str) -> RunRow | None:
+    """The contributed run with this evidence. Until this transaction ends nobody else gets an answer for the same."""
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(digest, 0))))
+    return session.scalar(select(RunRow).where(RunRow.evidence_digest == digest))
+
+
 def lock_run(session: Session, run_id: str) -> RunRow | None:
     """A run, locked and as it is now."""
     return session.get(RunRow, run_id, with_for_update=True, populate_existing=True) if is_id(run_id) else None

@@ -11,7 +11,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "b41c9d7e5a20"
-down_revision = "b7c41f0d93aa"
+down_revision = "b7e2d94f10ac"
 branch_labels = None
 depends_on = None
 
