@@ -24,21 +24,8 @@ from app.settings import ServiceSettings
 from app.storage.broker import RECORDER_SINCE, Broker
 from app.storage.models import AttemptRow, JobRow, NodeRow, RunRow
 from app.storage.session import make_engine, session_factory
-from worker.contract import (
-    Attempt,
-    ExceptionFacts,
-    Heartbeat,
-    Hello,
-    Level,
-    Message,
-    Observation,
-    Outcome,
-    Result,
-    Started,
-    ToolchainFacts,
-    heartbeat_key,
-    node_queue,
-)
+from worker.contract import Attempt, ExceptionFacts, Heartbeat, Hello, Level, Message, Observation, Outcome, Result, Started, ToolchainFacts
+from worker.contract.names import heartbeat_key, node_queue
 
 TOOLCHAIN = "torch-2.13-cpu"
 SCRIPT = "raise RuntimeError('boom')\n"

@@ -10,7 +10,8 @@ import structlog
 from celery import Celery
 from kombu.exceptions import OperationalError
 
-from worker.contract import QUEUE_RECORDER, TASK_FROM_NODE, Draining, FromNode, Hello, Result, Started, from_node
+from worker.contract import Draining, FromNode, Hello, Result, Started, from_node
+from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE
 from worker.spool import Spool
 
 _RETRY_SECONDS = 1.0

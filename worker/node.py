@@ -14,7 +14,8 @@ from celery import signals
 
 from worker.broker import connect
 from worker.cards.watch import watch_cards
-from worker.contract import Attempt, Draining, Heartbeat, Hello, cancel_key, heartbeat_key
+from worker.contract import Attempt, Draining, Heartbeat, Hello
+from worker.contract.names import cancel_key, heartbeat_key
 from worker.courier import Courier
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity

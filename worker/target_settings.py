@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from worker.contract import SETTINGS, Reason, WhoCanAct
+from worker.contract import Reason, WhoCanAct
+from worker.contract.names import SETTINGS
 
 # MKL and torch read these when they start, so they can't be had in a process that is already running.
 CPU_ISA_VARIABLES: dict[str, dict[str, str]] = {

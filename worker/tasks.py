@@ -9,7 +9,8 @@ from celery import Celery
 from kombu import Queue
 from pydantic import ValidationError
 
-from worker.contract import TASK_ATTEMPT, Attempt, node_queue
+from worker.contract import Attempt
+from worker.contract.names import TASK_ATTEMPT, node_queue
 
 _log = structlog.get_logger(__name__)
 

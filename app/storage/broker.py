@@ -18,7 +18,8 @@ from redis.retry import Retry
 
 from app.errors import UnavailableError
 from app.settings import ServiceSettings
-from worker.contract import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, Attempt, Heartbeat, cancel_key, heartbeat_key, node_queue
+from worker.contract import Attempt, Heartbeat
+from worker.contract.names import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, cancel_key, heartbeat_key, node_queue
 
 log = structlog.get_logger(__name__)
 

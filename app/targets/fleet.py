@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from packaging.version import InvalidVersion, Version
 
 from app.targets.target import Target
-from worker.contract import CardState, Device, Gpu, Hello, Level, Reason, ToolchainFacts, WhoCanAct, split_layers
+from worker.contract import CardState, Device, Gpu, Hello, Level, Reason, ToolchainFacts, WhoCanAct
+from worker.contract.names import split_layers
 
 
 def serves(facts: ToolchainFacts, device: Device) -> bool:

@@ -10,7 +10,8 @@ from packaging.version import InvalidVersion, Version
 from app.intake.reading import NeedKind, Reading, Script
 from app.targets.fleet import nearest_lack, newest_first, serves, usable_toolchains
 from app.targets.target import Target
-from worker.contract import Device, Hello, Level, ToolchainFacts, add_layers
+from worker.contract import Device, Hello, Level, ToolchainFacts
+from worker.contract.names import add_layers
 
 # Longer names are refused by nodes.
 _MOST_NAME = 100

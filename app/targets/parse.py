@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from app.errors import InputError
 from app.targets.target import Target
-from worker.contract import SETTINGS, Device
+from worker.contract import Device
+from worker.contract.names import SETTINGS
 
 FORM = "DEVICE[*GPUS][/CAPABILITY][@TOOLCHAIN][:SETTING=VALUE,…], for example cuda@torch-2.13:cpu-isa=sse4.2,threads=1"
 _TARGET = re.compile(

@@ -12,7 +12,7 @@ from celery.exceptions import SecurityWarning
 from app.log import log_to_stderr
 from app.storage.broker import QUEUE_DISPATCHER
 from app.tasks.celery_app import Service, build
-from worker.contract import QUEUE_RECORDER
+from worker.contract.names import QUEUE_RECORDER
 
 THREADS = 4
 

@@ -19,7 +19,7 @@ from app.runs import dispatch, reap, record
 from app.settings import ServiceSettings
 from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_REAP, Broker
 from app.storage.session import is_unavailable, make_engine, session_factory
-from worker.contract import TASK_FROM_NODE
+from worker.contract.names import TASK_FROM_NODE
 
 log = structlog.get_logger(__name__)
 

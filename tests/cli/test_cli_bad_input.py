@@ -8,7 +8,7 @@ import pytest
 from command_line import bare_environment, samehere
 
 from app.targets.presets import PRESETS
-from worker.contract import SETTINGS
+from worker.contract.names import SETTINGS
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ from celery import Celery
 from app.embedded.valkey import EmbeddedValkey
 from worker.broker import connect, redis_url
 from worker.cards.nvml import find_gpus
-from worker.contract import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, Outcome, Result, cancel_key, heartbeat_key, node_queue
+from worker.contract import Outcome, Result
+from worker.contract.names import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, cancel_key, heartbeat_key, node_queue
 from worker.spool import Spool
 from worker.tasks import make_celery
 

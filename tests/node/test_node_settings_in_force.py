@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from worker.contract import SETTINGS, Attempt, Outcome, Result
+from worker.contract import Attempt, Outcome, Result
+from worker.contract.names import SETTINGS
 from worker.environment import EnvironmentRecorder
 from worker.environment.capture import scrub
 from worker.execute import Executor, Identity

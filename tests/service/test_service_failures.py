@@ -15,7 +15,8 @@ from app.runs.dispatch import dispatch
 from app.runs.events import events_after
 from app.runs.record import receive
 from app.storage.models import AttemptRow, EventRow, IdempotencyKeyRow, NodeRow
-from worker.contract import QUEUE_RECORDER, Heartbeat, Outcome
+from worker.contract import Heartbeat, Outcome
+from worker.contract.names import QUEUE_RECORDER
 
 
 def test_two_dispatchers_give_no_attempt_twice(stage: Stage) -> None:

@@ -17,7 +17,8 @@ from app.runs.submit import Submission, submit
 from app.storage.broker import QUEUE_DISPATCHER
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow, ScriptRow
 from app.targets.target import Target
-from worker.contract import Device, Draining, Observation, Outcome, cancel_key
+from worker.contract import Device, Draining, Observation, Outcome
+from worker.contract.names import cancel_key
 
 
 def test_a_report_goes_all_the_way_to_its_verdict(stage: Stage) -> None:

@@ -18,16 +18,8 @@ from stage import TOOLCHAIN, Stage, result
 
 from app.storage.broker import celery_url
 from app.storage.queries.runs import lock_run
-from worker.contract import (
-    QUEUE_RECORDER,
-    TASK_FROM_NODE,
-    Attempt,
-    FromNode,
-    Hello,
-    Level,
-    ToolchainFacts,
-    node_queue,
-)
+from worker.contract import Attempt, FromNode, Hello, Level, ToolchainFacts
+from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, node_queue
 
 pytestmark = pytest.mark.service
 

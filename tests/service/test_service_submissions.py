@@ -13,7 +13,7 @@ from app.settings import ServiceSettings
 from app.storage.broker import QUEUE_DISPATCHER, Broker
 from app.storage.models import RunRow
 from app.storage.session import make_engine, session_factory
-from worker.contract import node_queue
+from worker.contract.names import node_queue
 
 
 def test_the_same_key_at_the_same_time_makes_one_run(stage: Stage) -> None:

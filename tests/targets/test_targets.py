@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from app.errors import InputError
 from app.targets.parse import check_target, make_target, parse_target
 from app.targets.target import Target
-from worker.contract import SETTINGS, Device
+from worker.contract import Device
+from worker.contract.names import SETTINGS
 
 
 @pytest.mark.parametrize(

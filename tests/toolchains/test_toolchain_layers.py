@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from tiny_wheels import make_wheel
 
-from worker.contract import Attempt, Outcome, Result, add_layers, split_layers
+from worker.contract import Attempt, Outcome, Result
+from worker.contract.names import add_layers, split_layers
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
 from worker.node_facts import say_hello

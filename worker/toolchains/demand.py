@@ -7,7 +7,7 @@ import threading
 import time
 
 from worker import allowed_packages
-from worker.contract import split_layers
+from worker.contract.names import split_layers
 from worker.settings import NodeSettings
 from worker.toolchains.build import add_layer, rebuild
 from worker.toolchains.errors import ToolchainError

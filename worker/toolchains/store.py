@@ -23,7 +23,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from worker.contract import ToolchainFacts, split_layers
+from worker.contract import ToolchainFacts
+from worker.contract.names import split_layers
 from worker.locks import HostLock, SharedLock
 from worker.machine import read_cpu
 from worker.sandbox.job import Bind
