@@ -6,6 +6,7 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import structlog
 
 from worker import attempt_variables
 from worker.cards.nvml import device_nodes
+from worker.cards.witness import Witness
 from worker.contract import (
     CONTRACT_VERSION,
     Attempt,
@@ -67,6 +69,10 @@ class _Ready:
     granted: int
     environment: Environment
     hash_seed: str
+    witness: Witness | None
+
+    def looking(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.witness is None else self.witness.looking()
 
 
 class RefusedError(Exception):
@@ -100,12 +106,21 @@ class Executor:
         self._note = note
         self._on_demand = on_demand
 
-    def execute(self, attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu], cancelled: threading.Event) -> Result:
+    def execute(
+        self,
+        attempt: Attempt,
+        sandbox: Sandbox,
+        *,
+        granted: Sequence[Gpu],
+        cancelled: threading.Event,
+        witness: Witness | None = None,
+    ) -> Result:
+        """`witness` is of the granted cards; without one only the processes of the attempt say what computed on them."""
         try:
             self._check(attempt, sandbox, granted=granted)
             self._provide(attempt, cancelled)
             with self._toolchains.use(attempt.toolchain) as toolchain:
-                return self._execute(attempt, sandbox, toolchain, granted=granted, cancelled=cancelled)
+                return self._execute(attempt, sandbox, toolchain, granted=granted, cancelled=cancelled, witness=witness)
         except CancelledError:
             return self.without_run(attempt, Outcome.CANCELLED, Reason(code="cancelled", detail="Somebody stopped it."))
         except RefusedError as refused:
@@ -163,7 +178,14 @@ class Executor:
             raise RefusedError(_operator("toolchain_failed", str(error))) from error
 
     def _execute(
-        self, attempt: Attempt, sandbox: Sandbox, toolchain: Toolchain | None, *, granted: Sequence[Gpu], cancelled: threading.Event
+        self,
+        attempt: Attempt,
+        sandbox: Sandbox,
+        toolchain: Toolchain | None,
+        *,
+        granted: Sequence[Gpu],
+        cancelled: threading.Event,
+        witness: Witness | None,
     ) -> Result:
         if toolchain is None:
             raise RefusedError(_operator("unknown_toolchain", "This node does not have the toolchain."))
@@ -182,20 +204,22 @@ class Executor:
         except ProbeFailedError as error:
             raise RefusedError(Reason(code="probe_failed", detail=str(error), who_can_act=WhoCanAct.OPERATOR)) from error
         environment = {**attempt_variables.recorded(self._variables), **found}
-        ready = _Ready(attempt, sandbox, cancelled, job, toolchain, len(granted), environment, hash_seed)
+        ready = _Ready(attempt, sandbox, cancelled, job, toolchain, len(granted), environment, hash_seed, witness)
         if attempt.start is not Start.WARM or self._warm is None or stays_cold is not None:
             return self._cold(ready, why=stays_cold)
         return self._previewed(ready, self._warm) if attempt.kind is AttemptKind.PREVIEW else self._warmed(ready, self._warm)
 
     def _cold(self, ready: _Ready, *, why: Reason | None = None) -> Result:
-        seen = ready.sandbox.run(ready.job, cancelled=ready.cancelled)
+        with ready.looking():
+            seen = ready.sandbox.run(ready.job, cancelled=ready.cancelled)
         result = self._result(ready, seen, hash_seed=ready.hash_seed)
         if self._warm is not None:
             self._warm.audit_kept(result, script=ready.attempt.script, toolchain=ready.toolchain)
         return result if why is None else result.model_copy(update={"start_reason": why})
 
     def _warmed(self, ready: _Ready, warm: WarmStarts) -> Result:
-        tried = warm.run(ready.job, ready.sandbox, toolchain=ready.toolchain, cancelled=ready.cancelled)
+        with ready.looking():
+            tried = warm.run(ready.job, ready.sandbox, toolchain=ready.toolchain, cancelled=ready.cancelled)
         if isinstance(tried, Reason):
             return self._cold(ready, why=tried)
         result = self._of_warm(ready, tried)
@@ -205,7 +229,8 @@ class Executor:
 
     def _previewed(self, ready: _Ready, warm: WarmStarts) -> Result:
         """From an interpreter that is there, and within the time of a preview: else there is none."""
-        tried = warm.run(ready.job, ready.sandbox, toolchain=ready.toolchain, cancelled=ready.cancelled, only_ready=True)
+        with ready.looking():
+            tried = warm.run(ready.job, ready.sandbox, toolchain=ready.toolchain, cancelled=ready.cancelled, only_ready=True)
         if isinstance(tried, Reason):
             return self._not_shown(ready.attempt, tried)
         result = self._of_warm(ready, tried)
@@ -272,6 +297,7 @@ class Executor:
             truncated=result.stdout.truncated or result.stderr.truncated,
             devices_used=devices,
             devices_opened=list(result.devices_opened),
+            devices_computed=None if ready.witness is None else [f"cuda:{number}" for number in ready.witness.computed],
             flags=report.flags_at_end,
             flags_changed=report.flags_changed,
             values=report.values,

@@ -339,8 +339,10 @@ class SlotPool:
             # A preview is over before anyone could do something with that.
             self._deliver(Started(node=identity.node, instance=identity.instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
         try:
-            before = self._cards.readings([gpu.index for gpu in grant.gpus])
-            result = self._executor.execute(attempt, sandbox, granted=grant.gpus, cancelled=grant.entry.cancelled)
+            indexes = [gpu.index for gpu in grant.gpus]
+            before = self._cards.readings(indexes)
+            witness = self._cards.witness(indexes) if indexes else None
+            result = self._executor.execute(attempt, sandbox, granted=grant.gpus, cancelled=grant.entry.cancelled, witness=witness)
             result = self._vouched(attempt, result, before)
         except Exception:  # noqa: BLE001
             # The boundary of a task: a fault of ours is said as such, and the slot goes on.

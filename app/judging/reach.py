@@ -191,8 +191,13 @@ def _lack_without_failure(result: Result, script: Script, target: Target) -> Rea
 
 
 def uses_gpu(result: Result) -> bool:
-    """Whether a card was used, as the harness says or as is seen from outside: a child process has no harness."""
+    """Whether a card was used: as the driver saw it, else as the harness says or a process held its node open (a child has no harness).
+
+    A script that only asks for cards opens their nodes, too; and one that says that it used a card may have been made to say so.
+    """
     seen = result.observation
+    if seen.devices_computed is not None:
+        return bool(seen.devices_computed)
     return any(device.startswith("cuda") for device in seen.devices_used) or any(
         re.fullmatch(r"/dev/nvidia\d+", device) for device in seen.devices_opened
     )

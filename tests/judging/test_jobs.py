@@ -171,6 +171,13 @@ def test_the_path_is_not_taken_where_a_granted_card_was_not_used() -> None:
     assert verdict(FAILS, results=[*idle, result(attempt="a9", **FAILED)], target=CUDA, gpus=1) == "flaky"
 
 
+def test_what_the_driver_saw_of_a_card_goes_before_what_the_script_says() -> None:
+    said = several(3, "fine\n", devices_used=["cpu", "cuda:0"], devices_opened=["/dev/nvidia0"], devices_computed=[])
+    assert reason(FAILS, results=said, target=CUDA, gpus=1) == "path_not_taken"
+    in_a_child = several(3, "fine\n", devices_used=["cpu"], devices_computed=["cuda:0"])
+    assert verdict(FAILS, results=in_a_child, target=CUDA, gpus=1) == "not_reproduced"
+
+
 def test_nothing_shown_is_not_never_but_beside_a_sighting_it_is_not_seen() -> None:
     assert reason(prints("mismatch at 3"), results=several(3)) == "nothing_shown"
     assert verdict(prints("mismatch at 3"), results=[*several(2), result("mismatch at 3\n", attempt="a9")]) == "flaky"

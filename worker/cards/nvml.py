@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,19 +87,33 @@ def read_card(index: int, *, xids: list[int]) -> CardReading | None:
         return CardReading(**reading)
 
 
-def processes_on(index: int) -> list[int] | None:
-    """Ids of the processes that compute on the card, as the driver sees them; None when it can't be told.
+Looker = AbstractContextManager[Callable[[int], list[int] | None]]
+
+
+@contextmanager
+def looker() -> Iterator[Callable[[int], list[int] | None]]:
+    """What tells, again and again, the ids of the processes that compute on a card, as the driver sees them; None when it can't be told.
 
     A desktop that is drawn by it does not compute. In a container they may be those of other namespaces, or hidden.
     """
     with opened() as nvml:
-        handle = None if nvml is None else dict(_handles(nvml)).get(index)
-        if nvml is None or handle is None:
-            return None
-        try:
-            return sorted({int(user.pid) for user in nvml.nvmlDeviceGetComputeRunningProcesses(handle)})
-        except nvml.NVMLError:
-            return None
+        handles = {} if nvml is None else dict(_handles(nvml))
+
+        def users_of(index: int) -> list[int] | None:
+            if index not in handles:
+                return None
+            try:
+                return sorted({int(user.pid) for user in nvml.nvmlDeviceGetComputeRunningProcesses(handles[index])})
+            except nvml.NVMLError:
+                return None
+
+        yield users_of
+
+
+def processes_on(index: int) -> list[int] | None:
+    """Ids of the processes that compute on the card right now; None when it can't be told."""
+    with looker() as users_of:
+        return users_of(index)
 
 
 def _handles(nvml: Any) -> Iterator[tuple[int, Any]]:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from worker.cards import nvml
 from worker.cards.health import Answer, KnownAnswers, answers_key, fault_of_driver, faults, read_answer
+from worker.cards.witness import Witness
 from worker.contract import GIB, CardReading, CardState, Gpu, Limits
 from worker.harness import HARNESS_CONFIG_PATH, known_answer_source
 from worker.sandbox import Ending, Sandbox, SandboxJob
@@ -44,6 +45,7 @@ class _Card:
 class _Passed(BaseModel):
     sound_at: float
     boot: str
+    tells: bool
 
 
 class CardWatch:
@@ -71,6 +73,8 @@ class CardWatch:
         self._check_memory_bytes = check_memory_bytes
         self._lock = threading.Lock()
         self._faults = nvml.FaultWatch()
+        # Whether the driver tells us of processes in a sandbox: learnt by looking at a check.
+        self._tells = False
         for card in self._cards.values():
             self._remember(card)
 
@@ -109,6 +113,11 @@ class CardWatch:
         """Whether somebody else computes on any of them."""
         with self._lock:
             return any(card.state is CardState.IN_USE for card in self._cards.values())
+
+    def witness(self, indexes: Sequence[int]) -> Witness | None:
+        """Of these cards; None where the driver tells nothing of what runs in a sandbox."""
+        with self._lock:
+            return Witness(indexes) if self._tells else None
 
     def due(self) -> list[int]:
         """Those whose last check is too long ago; a faulty card is checked again too, and given out again once it passes."""
@@ -151,7 +160,9 @@ class CardWatch:
             self._note(card, CardState.UNCHECKED, "no toolchain here can use a card", again_in=_LOOK_AGAIN_SECONDS)
             return True
         before = self.read(index)
-        answer, trouble = self._ask(card.gpu, toolchain, sandbox)
+        witness = Witness([index])
+        with witness.looking():
+            answer, trouble = self._ask(card.gpu, toolchain, sandbox)
         after = self.read(index)
         found = [trouble] if answer is None else faults(answer, [card.gpu], self._known())
         driver = None if before is None or after is None else fault_of_driver(before, after)
@@ -165,6 +176,8 @@ class CardWatch:
             return False
         if answer is not None:
             self._learn(card.gpu, answer)
+        with self._lock:
+            self._tells = bool(witness.computed)
         self._note(card, CardState.SOUND, "")
         return True
 
@@ -186,7 +199,8 @@ class CardWatch:
             if state is CardState.SOUND:
                 card.sound_at = moment
         if state is CardState.SOUND:
-            self._passed(card.gpu).write_text(json.dumps({"sound_at": moment, "boot": _boot()}), encoding="utf-8")
+            passed = _Passed(sound_at=moment, boot=_boot(), tells=self._tells)
+            self._passed(card.gpu).write_text(passed.model_dump_json(), encoding="utf-8")
         elif state is CardState.FAULTY:
             self._passed(card.gpu).unlink(missing_ok=True)
 
@@ -204,6 +218,7 @@ class CardWatch:
         age = time.time() - passed.sound_at
         if passed.boot == _boot() and 0 <= age < self._check_seconds:
             card.state, card.sound_at, card.check_at = CardState.SOUND, passed.sound_at, time.monotonic() + self._check_seconds - age
+            self._tells = passed.tells
 
     def _ask(self, gpu: Gpu, toolchain: Toolchain, sandbox: Sandbox) -> tuple[Answer | None, str]:
         job = SandboxJob(

@@ -283,6 +283,8 @@ class Observation(Message):
     devices_used: list[str] = Field(default_factory=list)
     # From outside: device nodes that a process of the attempt held open.
     devices_opened: list[str] = Field(default_factory=list)
+    # From outside, by the driver: the granted cards on which a process of the attempt computed; None where it does not tell.
+    devices_computed: list[str] | None = None
     # The granted cards after the attempt.
     cards: list[CardReading] = Field(default_factory=list)
     # Numeric flags at the end of the script, and those that the script changed from how it found them.
