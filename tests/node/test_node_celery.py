@@ -21,6 +21,7 @@ from celery import Celery
 from app.embedded.valkey import EmbeddedValkey
 from worker.broker import connect, redis_url
 from worker.cards.nvml import find_gpus
+from worker.toolchains import ToolchainStore
 from worker.contract import Outcome, Result
 from worker.contract.names import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, cancel_key, heartbeat_key, node_queue
 from worker.spool import Spool
@@ -351,8 +352,9 @@ def test_a_card_is_checked_before_it_gives_evidence(service: Service, start_node
     assert (reading["ecc_uncorrected"], reading["xids"], reading["sound_at"]) == (0, [], checked["sound_at"])
     assert 10 < reading["temperature"] < 110
     # Somebody else computes on it: the attempt is given back, without a result.
-    python = toolchains / toolchain / "bin" / "python"
-    other = subprocess.Popen([python, "-c", HOLDS_CARD], stdout=subprocess.PIPE)
+    found = ToolchainStore(toolchains).find(toolchain)
+    assert found is not None
+    other = subprocess.Popen([found.python, "-c", HOLDS_CARD], stdout=subprocess.PIPE)
     try:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
