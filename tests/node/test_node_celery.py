@@ -21,11 +21,11 @@ from celery import Celery
 from app.embedded.valkey import EmbeddedValkey
 from worker.broker import connect, redis_url
 from worker.cards.nvml import find_gpus
-from worker.toolchains import ToolchainStore
 from worker.contract import Outcome, Result
 from worker.contract.names import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, cancel_key, heartbeat_key, node_queue
 from worker.spool import Spool
 from worker.tasks import make_celery
+from worker.toolchains import ToolchainStore
 
 NODE = "lab-1"
 StartNode = Callable[..., subprocess.Popen[bytes]]
