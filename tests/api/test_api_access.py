@@ -22,9 +22,11 @@ READ = {
     ("GET", "/attempts/{attempt_id}"),
     ("GET", "/compare"),
     ("GET", "/nodes"),
+    ("GET", "/probe.py"),
     ("GET", "/api/v1/runs"),
     ("GET", "/api/v1/runs/{run_id}"),
     ("GET", "/api/v1/runs/{run_id}/events"),
+    ("GET", "/api/v1/runs/{run_id}/bundle"),
     ("GET", "/api/v1/attempts/{attempt_id}"),
     ("GET", "/api/v1/comparisons/{comparison_id}"),
     ("POST", "/api/v1/reports:read"),
@@ -42,6 +44,7 @@ SUBMIT = {
     ("POST", "/api/v1/runs"),
     ("POST", "/api/v1/runs/{run_id}/cancel"),
     ("POST", "/api/v1/reports/{report_id}/runs"),
+    ("POST", "/api/v1/bundles"),
 }
 
 
