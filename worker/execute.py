@@ -248,6 +248,8 @@ class Executor:
             return None
         if self._warm is None:
             return _operator("switched_off", "This node has no warm starts.")
+        if "trace" in applied.harness:
+            return Reason(code="settings", detail="operations are traced from the import of torch on")
         return self._warm.why_cold(attempt.script, toolchain=toolchain, variables=applied.variables)
 
     def _not_shown(self, attempt: Attempt, reason: Reason) -> Result:
@@ -302,6 +304,7 @@ class Executor:
             flags_changed=report.flags_changed,
             values=report.values,
             values_omitted=report.values_omitted,
+            trace=report.trace,
             hash_seed=hash_seed,
             wall_seconds=round(result.wall_seconds, 4),
             cpu_seconds=round(result.cpu_seconds, 4),

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
+
+from pydantic import ValidationError
 
 from worker.captured_values import MOST_OMITTED, MOST_VALUES, ValueReader
 from worker.contract import CapturedValue, ExceptionFacts, Scalar
+from worker.contract.trace import Trace
 
 _MAX_LINES = 100 + MOST_VALUES
 _MAX_FLAGS = 100
@@ -31,6 +35,7 @@ class HarnessReport:
     values: list[CapturedValue] = field(default_factory=list)
     values_omitted: int = 0
     ended: bool = False
+    trace: Trace | None = None
     # In a fork of a paused interpreter: the script did what a fork would have been too late for.
     tripped: bool = False
 
@@ -49,26 +54,34 @@ def read_report(report: bytes) -> HarnessReport:
             continue
         if not isinstance(message, dict):
             continue
-        read.tripped |= message.get("kind") == "tripped"
-        match message.get("kind"):
-            case "exception":
-                _read_exception(read, message)
-            case "torch":
-                read.flags_at_import = _flags(message.get("flags"))
-            case "end":
-                read.ended = True
-                read.flags_at_end = _flags(message.get("flags"))
-                devices = message.get("devices")
-                if isinstance(devices, list):
-                    read.devices = [device for device in devices[:64] if isinstance(device, str) and _DEVICE.fullmatch(device)]
-            case "value":
-                values.take(message)
-            case "values":
-                values.take_omitted(message)
-            case _:
-                pass
+        _take(read, values, message)
     read.values, read.values_omitted = values.values, min(values.omitted, MOST_OMITTED)
     return read
+
+
+def _take(read: HarnessReport, values: ValueReader, message: dict[str, object]) -> None:
+    match message.get("kind"):
+        case "tripped":
+            read.tripped = True
+        case "exception":
+            _read_exception(read, message)
+        case "torch":
+            read.flags_at_import = _flags(message.get("flags"))
+        case "end":
+            read.ended = True
+            read.flags_at_end = _flags(message.get("flags"))
+            devices = message.get("devices")
+            if isinstance(devices, list):
+                read.devices = [device for device in devices[:64] if isinstance(device, str) and _DEVICE.fullmatch(device)]
+        case "trace":
+            with suppress(ValidationError):
+                read.trace = Trace.model_validate(message)
+        case "value":
+            values.take(message)
+        case "values":
+            values.take_omitted(message)
+        case _:
+            pass
 
 
 def plain_text(text: str) -> str:

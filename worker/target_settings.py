@@ -28,7 +28,7 @@ CPU_ISA_VARIABLES: dict[str, dict[str, str]] = {
 _CPU_ISA_FLAG = {"avx2": "avx2", "sse4.2": "sse4_2", "compatible": ""}
 # MKL obeys MKL_ENABLE_INSTRUCTIONS on Intel's own CPUs only: elsewhere it takes one path whatever is asked (measured on AMD EPYC).
 _INTEL_ONLY = frozenset({"avx2", "sse4.2"})
-_HARNESS_SETTINGS = frozenset({"deterministic", "fill", "tf32", "seed"})
+_HARNESS_SETTINGS = frozenset({"deterministic", "fill", "tf32", "seed", "trace"})
 MAX_THREADS = 4096
 MAX_SEED = 2**63 - 1
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from app.command.plain_text import one_line, visible
 from app.command.reading_text import PROBE_HINT, place_read, probe_read, scripts_read
 from app.intake.claims import CheckKind
+from app.judging import numeric
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.runs.document import AttemptPart, ComparisonPart, DifferencePart, JobPart, RunDocument
 from app.targets.target import Target
@@ -54,6 +55,7 @@ def _parts(document: RunDocument) -> Iterator[RenderableType]:
         yield Text()
         yield _cells(document)
     yield from _some("What differs", list(_differences(document)))
+    yield from _some("What the operations show", list(_operations(document)))
     yield from _some("Where it hung", list(_stacks(document)))
     yield from _some("What was printed", list(_printed(document)))
     yield from _some("Good to know", list(_notes(document)))
@@ -211,6 +213,14 @@ def _environment_hint(comparison: ComparisonPart) -> str:
     )
     more = len(fields) - SHOWN_DIFFERENCES
     return f" ({named}{f' and {more} more fields' if more > 0 else ''})"
+
+
+def _operations(document: RunDocument) -> Iterator[str]:
+    """What became of a script's operations, where they were traced."""
+    for job in document.jobs:
+        sentences = [] if job.trace is None else numeric.told(job.trace)
+        if sentences:
+            yield f"{visible(label(job))}: {' '.join(sentences)}"
 
 
 def _stacks(document: RunDocument) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Causes that need no tracing, each given only where its test really ran; the rest stays `not_analysed`."""
+"""Causes, each given only where its test really ran; the rest stays `not_analysed`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from app.judging.explanations import (
 )
 from app.judging.judged import JudgedCell
 from app.judging.judgement import Defect, Verdict
+from app.judging.numeric import cause_by_trace
 from app.judging.sides import lines_of_sides, sides_agree
 from app.targets.target import Target
 from worker.contract import Device, Observation, Outcome, Result
@@ -35,6 +36,9 @@ _DEFECT = {
     "reduced_precision": Defect.NO,
     "uninitialised_memory": Defect.YES,
     "undefined_conversion": Defect.NO,
+    "rounding": Defect.NO,
+    "ill_conditioned": Defect.NO,
+    "unexplained": Defect.YES,
 }
 _SENTENCES = {
     "error_asymmetry": "One side raises an error where the other returns a value or another error.",
@@ -45,6 +49,9 @@ _SENTENCES = {
     "uninitialised_memory": "The result rests on memory that nobody wrote: filling such memory with NaN brings new NaN.",
     "undefined_conversion": "A value that an integer cannot hold is converted to one, and every device may give what it likes.",
     "reduced_precision": "Reduced precision (such as TF32) was in force, in which fewer digits are kept.",
+    "rounding": "Every operation is within the rounding of its type; what differs is the rounding.",
+    "ill_conditioned": "The inputs make much of a difference that rounding alone makes: no side is more right than the other.",
+    "unexplained": "One operation is further from the exact result than rounding can bring it.",
 }
 # A gap that TF32 makes is a thousand roundings wide; without it a few remain.
 _SHRINKS = 10
@@ -67,6 +74,10 @@ def cause_of(claim: Claim, scripts: Sequence[Script], cells: Sequence[JudgedCell
     for cell in seen:
         script = by_digest.get(cell.script)
         found = None if script is None else _of_sides(claim, script, cell, cells) or _of_repeats(claim, script, cell, cells)
+        if found is not None:
+            return found, _DEFECT[found]
+    for cell in cells:
+        found = _of_operations(claim, cell, cells)
         if found is not None:
             return found, _DEFECT[found]
     explainable = any(check.kind in _OF_VALUES for check in claim.having(Role.BUG))
@@ -112,6 +123,19 @@ def _shrinks_without_tf32(differs: Check, lines: Mapping[str, Sequence[str]], ce
         return False
     with_it, without = largest_gap(lines), largest_gap(lines_of_sides(_completed(twin)[0].stdout, differs.sides))
     return with_it is not None and without is not None and without * _SHRINKS <= with_it
+
+
+def _of_operations(claim: Claim, cell: JudgedCell, cells: Sequence[JudgedCell]) -> str | None:
+    """By a trace of the same target, as long as tracing changed nothing of what is judged."""
+    traced = _twin(cell, cells, trace="on")
+    if traced is None or "trace" in cell.target.settings or traced.verdict is not cell.verdict:
+        return None
+    drifts = any(check.kind is CheckKind.DIFFERS and check.sides for check in claim.checks)
+    if cell.verdict not in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT} and not (cell.verdict is Verdict.OBSERVED and drifts):
+        return None
+    traces = [result.observation.trace for result in traced.results if result.observation.trace is not None]
+    found = {cause_by_trace(trace) for trace in traces}
+    return found.pop() if len(found) == 1 else None
 
 
 def _explanation(script: Script, observation: Observation, sides: Mapping[str, Sequence[str]], *, devices: bool) -> str | None:

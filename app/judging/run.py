@@ -74,10 +74,11 @@ def without_tests(cells: Sequence[JudgedCell]) -> list[JudgedCell]:
 
 
 def _only_tests(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
-    """Whether memory is filled, what is claimed is not seen in that, and a cell without filling is there."""
-    if "fill" not in cell.target.settings or cell.verdict in SEEN:
+    """Whether a cell without its test is there; where memory is filled, what is claimed and seen in that counts all the same."""
+    tests = {"trace", "fill"}.intersection(cell.target.settings)
+    if not tests or (tests == {"fill"} and cell.verdict in SEEN):
         return False
-    settings = {name: value for name, value in cell.target.settings.items() if name != "fill"}
+    settings = {name: value for name, value in cell.target.settings.items() if name not in tests}
     plain = cell.target.model_copy(update={"settings": settings})
     return any(other.target == plain and other.script == cell.script for other in cells)
 

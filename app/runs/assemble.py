@@ -188,6 +188,7 @@ def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
         rate_interval=judgement.rate_interval,
         checks=list(_findings(reading, cell, judgement.findings)),
         varying_values=list(varying_names([digests_of(shown.result) for shown in _shown(job)])),
+        trace=next((result.observation.trace for result in cell.results if result.observation.trace is not None), None),
         attempts=[_attempt(attempt) for attempt in job.attempts],
     )
 

@@ -12,6 +12,7 @@ from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.states import AttemptState, JobState, RunState
 from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start, ValueStatistics
+from worker.contract.trace import Trace
 
 
 class Part(BaseModel):
@@ -122,6 +123,8 @@ class JobPart(Part):
     checks: list[FindingPart] = Field(default_factory=list)
     # The names of captured values that are not the same in all repeats.
     varying_values: list[str] = Field(default_factory=list)
+    # Where the target asks for it: how the numbers of the first counted attempt came about.
+    trace: Trace | None = None
     attempts: list[AttemptPart] = Field(default_factory=list)
 
 

@@ -79,6 +79,7 @@ def _run_values(session: SessionDep, run_id: str) -> dict[str, Any]:
         "checks": views.checks_of(run),
         "place": reporters_place(run),
         "comparisons": views.comparisons_of(run),
+        "traces": views.traces_of(run),
         "attempts": views.attempts_of(run),
         "printed": views.printed_of(run),
         "command": views.command_of(run),

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from app.judging.judgement import CheckResult
+from app.judging.numeric import told
 from app.runs.document import AttemptPart, CheckPart, ComparisonPart, JobPart, RunDocument
 from app.targets.target import Target
 from app.web.hostile import one_line
@@ -131,3 +132,8 @@ def printed_of(run: RunDocument, *, most: int = 24) -> list[tuple[str, AttemptPa
 def attempts_of(run: RunDocument) -> list[tuple[str, AttemptPart]]:
     """Every attempt with the label of its cell."""
     return [(label_of(job), attempt) for job in run.jobs for attempt in job.attempts]
+
+
+def traces_of(run: RunDocument) -> list[tuple[str, list[str]]]:
+    """What the operations of each traced cell show, with the cell's label."""
+    return [(label_of(job), told(job.trace)) for job in run.jobs if job.trace is not None]

@@ -350,6 +350,34 @@ def test_neither_the_order_of_targets_nor_of_nodes_changes_the_cells(wanted: lis
 
 def test_a_claimed_gap_between_cpu_and_card_gets_a_cell_without_tf32_on_the_card() -> None:
     report = read("```python\nimport torch\nprint(torch.nn.Conv2d(1, 1, 3))\n```\n\nCPU and GPU results differ.", form="report")
-    assert labels(planned(report=report)) == ["cpu@torch-2.13-cpu", "cuda@torch-2.13-cu130", "cuda@torch-2.13-cu130:tf32=off"]
+    plain = ["cpu@torch-2.13-cpu", "cuda@torch-2.13-cu130"]
+    assert labels(planned(report=report)) == [*plain, "cuda@torch-2.13-cu130:tf32=off"]
     sums = read("```python\nimport torch\nprint(torch.ones(3).sum())\n```\n\nCPU and GPU results differ.", form="report")
-    assert labels(planned(report=sums)) == ["cpu@torch-2.13-cpu", "cuda@torch-2.13-cu130"]
+    assert labels(planned(report=sums)) == [*plain, "cuda@torch-2.13-cu130:trace=on"]
+
+
+ON_CARD_TRACED = "cuda@torch-2.13-cu130:trace=on"
+
+
+@pytest.mark.parametrize(
+    ("script", "claim", "traced"),
+    [
+        ("print(torch.ones(3).sum().item())", "cpu 3.0\ncuda 3.5", [ON_CARD_TRACED]),
+        (
+            "print(torch.cos(torch.ones(3))[-1].item())",
+            "the last value is 0.54, expected 0.55",
+            ["cpu@torch-2.13-cpu:trace=on", "cuda@torch-2.13-cu130:trace=on"],
+        ),
+        ("print(torch.rand(3).sum().item())", "CPU and GPU results differ", []),
+        ("raise ValueError(3)", "ValueError: 3", []),
+        ("print('a')", "Segmentation fault", []),
+    ],
+)
+def test_numbers_that_are_said_to_be_wrong_are_traced(script: str, claim: str, traced: list[str]) -> None:
+    report = read(f"import torch\n{script}\n", form="script", claim=claim)
+    assert [label for label in labels(planned(report=report)) if "trace" in label] == traced
+
+
+def test_a_script_without_torch_has_no_operations_to_trace() -> None:
+    report = read("import numpy\nprint(numpy.cos(1.0))\n", form="script", claim="the last value is 0.54, expected 0.55")
+    assert not [label for label in labels(planned(report=report)) if "trace" in label]

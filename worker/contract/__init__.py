@@ -8,7 +8,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
+
+from worker.contract.message import Message
+from worker.contract.trace import Trace
 
 CONTRACT_VERSION = 1
 
@@ -81,12 +84,6 @@ class WhoCanAct(StrEnum):
     OPERATOR = "operator"
     SERVICE = "service"
     NOBODY = "nobody"
-
-
-class Message(BaseModel):
-    """Immutable, and tolerant of fields that a newer side added."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Reason(Message):
@@ -293,6 +290,8 @@ class Observation(Message):
     # Final top-level values and tensors that were formatted, in that order of origin; how many more there were.
     values: list[CapturedValue] = Field(default_factory=list)
     values_omitted: int = 0
+    # With the target's setting `trace` only.
+    trace: Trace | None = None
     hash_seed: str | None = None
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0

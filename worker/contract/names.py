@@ -33,6 +33,8 @@ SETTINGS: dict[str, tuple[str, ...] | None] = {
     "cpu-isa": ("avx2", "sse4.2", "compatible"),
     "tf32": ("on", "off"),
     "seed": None,
+    # Keeps what every operation of torch was given and gave, and holds it against float64: for causes, not for values.
+    "trace": ("on",),
 }
 
 

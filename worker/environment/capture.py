@@ -26,6 +26,7 @@ PROBE_PATH = "/run/samehere/probe.py"
 _environment: TypeAdapter[Environment] = TypeAdapter(Environment)
 _NO_VALUES = re.compile(rb'"report_bytes": \d+')
 _SEED = re.compile(rb'"seed": "\d+"')
+_TRACE = re.compile(rb', "trace": "on"|"trace": "on", |"trace": "on"')
 _MAX_KEYS = 5000
 _MAX_TEXT = 1000
 
@@ -67,8 +68,8 @@ class EnvironmentRecorder:
         harness = {path: content for path, content in job.files.items() if path.startswith("/run/samehere/")}
         # Values are captured of a script only; how much of them may be told is a limit like those below.
         config = _NO_VALUES.sub(b'"report_bytes": 0', harness.get(HARNESS_CONFIG_PATH, b"{}"))
-        # Nothing that is found depends on it, and there are as many as anyone asks for.
-        harness[HARNESS_CONFIG_PATH] = _SEED.sub(b'"seed": "0"', config)
+        # Nothing that is found depends on seed and trace, and of seeds there are as many as anyone asks for.
+        harness[HARNESS_CONFIG_PATH] = _TRACE.sub(b"", _SEED.sub(b'"seed": "0"', config))
         variables = {name: value for name, value in job.variables.items() if name != "PYTHONHASHSEED"}
         argv = (toolchain.python_inside, PROBE_PATH)
         # Of the limits only that on memory is the job's own: the rest can't change what is found.

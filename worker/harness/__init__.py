@@ -7,6 +7,8 @@ _HERE = Path(__file__).resolve().parent
 HARNESS_PATH = "/run/samehere/harness.py"
 ELEMENTS_PATH = "/run/samehere/elements.py"
 VALUES_PATH = "/run/samehere/values.py"
+TRACE_PATH = "/run/samehere/trace.py"
+ORACLE_PATH = "/run/samehere/oracle.py"
 HARNESS_CONFIG_PATH = "/run/samehere/harness.json"
 # The sandbox puts the number of the report channel in this one's place.
 REPORT_FD_PLACEHOLDER = "@REPORT_FD@"
@@ -14,7 +16,13 @@ REPORT_FD_PLACEHOLDER = "@REPORT_FD@"
 
 def harness_sources() -> dict[str, bytes]:
     """The program that watches a script from within its own process, and what it loads in its time, by their paths inside."""
-    names = {HARNESS_PATH: "watch.py", ELEMENTS_PATH: "elements.py", VALUES_PATH: "values.py"}
+    names = {
+        HARNESS_PATH: "watch.py",
+        ELEMENTS_PATH: "elements.py",
+        VALUES_PATH: "values.py",
+        TRACE_PATH: "trace.py",
+        ORACLE_PATH: "oracle.py",
+    }
     return {path: (_HERE / name).read_bytes() for path, name in names.items()}
 
 

@@ -16,6 +16,7 @@ STACKS_SIGNAL = 61
 MOST_ANCESTORS = 16
 ELEMENTS_PATH = "/run/samehere/elements.py"
 VALUES_PATH = "/run/samehere/values.py"
+TRACE_PATH = "/run/samehere/trace.py"
 MAX_MESSAGE = 8192
 
 
@@ -122,6 +123,15 @@ def load_values():
     run(ELEMENTS_PATH, vars(module))
     names = {"__name__": "samehere_values", "elements": module}
     run(VALUES_PATH, names)
+    return names
+
+
+def start_trace():
+    """Every operation of torch from here on is kept, as far as there is room."""
+    names = {"__name__": "samehere_trace"}
+    run(TRACE_PATH, names)
+    names["running"] = names["Trace"]()
+    names["running"].__enter__()
     return names
 
 
@@ -267,7 +277,7 @@ class Watch:
     def __init__(self):
         self.settings = {}
         self.report_bytes = 0
-        self.at_import = self.values = self.shown = self.channel = None
+        self.at_import = self.values = self.shown = self.channel = self.trace = None
         self.registered = False
 
     def register(self):
@@ -301,6 +311,8 @@ class Watch:
                 self.at_import = numeric_flags(torch)
                 self.channel.send({"kind": "torch", "flags": self.at_import})
                 self.watch_printing()
+                if "trace" in self.settings:
+                    self.trace = start_trace()
         except Exception:
             return
 
@@ -332,6 +344,9 @@ class Watch:
             torch = sys.modules.get("torch")
             flags = attempt(numeric_flags, torch) if self.at_import is not None else None
             self.channel.send({"kind": "end", "flags": flags or {}, "devices": devices_used(torch)})
+            if self.trace is not None:
+                self.trace["running"].__exit__(None, None, None)
+                self.channel.send(self.trace["message"](self.trace["running"]))
             if self.report_bytes and holds_values():
                 self.send_values(exception)
         except Exception:
