@@ -14,19 +14,23 @@ import torch
 
 NEIGHBOURS = 16
 SECONDS = 30.0
-# Around the span, in units of the last place: of a result by itself, and of a sum of products.
+# Around the span, in units of the last place: of a result by itself, and of the largest number that comes about on the way to it.
 ULPS_OF_RESULT = 16
-ULPS_OF_SUM = 64
+ULPS_OF_WAY = 64
 WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64, torch.float64: torch.float64}
 COMPLEX = {torch.complex64: torch.complex128, torch.complex128: torch.complex128}
-# Sums of products: their rounding is that of the largest partial sum, and a card may keep fewer digits of the factors (TF32).
+# Sums of products, of which a card may cut the factors (TF32).
 CONTRACTIONS = {
     "mm", "addmm", "bmm", "baddbmm", "addmv", "mv", "dot", "vdot", "convolution", "_convolution", "convolution_backward", "linear",
     "addbmm", "addr", "matmul", "einsum", "cudnn_convolution", "mkldnn_convolution",
 }  # fmt: skip
-# Long sums.
-SUMS = {"sum", "mean", "cumsum", "index_add", "index_add_", "scatter_add", "scatter_add_", "embedding_dense_backward", "prod", "var", "std",
-    "var_mean", "norm", "linalg_vector_norm", "logsumexp", "index_put_", "_index_put_impl_", "index_put"}  # fmt: skip
+# One step of arithmetic: no larger number comes about on the way, so its rounding is that of the result.
+SINGLE_STEPS = {
+    "abs", "neg", "sign", "sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
+    "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "floor", "ceil", "round", "trunc",
+    "frac", "add", "sub", "mul", "div", "pow", "square", "maximum", "minimum", "where", "relu", "clamp", "lerp", "atan2", "hypot", "fmod",
+    "remainder",
+}  # fmt: skip
 # More than one answer is right.
 AMBIGUOUS = {
     "_linalg_svd", "svd", "_linalg_eigh", "linalg_eigh", "linalg_eig", "linalg_qr", "geqrf", "linalg_lu", "linalg_lu_factor_ex",
@@ -102,9 +106,8 @@ def flat(tensor):
 
 
 def magnitude(question, tensors):
-    """How large the partial sums of a sum of products may get: the same on the absolute values."""
-    name = base_name(question["name"])
-    if name not in CONTRACTIONS and name not in SUMS:
+    """How large the numbers on the way to a result may get, as in a sum whose terms cancel: the same on the absolute values."""
+    if base_name(question["name"]).rstrip("_") in SINGLE_STEPS:
         return None
 
     def absolute(value):
@@ -151,7 +154,7 @@ def judged(question):
         largest = torch.fmax(finite(low[at]).abs(), finite(high[at]).abs())
         around = 2 * step * ULPS_OF_RESULT * largest + kind.tiny
         if sums is not None:
-            around = torch.fmax(around, 2 * step * ULPS_OF_SUM * finite(sums[at]))
+            around = torch.fmax(around, 2 * step * ULPS_OF_WAY * finite(sums[at]))
         spread = torch.where(torch.isfinite(low[at]) & torch.isfinite(high[at]), high[at] - low[at], torch.zeros_like(low[at]))
         lowest, highest = in_range(low[at] - around - spread, kind), in_range(high[at] + around + spread, kind)
         within = ((one >= lowest) & (one <= highest)) | (torch.isnan(one) & undefined[at])

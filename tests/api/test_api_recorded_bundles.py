@@ -1,0 +1,104 @@
+"""What real cards gave, as bundles by the whole service or the command there: taken in here, and judged as it is right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from api.web_client import Web
+
+RECORDINGS = Path(__file__).parents[1] / "recordings"
+EXPECTED: dict[str, Any] = json.loads((RECORDINGS / "cases_expected.json").read_text())
+BUNDLES = sorted((RECORDINGS / "bundles").glob("*/*.json"))
+# What only a trace shows; recorded with one.
+NEEDS_TRACE = {"ill_conditioned", "rounding", "unexplained"}
+
+
+def give(web: Web, path: Path, **more: Any) -> dict[str, Any]:
+    answer = web.client.post("/api/v1/bundles", content=path.read_bytes(), headers={"Content-Type": "application/json"}, **more)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def place(target: dict[str, Any]) -> str:
+    """As the expectations name it: `cuda gpus=2`, `cuda cpu-isa=avx2`, `cuda deterministic`."""
+    settings = {name: value for name, value in target["settings"].items() if name != "trace"}
+    words = ["deterministic" if name == "deterministic" else f"{name}={value}" for name, value in settings.items()]
+    gpus = [f"gpus={target['gpus']}"] if target["gpus"] > 1 else []
+    return " ".join([target["device"], *gpus, *words])
+
+
+@pytest.mark.parametrize("path", BUNDLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_recorded_run_is_judged_as_is_right(web: Web, path: Path) -> None:
+    run = give(web, path)
+    case = EXPECTED.get(path.stem.partition(".")[0])
+    assert run["contributed"] is not None
+    assert all(job["state"] == "judged" for job in run["jobs"])
+    for attempt in [attempt for job in run["jobs"] if job["target"]["device"] == "cuda" for attempt in job["attempts"]]:
+        # What ends by a signal says nothing more.
+        assert attempt["devices_used"] or attempt["signal"], attempt
+    if case is None:
+        return
+    # Three draws of a script that fails every other time may all be the same.
+    judged = {place(job["target"]): job["verdict"] for job in run["jobs"] if path.stem != "sometimes.quick"}
+    known = {where: verdict for where, verdict in judged.items() if where in case["accept"]}
+    assert all(verdict in case["accept"][where] for where, verdict in known.items()), known
+    traced = any(job["trace"] for job in run["jobs"])
+    if case["cause"] and case["cause"] != "unseeded" and (traced or case["cause"] not in NEEDS_TRACE):
+        assert run["cause"] == case["cause"]
+
+
+def test_two_cards_are_needed_and_two_do(web: Web) -> None:
+    run = give(web, RECORDINGS / "bundles" / "h200-x2" / "two_gpus.two.json")
+    found = {job["target"]["gpus"]: (job["verdict"], job["reason"] and job["reason"]["code"]) for job in run["jobs"]}
+    assert found == {1: ("cannot_show", "too_few_gpus"), 2: ("reproduced", None)}
+    two = next(job for job in run["jobs"] if job["target"]["gpus"] == 2)
+    attempt = web.client.get(f"/api/v1/attempts/{two['attempts'][0]['id']}").json()["observation"]
+    # The ranks are children, in which nothing of ours reports: the driver saw them.
+    assert attempt["devices_computed"] == ["cuda:0", "cuda:1"]
+
+
+def test_atomics_vary_and_do_not_when_they_are_not_used(web: Web) -> None:
+    run = give(web, RECORDINGS / "bundles" / "h200-x2" / "index_add_atomics.determinism.json")
+    found = {place(job["target"]): job["verdict"] for job in run["jobs"]}
+    assert (found["cuda"], found["cuda deterministic"]) == ("reproduced", "not_reproduced")
+    assert (run["cause"], run["defect"]) == ("nondeterministic_kernel", "no")
+
+
+def test_memory_that_nobody_wrote_is_not_cleared_by_determinism(web: Web) -> None:
+    run = give(web, RECORDINGS / "bundles" / "h200-x2" / "uninitialised_read.determinism.json")
+    found = {place(job["target"]): job["verdict"] for job in run["jobs"]}
+    assert found["cuda deterministic"] != "not_reproduced"
+    assert (run["cause"], run["defect"]) == ("uninitialised_memory", "yes")
+
+
+def test_report_001_as_it_stands(web: Web) -> None:
+    run = give(web, RECORDINGS / "bundles" / "h200-x2" / "report_001.cpu-isa.json")
+    found = {place(job["target"]): job["verdict"] for job in run["jobs"] if job["target"]["device"] == "cuda"}
+    assert run["verdict"] == "reproduced"
+    assert {where for where, verdict in found.items() if verdict == "reproduced"} == {"cuda cpu-isa=sse4.2", "cuda cpu-isa=compatible"}
+
+
+def test_two_models_of_card_in_one_matrix(web: Web) -> None:
+    bundles = RECORDINGS / "bundles"
+    first = give(web, bundles / "h200" / "logdet_singular.quick.json", params={"by": "H200"})
+    report = first["report"]["id"]
+    second = give(web, bundles / "h100" / "logdet_singular.trace.json", params={"by": "H100", "report": report})
+    assert second["report"]["id"] == report
+    cells = web.client.get(f"/api/v1/reports/{report}/matrix").json()["cells"]
+    plain = {cell["contributed_by"]: cell["verdict"] for cell in cells if cell["label"] == "cuda@torch-2.11-cuda"}
+    assert plain == {"H100": "different", "H200": "different"}
+    assert (second["cause"], second["defect"]) == ("ill_conditioned", "no")
+    printed = {
+        next(attempt["stdout"] for job in run["jobs"] for attempt in job["attempts"] if attempt["stdout"]) for run in (first, second)
+    }
+    models = {
+        environment["gpu.0.model"]
+        for run in (first, second)
+        for environment in run["environments"].values()
+        if "gpu.0.model" in environment
+    }
+    assert models == {"NVIDIA H200", "NVIDIA H100 80GB HBM3"}
+    assert any("-108.34196472167969" in text for text in printed)
