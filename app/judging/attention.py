@@ -9,6 +9,8 @@ from enum import StrEnum
 from app.judging.judgement import Scope, Verdict
 
 SEEN = frozenset({Verdict.REPRODUCED, Verdict.FLAKY})
+# These say nothing of the claim.
+TELLS_NOTHING = frozenset({Verdict.NEEDS_INFO, Verdict.CANNOT_SHOW, Verdict.OBSERVED, Verdict.NO_RESULT})
 
 
 class Attention(StrEnum):

@@ -11,31 +11,41 @@ from app.judging.environments import differing_fields
 from app.judging.places import release_of
 from worker.contract import Environment
 
-# What comes with a release of torch, or is pinned by it.
+# What comes with a release of torch, and what it says of itself, which another release may say in another way.
 _WITH_TORCH = (
-    *("torch.", "onednn.", "blas.", "cuda.arch_list", "cuda.build", "cudnn.", "nccl.", "package.nvidia-", "package.cuda-"),
-    *(f"package.{name}" for name in ("triton", "sympy", "mpmath", "networkx", "jinja2", "markupsafe", "fsspec", "filelock")),
-    "package.pytorch-triton",
+    *("torch.", "onednn.", "blas.", "cuda.arch_list", "cuda.available", "cudnn.", "nccl."),
+    *("threads.", "deterministic.", "default.", "tf32.", "float32_matmul_precision", "precision.", "matmul."),
 )
+# A CPU build and a CUDA build of one release are two things.
+_BUILD = "torch.cuda_build"
 _FOLLOWS = {"torch": _WITH_TORCH, "numpy": ("blas.",), "python": ("python.",)}
 # These decide results whatever a script imports by name.
 _ALWAYS = ("torch", "numpy", "python")
+_FIELDS = {"torch": "torch.version", "python": "python.version"}
 
 Age = tuple[Version, Version, Version, tuple[int, ...], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisDifference:
-    """What differs between two environments: the versions that do, and beside the one axis all else that may explain a result.
+    """What differs between two environments. Without `confounders` the axis is all of it; without an axis as well nothing that is known is.
 
-    `axis` is None where no version or more than one differs. Without a `confounder` the axis is all that differs; without both nothing
-    that is known does.
+    `versions` are those that differ, as found on both sides, the axis if there is one; `machine` is what they don't explain.
     """
 
-    axis: str | None
-    older: str = ""
-    newer: str = ""
-    confounders: tuple[str, ...] = ()
+    versions: tuple[tuple[str, tuple[str, str]], ...] = ()
+    machine: tuple[str, ...] = ()
+
+    @property
+    def axis(self) -> str | None:
+        """The package whose version differs; None where none or more than one does."""
+        return self.versions[0][0] if len(self.versions) == 1 else None
+
+    @property
+    def confounders(self) -> tuple[str, ...]:
+        """The names of fields that may explain a result beside one version."""
+        packages = tuple(_FIELDS.get(name, f"package.{name}") for name, _ in self.versions)
+        return (*packages, *self.machine) if len(packages) > 1 else self.machine
 
 
 def age_of(environment: Environment, toolchain: str) -> Age:
@@ -47,15 +57,21 @@ def age_of(environment: Environment, toolchain: str) -> Age:
 def differs_by(before: Environment, after: Environment, *, imported: Collection[str]) -> AxisDifference:
     """Compare two environments of one script; `imported` are the packages that it imports, as indexes call them."""
     fields = [name for name in differing_fields(before, after) if _counts(name, imported)]
-    packages = list(dict.fromkeys(package for name in fields if (package := _package(name)) is not None))
-    axis = packages[0] if len(packages) == 1 else None
-    beside = [name for name in fields if axis is None or not (_package(name) == axis or name.startswith(_FOLLOWS.get(axis, ())))]
+    packages = sorted({package for name in fields if (package := _package(name)) is not None}, key=_weight)
+    explained = tuple(begin for package in packages for begin in _FOLLOWS.get(package, ()))
     return AxisDifference(
-        axis=axis,
-        older=_found(before, axis) if axis else "",
-        newer=_found(after, axis) if axis else "",
-        confounders=tuple(beside),
+        versions=tuple((package, (_found(before, package), _found(after, package))) for package in packages),
+        machine=tuple(
+            name
+            for name in fields
+            if _package(name) is None
+            and (not name.startswith(explained) or (name == _BUILD and not (before.get(name) and after.get(name))))
+        ),
     )
+
+
+def _weight(package: str) -> tuple[int, str]:
+    return (_ALWAYS.index(package) if package in _ALWAYS else len(_ALWAYS)), package
 
 
 def _counts(name: str, imported: Collection[str]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import structlog
 from sqlalchemy.orm import Session
 
+from app.runs.changes import forget_changes
 from app.runs.events import emit
 from app.runs.settle import restart_job, settle_job
 from app.runs.standing import keep_standing
@@ -43,6 +44,7 @@ def _reopen(session: Session, run_id: str, *, checks: set[str], settings: Servic
     if run.state == "finished":
         run.state, run.verdict, run.finished_at, run.summary = "running", None, None, ""
         emit(session, run, "run.reopened")
+    forget_changes(session, doubted)
     for job in queries.jobs_of_run(session, run_id, lock=True):
         if job.id in doubted:
             job.state, job.verdict = "queued", None

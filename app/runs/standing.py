@@ -8,7 +8,7 @@ from itertools import groupby
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.intake.reading import ScriptRole
-from app.judging.attention import Line, attention_of
+from app.judging.attention import TELLS_NOTHING, Line, attention_of
 from app.judging.axis import Age, age_of
 from app.judging.judgement import Scope, Verdict
 from app.judging.standing_verdict import RunWord, standing
@@ -19,8 +19,6 @@ from app.storage.queries import runs as run_queries
 from app.storage.queries import standing as queries
 from app.targets.target import Target
 
-# These say nothing of the claim.
-TELLS_NOTHING = frozenset({Verdict.NEEDS_INFO, Verdict.CANNOT_SHOW, Verdict.OBSERVED, Verdict.NO_RESULT})
 AT_ONCE = 200
 
 

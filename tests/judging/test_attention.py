@@ -58,7 +58,7 @@ def test_one_version_is_an_axis_with_what_comes_along() -> None:
     before = {**HOST, "torch.version": "2.12.0", "package.torch": "2.12.0", "package.numpy": "2.4.0", "package.pip": "25", "torch.git": "a"}
     after = {**before, "torch.version": "2.13.0", "package.torch": "2.13.0", "package.pip": "26", "torch.git": "b", "blas.fingerprint": "1"}
     found = differs_by(before, after, imported={"torch"})
-    assert (found.axis, found.older, found.newer, found.confounders) == ("torch", "2.12.0", "2.13.0", ())
+    assert (found.versions, found.confounders) == ((("torch", ("2.12.0", "2.13.0")),), ())
 
 
 def test_two_versions_or_another_machine_confound() -> None:

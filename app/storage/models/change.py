@@ -38,6 +38,10 @@ class ChangeRow(Base):
     before_toolchain: Mapped[str]
     before: Mapped[Verdict] = mapped_column(choice("before", Verdict))
     after: Mapped[Verdict] = mapped_column(choice("after", Verdict))
+    # The package whose version is all that differs, with both versions; empty where there is none, or more than one.
+    axis: Mapped[str] = mapped_column(default="")
+    older: Mapped[str] = mapped_column(default="")
+    newer: Mapped[str] = mapped_column(default="")
     # What differs between the environments beside the one axis, likeliest culprit first; empty unless the kind is `confounded`.
     differs: Mapped[list[str]]
     # The cell that would tell, in words; empty where none is missing.
