@@ -70,6 +70,11 @@ def differs_by(before: Environment, after: Environment, *, imported: Collection[
     )
 
 
+def of_versions(fields: Collection[str]) -> bool:
+    """Whether versions are among these fields, so that another machine would not do."""
+    return any(_package(name) is not None for name in fields)
+
+
 def _weight(package: str) -> tuple[int, str]:
     return (_ALWAYS.index(package) if package in _ALWAYS else len(_ALWAYS)), package
 

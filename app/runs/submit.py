@@ -113,6 +113,7 @@ def keep_report(
         claim_text=None if claim is None else without_nul(claim),
         reading=kept,
         main_script=main,
+        considered_at=moment,
         created_at=moment,
     )
     session.add(report)

@@ -1,4 +1,4 @@
-"""over time: what stands of a report, why a run was started, and the table of changes
+"""over time: what stands of a report, why a run was started, since when toolchains are there, and the table of changes
 
 Rules: one transaction; no data moves (write a tested command); drop or rename a column over two releases;
 an index on a big table is made CONCURRENTLY in its own migration.
@@ -33,12 +33,21 @@ def upgrade() -> None:
     op.add_column("report", sa.Column("verdict", _choice("verdict", VERDICTS), nullable=True))
     op.add_column("report", sa.Column("attention", _choice("attention", GROUPS), nullable=True))
     op.add_column("report", sa.Column("verified_at", sa.DateTime(timezone=True), nullable=True))
+    # A constant default is not written into the rows.
+    op.add_column("report", sa.Column("considered_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False))
     # Reports are few beside attempts: these indexes are made at once.
     op.create_index("ix_report_attention_verified_at_id", "report", ["attention", "verified_at", "id"], unique=False)
     op.create_index("ix_report_verified_at_id", "report", ["verified_at", "id"], unique=False)
+    op.create_index("ix_report_considered_at", "report", ["considered_at"], unique=False)
     op.add_column("run", sa.Column("occasion", _choice("occasion", OCCASIONS), server_default="submitted", nullable=False))
     # No run has another occasion yet.
     op.create_index("ix_run_of_ours", "run", ["id"], unique=False, postgresql_where=sa.text("occasion <> 'submitted'"))
+    op.create_table(
+        "toolchain",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("since", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_toolchain")),
+    )
     op.create_table(
         "change",
         sa.Column("id", _id(), nullable=False),
@@ -73,8 +82,11 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("change")
+    op.drop_table("toolchain")
     op.drop_index("ix_run_of_ours", table_name="run", postgresql_where=sa.text("occasion <> 'submitted'"))
     op.drop_column("run", "occasion")
+    op.drop_index("ix_report_considered_at", table_name="report")
+    op.drop_column("report", "considered_at")
     op.drop_index("ix_report_verified_at_id", table_name="report")
     op.drop_index("ix_report_attention_verified_at_id", table_name="report")
     op.drop_column("report", "verified_at")

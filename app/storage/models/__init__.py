@@ -13,6 +13,7 @@ from app.storage.models.report import ReportRow
 from app.storage.models.run import RunRow
 from app.storage.models.script import ScriptRow
 from app.storage.models.token import TokenRow
+from app.storage.models.toolchain import ToolchainRow
 
 __all__ = [
     "AttemptRow",
@@ -28,4 +29,5 @@ __all__ = [
     "RunRow",
     "ScriptRow",
     "TokenRow",
+    "ToolchainRow",
 ]

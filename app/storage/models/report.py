@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ForeignKey, Index
+from sqlalchemy import ForeignKey, Index, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.attention import Attention
@@ -22,6 +22,7 @@ class ReportRow(Base):
         Index(None, "main_script"),
         Index(None, "attention", "verified_at", "id"),
         Index(None, "verified_at", "id"),
+        Index(None, "considered_at"),
     )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
@@ -38,4 +39,6 @@ class ReportRow(Base):
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
     attention: Mapped[Attention | None] = mapped_column(choice("attention", Attention))
     verified_at: Mapped[datetime | None]
+    # As of when it was looked at whether it should be run again; rows from before there was this are as of then.
+    considered_at: Mapped[datetime] = mapped_column(server_default=func.now())
     created_at: Mapped[datetime]
