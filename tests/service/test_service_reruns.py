@@ -15,7 +15,7 @@ from app.runs.cancel import cancel_run
 from app.runs.rerun import rerun_round
 from app.runs.submit import Submission, submit
 from app.settings import ServiceSettings
-from app.storage.models import ReportRow, RunRow
+from app.storage.models import ReportRow, RunRow, ToolchainRow
 from app.storage.queries import rerun as queries
 
 BROKEN_SINCE = {"1.26.4": False, "2.0.0": False, "2.1.0": True, "2.2.0": True}
@@ -41,6 +41,7 @@ def long_ago(stage: Stage, days: int = 60) -> None:
     with stage.session() as session:
         shift = timedelta(days=days)
         session.execute(update(ReportRow).values(verified_at=ReportRow.verified_at - shift, considered_at=ReportRow.considered_at - shift))
+        session.execute(update(ToolchainRow).values(since=ToolchainRow.since - shift))
 
 
 def test_a_toolchain_that_comes_finds_a_regression_and_nothing_is_run_twice(stage: Stage) -> None:
@@ -69,7 +70,7 @@ def test_what_a_node_offered_before_anything_was_remembered_is_not_new(stage: St
     finish(stage, BROKEN_SINCE)
     with stage.session() as session:
         # As it is after an upgrade from a version that remembered none.
-        session.query(queries.ToolchainRow).delete()
+        session.query(ToolchainRow).delete()
     say_hello(stage, "2.0.0")
     look(stage)
     assert runs(stage) == []
