@@ -24,5 +24,5 @@ def is_id(text: str) -> bool:
 
 def id_at(moment: datetime) -> str:
     """The smallest id that can have been made at a moment: for "since then" and "before then"."""
-    number = int(moment.timestamp() * 1000) << 80
+    number = max(0, int(moment.timestamp() * 1000)) << 80
     return "".join(ALPHABET[number >> shift & 31] for shift in range(125, -5, -5))

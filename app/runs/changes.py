@@ -22,8 +22,10 @@ from app.storage.models import ChangeRow, EnvironmentRow, JobRow, RunRow
 from app.storage.queries import changes as queries
 from app.storage.queries import runs as run_queries
 from app.storage.queries import standing as standing_queries
+from app.storage.queries.rerun import toolchains
 from app.targets.packages import packages_of
 from app.targets.plan import RepeatPlan
+from app.targets.rerun import base_of
 from app.targets.target import Target
 from worker.contract import Environment
 
@@ -122,7 +124,7 @@ def _hold_against(
     last = queries.newest_of_pair(session, run.report_id, **pair)
     if last is not None and before.target != after.target and _is_known(last, change, sides):
         return
-    row = _row(run, before, after, sides=sides, change=change)
+    row = _row(run, before, after, sides=sides, change=change, known=toolchains(session))
     session.add(row)
     session.flush()
     emit(session, run, "change.found", change=row.id)
@@ -152,7 +154,7 @@ def _is_known(last: ChangeRow, change: Change, sides: Sequence[Side]) -> bool:
     return same and (last.kind, last.differs) == (change.kind, list(change.difference.confounders))
 
 
-def _row(run: RunRow, before: JobRow, after: JobRow, *, sides: Sequence[Side], change: Change) -> ChangeRow:
+def _row(run: RunRow, before: JobRow, after: JobRow, *, sides: Sequence[Side], change: Change, known: Collection[str]) -> ChangeRow:
     difference = change.difference
     axis = difference.versions[0] if difference.axis is not None else ("", ("", ""))
     return ChangeRow(
@@ -165,8 +167,8 @@ def _row(run: RunRow, before: JobRow, after: JobRow, *, sides: Sequence[Side], c
         script_digest=after.script_digest,
         target=sides[1].label,
         before_target=sides[0].label,
-        toolchain=Target.model_validate(after.target).toolchain,
-        before_toolchain=Target.model_validate(before.target).toolchain,
+        toolchain=base_of(Target.model_validate(after.target).toolchain, known),
+        before_toolchain=base_of(Target.model_validate(before.target).toolchain, known),
         before=sides[0].verdict,
         after=sides[1].verdict,
         axis=axis[0],

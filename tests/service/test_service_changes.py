@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from numpy_versions import again, changes, finish, report, say_hello, send
 from stage import Stage
-from versions import again, changes, finish, report, say_hello, send
 
 from app.judging.attention import Attention
 from app.judging.change import ChangeKind

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from numpy_versions import SCRIPT, answer, changes, finish, report, say_hello, send
 from sqlalchemy import select, update
 from stage import Stage, together
-from versions import SCRIPT, answer, changes, finish, report, say_hello, send
 
 from app.judging.change import ChangeKind
 from app.runs import rerun

@@ -31,7 +31,7 @@ class ChangeRow(Base):
     before_job_id: Mapped[Id] = mapped_column(ForeignKey("job.id"))
     kind: Mapped[ChangeKind] = mapped_column(choice("kind", ChangeKind))
     script_digest: Mapped[str] = mapped_column(ForeignKey("script.digest"))
-    # The labels of both targets, and the toolchain of the later one.
+    # The labels of both targets, and their toolchains without what was added to them for the report.
     target: Mapped[str]
     before_target: Mapped[str]
     toolchain: Mapped[str]

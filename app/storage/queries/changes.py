@@ -51,7 +51,7 @@ def changes(
     session: Session,
     *,
     kinds: Collection[ChangeKind],
-    toolchain: str | None = None,
+    toolchains: Collection[str] | None = None,
     report_id: str | None = None,
     since: str | None = None,
     before: str | None = None,
@@ -61,8 +61,8 @@ def changes(
     statement = select(ChangeRow, ReportRow.title, ReportRow.source_url).join(ReportRow, ReportRow.id == ChangeRow.report_id)
     if kinds:
         statement = statement.where(ChangeRow.kind.in_(list(kinds)))
-    if toolchain is not None:
-        statement = statement.where(ChangeRow.toolchain == toolchain)
+    if toolchains is not None:
+        statement = statement.where(ChangeRow.toolchain.in_(list(toolchains)))
     if report_id is not None:
         statement = statement.where(ChangeRow.report_id == report_id)
     if since is not None:
@@ -70,3 +70,9 @@ def changes(
     if before is not None:
         statement = statement.where(ChangeRow.id < before)
     return session.execute(statement.order_by(ChangeRow.id.desc()).limit(limit)).all()
+
+
+def count_reports(session: Session, toolchains: Collection[str]) -> dict[ChangeKind, int]:
+    """How many reports have changes of each kind with these toolchains."""
+    statement = select(ChangeRow.kind, func.count(ChangeRow.report_id.distinct())).where(ChangeRow.toolchain.in_(list(toolchains)))
+    return dict(session.execute(statement.group_by(ChangeRow.kind)).all())
