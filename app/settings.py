@@ -77,6 +77,10 @@ class ServiceSettings(BaseSettings):
     rerun_attempts_a_day: int = Field(default=2000, ge=0, description="attempts of such runs in 24 hours, at most")
     rerun_cells: int = Field(default=12, ge=1, description="cells of one such run, at most")
 
+    unawaited_runs: int = Field(default=2000, ge=0, description="runs that were sent with nobody waiting for them and are open, at most")
+    import_bytes: int = Field(default=256 * MIB, ge=KIB, description="`samehere import-issues` refuses a larger file")
+    import_issues: int = Field(default=10_000, ge=1, description="and one with more issues")
+
     @property
     def lease(self) -> timedelta:
         """How long a node may hold an attempt without a sign of life."""

@@ -67,7 +67,7 @@ def _step(session: Session, *, settings: ServiceSettings) -> bool:
     """Start one run, or find that some reports need none; False when there is nothing to look at, or no budget."""
     left = settings.rerun_attempts_a_day - queries.attempts_spent(session, since=id_at(now() - DAY))
     cells = min(settings.rerun_cells, left // DEFAULT_REPEATS)
-    if cells < 1 or queries.open_runs(session) >= settings.rerun_at_once:
+    if cells < 1 or queries.count_open(session, queries.OURS) >= settings.rerun_at_once:
         return False
     fleet = known_fleet(session, absence_seconds=settings.node_absence_seconds)
     if not fleet:

@@ -20,6 +20,7 @@ from app.storage.queries.runs import OPEN
 ROUND_LOCK = 7_264_352
 MOST_BASELINES = 3
 OURS: tuple[Occasion, ...] = ("toolchain", "schedule", "baseline")
+IMPORTED: tuple[Occasion, ...] = ("imported",)
 
 
 def take_turn(session: Session) -> bool:
@@ -77,9 +78,9 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
     return session.scalars(statement.order_by(ChangeRow.id.desc()).limit(limit)).all()
 
 
-def open_runs(session: Session) -> int:
-    """How many runs that we started are open."""
-    statement = select(func.count()).select_from(RunRow).where(RunRow.state.in_(OPEN), RunRow.occasion.in_(OURS))
+def count_open(session: Session, occasions: Collection[Occasion]) -> int:
+    """How many runs of these occasions are open."""
+    statement = select(func.count()).select_from(RunRow).where(RunRow.state.in_(OPEN), RunRow.occasion.in_(list(occasions)))
     return session.scalar(statement) or 0
 
 
