@@ -19,6 +19,8 @@ from app.storage.queries.runs import OPEN
 # Any constant will do; it only has to be the same everywhere.
 ROUND_LOCK = 7_264_352
 MOST_BASELINES = 3
+# Where one of these is set, somebody has ended the report.
+ENDED = ("closed_at", "withdrawn_at")
 OURS: tuple[Occasion, ...] = ("toolchain", "schedule", "baseline")
 IMPORTED: tuple[Occasion, ...] = ("imported",)
 
@@ -43,7 +45,7 @@ def keep_toolchains(session: Session, since: Mapping[str, datetime]) -> None:
 def is_open_report() -> ColumnElement[bool]:
     """Whether a report is one to run again: it has a script and a verdict, waits for nothing of its reporter, and nobody has ended it."""
     conditions = [ReportRow.main_script.is_not(None), ReportRow.attention.is_not(None), ReportRow.attention != Attention.ASK]
-    ended = [getattr(ReportRow, name) for name in ("closed_at", "withdrawn_at") if hasattr(ReportRow, name)]
+    ended = [getattr(ReportRow, name) for name in ENDED if hasattr(ReportRow, name)]
     return and_(*conditions, *(column.is_(None) for column in ended))
 
 
