@@ -156,6 +156,30 @@ def import_bundle(
     raise typer.Exit(bring(file, by=by, report=report, server=server, token=token, as_json=json))
 
 
+@application.command(epilog="Example: samehere import-issues issues.json --server https://samehere.example")
+def import_issues(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The JSON of `gh issue list --json …`, or - for standard input.", show_default=False)
+    ],
+    *,
+    preset: Annotated[str | None, typer.Option(help="A named set of targets, instead of the service's default.")] = None,
+    told: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Remembers what was told; default: FILE.told.json beside the issues.")
+    ] = None,
+    server: OtherServer = None,
+    token: ServiceToken = None,
+    json: Json = False,
+) -> None:
+    """Submit the issues of a tracker behind all that others wait for, and print only what is new since the last time.
+
+    The JSON is that of `gh issue list --limit 1000 --json number,title,body,url,author,comments,state`; fields may be missing. Closed
+    issues are not run. Again with the same issues: nothing is run twice.
+    """
+    from app.command.import_issues import import_issues as run
+
+    raise typer.Exit(run(file, server=server, token=token, preset=preset, told_file=told, as_json=json))
+
+
 @application.command(epilog="Example: samehere serve --port 8080")
 def serve(
     *,

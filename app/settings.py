@@ -70,6 +70,17 @@ class ServiceSettings(BaseSettings):
     node_absence_seconds: float = Field(default=300.0, gt=0, description="how long queued attempts wait for a node that is away")
     sweep_seconds: float = Field(default=5.0, gt=0, description="how often beat looks for what a lost message left behind")
 
+    rerun: bool = Field(default=True, description="reports are run again when a toolchain comes, and on a schedule")
+    rerun_seconds: float = Field(default=30.0, gt=0, description="how often beat looks for what is to be run again")
+    rerun_days: float = Field(default=30.0, ge=0, description="a report is run again this long after it was last verified; 0: never")
+    rerun_at_once: int = Field(default=2, ge=1, description="runs of that kind that are open at a time, at most")
+    rerun_attempts_a_day: int = Field(default=2000, ge=0, description="attempts of such runs in 24 hours, at most")
+    rerun_cells: int = Field(default=12, ge=1, description="cells of one such run, at most")
+
+    unawaited_runs: int = Field(default=2000, ge=0, description="runs that were sent with nobody waiting for them and are open, at most")
+    import_bytes: int = Field(default=256 * MIB, ge=KIB, description="`samehere import-issues` refuses a larger file")
+    import_issues: int = Field(default=10_000, ge=1, description="and one with more issues")
+
     @property
     def lease(self) -> timedelta:
         """How long a node may hold an attempt without a sign of life."""

@@ -124,6 +124,8 @@ class RunBody(WishBody):
     title: Words = ""
     source_url: Words | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
 
+    awaited: bool = Field(default=True, description="false: nobody waits for it; it runs behind all that was submitted, without a preview")
+
     def submission(self, *, idempotency_key: str | None) -> Submission:
         """The submission. Raises InputError."""
         if (self.script is None) == (self.report is None):
@@ -137,6 +139,7 @@ class RunBody(WishBody):
             repeats=self.repeats,
             title=self.title,
             source_url=self.source_url,
+            awaited=self.awaited,
             idempotency_key=idempotency_key,
         )
 

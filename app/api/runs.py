@@ -29,7 +29,7 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the sam
     responses={
         200: {"model": RunDocument, "description": "The run as it would be planned (dry_run)."},
         202: LOCATION,
-        **documented(401, *BODY),
+        **documented(401, 409, *BODY),
     },
 )
 def post_run(

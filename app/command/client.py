@@ -87,6 +87,15 @@ class Client:
         """The run as it stands."""
         return self._object(self._insist("GET", f"/runs/{_id(run_id)}"))
 
+    def report(self, report_id: str) -> dict[str, Any]:
+        """A report, with what stands of it."""
+        return self._object(self._insist("GET", f"/reports/{_id(report_id)}"))
+
+    def changes(self, *, cursor: str | None) -> dict[str, Any]:
+        """A page of what changed, newest first."""
+        asked = urlencode({"limit": 200, **({} if cursor is None else {"cursor": cursor})})
+        return self._object(self._insist("GET", f"/changes?{asked}"))
+
     def bundle(self, run_id: str) -> dict[str, Any]:
         """A run that ended, as a bundle."""
         return self._object(self._insist("GET", f"/runs/{_id(run_id)}/bundle"))

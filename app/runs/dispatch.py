@@ -112,17 +112,18 @@ def choose_previews(candidates: Sequence[Candidate], places: Mapping[str, Place]
 
 
 def choose(candidates: Sequence[Candidate], places: Mapping[str, Place], busy: Counter[str], *, required_level: Level) -> dict[str, str]:
-    """Which repeat goes to which node. The run with the fewest attempts at work comes first; a job stays on its node."""
+    """Which repeat goes to which node: first what was submitted, of that the run with the fewest at work; a job stays on its node."""
     by_run: dict[str, deque[Candidate]] = {}
     for candidate in candidates:
         if candidate.kind is AttemptKind.REPEAT:
             by_run.setdefault(candidate.run_id, deque()).append(candidate)
     bound = {candidate.job_id: candidate.node for candidate in candidates}
     chosen: dict[str, str] = {}
-    turns = [(busy[run_id], run_id) for run_id in by_run]
+    unawaited = {run_id: waiting[0].unawaited for run_id, waiting in by_run.items()}
+    turns = [(unawaited[run_id], busy[run_id], run_id) for run_id in by_run]
     heapify(turns)
     while turns and any(place.room > 0 for place in places.values()):
-        _at_work, run_id = heappop(turns)
+        _later, _at_work, run_id = heappop(turns)
         candidate = by_run[run_id].popleft()
         name = _home(candidate, bound[candidate.job_id], places, required_level=required_level)
         if name is not None:
@@ -130,7 +131,7 @@ def choose(candidates: Sequence[Candidate], places: Mapping[str, Place], busy: C
             chosen[candidate.attempt_id] = name
             busy[run_id] += 1
         if by_run[run_id]:
-            heappush(turns, (busy[run_id], run_id))
+            heappush(turns, (unawaited[run_id], busy[run_id], run_id))
     return chosen
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import structlog
 from sqlalchemy.orm import Session
 
+from app.runs.changes import forget_changes
 from app.runs.events import emit
 from app.runs.settle import restart_job, settle_job
+from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
 from app.storage.queries import queue
 from app.storage.queries import runs as queries
@@ -42,9 +44,11 @@ def _reopen(session: Session, run_id: str, *, checks: set[str], settings: Servic
     if run.state == "finished":
         run.state, run.verdict, run.finished_at, run.summary = "running", None, None, ""
         emit(session, run, "run.reopened")
+    forget_changes(session, doubted)
     for job in queries.jobs_of_run(session, run_id, lock=True):
         if job.id in doubted:
             job.state, job.verdict = "queued", None
             restart_job(session, run, job, attempts=[row for row in attempts if row.job_id == job.id])
             settle_job(session, run, job, settings=settings)
+    keep_standing(session, run.report_id)
     log.warning("run_reopened", run_id=run_id, jobs=len(doubted))

@@ -24,6 +24,7 @@ EventKind = Literal[
     "attempt.withdrawn",
     "job.restarted",
     "job.judged",
+    "change.found",
     "run.finished",
     "run.reopened",
     "run.cancelled",
@@ -41,7 +42,7 @@ class Event:
 
 def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
     """Number an event. The run's row must be locked. After the run's last event there is no other, unless it is opened again."""
-    if run.state in {"finished", "cancelled"} and kind not in {"run.created", "run.finished", "run.cancelled"}:
+    if run.state in {"finished", "cancelled"} and kind not in {"run.created", "change.found", "run.finished", "run.cancelled"}:
         return
     run.last_event += 1
     session.add(EventRow(run_id=run.id, number=run.last_event, kind=kind, ids={"run": run.id, **ids}, created_at=now()))

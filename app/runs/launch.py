@@ -18,8 +18,9 @@ from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
 from app.runs.settle import new_attempts, script_of
+from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
-from app.states import JobState, RunState
+from app.states import JobState, Occasion, RunState
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
 from app.targets.fleet import can_serve
@@ -77,7 +78,15 @@ def _job_state(cell: Cell) -> JobState:
 
 
 def launch_reading(
-    session: Session, report: ReportRow, reading: Reading, wish: Wish, *, run_id: str, fleet: Sequence[Hello], settings: ServiceSettings
+    session: Session,
+    report: ReportRow,
+    reading: Reading,
+    wish: Wish,
+    *,
+    run_id: str,
+    fleet: Sequence[Hello],
+    settings: ServiceSettings,
+    occasion: Occasion = "submitted",
 ) -> RunDocument:
     """Store a run with its jobs and first attempts, and wake the dispatcher once that is committed."""
     made = None if reading.ask else make_plan(reading, wish, fleet=fleet, settings=settings)
@@ -87,6 +96,7 @@ def launch_reading(
         id=run_id,
         report_id=report.id,
         state="queued",
+        occasion=occasion,
         preset=None if made is None else made.preset,
         repeats_at_most=repeats.at_most,
         repeats_exact=repeats.exact,
@@ -103,7 +113,8 @@ def launch_reading(
     attempts: list[AttemptRow] = []
     for job, cell in zip(jobs, cells, strict=True):
         if cell.reason is None:
-            if settings.preview and _is_shown_first(cell, fleet, settings=settings):
+            # Nobody watches what was not submitted.
+            if settings.preview and occasion == "submitted" and _is_shown_first(cell, fleet, settings=settings):
                 attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
             count = next_attempts(reading.claim, script_of(reading, cell.script), cell.target, (), repeats)
             attempts += new_attempts(session, job, count=max(1, count))
@@ -120,6 +131,7 @@ def launch_reading(
     if not attempts:
         run.verdict, run.summary = document.verdict, document.summary
         emit(session, run, "run.finished")
+        keep_standing(session, report.id)
     session.flush()
     return document
 

@@ -17,6 +17,7 @@ from app.runs.doubt import doubt_cards, rests_on
 from app.runs.events import emit
 from app.runs.keep import split_result, storable
 from app.runs.leases import end_lease, void_leases
+from app.runs.rerun import note_toolchains
 from app.runs.settle import restart_job, settle_job, withdraw_preview
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, JobRow, RunRow
@@ -60,6 +61,7 @@ def receive(session: Session, message: Any, *, settings: ServiceSettings) -> Non
 def _hello(session: Session, message: Hello, *, settings: ServiceSettings) -> None:
     """A node offers itself. If it is a new instance, what the old one held is free at once."""
     hello = storable(message.model_dump(mode="json"))
+    note_toolchains(session, message)
     nodes.store_hello(session, name=message.node, instance=message.instance, hello=hello, moment=now())
     for run_id in queue.runs_held_by(session, node=message.node, other_than=message.instance):
         void_leases(session, run_id, node=message.node, keep_instance=message.instance, only_unstarted=False, settings=settings)

@@ -11,10 +11,12 @@ from app.ids import new_id
 from app.intake.reading import Reading, Script
 from app.judging.job import UNCOUNTED, judge_job
 from app.judging.repeats import most_warm, next_attempts
+from app.runs.changes import find_changes
 from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
 from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
 from app.runs.repeating import attempts_wanted
+from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
@@ -172,4 +174,6 @@ def finish_if_done(session: Session, run: RunRow) -> None:
     run.verdict = document.verdict
     run.summary = document.summary
     keep_comparisons(session, document.comparisons)
+    keep_standing(session, run.report_id)
+    find_changes(session, run)
     emit(session, run, "run.finished")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.errors import IdempotencyError, InputError, TooLargeError
+from app.errors import ConflictError, IdempotencyError, InputError, TooLargeError
 from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
@@ -20,10 +20,12 @@ from app.runs.launch import Wish, launch_reading, plan_document
 from app.runs.nodes import fleet as known_fleet
 from app.runs.same_again import mark
 from app.settings import ServiceSettings
+from app.states import Occasion
 from app.storage.models import ReportRow
 from app.storage.models.report import Form
 from app.storage.queries import keys
 from app.storage.queries import runs as queries
+from app.storage.queries.rerun import IMPORTED, count_open
 from app.targets.target import Target
 from worker.contract import Hello
 
@@ -43,12 +45,17 @@ class Submission:
     repeats: int | None = None
     title: str = ""
     source_url: str | None = None
+    # Whether somebody waits for the answer; what nobody does runs behind what others wait for.
+    awaited: bool = True
     idempotency_key: str | None = None
 
     def digest(self) -> str:
         """What an idempotency key stands for."""
         body = {**asdict(self), "targets": None if self.targets is None else [target.model_dump(mode="json") for target in self.targets]}
         del body["idempotency_key"]
+        if self.awaited:
+            # As before there was this: a key of then is known again.
+            del body["awaited"]
         return digest_of(body)
 
 
@@ -68,7 +75,7 @@ def submit(
     dry_run: bool = False,
     fleet: Sequence[Hello] | None = None,
 ) -> SubmitResult:
-    """Store and queue a submission. `dry_run` plans and stores nothing. Raises InputError, IdempotencyError; the caller commits."""
+    """Store and queue a submission. `dry_run` plans and stores nothing. Raises InputError, ConflictError; the caller commits."""
     reading = _read(request, settings=settings)
     wish = Wish(preset=request.preset, targets=request.targets, repeats=request.repeats)
     nodes = known_fleet(session, absence_seconds=settings.node_absence_seconds) if fleet is None else fleet
@@ -81,6 +88,11 @@ def submit(
     answered = answered_before(session, request.idempotency_key, body_digest=request.digest(), run_id=run_id)
     if answered is not None:
         return SubmitResult(document=answered, created=False)
+    if not request.awaited and count_open(session, IMPORTED) >= settings.unawaited_runs:
+        raise ConflictError(
+            f"{settings.unawaited_runs} runs that nobody waits for are open, which is the most: send it again when some have ended.",
+            code="too_many_unawaited",
+        )
     report = keep_report(
         session,
         reading,
@@ -90,7 +102,8 @@ def submit(
         title=request.title,
         source_url=request.source_url,
     )
-    document = launch_reading(session, report, reading, wish, run_id=run_id, fleet=nodes, settings=settings)
+    occasion: Occasion = "submitted" if request.awaited else "imported"
+    document = launch_reading(session, report, reading, wish, run_id=run_id, fleet=nodes, settings=settings, occasion=occasion)
     return SubmitResult(document=document, created=True)
 
 
@@ -113,6 +126,7 @@ def keep_report(
         claim_text=None if claim is None else without_nul(claim),
         reading=kept,
         main_script=main,
+        considered_at=moment,
         created_at=moment,
     )
     session.add(report)

@@ -26,6 +26,7 @@ log = structlog.get_logger(__name__)
 QUEUE_DISPATCHER = "dispatcher"
 TASK_DISPATCH = "app.dispatch"
 TASK_REAP = "app.reap"
+TASK_RERUN = "app.rerun"
 
 # Apart from the nodes' keys: whoever restores unacknowledged messages must not restore theirs.
 UNACKED = "samehere.unacked"

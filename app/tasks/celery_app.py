@@ -15,9 +15,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.errors import UnavailableError
-from app.runs import dispatch, reap, record
+from app.runs import dispatch, reap, record, rerun
 from app.settings import ServiceSettings
-from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_REAP, Broker
+from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_REAP, TASK_RERUN, Broker
 from app.storage.session import is_unavailable, make_engine, session_factory
 from worker.contract.names import TASK_FROM_NODE
 
@@ -55,12 +55,14 @@ def _record(service: Service, message: Any) -> None:
 
 
 def _round(service: Service, name: str) -> None:
-    """A round of dispatch or reaping; what goes wrong is tried again by the next one."""
+    """A round of dispatch, of reaping or of re-runs; what goes wrong is tried again by the next one."""
     try:
         if name == TASK_DISPATCH:
             service.broker.woken()
             with service.factory.begin() as session:
                 dispatch.dispatch(session, service.broker, settings=service.settings)
+        elif name == TASK_RERUN:
+            rerun.rerun_round(service.factory, settings=service.settings)
         else:
             reap.reap(service.factory, service.broker, settings=service.settings)
     except (SQLAlchemyError, UnavailableError) as error:
@@ -89,14 +91,21 @@ def build(settings: ServiceSettings | None = None) -> Service:
     def reap_round() -> None:
         _round(service, TASK_REAP)
 
+    @application.task(name=TASK_RERUN)
+    def rerun_round() -> None:
+        _round(service, TASK_RERUN)
+
     # Celery brings tasks that call tasks; a node could name them.
     application.finalize()
-    for name in set(application.tasks) - {TASK_FROM_NODE, TASK_DISPATCH, TASK_REAP}:
+    for name in set(application.tasks) - {TASK_FROM_NODE, TASK_DISPATCH, TASK_REAP, TASK_RERUN}:
         application.tasks.unregister(name)
 
-    every = {"schedule": chosen.sweep_seconds, "options": {"queue": QUEUE_DISPATCHER, "expires": chosen.sweep_seconds}}
-    application.conf.beat_schedule = {"dispatch": {"task": TASK_DISPATCH, **every}, "reap": {"task": TASK_REAP, **every}}
-    application.conf.beat_max_loop_interval = chosen.sweep_seconds
+    every = {TASK_DISPATCH: chosen.sweep_seconds, TASK_REAP: chosen.sweep_seconds, TASK_RERUN: chosen.rerun_seconds}
+    application.conf.beat_schedule = {
+        name: {"task": name, "schedule": seconds, "options": {"queue": QUEUE_DISPATCHER, "expires": seconds}}
+        for name, seconds in every.items()
+    }
+    application.conf.beat_max_loop_interval = min(every.values())
 
     @worker_ready.connect(weak=False)
     def _ready(**_facts: Any) -> None:

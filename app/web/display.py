@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.judging.change import ChangeKind
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
 from app.judging.text_diff import TextResult
 from worker.contract import Outcome
@@ -54,6 +55,12 @@ COMPARISONS: dict[ComparisonResult, Look] = {
     ComparisonResult.DIFFERENT: Look("different", "Not the same.", "≠", "part"),
     ComparisonResult.INCOMPARABLE: Look("incomparable", "One side shows nothing that could be compared.", "–", "cant"),
 }
+CHANGES: dict[ChangeKind, Look] = {
+    ChangeKind.REGRESSED: Look("regressed", "It happens, and with an older version it did not; only that version differs.", "▲", "seen"),
+    ChangeKind.FIXED: Look("fixed", "It does not happen, and with an older version it did; only that version differs.", "✓", "gone"),
+    ChangeKind.OTHER: Look("changed", "Another verdict, which shows neither a regression nor a repair.", "◇", "cant"),
+    ChangeKind.CONFOUNDED: Look("confounded", "Another verdict, but more than one thing differs, so no one knows why.", "≟", "part"),
+}
 TEXTS: dict[TextResult, str] = {
     TextResult.IDENTICAL: "the same, byte for byte.",
     TextResult.EQUIVALENT: "the same values, otherwise written or in another order.",
@@ -83,7 +90,7 @@ UNKNOWN = Look("—", "", "·", "cant")
 
 
 def look(word: StrEnum | str | None) -> Look:
-    """The look of a verdict, an outcome, a check's or a comparison's result."""
+    """The look of a verdict, an outcome, a check's or a comparison's result, or a change."""
     match word:
         case Verdict():
             return VERDICTS[word]
@@ -93,5 +100,7 @@ def look(word: StrEnum | str | None) -> Look:
             return CHECKS[word]
         case ComparisonResult():
             return COMPARISONS[word]
+        case ChangeKind():
+            return CHANGES[word]
         case _:
             return UNKNOWN

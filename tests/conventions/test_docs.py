@@ -10,6 +10,8 @@ from typing import get_args
 import pytest
 from settings_page import with_tables
 
+from app.judging.attention import Attention
+from app.judging.change import ChangeKind
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, DifferentKind, Scope, Verdict
 from app.states import AttemptState, JobState, RunState
 from worker.contract import Level, Outcome, WhoCanAct
@@ -38,6 +40,8 @@ def rows(text: str) -> dict[str, str]:
         (CheckResult, "What became of a check"),
         (Outcome, "Outcomes of an attempt"),
         (ComparisonResult, "Comparisons"),
+        (ChangeKind, "Changes"),
+        (Attention, "What a report waits for"),
         (Level, "Isolation levels"),
         (WhoCanAct, "Who can act"),
     ],

@@ -2,6 +2,7 @@
 
 from app.storage.models.attempt import AttemptRow
 from app.storage.models.base import Base
+from app.storage.models.change import ChangeRow
 from app.storage.models.comparison import ComparisonRow
 from app.storage.models.environment import EnvironmentRow
 from app.storage.models.event import EventRow
@@ -12,10 +13,12 @@ from app.storage.models.report import ReportRow
 from app.storage.models.run import RunRow
 from app.storage.models.script import ScriptRow
 from app.storage.models.token import TokenRow
+from app.storage.models.toolchain import ToolchainRow
 
 __all__ = [
     "AttemptRow",
     "Base",
+    "ChangeRow",
     "ComparisonRow",
     "EnvironmentRow",
     "EventRow",
@@ -26,4 +29,5 @@ __all__ = [
     "RunRow",
     "ScriptRow",
     "TokenRow",
+    "ToolchainRow",
 ]

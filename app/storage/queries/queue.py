@@ -30,6 +30,8 @@ class Candidate:
     node: str | None
     target: dict[str, Any]
     kind: AttemptKind = AttemptKind.REPEAT
+    # Nobody waits for it: it goes behind all that was submitted.
+    unawaited: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class Hold:
 
 
 def candidates(session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RUN) -> list[Candidate]:
-    """Queued attempts that are free or bound to one of these nodes; each run's first ones first, cheap cells before others.
+    """Queued attempts that are free or bound to one of these nodes: what somebody waits for, then by turns of runs, cheap cells first.
 
     A job's attempts are alike: no more `of_a_job` than there are places need be looked at, however many wait.
     """
@@ -54,16 +56,29 @@ def candidates(session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RU
         .limit(of_a_job)
         .lateral()
     )
+    unawaited = (RunRow.occasion != "submitted").label("unawaited")
     rank = func.row_number().over(partition_by=JobRow.run_id, order_by=(JobRow.position, waiting.c.id)).label("rank")
     ranked = (
-        select(waiting.c.id, JobRow.id.label("job_id"), JobRow.run_id, waiting.c.kind, JobRow.node, JobRow.target, rank)
+        select(waiting.c.id, JobRow.id.label("job_id"), JobRow.run_id, waiting.c.kind, JobRow.node, JobRow.target, rank, unawaited)
+        .select_from(JobRow)
         .join(waiting, true())
+        .join(RunRow, RunRow.id == JobRow.run_id)
         .where(JobRow.state.in_(OPEN), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
         .subquery()
     )
-    rows = session.execute(select(ranked).where(ranked.c.rank <= PER_RUN).order_by(ranked.c.rank, ranked.c.run_id).limit(AT_ONCE))
+    turns = (ranked.c.unawaited, ranked.c.rank, ranked.c.run_id)
+    rows = session.execute(select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(AT_ONCE))
     return [
-        Candidate(attempt_id=row.id, job_id=row.job_id, run_id=row.run_id, node=row.node, target=row.target, kind=row.kind) for row in rows
+        Candidate(
+            attempt_id=row.id,
+            job_id=row.job_id,
+            run_id=row.run_id,
+            node=row.node,
+            target=row.target,
+            kind=row.kind,
+            unawaited=row.unawaited,
+        )
+        for row in rows
     ]
 
 

@@ -1,0 +1,178 @@
+"""Lists of changes, for pages, REST and feeds: by kind, by toolchain, since when."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from app.errors import InputError
+from app.ids import id_at, is_id
+from app.judging.change import ChangeKind
+from app.judging.judgement import Verdict
+from app.runs.keep import without_nul
+from app.runs.reports import MOST, Page
+from app.storage.models import ChangeRow
+from app.storage.queries import changes as queries
+from app.storage.queries.nodes import all_nodes
+from app.targets.fleet import newest_first, usable_toolchains
+from worker.contract import Device, Hello, ToolchainFacts
+
+NEWEST = "newest"
+
+
+class ChangeSummary(BaseModel):
+    """A flip between two cells of a report, with both jobs as its evidence; `words` is of fixed words, versions and labels only."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    kind: ChangeKind
+    report: str
+    title: str
+    source_url: str | None
+    script: str
+    run: str
+    job: str
+    before_job: str
+    target: str
+    before_target: str
+    toolchain: str
+    before_toolchain: str
+    axis: str | None = Field(description="the package whose version is all that differs; null where there is none, or more than one")
+    older: str
+    newer: str
+    before: Verdict
+    after: Verdict
+    differs: list[str] = Field(description="what else may explain it, likeliest first; empty unless it is confounded")
+    missing: str = Field(description="the cell that would tell; empty unless it is confounded")
+    words: str
+    created_at: datetime
+
+
+def list_changes(
+    session: Session,
+    *,
+    kinds: Collection[ChangeKind] = (),
+    toolchain: str = "",
+    report: str | None = None,
+    since: str = "",
+    cursor: str | None = None,
+    limit: int = 50,
+) -> Page[ChangeSummary]:
+    """A page of changes, newest first. `toolchain` may be `newest`. Raises InputError for a cursor, a limit or a date that is none."""
+    if cursor is not None and not is_id(cursor):
+        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
+    if not 1 <= limit <= MOST:
+        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
+    if report is not None and not is_id(report):
+        raise InputError("A report has an id of 26 characters, the last part of its address.", code="bad_id", field="report")
+    toolchain = without_nul(toolchain)
+    rows = queries.changes(
+        session,
+        kinds=kinds,
+        toolchains=newest_toolchains(session) if toolchain == NEWEST else [toolchain] if toolchain else None,
+        report_id=report,
+        since=since_id(since),
+        before=cursor,
+        limit=limit + 1,
+    )
+    shown = rows[:limit]
+    items = tuple(_summary(change, title, source_url) for change, title, source_url in shown)
+    return Page(items=items, next_cursor=items[-1].id if len(rows) > limit else None)
+
+
+def reports_by_kind(session: Session, toolchains: Sequence[str]) -> dict[ChangeKind, int]:
+    """How many reports changed in which way with these toolchains."""
+    return queries.count_reports(session, toolchains)
+
+
+def newest_toolchains(session: Session) -> list[str]:
+    """The toolchains of the newest release of torch that any node has offered, and of numpy among those without torch.
+
+    One release may have a build for each device.
+    """
+    ordered = known_toolchains(session)
+    newest = {_package(facts): _release(facts) for facts in reversed(ordered)}
+    return [facts.name for facts in ordered if _release(facts) == newest[_package(facts)]]
+
+
+def known_toolchains(session: Session) -> list[ToolchainFacts]:
+    """All toolchains that nodes have offered, newest first, also those of nodes that are away."""
+    fleet = [Hello.model_validate(row.hello) for row in all_nodes(session)]
+    return [facts for facts in newest_first(usable_toolchains(fleet).values(), Device.CPU) if not facts.base]
+
+
+def _package(facts: ToolchainFacts) -> str:
+    """What a toolchain is there for."""
+    return "torch" if facts.torch else "numpy" if "numpy" in facts.packages else ""
+
+
+def _release(facts: ToolchainFacts) -> str:
+    """The version, without what it was built for."""
+    version = facts.torch or facts.packages.get("numpy") or facts.name
+    return version.partition("+")[0]
+
+
+def since_id(text: str) -> str | None:
+    """The first id of a day or a moment. Raises InputError."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return id_at(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError) as error:
+        raise InputError(
+            "since is a day or a moment, such as 2026-11-01 or 2026-11-01T12:00:00Z.", code="bad_since", field="since"
+        ) from error
+
+
+def _summary(row: ChangeRow, title: str, source_url: str | None) -> ChangeSummary:
+    return ChangeSummary(
+        id=row.id,
+        kind=row.kind,
+        report=row.report_id,
+        title=title,
+        source_url=source_url,
+        script=row.script_digest,
+        run=row.run_id,
+        job=row.job_id,
+        before_job=row.before_job_id,
+        target=row.target,
+        before_target=row.before_target,
+        toolchain=row.toolchain,
+        before_toolchain=row.before_toolchain,
+        axis=row.axis or None,
+        older=row.older,
+        newer=row.newer,
+        before=row.before,
+        after=row.after,
+        differs=row.differs,
+        missing=row.missing,
+        words=_words(row),
+        created_at=row.created_at,
+    )
+
+
+def _words(row: ChangeRow) -> str:
+    """One plain sentence or two."""
+    match row.kind:
+        case ChangeKind.REGRESSED:
+            return f"It happens with {row.axis} {row.newer}, and did not with {row.older}."
+        case ChangeKind.FIXED:
+            return f"It does not happen with {row.axis} {row.newer}, and did with {row.older}."
+        case ChangeKind.CONFOUNDED:
+            place = "there before" if row.target == row.before_target else f"on {row.before_target}"
+            return (
+                f"On {row.target} it is {_plain(row.after)}, {place} it was {_plain(row.before)}; what else differs may be the reason:"
+                f" {', '.join(row.differs)}. What would tell: {row.missing}."
+            )
+        case ChangeKind.OTHER:
+            by = f"between {row.axis} {row.older} and {row.newer}" if row.axis else "and nothing that is known differs"
+            return f"On {row.target} it went from {_plain(row.before)} to {_plain(row.after)}, {by}."
+
+
+def _plain(verdict: Verdict) -> str:
+    return verdict.replace("_", " ")

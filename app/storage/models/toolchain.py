@@ -1,0 +1,16 @@
+"""A toolchain that some node has offered, since when: reports that were verified before are run again with it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.storage.models.base import Base
+
+
+class ToolchainRow(Base):
+    __tablename__ = "toolchain"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    since: Mapped[datetime]

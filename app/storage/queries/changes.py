@@ -1,0 +1,78 @@
+"""Changes: what is known of a report's, lists of them, and the cells that they are found between."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import Row, delete, func, or_, select
+from sqlalchemy.orm import Session
+
+from app.judging.change import ChangeKind
+from app.judging.judgement import Verdict
+from app.storage.models import ChangeRow, JobRow, ReportRow, RunRow
+
+# Older jobs of one cell are no longer looked at.
+OF_A_CELL = 8
+
+
+def judged_jobs(session: Session, report_id: str, *, scripts: Collection[str], without: Collection[Verdict]) -> Sequence[JobRow]:
+    """The newest judged jobs of each cell of these scripts, by runs of ours that ended; newest first."""
+    place = func.row_number().over(partition_by=(JobRow.script_digest, JobRow.target), order_by=JobRow.id.desc()).label("place")
+    ranked = (
+        select(JobRow.id, place)
+        .join(RunRow, RunRow.id == JobRow.run_id)
+        .where(
+            RunRow.report_id == report_id,
+            RunRow.contributed_by.is_(None),
+            RunRow.state == "finished",
+            JobRow.script_digest.in_(list(scripts)),
+            JobRow.verdict.is_not(None),
+            JobRow.verdict.not_in(list(without)),
+        )
+        .subquery()
+    )
+    statement = select(JobRow).where(JobRow.id.in_(select(ranked.c.id).where(ranked.c.place <= OF_A_CELL)))
+    return session.scalars(statement.order_by(JobRow.id.desc())).all()
+
+
+def newest_of_pair(session: Session, report_id: str, *, script: str, target: str, before_target: str) -> ChangeRow | None:
+    """The newest change between two targets of a report's script."""
+    pair = (ChangeRow.script_digest == script, ChangeRow.target == target, ChangeRow.before_target == before_target)
+    return session.scalar(select(ChangeRow).where(ChangeRow.report_id == report_id, *pair).order_by(ChangeRow.id.desc()).limit(1))
+
+
+def forget(session: Session, job_ids: Collection[str]) -> None:
+    """Delete the changes that rest on these jobs."""
+    ids = list(job_ids)
+    session.execute(delete(ChangeRow).where(or_(ChangeRow.job_id.in_(ids), ChangeRow.before_job_id.in_(ids))))
+
+
+def changes(
+    session: Session,
+    *,
+    kinds: Collection[ChangeKind],
+    toolchains: Collection[str] | None = None,
+    report_id: str | None = None,
+    since: str | None = None,
+    before: str | None = None,
+    limit: int,
+) -> Sequence[Row[ChangeRow, str, str | None]]:
+    """Changes with the title and the address of their reports, newest first: older than one id, not older than another."""
+    statement = select(ChangeRow, ReportRow.title, ReportRow.source_url).join(ReportRow, ReportRow.id == ChangeRow.report_id)
+    if kinds:
+        statement = statement.where(ChangeRow.kind.in_(list(kinds)))
+    if toolchains is not None:
+        statement = statement.where(ChangeRow.toolchain.in_(list(toolchains)))
+    if report_id is not None:
+        statement = statement.where(ChangeRow.report_id == report_id)
+    if since is not None:
+        statement = statement.where(ChangeRow.id >= since)
+    if before is not None:
+        statement = statement.where(ChangeRow.id < before)
+    return session.execute(statement.order_by(ChangeRow.id.desc()).limit(limit)).all()
+
+
+def count_reports(session: Session, toolchains: Collection[str]) -> dict[ChangeKind, int]:
+    """How many reports have changes of each kind with these toolchains."""
+    statement = select(ChangeRow.kind, func.count(ChangeRow.report_id.distinct())).where(ChangeRow.toolchain.in_(list(toolchains)))
+    return dict(session.execute(statement.group_by(ChangeRow.kind)).all())

@@ -1,0 +1,97 @@
+"""Toolchains with other versions of numpy are added to a live service: reports run again by themselves, whatever is killed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chaos_service import Whole, eventually
+from running_service import is_ready
+
+from worker.toolchains import ToolchainStore
+from worker.toolchains.build import add
+
+pytestmark = [pytest.mark.service, pytest.mark.sandbox]
+# Under 2.x a Python number takes the dtype of the array (NEP 50); from Python 3.13 on there is no 1.x, and this can't be seen.
+OLD, NEW, NEWEST = "1.26.4", "2.0.2", "2.4.0"
+SUM = "import numpy as np\nprint(int(np.uint8(200) + np.uint8(0) + 100))\n"
+WRAPS = {"script": SUM, "claim": "prints 44, expected 300", "repeats": 3}
+GROWS = {"script": f"{SUM}# grows\n", "claim": "prints 300, expected 44", "repeats": 3}
+BOTH = {"script": f"import einops\n{SUM}", "claim": "prints 44, expected 300", "repeats": 3}
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory, session_home: Path) -> Iterator[Whole]:
+    """A service whose only toolchain has an old numpy."""
+    if sys.version_info >= (3, 13):
+        pytest.skip("numpy 1.26 has no wheels for this Python")
+    home, toolchains = session_home / "over-time", tmp_path_factory.mktemp("over-time")
+    home.mkdir(mode=0o711)
+    toolchains.chmod(0o755)
+    add(ToolchainStore(toolchains), f"numpy-{OLD}", requirements=[f"numpy=={OLD}", "einops==0.7.0"])
+    made = Whole(home=home, toolchains=toolchains, more={"SAMEHERE_RERUN_SECONDS": "1", "SAMEHERE_RERUN_AT_ONCE": "2"})
+    made.start()
+    yield made
+    made.stop()
+
+
+def changes(live: Whole, report: str | None = None) -> list[dict[str, Any]]:
+    """Of a report, or all; newest first."""
+    asked = {"limit": "200", **({} if report is None else {"report": report})}
+    return list(live.request("GET", "/api/v1/changes", params=asked).json()["items"])
+
+
+def runs_of(live: Whole, report: str) -> list[dict[str, Any]]:
+    return list(live.request("GET", f"/api/v1/reports/{report}").json()["runs"])
+
+
+def send(live: Whole, body: dict[str, Any]) -> str:
+    run = live.finished(live.submit(body))
+    return str(run["report"]["id"])
+
+
+def test_a_toolchain_is_added_to_a_live_service_and_what_it_changes_is_found(live: Whole) -> None:
+    wraps, grows, both = (send(live, body) for body in (WRAPS, GROWS, BOTH))
+    assert changes(live) == []
+    # With the newer one a script that imports both can't say which of the two it was.
+    add(ToolchainStore(live.toolchains), f"numpy-{NEW}", requirements=[f"numpy=={NEW}", "einops==0.8.1"])
+    assert eventually(lambda: len(changes(live)) == 3, seconds=90), changes(live)
+    ((regressed,), (fixed,), (confounded,)) = (changes(live, report) for report in (wraps, grows, both))
+    assert (regressed["kind"], regressed["axis"], regressed["older"], regressed["newer"]) == ("regressed", "numpy", OLD, NEW)
+    assert (fixed["kind"], fixed["before"], fixed["after"]) == ("fixed", "reproduced", "not_reproduced")
+    assert (confounded["kind"], confounded["differs"]) == ("confounded", ["package.numpy", "package.einops"])
+    assert confounded["missing"] == f"numpy {OLD} with einops 0.8.1"
+    page = live.request("GET", "/changes").text
+    assert wraps in page
+    assert grows not in page
+    # The cell that was missing: with it, it can be said.
+    add(ToolchainStore(live.toolchains), f"numpy-{OLD}-einops-0.8.1", requirements=[f"numpy=={OLD}", "einops==0.8.1"])
+    kinds = ["regressed", "confounded"]
+    assert eventually(lambda: [item["kind"] for item in changes(live, both)] == kinds, seconds=90), changes(live, both)
+
+
+@pytest.mark.parametrize("part", ["recorder", "node", "everything"])
+def test_whatever_is_killed_while_reports_are_run_again_each_is_run_once(live: Whole, part: str) -> None:
+    slow = "import time\ntime.sleep(0.3)\n"
+    old = [{"toolchain": f"numpy-{OLD}"}]
+    reports = [send(live, {**WRAPS, "script": f"{slow}{SUM}# {part} {number}\n", "targets": old}) for number in range(4)]
+    name = f"numpy-{NEWEST}-{part}"
+    add(ToolchainStore(live.toolchains), name, requirements=[f"numpy=={NEWEST}", "einops==0.7.0"])
+    assert eventually(lambda: any(len(runs_of(live, report)) > 1 for report in reports), seconds=60)
+    match part:
+        case "everything":
+            live.kill_all()
+        case _:
+            live.kill({"recorder": "app.tasks worker", "node": "worker node"}[part])
+    assert eventually(lambda: is_ready(live.url), seconds=60)
+
+    assert eventually(lambda: all(changes(live, report) for report in reports), seconds=120, step=1.0), changes(live)
+    for report in reports:
+        assert [(item["kind"], item["toolchain"]) for item in changes(live, report)] == [("regressed", name)]
+        (again,) = runs_of(live, report)[:-1]
+        run = live.finished(again["id"])
+        assert [job["target"]["toolchain"] for job in run["jobs"]] == [name]
+        assert set(live.recordings(run["id"]).values()) == {1}

@@ -1,0 +1,104 @@
+"""The page of changes: at first what regressed with the newest toolchain; and the same as a feed."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from html_page import Page, faults
+from numpy_versions import SCRIPT, again, changes, finish, say_hello, send
+from running_web import Web
+from sqlalchemy import update
+
+from app.storage.models import ReportRow
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+BROKEN = {"1.26.4": True, "2.0.0": False, "2.1.0": True}
+
+
+def some_history(web: Web) -> str:
+    """A report that was fixed once and regressed with the newest version; its id."""
+    say_hello(web.stage, *BROKEN)
+    report_id = send(web.stage, *BROKEN)
+    finish(web.stage, BROKEN)
+    return report_id
+
+
+def rows(page: Page) -> list[str]:
+    return [element.attributes["href"] for element in page.all("a") if element.inside[-2:] == ["tr", "th"]]
+
+
+def test_before_anything_happened_it_says_so(web: Web) -> None:
+    source = web.client.get("/changes").text
+    assert list(faults(source)) == []
+    assert "No node has offered a toolchain yet." in Page(source).text
+    say_hello(web.stage, "2.0.0")
+    assert "No report regressed with the newest toolchain." in Page(web.client.get("/changes").text).text
+
+
+def test_at_first_it_answers_what_regressed_with_the_newest_toolchain(web: Web) -> None:
+    report_id = some_history(web)
+    other = send(web.stage, "2.0.0", script=f"{SCRIPT}# other\n")
+    finish(web.stage, BROKEN)
+    again(web.stage, other, "1.26.4")
+    finish(web.stage, BROKEN)
+    source = web.client.get("/changes").text
+    assert list(faults(source)) == []
+    page = Page(source)
+    assert rows(page) == [f"/reports/{report_id}"]
+    assert "With the newest toolchain, numpy-2.1.0: 1 report regressed, 0 fixed" in " ".join(page.text.split())
+    assert "It happens with numpy 2.1.0, and did not with 2.0.0." in page.text
+    assert [element.attributes.get("selected") for element in page.all("option", value="regressed")] == [""]
+    home = Page(web.client.get("/").text)
+    assert home.one("a", href="/changes").inside[-1] == "nav"
+
+
+def test_it_is_filtered_by_kind_toolchain_and_day(web: Web) -> None:
+    report_id = some_history(web)
+    every = Page(web.client.get("/changes?kind=").text)
+    assert rows(every) == [f"/reports/{report_id}"] * 2
+    fixed = Page(web.client.get("/changes?kind=fixed&toolchain=numpy-2.0.0&since=2020-01-01").text)
+    assert rows(fixed) == [f"/reports/{report_id}"]
+    assert fixed.one("input", name="since").attributes["value"] == "2020-01-01"
+    assert rows(Page(web.client.get("/changes?kind=fixed&toolchain=numpy-2.1.0").text)) == []
+    assert rows(Page(web.client.get("/changes?since=2999-01-01").text)) == []
+    for wrong in ("kind=broken", "since=yesterday", "cursor=x"):
+        refused = web.client.get(f"/changes?{wrong}")
+        assert refused.status_code == 422
+        assert list(faults(refused.text)) == []
+
+
+def test_older_ones_are_on_further_pages_with_the_same_filter(web: Web) -> None:
+    say_hello(web.stage, "2.0.0", "2.1.0", slots=400)
+    for number in range(41):
+        send(web.stage, "2.0.0", "2.1.0", script=f"{SCRIPT}# {number}\n")
+    finish(web.stage, BROKEN)
+    assert len(changes(web.stage)) == 41
+    page = Page(web.client.get("/changes?toolchain=numpy-2.1.0").text)
+    assert len(rows(page)) == 40
+    older = page.one("a", rel="next").attributes["href"]
+    assert older.startswith("/changes?toolchain=numpy-2.1.0&cursor=")
+    assert len(rows(Page(web.client.get(older).text))) == 1
+
+
+def test_the_feed_is_whole_whatever_a_title_holds(web: Web) -> None:
+    report_id = some_history(web)
+    with web.stage.session() as session:
+        session.execute(update(ReportRow).values(title="<script>\x1b]evil & \ud7ff", source_url="https://example.org/1"))
+    answer = web.client.get("/changes.atom")
+    assert answer.headers["content-type"].startswith("application/atom+xml")
+    feed = ET.fromstring(answer.content)  # noqa: S314  # our own
+    entries = feed.findall(f"{ATOM}entry")
+    assert [entry.findtext(f"{ATOM}title") for entry in entries] == [
+        "regressed: <script>\N{REPLACEMENT CHARACTER}]evil & \ud7ff",
+        "fixed: <script>\N{REPLACEMENT CHARACTER}]evil & \ud7ff",
+    ]
+    link = entries[0].find(f"{ATOM}link")
+    assert link is not None
+    assert link.attrib["href"] == f"{web.url}/reports/{report_id}"
+    assert len({entry.findtext(f"{ATOM}id") for entry in entries}) == 2
+    only = ET.fromstring(web.client.get("/changes.atom?kind=fixed").content)  # noqa: S314  # our own
+    assert len(only.findall(f"{ATOM}entry")) == 1
+    source = web.client.get("/changes?kind=").text
+    assert list(faults(source)) == []
+    assert "<script>" not in source.replace("<script src", "")
+    assert "\x1b" not in source
