@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 import uuid_utils
 
@@ -19,3 +20,9 @@ def new_id() -> str:
 def is_id(text: str) -> bool:
     """Whether the text has the form of an id."""
     return PATTERN.fullmatch(text) is not None
+
+
+def first_id(moment: datetime) -> str:
+    """What no id of this millisecond or of a later one sorts before."""
+    number = max(0, int(moment.timestamp() * 1000))
+    return "".join(ALPHABET[number >> shift & 31] for shift in range(45, -5, -5)) + ALPHABET[0] * 16

@@ -9,6 +9,7 @@ from app.storage.models.idempotency_key import IdempotencyKeyRow
 from app.storage.models.job import JobRow
 from app.storage.models.node import NodeRow
 from app.storage.models.report import ReportRow
+from app.storage.models.report_search import ReportCellRow, ReportSearchRow
 from app.storage.models.run import RunRow
 from app.storage.models.script import ScriptRow
 from app.storage.models.token import TokenRow
@@ -22,7 +23,9 @@ __all__ = [
     "IdempotencyKeyRow",
     "JobRow",
     "NodeRow",
+    "ReportCellRow",
     "ReportRow",
+    "ReportSearchRow",
     "RunRow",
     "ScriptRow",
     "TokenRow",

@@ -1,0 +1,181 @@
+"""What reports are found by: kept with each run that ends, and asked. Every condition has an index, or narrows what one found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, exists, func, literal, not_, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.orm import Session, defer
+from sqlalchemy.types import Text
+
+from app.ids import first_id
+from app.search.fields import FIELDS
+from app.search.periods import Period, period
+from app.search.terms import Field, Query
+from app.search.tokens import tokens
+from app.storage.models import NodeRow, ReportCellRow, ReportRow, ReportSearchRow
+from app.storage.queries.text_search import as_vector, has_words, vector_of
+
+# A list needs none of these, and they are long.
+SLIM = (defer(ReportRow.text, raiseload=True), defer(ReportRow.reading, raiseload=True), defer(ReportRow.claim_text, raiseload=True))
+NOTHING = "toolchain:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A search with what the moment and the fleet make of it: `toolchains` are the names that each of its terms means."""
+
+    query: Query
+    moment: datetime
+    toolchains: Mapping[Field, Sequence[str]]
+
+
+def keep_cells(session: Session, cells: Sequence[Mapping[str, Any]]) -> None:
+    """Keep cells; what was known of the same is replaced. In order, so that two runs never wait for each other in a ring."""
+    if not cells:
+        return
+    key = ("report_id", "script", "label")
+    rows = {tuple(cell[name] for name in key): dict(cell) for cell in cells}
+    statement = insert(ReportCellRow)
+    changed = {column.name: statement.excluded[column.name] for column in ReportCellRow.__table__.columns if column.name not in key}
+    session.execute(
+        statement.on_conflict_do_update(index_elements=list(key), set_=changed), [rows[identity] for identity in sorted(rows)]
+    )
+
+
+def cells_of(session: Session, report_id: str) -> Sequence[ReportCellRow]:
+    """The cells of a report, as they are now."""
+    query = select(ReportCellRow).where(ReportCellRow.report_id == report_id).order_by(ReportCellRow.script, ReportCellRow.label)
+    return session.scalars(query, execution_options={"populate_existing": True}).all()
+
+
+def keep_search(session: Session, report_id: str, *, rules: int, facets: Iterable[str], texts: Iterable[Sequence[str]]) -> None:
+    """Keep by what a report is found."""
+    new = {"rules": rules, "facets": sorted(set(facets)), "words": as_vector(vector_of(texts))}
+    statement = insert(ReportSearchRow).values(report_id=report_id, **new)
+    session.execute(statement.on_conflict_do_update(index_elements=[ReportSearchRow.report_id], set_=new))
+
+
+def not_searchable(session: Session, *, rules: int, limit: int) -> Sequence[str]:
+    """Reports that older rules, or none, made findable; the newest first."""
+    current = exists().where(ReportSearchRow.report_id == ReportRow.id, ReportSearchRow.rules >= rules)
+    return session.scalars(select(ReportRow.id).where(~current).order_by(ReportRow.id.desc()).limit(limit)).all()
+
+
+def toolchains_seen(session: Session) -> list[str]:
+    """The toolchains of all cells, each by one look into the index."""
+    first = select(func.min(ReportCellRow.toolchain).label("name")).cte("seen", recursive=True)
+    after = select(func.min(ReportCellRow.toolchain)).where(ReportCellRow.toolchain > first.c.name).scalar_subquery()
+    seen = first.union_all(select(after).where(first.c.name.is_not(None)))
+    return list(session.scalars(select(seen.c.name).where(seen.c.name.is_not(None))))
+
+
+def packages_of_toolchains(session: Session) -> dict[str, dict[str, str]]:
+    """The packages of each toolchain that a node ever offered."""
+    chain = func.jsonb_array_elements(NodeRow.hello["toolchains"]).column_valued("chain")
+    name, packages = chain.op("->>")("name"), chain.op("->")("packages")
+    rows = session.execute(select(name, packages).select_from(NodeRow, chain).distinct())
+    return {row[0]: row[1] or {} for row in rows}
+
+
+def found(session: Session, asked: Asked | None, *, before: str | None, limit: int, source_url: str | None = None) -> Sequence[ReportRow]:
+    """Reports older than an id that a search finds, newest first, without their texts."""
+    return session.scalars(statement(asked, before=before, limit=limit, source_url=source_url)).all()
+
+
+def statement(asked: Asked | None, *, before: str | None, limit: int, source_url: str | None = None) -> Select[tuple[ReportRow]]:
+    """How a search is asked."""
+    query = select(ReportRow).options(*SLIM).order_by(ReportRow.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(ReportRow.id < before)
+    if source_url is not None:
+        query = query.where(ReportRow.source_url == source_url)
+    if asked is None:
+        return query
+    of_search = [*_of_cells(asked), *_of_causes(asked), *_of_words(asked.query)]
+    if of_search:
+        query = query.join(ReportSearchRow, ReportSearchRow.report_id == ReportRow.id).where(*of_search)
+    return query.where(*_of_reports(asked))
+
+
+def _has(facets: Iterable[str]) -> ColumnElement[bool]:
+    """Whether one of these is true of the report or of a cell of it."""
+    return ReportSearchRow.facets.overlap(list(facets) or [NOTHING])
+
+
+def _facets(asked: Asked, field: Field) -> list[str]:
+    values = asked.toolchains[field] if field.name == "toolchain" else field.values
+    return [f"{field.name}:{value}" for value in values]
+
+
+def _of_cells(asked: Asked) -> list[ColumnElement[bool]]:
+    """Each term by the index; and several together by the cells of those reports, one of which must have it all."""
+    names = [name for name, kind in FIELDS.items() if kind.of_cell and name != "verdict"]
+    wanted = asked.query.fields(*names)
+    if wanted:
+        wanted += asked.query.fields("verdict")
+    conditions = [_has(_facets(asked, field)) for field in wanted]
+    conditions += [not_(_has(_facets(asked, field))) for field in asked.query.fields(*names, negated=True)]
+    if len(wanted) > 1:
+        cell = select(literal(1)).where(ReportCellRow.report_id == ReportSearchRow.report_id, *(_in_cell(asked, field) for field in wanted))
+        # Not EXISTS: that would be asked as a join, which may read all cells.
+        conditions.append(cell.limit(1).correlate(ReportSearchRow).scalar_subquery() == 1)
+    return conditions
+
+
+def _in_cell(asked: Asked, field: Field) -> ColumnElement[bool]:
+    match field.name:
+        case "toolchain":
+            return ReportCellRow.toolchain.in_(list(asked.toolchains[field]))
+        case "device":
+            return ReportCellRow.device.in_(field.values)
+        case "node":
+            return ReportCellRow.node.in_(field.values)
+        case "verdict":
+            return ReportCellRow.verdict.in_(field.values)
+        case "setting":
+            return ReportCellRow.settings.overlap(list(field.values))
+        case "outcome":
+            return ReportCellRow.outcomes.overlap(list(field.values))
+        case _:
+            return ReportCellRow.exceptions.overlap(list(field.values))
+
+
+def _of_causes(asked: Asked) -> list[ColumnElement[bool]]:
+    conditions = [_has(_facets(asked, field)) for field in asked.query.fields("cause")]
+    return [*conditions, *(not_(_has(_facets(asked, field))) for field in asked.query.fields("cause", negated=True))]
+
+
+def _of_words(query: Query) -> list[ColumnElement[bool]]:
+    conditions = []
+    for term in (*query.words(), *query.words(negated=True)):
+        words = tokens(term.text)
+        if words:
+            holds = has_words(ReportSearchRow.words, words, whole=term.quoted)
+            conditions.append(not_(holds) if term.negated else holds)
+    return conditions
+
+
+def _of_reports(asked: Asked) -> list[ColumnElement[bool]]:
+    """What the report's own row says."""
+    conditions = []
+    for field in asked.query.fields("submitted"):
+        conditions.append(or_(*(_submitted(_period(asked, value)) for value in field.values)))
+    for field in asked.query.fields("submitted", negated=True):
+        conditions.append(not_(or_(*(_submitted(_period(asked, value)) for value in field.values))))
+    return conditions
+
+
+def _period(asked: Asked, value: str) -> Period:
+    return period(value, moment=asked.moment) or Period(None, None)
+
+
+def _submitted(when: Period) -> ColumnElement[bool]:
+    """Ids sort by time."""
+    since = [] if when.since is None else [ReportRow.id >= first_id(when.since)]
+    until = [] if when.until is None else [ReportRow.id < first_id(when.until)]
+    return and_(*since, *until)
