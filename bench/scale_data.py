@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from scale_kept import KEPT, Kept, escaped, kept_document, kept_of_report
 from scale_shapes import ATTEMPT, BASELINE, CANDIDATE, DIGEST, NODE, Cell, Shape, prose, shapes
 
 from app.embedded.postgres import EmbeddedPostgres
@@ -27,6 +28,7 @@ from app.ids import ALPHABET
 from app.judging.comparison import RULES_VERSION
 from app.judging.environments import digest_of
 from app.serve.database import migrate
+from app.storage.models import ReportRow
 from worker.contract import Hello
 
 REPEATS = 5
@@ -37,14 +39,18 @@ BEGAN = datetime(2024, 12, 1, tzinfo=UTC)
 TABLES = {
     "environment": "digest, facts, created_at",
     "script": "digest, text, shape_digest, sketch, created_at",
-    "report": "id, title, source_url, form, text, claim_text, reading, main_script, created_at",
+    "report": "id, title, source_url, form, text, claim_text, reading, main_script, verdict, attention, verified_at, created_at",
     "run": "id, report_id, state, preset, repeats_at_most, repeats_exact, last_event, verdict, summary, created_at, finished_at",
     "job": "id, run_id, position, script_digest, target, state, generation, node, environment_digest, verdict",
     "attempt": "id, run_id, job_id, generation, kind, start, state, counted, lease_no, leases_spent, node, instance, created_at, queued_at,"
     " leased_at, started_at, recorded_at, outcome, environment_digest, result",
     "event": "run_id, number, kind, ids, created_at",
     "comparison": "baseline, candidate, rules, result, content, created_at",
+    "change": "id, report_id, run_id, job_id, before_job_id, kind, script_digest, target, before_target, toolchain, before_toolchain,"
+    " before, after, differs, missing, created_at",
+    **KEPT,
 }
+ATTENTION = {"reproduced": "still_broken", "flaky": "still_broken", "different": "needs_human", "not_reproduced": "fixed"}
 # Reports of a size, by how often: runs, cells of each.
 SIZES = ((1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (2, 6), (2, 6), (4, 9))
 BUSY, BUSIEST, WIDEST = (10, 12), (40, 12), (1, 400)
@@ -89,12 +95,7 @@ class Maker:
         return self.environments[key]
 
 
-def escaped(text: str) -> str:
-    """A text as COPY wants it."""
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
-
-
-def report(maker: Maker, number: int, moment: datetime) -> tuple[str, str, Shape]:
+def report(maker: Maker, number: int, moment: datetime) -> tuple[ReportRow, Shape]:
     """A report with its script."""
     rng, shape = maker.rng, shapes()[number % len(shapes())]
     script = f"{shape.script}\n# As in report {number}.\n"
@@ -109,15 +110,18 @@ def report(maker: Maker, number: int, moment: datetime) -> tuple[str, str, Shape
     title = f"[{rng.choice(('inductor', 'MPS', 'CUDA', 'autograd', 'nn', 'sparse'))}] {shape.title} {words} ({number})"
     url = f"https://github.com/pytorch/pytorch/issues/{100_000 + number}"
     reading = shape.reading.replace(DIGEST, digest)
-    maker.add("report", identity, escaped(title), url, "report", escaped(body), "\\N", escaped(reading), digest, str(moment))
-    return identity, digest, shape
+    verdict = str(shape.document.verdict)
+    stands = (verdict, ATTENTION.get(verdict, "\\N"), str(moment))
+    maker.add("report", identity, escaped(title), url, "report", escaped(body), "\\N", escaped(reading), digest, *stands, str(moment))
+    row = ReportRow(id=identity, title=title, source_url=url, form="report", text=body, main_script=digest, created_at=moment)
+    return row, shape
 
 
-def run(maker: Maker, report_id: str, digest: str, shape: Shape, cells: int, moment: datetime) -> None:
-    """A run that is over, with all that it left."""
-    identity, ended = maker.identity(moment), moment + timedelta(minutes=3)
+def run(maker: Maker, row: ReportRow, shape: Shape, cells: int, moment: datetime) -> list[Kept]:
+    """A run that is over, with all that it left; its jobs."""
+    identity, ended, digest = maker.identity(moment), moment + timedelta(minutes=3), str(row.main_script)
     toolchains = maker.rng.sample(TOOLCHAINS, k=min(len(TOOLCHAINS), -(-cells // len(shape.cells))))
-    firsts, events = [], ["run.created"]
+    jobs, events = list[Kept](), ["run.created"]
     for position in range(cells):
         cell = shape.cells[position % len(shape.cells)]
         toolchain, version = toolchains[position // len(shape.cells) % len(toolchains)]
@@ -125,21 +129,31 @@ def run(maker: Maker, report_id: str, digest: str, shape: Shape, cells: int, mom
         found = maker.environment(cell, node, toolchain, version)
         job = maker.identity(moment)
         settings = {**cell.target["settings"], **({"seed": str(position)} if cells > len(TOOLCHAINS) * len(shape.cells) else {})}
-        target = escaped(json.dumps({**cell.target, "toolchain": toolchain, "settings": settings}))
-        maker.add("job", job, identity, str(position), digest, target, "judged", "1", node, found, cell.verdict)
-        for repeat in range(REPEATS):
-            firsts += [attempt(maker, (identity, job, node, found), cell, repeat, moment)][: repeat == 0]
-            events += ["attempt.leased", "attempt.started", "attempt.recorded"]
-        events.append("job.judged")
+        target = {**cell.target, "toolchain": toolchain, "settings": settings}
+        maker.add("job", job, identity, str(position), digest, escaped(json.dumps(target)), "judged", "1", node, found, cell.verdict)
+        attempts = [attempt(maker, (identity, job, node, found), cell, repeat, moment) for repeat in range(REPEATS)]
+        jobs.append(Kept(id=job, run=identity, cell=cell, target=target, node=node, environment=found, attempts=attempts))
+        events += [*(["attempt.leased", "attempt.started", "attempt.recorded"] * REPEATS), "job.judged"]
     events.append("run.finished")
     for event, kind in enumerate(events, start=1):
         maker.add("event", identity, str(event), kind, f'{{"run": "{identity}"}}', str(ended))
-    for candidate in firsts[1:60]:
-        content = escaped(shape.comparison.replace(BASELINE, firsts[0]).replace(CANDIDATE, candidate))
-        maker.add("comparison", firsts[0], candidate, str(RULES_VERSION), shape.result, content, str(ended))
+    baseline = jobs[0].attempts[0]
+    for other in jobs[1:60]:
+        content = escaped(shape.comparison.replace(BASELINE, baseline).replace(CANDIDATE, other.attempts[0]))
+        maker.add("comparison", baseline, other.attempts[0], str(RULES_VERSION), shape.result, content, str(ended))
     document = shape.document
     words = (str(document.verdict), escaped(document.summary))
-    maker.add("run", identity, report_id, "finished", "versions", "5", "f", str(len(events)), *words, str(moment), str(ended))
+    maker.add("run", identity, row.id, "finished", "versions", "5", "f", str(len(events)), *words, str(moment), str(ended))
+    maker.add("run_document", *kept_document(row, shape, jobs, events=len(events), moment=moment, ended=ended))
+    return jobs
+
+
+def change(row: ReportRow, before: Kept, after: Kept, moment: datetime) -> tuple[str, ...]:
+    """A flip between two jobs, without its id."""
+    targets = (after.label, before.label, str(after.target["toolchain"]), str(before.target["toolchain"]))
+    kind = ("regressed", "fixed", "other")[int(after.id[-1], 36) % 3]
+    words = ("reproduced", "not_reproduced", "{}", "", str(moment))
+    return (row.id, after.run, after.id, before.id, kind, str(row.main_script), *targets, *words)
 
 
 def attempt(maker: Maker, place: tuple[str, str, str, str], cell: Cell, repeat: int, moment: datetime) -> str:
@@ -165,7 +179,8 @@ def nodes(database: psycopg.Connection[Any]) -> None:
             {"node": name, "instance": "one", "slots": 8, "level": "ns+seccomp+cgroup", "gpus": [card], "toolchains": facts, "cores": 64}
         )
         database.execute(
-            "INSERT INTO node (name, instance, draining, hello, created_at, hello_at, seen_at) VALUES (%s, 'one', false, %s, now(), now(), now())",
+            "INSERT INTO node (name, instance, draining, hello, created_at, hello_at, seen_at)"
+            " VALUES (%s, 'one', false, %s, now(), now(), now())",
             (name, hello.model_dump_json()),
         )
 
@@ -177,10 +192,13 @@ def made(attempts: int) -> Iterator[Maker]:
     number = 0
     while maker.attempts < attempts:
         moment = BEGAN + timedelta(days=720 * min(1.0, number / expected))
-        report_id, digest, shape = report(maker, number, moment)
+        row, shape = report(maker, number, moment)
         runs, cells = size_of(number)
-        for launch in range(runs):
-            run(maker, report_id, digest, shape, cells, moment + timedelta(hours=launch))
+        jobs = [run(maker, row, shape, cells, moment + timedelta(hours=launch)) for launch in range(runs)]
+        for table, line in kept_of_report(row, shape, [job for some in jobs for job in some]):
+            maker.add(table, *line)
+        if runs > 1 and number % 5 == 0:
+            maker.add("change", maker.identity(moment + timedelta(hours=runs)), *change(row, jobs[-2][0], jobs[-1][0], moment))
         number += 1
         yield maker
 
@@ -189,8 +207,7 @@ def made(attempts: int) -> Iterator[Maker]:
 def without_indexes(database: psycopg.Connection[Any]) -> Iterator[None]:
     """Rows go in before the indexes that belong to no constraint, and no constraint is looked at."""
     found = database.execute(
-        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"
-        " AND indexname NOT IN (SELECT conname FROM pg_constraint)"
+        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND indexname NOT IN (SELECT conname FROM pg_constraint)"
     ).fetchall()
     database.execute("SET session_replication_role = replica")
     database.execute("SET synchronous_commit = off")

@@ -15,7 +15,7 @@ from app.intake.reading import Reading
 from app.judging.comparison import Repeats
 from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.compared import Shown, content_of
-from app.runs.document import RunDocument
+from app.runs.document import JobPart, RunDocument
 from app.runs.keep import split_reading, split_result, storable
 from app.targets.target import Target
 from worker.contract import AttemptKind, Environment, Level, Observation, Result, Start
@@ -38,6 +38,8 @@ class Cell:
     outcomes: tuple[str, ...]
     results: tuple[str, ...]
     environment: Environment
+    # As the run object has it.
+    part: JobPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,7 @@ def _cells(jobs: list[JobFacts], document: RunDocument) -> Iterator[Cell]:
             outcomes=tuple(str(result.outcome) for result in results),
             results=tuple(json.dumps(split_result(result)[0]) for result in results),
             environment=results[0].environment,
+            part=part,
         )
 
 

@@ -14,6 +14,8 @@ from app.judging.repeats import most_warm, next_attempts
 from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
 from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
+from app.runs.indexing import keep_cells
+from app.runs.kept_documents import keep_document
 from app.runs.repeating import attempts_wanted
 from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
@@ -174,4 +176,7 @@ def finish_if_done(session: Session, run: RunRow) -> None:
     run.summary = document.summary
     keep_comparisons(session, document.comparisons)
     emit(session, run, "run.finished")
+    keep_cells(session, report_of_run(session, run), document)
     keep_standing(session, run.report_id)
+    session.flush()
+    keep_document(session, run, document)

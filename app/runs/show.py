@@ -1,4 +1,4 @@
-"""Look at what is kept: a run, an attempt."""
+"""Look at what is kept of an attempt."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
 from app.ids import is_id
-from app.runs.document import RunDocument, TargetPart
-from app.runs.facts import document_of, results_by_attempt
+from app.runs.document import TargetPart
+from app.runs.facts import results_by_attempt
 from app.states import AttemptState
 from app.storage.models import AttemptRow, JobRow, RunRow
-from app.storage.queries import runs as queries
 from worker.contract import AttemptKind, Environment, Level, Observation, Outcome, Reason, Start
 
 
@@ -45,14 +44,6 @@ class AttemptDetails(BaseModel):
     leased_at: datetime | None = None
     started_at: datetime | None = None
     recorded_at: datetime | None = None
-
-
-def run_document(session: Session, run_id: str) -> RunDocument:
-    """The run object. Raises NotFoundError."""
-    run = queries.run_of(session, run_id)
-    if run is None:
-        raise NotFoundError("There is no run with this id.")
-    return document_of(session, run)
 
 
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:

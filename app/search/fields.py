@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.judging.attention import Attention
+from app.judging.change import ChangeKind
 from app.judging.judgement import Verdict
 from app.search import periods, toolchains
 from worker.contract import SETTINGS, Device, Outcome
@@ -14,8 +16,6 @@ CAUSES = (
     *("error_asymmetry", "random_streams", "unseeded", "uninitialised_memory", "nondeterministic_kernel", "reduced_precision"),
     *("sign_or_order", "undefined_conversion", "rounding", "ill_conditioned", "unexplained", "not_analysed"),
 )
-ATTENTION = ("still_broken", "fixed", "ask", "not_as_reported", "needs_human")
-CHANGES = ("regressed", "fixed", "other")
 STATES = ("open", "closed")
 _TYPE = re.compile(r"[^\W\d]\w{0,99}(?:\.[^\W\d]\w{0,99}){0,10}")
 _ANY_NAME = re.compile(r"[^\s\x00-\x1f\"]{1,100}")
@@ -73,7 +73,7 @@ def _period(text: str) -> str | None:
 
 
 def _change(text: str) -> str | None:
-    return _one_of(*CHANGES)(text) or _period(text)
+    return _one_of(*ChangeKind)(text) or _period(text)
 
 
 def _words(*words: str) -> str:
@@ -110,9 +110,9 @@ FIELDS: dict[str, FieldKind] = {
         of_cell=True,
     ),
     "cause": FieldKind(about="why what was seen differs", takes=_words(*CAUSES), read=_one_of(*CAUSES)),
-    "attention": FieldKind(about="what the report waits for", takes=_words(*ATTENTION), read=_one_of(*ATTENTION)),
+    "attention": FieldKind(about="what the report waits for", takes=_words(*Attention), read=_one_of(*Attention)),
     "changed": FieldKind(
-        about="when its verdict on a target became another one, or how", takes=f"{_words(*CHANGES)}, {periods.FORMS}", read=_change
+        about="when its verdict on a target became another one, or how", takes=f"{_words(*ChangeKind)}, {periods.FORMS}", read=_change
     ),
     "submitted": FieldKind(about="when it was submitted", takes=periods.FORMS, read=_period),
     "label": FieldKind(about="a label that a maintainer gave it", takes="a label, in quotes if it has blanks", read=_matching(_LABEL)),

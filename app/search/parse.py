@@ -99,7 +99,7 @@ class _Reader:
 
     def _quoted(self) -> str:
         r"""What stands between quotation marks; `\"` and `\\` in it are `"` and `\`."""
-        began, said = self.at, []
+        began, said = self.at, list[str]()
         self.at += 1
         while self.at < len(self.text):
             sign = self.text[self.at]

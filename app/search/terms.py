@@ -65,7 +65,9 @@ def _written(term: Term) -> str:
     sign = "-" if term.negated else ""
     if isinstance(term, Words):
         return sign + (quoted(term.text) if term.quoted else term.text)
-    return f"{sign}{term.name}:" + ",".join(value if _BARE.fullmatch(value) and "," not in value else quoted(value) for value in term.values)
+    return f"{sign}{term.name}:" + ",".join(
+        value if _BARE.fullmatch(value) and "," not in value else quoted(value) for value in term.values
+    )
 
 
 def quoted(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -24,7 +24,7 @@ class ToolchainWish:
 
     name: str = ""
     package: str = ""
-    versions: SpecifierSet = SpecifierSet()
+    versions: SpecifierSet = field(default_factory=SpecifierSet)
 
     def means(self, toolchain: str, packages: Mapping[str, str]) -> bool:
         """Whether a toolchain with these packages is meant."""

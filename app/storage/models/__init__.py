@@ -12,6 +12,7 @@ from app.storage.models.node import NodeRow
 from app.storage.models.report import ReportRow
 from app.storage.models.report_search import ReportCellRow, ReportSearchRow
 from app.storage.models.run import RunRow
+from app.storage.models.run_document import RunDocumentRow
 from app.storage.models.script import ScriptRow
 from app.storage.models.token import TokenRow
 
@@ -28,6 +29,7 @@ __all__ = [
     "ReportCellRow",
     "ReportRow",
     "ReportSearchRow",
+    "RunDocumentRow",
     "RunRow",
     "ScriptRow",
     "TokenRow",

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, exists, func, literal, not_, or_, select
-from sqlalchemy.dialects.postgresql import ARRAY, insert
-from sqlalchemy.orm import Session, defer
-from sqlalchemy.types import Text
+from sqlalchemy import ColumnElement, Select, and_, column, exists, false, func, literal, not_, or_, select, true, update
+from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
 from app.ids import first_id
+from app.judging.change import ChangeKind
 from app.search.fields import FIELDS
 from app.search.periods import Period, period
 from app.search.terms import Field, Query
 from app.search.tokens import tokens
-from app.storage.models import NodeRow, ReportCellRow, ReportRow, ReportSearchRow
+from app.storage.models import ChangeRow, NodeRow, ReportCellRow, ReportRow, ReportSearchRow
 from app.storage.queries.text_search import as_vector, has_words, vector_of
 
 # A list needs none of these, and they are long.
@@ -27,11 +27,17 @@ NOTHING = "toolchain:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A search with what the moment and the fleet make of it: `toolchains` are the names that each of its terms means."""
+    """A search with what the moment and the fleet make of it: `toolchains` are the names that each value means."""
 
     query: Query
     moment: datetime
-    toolchains: Mapping[Field, Sequence[str]]
+    toolchains: Mapping[str, Sequence[str]]
+
+    def values(self, field: Field) -> list[str]:
+        """The values of a field as cells have them."""
+        if field.name != "toolchain":
+            return list(field.values)
+        return [name for value in field.values for name in self.toolchains[value]]
 
 
 def keep_cells(session: Session, cells: Sequence[Mapping[str, Any]]) -> None:
@@ -42,9 +48,7 @@ def keep_cells(session: Session, cells: Sequence[Mapping[str, Any]]) -> None:
     rows = {tuple(cell[name] for name in key): dict(cell) for cell in cells}
     statement = insert(ReportCellRow)
     changed = {column.name: statement.excluded[column.name] for column in ReportCellRow.__table__.columns if column.name not in key}
-    session.execute(
-        statement.on_conflict_do_update(index_elements=list(key), set_=changed), [rows[identity] for identity in sorted(rows)]
-    )
+    session.execute(statement.on_conflict_do_update(index_elements=list(key), set_=changed), [rows[identity] for identity in sorted(rows)])
 
 
 def cells_of(session: Session, report_id: str) -> Sequence[ReportCellRow]:
@@ -58,6 +62,12 @@ def keep_search(session: Session, report_id: str, *, rules: int, facets: Iterabl
     new = {"rules": rules, "facets": sorted(set(facets)), "words": as_vector(vector_of(texts))}
     statement = insert(ReportSearchRow).values(report_id=report_id, **new)
     session.execute(statement.on_conflict_do_update(index_elements=[ReportSearchRow.report_id], set_=new))
+
+
+def forget_words(session: Session, report_id: str) -> None:
+    """Forget what a report and its cells said."""
+    session.execute(update(ReportCellRow).where(ReportCellRow.report_id == report_id).values(said=""))
+    session.execute(update(ReportSearchRow).where(ReportSearchRow.report_id == report_id).values(words=as_vector("")))
 
 
 def not_searchable(session: Session, *, rules: int, limit: int) -> Sequence[str]:
@@ -76,9 +86,9 @@ def toolchains_seen(session: Session) -> list[str]:
 
 def packages_of_toolchains(session: Session) -> dict[str, dict[str, str]]:
     """The packages of each toolchain that a node ever offered."""
-    chain = func.jsonb_array_elements(NodeRow.hello["toolchains"]).column_valued("chain")
-    name, packages = chain.op("->>")("name"), chain.op("->")("packages")
-    rows = session.execute(select(name, packages).select_from(NodeRow, chain).distinct())
+    chain = func.jsonb_array_elements(NodeRow.hello["toolchains"]).table_valued(column("facts", JSONB)).render_derived("chain").lateral()
+    name, packages = chain.c.facts.op("->>")("name"), chain.c.facts.op("->", return_type=JSONB())("packages")
+    rows = session.execute(select(name, packages).select_from(NodeRow).join(chain, true()).distinct())
     return {row[0]: row[1] or {} for row in rows}
 
 
@@ -87,7 +97,7 @@ def found(session: Session, asked: Asked | None, *, before: str | None, limit: i
     return session.scalars(statement(asked, before=before, limit=limit, source_url=source_url)).all()
 
 
-def statement(asked: Asked | None, *, before: str | None, limit: int, source_url: str | None = None) -> Select[tuple[ReportRow]]:
+def statement(asked: Asked | None, *, before: str | None, limit: int, source_url: str | None = None) -> Select[ReportRow]:
     """How a search is asked."""
     query = select(ReportRow).options(*SLIM).order_by(ReportRow.id.desc()).limit(limit)
     if before is not None:
@@ -104,12 +114,16 @@ def statement(asked: Asked | None, *, before: str | None, limit: int, source_url
 
 def _has(facets: Iterable[str]) -> ColumnElement[bool]:
     """Whether one of these is true of the report or of a cell of it."""
-    return ReportSearchRow.facets.overlap(list(facets) or [NOTHING])
+    return _overlap(ReportSearchRow.facets, facets)
+
+
+def _overlap(array: Any, values: Iterable[str]) -> ColumnElement[bool]:
+    shares: ColumnElement[bool] = array.overlap(list(values) or [NOTHING])
+    return shares
 
 
 def _facets(asked: Asked, field: Field) -> list[str]:
-    values = asked.toolchains[field] if field.name == "toolchain" else field.values
-    return [f"{field.name}:{value}" for value in values]
+    return [f"{field.name}:{value}" for value in asked.values(field)]
 
 
 def _of_cells(asked: Asked) -> list[ColumnElement[bool]]:
@@ -127,22 +141,14 @@ def _of_cells(asked: Asked) -> list[ColumnElement[bool]]:
     return conditions
 
 
+_ONE = {"toolchain": ReportCellRow.toolchain, "device": ReportCellRow.device, "node": ReportCellRow.node, "verdict": ReportCellRow.verdict}
+_SEVERAL = {"setting": ReportCellRow.settings, "outcome": ReportCellRow.outcomes, "exception": ReportCellRow.exceptions}
+
+
 def _in_cell(asked: Asked, field: Field) -> ColumnElement[bool]:
-    match field.name:
-        case "toolchain":
-            return ReportCellRow.toolchain.in_(list(asked.toolchains[field]))
-        case "device":
-            return ReportCellRow.device.in_(field.values)
-        case "node":
-            return ReportCellRow.node.in_(field.values)
-        case "verdict":
-            return ReportCellRow.verdict.in_(field.values)
-        case "setting":
-            return ReportCellRow.settings.overlap(list(field.values))
-        case "outcome":
-            return ReportCellRow.outcomes.overlap(list(field.values))
-        case _:
-            return ReportCellRow.exceptions.overlap(list(field.values))
+    if field.name in _SEVERAL:
+        return _overlap(_SEVERAL[field.name], field.values)
+    return _ONE[field.name].in_(asked.values(field))
 
 
 def _of_causes(asked: Asked) -> list[ColumnElement[bool]]:
@@ -161,21 +167,62 @@ def _of_words(query: Query) -> list[ColumnElement[bool]]:
 
 
 def _of_reports(asked: Asked) -> list[ColumnElement[bool]]:
-    """What the report's own row says."""
-    conditions = []
-    for field in asked.query.fields("submitted"):
-        conditions.append(or_(*(_submitted(_period(asked, value)) for value in field.values)))
-    for field in asked.query.fields("submitted", negated=True):
-        conditions.append(not_(or_(*(_submitted(_period(asked, value)) for value in field.values))))
+    """What the report's own row says, and its changes."""
+    query = asked.query
+    cells = [name for name, kind in FIELDS.items() if kind.of_cell and name != "verdict"]
+    fields = {name: query.fields(name) for name in _OF_REPORT}
+    if query.fields(*cells):
+        fields["verdict"] = []
+    conditions = [_OF_REPORT[name](asked, field) for name, wanted in fields.items() for field in wanted]
+    # Of a report that is not judged yet no verdict is true.
+    conditions += [
+        not_(func.coalesce(_OF_REPORT[name](asked, field), false())) for name in _OF_REPORT for field in query.fields(name, negated=True)
+    ]
+    changes = query.fields("changed")
+    if changes:
+        conditions.append(_changed(asked, changes))
+    conditions += [not_(_changed(asked, [field])) for field in query.fields("changed", negated=True)]
     return conditions
+
+
+def _changed(asked: Asked, fields: Sequence[Field]) -> ColumnElement[bool]:
+    """Whether one change of the report is all that."""
+    holds = [or_(*(_change(asked, value) for value in field.values)) for field in fields]
+    return ReportRow.id.in_(select(ChangeRow.report_id).where(*holds))
+
+
+def _change(asked: Asked, value: str) -> ColumnElement[bool]:
+    if value in list(ChangeKind):
+        return ChangeRow.kind == value
+    return _when(ChangeRow.id, _period(asked, value))
 
 
 def _period(asked: Asked, value: str) -> Period:
     return period(value, moment=asked.moment) or Period(None, None)
 
 
-def _submitted(when: Period) -> ColumnElement[bool]:
+def _when(identity: InstrumentedAttribute[str], when: Period) -> ColumnElement[bool]:
     """Ids sort by time."""
-    since = [] if when.since is None else [ReportRow.id >= first_id(when.since)]
-    until = [] if when.until is None else [ReportRow.id < first_id(when.until)]
-    return and_(*since, *until)
+    since = [] if when.since is None else [identity >= first_id(when.since)]
+    until = [] if when.until is None else [identity < first_id(when.until)]
+    return and_(true(), *since, *until)
+
+
+def _submitted(asked: Asked, field: Field) -> ColumnElement[bool]:
+    return or_(*(_when(ReportRow.id, _period(asked, value)) for value in field.values))
+
+
+def _column(name: str) -> Any:
+    return ReportRow.__table__.columns[name]
+
+
+# One place for what a report's row is asked.
+_OF_REPORT: dict[str, Callable[[Asked, Field], ColumnElement[bool]]] = {
+    "verdict": lambda _, field: ReportRow.verdict.in_(field.values),
+    "attention": lambda _, field: ReportRow.attention.in_(field.values),
+    "submitted": _submitted,
+    "label": lambda _, field: _overlap(_column("labels"), field.values),
+    "is": lambda _, field: or_(
+        *(_column("closed_at").is_(None) if value == "open" else _column("closed_at").is_not(None) for value in field.values)
+    ),
+}
