@@ -23,6 +23,8 @@ from app.storage.queries.text_search import as_vector, has_words, vector_of
 # A list needs none of these, and they are long.
 SLIM = (defer(ReportRow.text, raiseload=True), defer(ReportRow.reading, raiseload=True), defer(ReportRow.claim_text, raiseload=True))
 NOTHING = "toolchain:"
+# A verdict is of a cell only beside one of these.
+_OF_CELLS = tuple(name for name, kind in FIELDS.items() if kind.of_cell and name != "verdict")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +108,28 @@ def statement(asked: Asked | None, *, before: str | None, limit: int, source_url
         query = query.where(ReportRow.source_url == source_url)
     if asked is None:
         return query
-    of_search = [*_of_cells(asked), *_of_causes(asked), *_of_words(asked.query)]
-    if of_search:
-        query = query.join(ReportSearchRow, ReportSearchRow.report_id == ReportRow.id).where(*of_search)
+    has, has_not = _of_search(asked)
+    if has:
+        query = query.join(ReportSearchRow, ReportSearchRow.report_id == ReportRow.id).where(*has, *has_not)
+    elif has_not:
+        # No index tells what is not there: reports are looked at one by one, newest first, and not all of them at once.
+        looked = select(and_(*has_not)).where(ReportSearchRow.report_id == ReportRow.id)
+        query = query.where(looked.correlate(ReportRow).scalar_subquery())
     return query.where(*_of_reports(asked))
+
+
+def _of_search(asked: Asked) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
+    """What must hold of all that a report is found by, and what must not."""
+    query = asked.query
+    has = [*_of_cells(asked), *(_has(_facets(asked, field)) for field in query.fields("cause"))]
+    facets = [_facets(asked, field) for field in query.fields(*_OF_CELLS, "cause", negated=True)]
+    has_not = [not_(_has(some)) for some in facets]
+    for term in (*query.words(), *query.words(negated=True)):
+        words = tokens(term.text)
+        if words:
+            holds = has_words(ReportSearchRow.words, words, whole=term.quoted)
+            (has_not if term.negated else has).append(not_(holds) if term.negated else holds)
+    return has, has_not
 
 
 def _has(facets: Iterable[str]) -> ColumnElement[bool]:
@@ -128,16 +148,14 @@ def _facets(asked: Asked, field: Field) -> list[str]:
 
 def _of_cells(asked: Asked) -> list[ColumnElement[bool]]:
     """Each term by the index; and several together by the cells of those reports, one of which must have it all."""
-    names = [name for name, kind in FIELDS.items() if kind.of_cell and name != "verdict"]
-    wanted = asked.query.fields(*names)
+    wanted = asked.query.fields(*_OF_CELLS)
     if wanted:
         wanted += asked.query.fields("verdict")
     conditions = [_has(_facets(asked, field)) for field in wanted]
-    conditions += [not_(_has(_facets(asked, field))) for field in asked.query.fields(*names, negated=True)]
     if len(wanted) > 1:
         cell = select(literal(1)).where(ReportCellRow.report_id == ReportSearchRow.report_id, *(_in_cell(asked, field) for field in wanted))
-        # Not EXISTS: that would be asked as a join, which may read all cells.
-        conditions.append(cell.limit(1).correlate(ReportSearchRow).scalar_subquery() == 1)
+        # Not EXISTS: that would be asked as a join, which may read all cells. And of this Postgres expects that most have it.
+        conditions.append(cell.limit(1).correlate(ReportSearchRow).scalar_subquery().is_not(None))
     return conditions
 
 
@@ -151,27 +169,11 @@ def _in_cell(asked: Asked, field: Field) -> ColumnElement[bool]:
     return _ONE[field.name].in_(asked.values(field))
 
 
-def _of_causes(asked: Asked) -> list[ColumnElement[bool]]:
-    conditions = [_has(_facets(asked, field)) for field in asked.query.fields("cause")]
-    return [*conditions, *(not_(_has(_facets(asked, field))) for field in asked.query.fields("cause", negated=True))]
-
-
-def _of_words(query: Query) -> list[ColumnElement[bool]]:
-    conditions = []
-    for term in (*query.words(), *query.words(negated=True)):
-        words = tokens(term.text)
-        if words:
-            holds = has_words(ReportSearchRow.words, words, whole=term.quoted)
-            conditions.append(not_(holds) if term.negated else holds)
-    return conditions
-
-
 def _of_reports(asked: Asked) -> list[ColumnElement[bool]]:
     """What the report's own row says, and its changes."""
     query = asked.query
-    cells = [name for name, kind in FIELDS.items() if kind.of_cell and name != "verdict"]
     fields = {name: query.fields(name) for name in _OF_REPORT}
-    if query.fields(*cells):
+    if query.fields(*_OF_CELLS):
         fields["verdict"] = []
     conditions = [_OF_REPORT[name](asked, field) for name, wanted in fields.items() for field in wanted]
     # Of a report that is not judged yet no verdict is true.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import LargeBinary, Row, cast, func, literal_column, or_, select
+from sqlalchemy import LargeBinary, Row, cast, func, literal_column, or_, select, true
 from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from app.storage.models import JobRow, ReportRow, RunRow, ScriptRow
 from app.storage.models.script import BANDS
@@ -27,9 +27,9 @@ def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:
 
 def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow]:
     """The latest run of each report by our own nodes; however many there were, one look each."""
-    own = select(RunRow.id).where(RunRow.report_id == ReportRow.id, RunRow.contributed_by.is_(None))
-    newest = own.order_by(RunRow.id.desc()).limit(1).correlate(ReportRow).scalar_subquery()
-    statement = select(RunRow).where(RunRow.id.in_(select(newest).where(ReportRow.id.in_(list(report_ids)))))
+    own = select(RunRow).where(RunRow.report_id == ReportRow.id, RunRow.contributed_by.is_(None))
+    newest = own.order_by(RunRow.id.desc()).limit(1).correlate(ReportRow).lateral()
+    statement = select(aliased(RunRow, newest)).select_from(ReportRow).join(newest, true()).where(ReportRow.id.in_(list(report_ids)))
     return {row.report_id: row for row in session.scalars(statement)}
 
 
