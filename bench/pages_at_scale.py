@@ -30,6 +30,10 @@ import httpx2
 import psycopg
 from main_path import database_url, free_port, keep, machine
 from scale_data import fill
+from scale_kept import stamp
+
+from app.embedded.postgres import EmbeddedPostgres
+from app.serve.database import migrate
 
 SIZES = {"small": 10_000, "large": 1_000_000}
 RATE = 20.0
@@ -63,10 +67,22 @@ PAGES = {
 }
 QUERIES = {
     "one word": "logdet",
-    "two words": "deterministic CUDA",
     "a word in all": "torch",
     "no such word": "xylophone",
     "a phrase": '"No CUDA GPUs are available"',
+    "without a word": "-torch",
+    "verdict": "verdict:reproduced",
+    "without a verdict": "-verdict:reproduced",
+    "device": "device:cuda",
+    "toolchain": "toolchain:torch>=2.11",
+    "one cell": "verdict:reproduced device:cuda toolchain:torch>=2.11",
+    "no such cell": "verdict:not_reproduced toolchain:torch<2.2 device:cuda node:lab-h100-1",
+    "exception": "exception:RuntimeError device:cpu",
+    "cause": "cause:nondeterministic_kernel",
+    "changed": "changed:regressed changed:last-year",
+    "attention": "attention:needs_human",
+    "submitted": "submitted:<2025-03-01 verdict:reproduced",
+    "many terms": "verdict:reproduced device:cuda toolchain:torch>=2.11 changed:last-year -exception:KeyError logdet",
 }
 IDS = {
     "report": "SELECT id FROM report WHERE (SELECT count(*) FROM run WHERE report_id = report.id) = 1 ORDER BY md5(id) OFFSET 2 LIMIT 500",
@@ -164,6 +180,15 @@ def measure_page(sides: dict[str, Side], page: str, requests: int) -> dict[str, 
 
 def measure(homes: Path, requests: int, only: str) -> dict[str, Any]:
     data = {name: fill(homes / name, attempts) for name, attempts in SIZES.items() if not (homes / name / "postgres").exists()}
+    for name in SIZES:
+        if name not in data:
+            server = EmbeddedPostgres(homes / name)
+            url = server.start()
+            try:
+                migrate(url)
+                stamp(url)
+            finally:
+                server.stop()
     pages = PAGES | {f"search: {name}": f"/reports?q={httpx2.QueryParams({'q': words})['q']}" for name, words in QUERIES.items()}
     results = {}
     load = os.getloadavg()[0]

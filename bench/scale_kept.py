@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import psycopg
 from scale_shapes import Cell, Shape
+from sqlalchemy import create_engine, select
+from sqlalchemy.orm import Session
 
 from app.runs.document import JobPart, TargetPart
 from app.runs.indexing import RULES, cell_of, facets_of, words_of
 from app.runs.kept_documents import digest_of_sources, packed
 from app.storage.models import ReportCellRow, ReportRow, RunRow
+from app.storage.queries.runs import short_columns
 from app.storage.queries.text_search import vector_of
+from app.storage.session import driver_url
 from app.targets.target import Target
 
 CELL = ("report_id", "script", "label", "device", "toolchain", "settings", "node", "verdict", "outcomes", "exceptions", "said")
@@ -73,6 +78,20 @@ def kept_of_report(row: ReportRow, shape: Shape, jobs: list[Kept]) -> Iterator[t
     yield "report_search", (row.id, str(RULES), _array(sorted(facets)), escaped(vector_of(words_of(row, rows))))
 
 
+def stamp(url: str) -> None:
+    """Let the objects of runs count as made by the code of now: data that was filled before some of it changed is used again."""
+    engine = create_engine(driver_url(url))
+    with Session(engine) as session:
+        reports = {row["id"]: dict(row) for row in session.execute(select(*short_columns())).mappings()}
+        stamps = [(run.id, digest_of_sources(run, reports[run.report_id])) for run in session.scalars(select(RunRow))]
+    engine.dispose()
+    with psycopg.connect(url) as database:
+        database.execute("CREATE TEMP TABLE stamp (id text, made_from text)")
+        with database.cursor().copy("COPY stamp FROM STDIN") as out:
+            out.write("".join(f"{name}\t{made_from}\n" for name, made_from in stamps))
+        database.execute("UPDATE run_document d SET made_from = s.made_from FROM stamp s WHERE s.id = d.run_id")
+
+
 def kept_document(row: ReportRow, shape: Shape, jobs: list[Kept], *, events: int, moment: datetime, ended: datetime) -> tuple[str, ...]:
     """The object of a run, with its jobs as they went into the tables."""
     identity, digest = jobs[0].run, str(row.main_script)
@@ -95,5 +114,5 @@ def kept_document(row: ReportRow, shape: Shape, jobs: list[Kept], *, events: int
         created_at=moment,
         finished_at=ended,
     )
-    short = {name: getattr(row, name) for name in ("id", "title", "source_url", "form", "main_script", "created_at")}
+    short = {column.name: getattr(row, column.name) for column in short_columns()}
     return (identity, digest_of_sources(run, short), f"\\\\x{packed(document).hex()}")

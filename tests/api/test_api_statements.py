@@ -87,7 +87,8 @@ INSERT INTO job (id, run_id, position, script_digest, target, state, generation,
   FROM generate_series(1, 29000) n;
 INSERT INTO attempt (id, run_id, job_id, generation, kind, start, state, counted, lease_no, leases_spent, created_at, queued_at, outcome,
   result)
-  SELECT '03' || lpad(n::text, 24, '0'), run_id, id, 1, 'repeat', 'cold', 'recorded', true, 1, 0, now(), now(), 'raised', '{"some": "result"}'
+  SELECT '03' || lpad(n::text, 24, '0'), run_id, id, 1, 'repeat', 'cold', 'recorded', true, 1, 0, now(), now(), 'raised',
+  '{"some": "result"}'
   FROM (SELECT *, 2 * right(id, 8)::int + c AS n FROM job, generate_series(0, 1) c WHERE id LIKE '02%') j;
 INSERT INTO event (run_id, number, kind, ids, created_at) SELECT id, n, 'attempt.started', '{}', now() FROM run, generate_series(2, 5) n
   WHERE id LIKE '0100%';

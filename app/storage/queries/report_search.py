@@ -109,7 +109,15 @@ def statement(asked: Asked | None, *, before: str | None, limit: int, source_url
     if asked is None:
         return query
     has, has_not = _of_search(asked)
-    if has:
+    cell = _one_cell(asked)
+    if cell is not None:
+        # Put in order first, so that no more cells are looked at than it takes to fill the page.
+        older = [] if before is None else [ReportSearchRow.report_id < before]
+        likely = (
+            select(ReportSearchRow.report_id).where(*has, *has_not, *older).order_by(ReportSearchRow.report_id.desc()).offset(0).subquery()
+        )
+        query = query.join(likely, likely.c.report_id == ReportRow.id).where(cell).order_by(None).order_by(likely.c.report_id.desc())
+    elif has:
         query = query.join(ReportSearchRow, ReportSearchRow.report_id == ReportRow.id).where(*has, *has_not)
     elif has_not:
         # No index tells what is not there: reports are looked at one by one, newest first, and not all of them at once.
@@ -121,7 +129,7 @@ def statement(asked: Asked | None, *, before: str | None, limit: int, source_url
 def _of_search(asked: Asked) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
     """What must hold of all that a report is found by, and what must not."""
     query = asked.query
-    has = [*_of_cells(asked), *(_has(_facets(asked, field)) for field in query.fields("cause"))]
+    has = [_has(_facets(asked, field)) for field in (*_wanted_of_cells(query), *query.fields("cause"))]
     facets = [_facets(asked, field) for field in query.fields(*_OF_CELLS, "cause", negated=True)]
     has_not = [not_(_has(some)) for some in facets]
     for term in (*query.words(), *query.words(negated=True)):
@@ -146,17 +154,19 @@ def _facets(asked: Asked, field: Field) -> list[str]:
     return [f"{field.name}:{value}" for value in asked.values(field)]
 
 
-def _of_cells(asked: Asked) -> list[ColumnElement[bool]]:
-    """Each term by the index; and several together by the cells of those reports, one of which must have it all."""
-    wanted = asked.query.fields(*_OF_CELLS)
-    if wanted:
-        wanted += asked.query.fields("verdict")
-    conditions = [_has(_facets(asked, field)) for field in wanted]
-    if len(wanted) > 1:
-        cell = select(literal(1)).where(ReportCellRow.report_id == ReportSearchRow.report_id, *(_in_cell(asked, field) for field in wanted))
-        # Not EXISTS: that would be asked as a join, which may read all cells. And of this Postgres expects that most have it.
-        conditions.append(cell.limit(1).correlate(ReportSearchRow).scalar_subquery().is_not(None))
-    return conditions
+def _wanted_of_cells(query: Query) -> list[Field]:
+    wanted = query.fields(*_OF_CELLS)
+    return [*wanted, *query.fields("verdict")] if wanted else []
+
+
+def _one_cell(asked: Asked) -> ColumnElement[bool] | None:
+    """Whether a cell of the report has it all; None where the index has told."""
+    wanted = _wanted_of_cells(asked.query)
+    if len(wanted) < 2:
+        return None
+    cell = select(literal(1)).where(ReportCellRow.report_id == ReportRow.id, *(_in_cell(asked, field) for field in wanted)).limit(1)
+    # Not EXISTS: that would be asked as a join, which may read all cells. And of this Postgres expects that most have it.
+    return cell.correlate(ReportRow).scalar_subquery().is_not(None)
 
 
 _ONE = {"toolchain": ReportCellRow.toolchain, "device": ReportCellRow.device, "node": ReportCellRow.node, "verdict": ReportCellRow.verdict}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Column, func, select
 from sqlalchemy.orm import Session
 
 from app.ids import is_id
@@ -119,10 +119,14 @@ def report_of(session: Session, report_id: str) -> ReportRow | None:
 _LONG = {"text", "reading", "claim_text", "verdict", "attention", "verified_at"}
 
 
+def short_columns() -> list[Column[Any]]:
+    """The other columns."""
+    return [column for column in ReportRow.__table__.columns if column.name not in _LONG]
+
+
 def short_report(session: Session, report_id: str) -> dict[str, Any]:
     """A report without its texts and without what stands of it; empty where there is none."""
-    columns = [column for column in ReportRow.__table__.columns if column.name not in _LONG]
-    row = session.execute(select(*columns).where(ReportRow.id == report_id)).mappings().one_or_none()
+    row = session.execute(select(*short_columns()).where(ReportRow.id == report_id)).mappings().one_or_none()
     return {} if row is None else dict(row)
 
 
