@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.elements import KeyedColumnElement
 
 from app.ids import is_id
 from app.states import AttemptState
@@ -119,7 +120,7 @@ def report_of(session: Session, report_id: str) -> ReportRow | None:
 _LONG = {"text", "reading", "claim_text", "verdict", "attention", "verified_at"}
 
 
-def short_columns() -> list[Column[Any]]:
+def short_columns() -> list[KeyedColumnElement[Any]]:
     """The other columns."""
     return [column for column in ReportRow.__table__.columns if column.name not in _LONG]
 
