@@ -3,7 +3,8 @@
     .venv/bin/python bench/pages_at_scale.py [--homes DIR] [--requests 100] [--out bench/results/pages_at_scale.json]
 
 Both data sets (`bench/scale_data.py`) have a service of its own, and the two are asked in turns, so that a noisy machine disturbs both
-alike; ratios are what to keep. Requests leave at their time whatever became of those before (open loop), and are timed from then. Each
+alike; ratios are what to keep, and the time of a core that a request takes (`cpu_ms`, of all processes of the service), which no
+other load changes much. Requests leave at their time whatever became of those before (open loop), and are timed from then. Each
 asks for another report, run or attempt, drawn at random. With --homes the data stays there and is used again.
 """
 
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 import psycopg
 from main_path import database_url, free_port, keep, machine
 from scale_data import fill
@@ -100,8 +102,14 @@ class Side:
     """A service and the ids to ask it for."""
 
     url: str
+    service: psutil.Process
     ids: dict[str, list[str]]
     rng: random.Random
+
+    def cpu_seconds(self) -> float:
+        """Of a core, by all processes of the service: web, database and the rest."""
+        used = [process.cpu_times() for process in [self.service, *self.service.children(recursive=True)]]
+        return sum(times.user + times.system for times in used)
 
     def address(self, page: str) -> str:
         for kind, known in self.ids.items():
@@ -122,7 +130,7 @@ def serving(home: Path) -> Iterator[Side]:
         await_ready(url, home)
         with psycopg.connect(database_url(home)) as database:
             ids = {kind: [row[0] for row in database.execute(query).fetchall()] for kind, query in IDS.items()}
-        yield Side(url=url, ids=ids, rng=random.Random(1))
+        yield Side(url=url, service=psutil.Process(process.pid), ids=ids, rng=random.Random(1))
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=60)
@@ -168,13 +176,17 @@ def told(found: list[tuple[float, int]]) -> dict[str, float]:
 def measure_page(sides: dict[str, Side], page: str, requests: int) -> dict[str, Any]:
     """Both sides in turns, after a few requests that don't count."""
     found: dict[str, list[tuple[float, int]]] = {name: [] for name in sides}
+    used = dict.fromkeys(sides, 0.0)
     for side in sides.values():
         asyncio.run(_round(lambda side=side: side.address(page), 4))  # type: ignore[misc]  # bound at once
     for _ in range(2):
         for name, side in sides.items():
+            before = side.cpu_seconds()
             found[name] += asyncio.run(_round(lambda side=side: side.address(page), requests // 2))  # type: ignore[misc]  # bound at once
-    result: dict[str, Any] = {name: told(taken) for name, taken in found.items()}
-    result["ratio_p50"], result["ratio_p95"] = (round(result["large"][p] / result["small"][p], 2) for p in ("p50_ms", "p95_ms"))
+            used[name] += side.cpu_seconds() - before
+    result: dict[str, Any] = {name: {**told(taken), "cpu_ms": round(1000 * used[name] / requests, 1)} for name, taken in found.items()}
+    for figure in ("p50_ms", "p95_ms", "cpu_ms"):
+        result[f"ratio_{figure[:3]}"] = round(result["large"][figure] / max(0.1, result["small"][figure]), 2)
     return result
 
 
