@@ -18,6 +18,7 @@ depends_on = None
 VERDICTS = ("needs_info", "reproduced", "flaky", "different", "not_reproduced", "cannot_show", "observed", "no_result")
 C = sa.Text(collation="C")
 BANDS = "ARRAY[" + ", ".join(f"substring(sketch from {at} for 16)" for at in range(1, 257, 16)) + "]"
+AT_ONCE = {"fastupdate": "off"}
 
 
 def upgrade() -> None:
@@ -30,8 +31,8 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["report_id"], ["report.id"], name=op.f("fk_report_search_report_id_report"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("report_id", name=op.f("pk_report_search")),
     )
-    op.create_index("ix_report_search_facets", "report_search", ["facets"], unique=False, postgresql_using="gin")
-    op.create_index("ix_report_search_words", "report_search", ["words"], unique=False, postgresql_using="gin")
+    op.create_index("ix_report_search_facets", "report_search", ["facets"], unique=False, postgresql_using="gin", postgresql_with=AT_ONCE)
+    op.create_index("ix_report_search_words", "report_search", ["words"], unique=False, postgresql_using="gin", postgresql_with=AT_ONCE)
     op.create_index(op.f("ix_report_search_rules"), "report_search", ["rules"], unique=False)
     op.create_table(
         "report_cell",
@@ -61,7 +62,7 @@ def upgrade() -> None:
     op.drop_index("ix_run_report_id", table_name="run")
     op.create_index(op.f("ix_run_report_id_id"), "run", ["report_id", "id"], unique=False)
     op.create_index(op.f("ix_run_state"), "run", ["state"], unique=False)
-    op.create_index("ix_script_bands", "script", [sa.text(f"({BANDS})")], unique=False, postgresql_using="gin")
+    op.create_index("ix_script_bands", "script", [sa.text(f"({BANDS})")], unique=False, postgresql_using="gin", postgresql_with=AT_ONCE)
 
 
 def downgrade() -> None:

@@ -91,6 +91,9 @@ def filled(stage: Stage) -> dict[str, str]:
         ("-memory", {"breaks", "fine"}),
         ("close node:n1", {"fine"}),
         ("changed:last-week", set()),
+        ("is:open", {"breaks", "memory", "fine"}),
+        ("is:closed", set()),
+        ("label:nobody-gave-this", set()),
     ],
 )
 def test_what_was_seen_is_found(stage: Stage, filled: dict[str, str], query: str, titles: set[str]) -> None:

@@ -17,7 +17,7 @@ class ScriptRow(Base):
     __tablename__ = "script"
     __table_args__ = (
         Index(None, "shape_digest"),
-        Index("ix_script_bands", text(f"({BANDS.replace('script.', '')})"), postgresql_using="gin"),
+        Index("ix_script_bands", text(f"({BANDS.replace('script.', '')})"), postgresql_using="gin", postgresql_with={"fastupdate": "off"}),
     )
 
     digest: Mapped[str] = mapped_column(primary_key=True)

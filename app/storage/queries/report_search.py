@@ -224,8 +224,16 @@ def _submitted(asked: Asked, field: Field) -> ColumnElement[bool]:
     return or_(*(_when(ReportRow.id, _period(asked, value)) for value in field.values))
 
 
-def _column(name: str) -> Any:
-    return ReportRow.__table__.columns[name]
+def _labelled(_asked: Asked, field: Field) -> ColumnElement[bool]:
+    labels = ReportRow.__table__.columns.get("labels")
+    return false() if labels is None else _overlap(labels, field.values)
+
+
+def _in_state(_asked: Asked, field: Field) -> ColumnElement[bool]:
+    """A report that nobody could close is open."""
+    closed_at = ReportRow.__table__.columns.get("closed_at")
+    is_open = true() if closed_at is None else closed_at.is_(None)
+    return or_(*(is_open if value == "open" else not_(is_open) for value in field.values))
 
 
 # One place for what a report's row is asked.
@@ -233,8 +241,6 @@ _OF_REPORT: dict[str, Callable[[Asked, Field], ColumnElement[bool]]] = {
     "verdict": lambda _, field: ReportRow.verdict.in_(field.values),
     "attention": lambda _, field: ReportRow.attention.in_(field.values),
     "submitted": _submitted,
-    "label": lambda _, field: _overlap(_column("labels"), field.values),
-    "is": lambda _, field: or_(
-        *(_column("closed_at").is_(None) if value == "open" else _column("closed_at").is_not(None) for value in field.values)
-    ),
+    "label": _labelled,
+    "is": _in_state,
 }

@@ -69,9 +69,10 @@ def alike_sketches(
     session: Session, sketch: bytes, *, shape_digest: str | None, limit: int
 ) -> Sequence[Row[str, str, str, str | None, bytes | None]]:
     """Of the newest reports whose sketch shares a piece with this one: id, title, the script's digest, its shape and its sketch."""
-    columns = (ReportRow.id, ReportRow.title, ScriptRow.digest, ScriptRow.shape_digest, ScriptRow.sketch)
     pieces = [sketch[at : at + 16] for at in range(0, len(sketch), 16)]
     shares = literal_column(BANDS, ARRAY(LargeBinary())).overlap(cast(pieces, ARRAY(LargeBinary())))
-    statement = select(*columns).join(ScriptRow, ScriptRow.digest == ReportRow.main_script)
-    statement = statement.where(shares, ScriptRow.shape_digest.is_distinct_from(shape_digest))
+    marks = select(ScriptRow.digest, ScriptRow.shape_digest, ScriptRow.sketch)
+    # By itself: else Postgres walks over the reports until it has met enough.
+    alike = marks.where(shares, ScriptRow.shape_digest.is_distinct_from(shape_digest)).offset(0).subquery()
+    statement = select(ReportRow.id, ReportRow.title, *alike.c).join(alike, alike.c.digest == ReportRow.main_script)
     return session.execute(statement.order_by(ReportRow.id.desc()).limit(limit)).all()
