@@ -22,7 +22,7 @@ def is_id(text: str) -> bool:
     return PATTERN.fullmatch(text) is not None
 
 
-def first_id(moment: datetime) -> str:
-    """What no id of this millisecond or of a later one sorts before."""
-    number = max(0, int(moment.timestamp() * 1000))
-    return "".join(ALPHABET[number >> shift & 31] for shift in range(45, -5, -5)) + ALPHABET[0] * 16
+def id_at(moment: datetime) -> str:
+    """The smallest id that can have been made at a moment: for "since then" and "before then"."""
+    number = max(0, int(moment.timestamp() * 1000)) << 80
+    return "".join(ALPHABET[number >> shift & 31] for shift in range(125, -5, -5))

@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 
 from app.runs.dispatch import dispatch
 from app.runs.document import RunDocument
-from app.runs.kept_documents import run_document
 from app.runs.reap import reap
 from app.runs.record import receive
+from app.runs.show import run_document
 from app.runs.submit import Submission, SubmitResult, submit
 from app.settings import ServiceSettings
 from app.storage.broker import RECORDER_SINCE, Broker

@@ -13,9 +13,8 @@ from app.http.problems import BODY, LOCATION, documented
 from app.http.state import SessionDep, SettingsDep
 from app.runs.cancel import cancel_run
 from app.runs.document import RunDocument
-from app.runs.kept_documents import run_document, run_json
 from app.runs.reports import RunSummary, list_runs
-from app.runs.show import AttemptDetails, attempt_details
+from app.runs.show import AttemptDetails, attempt_details, run_document, run_json
 from app.runs.submit import submit
 
 router = APIRouter(tags=["runs"])

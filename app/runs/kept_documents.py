@@ -10,13 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 import app
-from app.errors import NotFoundError
 from app.runs.document import RunDocument
-from app.runs.facts import document_of
 from app.storage.models import RunRow
 from app.storage.queries import run_documents as queries
 from app.storage.queries import runs as run_queries
@@ -27,30 +24,12 @@ _CODE = ("intake", "judging", "runs", "targets")
 _LEVEL = 3
 
 
-def run_json(session: Session, run_id: str) -> bytes:
-    """The run object as it is answered. Raises NotFoundError."""
-    run = _run(session, run_id)
-    return _kept(session, run) or _written(shown_document(session, run))
-
-
-def run_document(session: Session, run_id: str) -> RunDocument:
-    """The run object. Raises NotFoundError."""
-    run = _run(session, run_id)
-    kept = _kept(session, run)
-    if kept is not None:
-        try:
-            return RunDocument.model_validate_json(kept)
-        except ValidationError:
-            # An infinite number has no place in JSON.
-            pass
-    return shown_document(session, run)
-
-
-def shown_document(session: Session, run: RunRow) -> RunDocument:
-    """The run object, made anew, and kept if the run is over."""
-    document = document_of(session, run)
-    keep_document(session, run, document)
-    return document
+def kept_document(session: Session, run: RunRow) -> bytes | None:
+    """The object of a run as it is answered, if it is kept and nothing that it was made from has changed."""
+    if run.state in run_queries.OPEN:
+        return None
+    content = queries.kept_document(session, run.id, made_from=_made_from(session, run))
+    return None if content is None else zlib.decompress(content)
 
 
 def keep_document(session: Session, run: RunRow, document: RunDocument) -> None:
@@ -59,26 +38,13 @@ def keep_document(session: Session, run: RunRow, document: RunDocument) -> None:
         queries.keep_document(session, run.id, made_from=_made_from(session, run), content=packed(document))
 
 
-def _run(session: Session, run_id: str) -> RunRow:
-    run = run_queries.run_of(session, run_id)
-    if run is None:
-        raise NotFoundError("There is no run with this id.")
-    return run
-
-
-def _kept(session: Session, run: RunRow) -> bytes | None:
-    if run.state in run_queries.OPEN:
-        return None
-    content = queries.kept_document(session, run.id, made_from=_made_from(session, run))
-    return None if content is None else zlib.decompress(content)
-
-
 def packed(document: RunDocument) -> bytes:
     """A run object as it is kept."""
-    return zlib.compress(_written(document), _LEVEL)
+    return zlib.compress(written(document), _LEVEL)
 
 
-def _written(document: RunDocument) -> bytes:
+def written(document: RunDocument) -> bytes:
+    """A run object as it is answered."""
     return document.model_dump_json(by_alias=True).encode()
 
 

@@ -16,11 +16,10 @@ from app.intake.thread import looks_like_report
 from app.runs.as_read import reporters_place
 from app.runs.cancel import cancel_run
 from app.runs.comparisons import compare_attempts, comparison
-from app.runs.kept_documents import run_document
 from app.runs.matrix import matrix
 from app.runs.nodes import list_nodes
 from app.runs.reports import launch, list_reports, report_details
-from app.runs.show import attempt_details
+from app.runs.show import attempt_details, run_document
 from app.runs.submit import Submission, submit
 from app.search.fields import FIELDS
 from app.search.terms import QueryError

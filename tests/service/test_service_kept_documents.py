@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import delete, func, select
 from stage import Stage, result
 
-from app.runs import kept_documents
+from app.runs import kept_documents, show
 from app.runs.cancel import cancel_run
 from app.runs.facts import document_of
-from app.runs.kept_documents import run_document, run_json
+from app.runs.show import run_document, run_json
 from app.storage.models import ReportRow, RunDocumentRow, RunRow
 from app.storage.queries.run_documents import forget_documents
 from worker.contract import CapturedValue, ExceptionFacts, Observation
@@ -38,7 +38,7 @@ def made_anew(stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch) -> boo
     """Whether a look at a run assembles it."""
     made = []
     with monkeypatch.context() as patch:
-        patch.setattr(kept_documents, "document_of", lambda session, run: made.append(run.id) or document_of(session, run))
+        patch.setattr(show, "document_of", lambda session, run: made.append(run.id) or document_of(session, run))
         with stage.session() as session:
             run_json(session, run_id)
             run_document(session, run_id)

@@ -13,7 +13,7 @@ from stage import Stage, result
 from app.runs.contribute import contribute, export
 from app.runs.document import RunDocument
 from app.runs.keep import digest_of
-from app.runs.kept_documents import run_document
+from app.runs.show import run_document
 from app.runs.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import CapturedValue, Device, ExceptionFacts, Observation, Outcome, Reason

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, column, exists, false, func,
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.orm import InstrumentedAttribute, Session, defer
 
-from app.ids import first_id
+from app.ids import id_at
 from app.judging.change import ChangeKind
 from app.search.fields import FIELDS
 from app.search.periods import Period, period
@@ -215,8 +215,8 @@ def _period(asked: Asked, value: str) -> Period:
 
 def _when(identity: InstrumentedAttribute[str], when: Period) -> ColumnElement[bool]:
     """Ids sort by time."""
-    since = [] if when.since is None else [identity >= first_id(when.since)]
-    until = [] if when.until is None else [identity < first_id(when.until)]
+    since = [] if when.since is None else [identity >= id_at(when.since)]
+    until = [] if when.until is None else [identity < id_at(when.until)]
     return and_(true(), *since, *until)
 
 
