@@ -66,38 +66,49 @@ SEARCHES = (
 )
 FILL = """
 INSERT INTO report (id, title, form, text, reading, source_url, created_at, verdict, attention)
-  SELECT '00' || lpad(n::text, 24, '0'), 'report ' || n, 'report', repeat('some text ', 60), '{"scripts": []}', 'https://example.org/' || n,
-  now(), (ARRAY['reproduced', 'flaky', 'not_reproduced'])[n % 3 + 1], (ARRAY['still_broken', 'fixed', NULL])[n % 3 + 1]
-  FROM generate_series(1, 8000) n;
+  SELECT '00' || lpad(n::text, 24, '0'), 'report ' || n, 'report', repeat('some text ', 60), '{{"scripts": []}}',
+  'https://example.org/' || n, now(), (ARRAY['reproduced', 'flaky', 'not_reproduced'])[n % 3 + 1], (ARRAY['still_broken', 'fixed', NULL])[n % 3 + 1]
+  FROM generate_series(1, {reports}) n
+  ON CONFLICT DO NOTHING;
 INSERT INTO report_search (report_id, rules, facets, words)
   SELECT id, 1, ARRAY['device:cpu', 'node:n' || n % 50, 'exception:error' || n % 500, 'verdict:' || verdict, 'toolchain:torch-2.' || n % 13]
-  || CASE WHEN n % 20 = 0 THEN ARRAY['device:cuda', 'cause:unseeded', 'setting:threads=1'] ELSE '{}' END,
-  ('common:1 word' || n % 900 || ':2')::tsvector FROM (SELECT *, right(id, 8)::int AS n FROM report WHERE id LIKE '00%') r;
+  || CASE WHEN n % 20 = 0 THEN ARRAY['device:cuda', 'cause:unseeded', 'setting:threads=1'] ELSE '{{}}' END,
+  ('common:1 word' || n % 900 || ':2')::tsvector FROM (SELECT *, right(id, 8)::int AS n FROM report WHERE id LIKE '00%') r
+  ON CONFLICT DO NOTHING;
 INSERT INTO report_cell (report_id, script, label, device, toolchain, settings, node, verdict, outcomes, exceptions, said)
-  SELECT id, 's', 'l' || c, CASE WHEN n % 20 = c THEN 'cuda' ELSE 'cpu' END, 'torch-2.' || (n + c) % 13, '{}', 'n' || n % 50, 'flaky',
-  '{}', '{}',
+  SELECT id, 's', 'l' || c, CASE WHEN n % 20 = c THEN 'cuda' ELSE 'cpu' END, 'torch-2.' || (n + c) % 13, '{{}}', 'n' || n % 50, 'flaky',
+  '{{}}', '{{}}',
   'said so'
-  FROM (SELECT *, right(id, 8)::int AS n FROM report WHERE id LIKE '00%') r, generate_series(0, 4) c;
+  FROM (SELECT *, right(id, 8)::int AS n FROM report WHERE id LIKE '00%') r, generate_series(0, 4) c
+  ON CONFLICT DO NOTHING;
 INSERT INTO run (id, report_id, state, repeats_at_most, repeats_exact, last_event, summary, created_at)
   SELECT '01' || lpad(n::text, 24, '0'), '00' || lpad((n / 2 + 1)::text, 24, '0'), 'finished', 1, false, 1, 'so', now()
-  FROM generate_series(1, 15000) n;
+  FROM generate_series(1, 2 * {reports} - 2) n
+  ON CONFLICT DO NOTHING;
 INSERT INTO job (id, run_id, position, script_digest, target, state, generation, verdict)
   SELECT '02' || lpad(n::text, 24, '0'), '01' || lpad((n / 2 + 1)::text, 24, '0'), n % 2, (SELECT digest FROM script LIMIT 1),
-  jsonb_build_object('device', 'cpu', 'gpus', 0, 'toolchain', 'torch-2.' || n % 13, 'settings', '{}'::jsonb), 'judged', 1, 'flaky'
-  FROM generate_series(1, 29000) n;
+  jsonb_build_object('device', 'cpu', 'gpus', 0, 'toolchain', 'torch-2.' || n % 13, 'settings', '{{}}'::jsonb), 'judged', 1, 'flaky'
+  FROM generate_series(1, 4 * {reports} - 8) n
+  ON CONFLICT DO NOTHING;
 INSERT INTO attempt (id, run_id, job_id, generation, kind, start, state, counted, lease_no, leases_spent, created_at, queued_at, outcome,
   result)
   SELECT '03' || lpad(n::text, 24, '0'), run_id, id, 1, 'repeat', 'cold', 'recorded', true, 1, 0, now(), now(), 'raised',
-  '{"some": "result"}'
-  FROM (SELECT *, 2 * right(id, 8)::int + c AS n FROM job, generate_series(0, 1) c WHERE id LIKE '02%') j;
-INSERT INTO event (run_id, number, kind, ids, created_at) SELECT id, n, 'attempt.started', '{}', now() FROM run, generate_series(2, 5) n
-  WHERE id LIKE '0100%';
+  '{{"some": "result"}}'
+  FROM (SELECT *, 2 * right(id, 8)::int + c AS n FROM job, generate_series(0, 1) c WHERE id LIKE '02%') j
+  ON CONFLICT DO NOTHING;
+INSERT INTO event (run_id, number, kind, ids, created_at) SELECT id, n, 'attempt.started', '{{}}', now() FROM run, generate_series(2, 5) n
+  WHERE id LIKE '0100%'
+  ON CONFLICT DO NOTHING;
 INSERT INTO comparison (baseline, candidate, rules, result, content, created_at)
-  SELECT id, (SELECT max(id) FROM attempt), 1, 'different', '{}', now() FROM attempt WHERE id LIKE '03%' LIMIT 20000;
+  SELECT id, (SELECT max(id) FROM attempt), 1, 'different', '{{}}', now() FROM attempt WHERE id LIKE '03%' LIMIT 20000
+  ON CONFLICT DO NOTHING;
 INSERT INTO script (digest, text, shape_digest, sketch, created_at)
-  SELECT 'd' || n, 'print()', 's' || n, decode(repeat(md5(n::text), 16), 'hex'), now() FROM generate_series(1, 8000) n;
-INSERT INTO environment (digest, facts, created_at) SELECT 'e' || n, '{}', now() FROM generate_series(1, 5000) n;
-INSERT INTO run_document (run_id, made_from, content) SELECT id, 'x', 'x' FROM run WHERE id LIKE '0100%';
+  SELECT 'd' || n, 'print()', 's' || n, decode(repeat(md5(n::text), 16), 'hex'), now() FROM generate_series(1, {reports}) n
+  ON CONFLICT DO NOTHING;
+INSERT INTO environment (digest, facts, created_at) SELECT 'e' || n, '{{}}', now() FROM generate_series(1, {reports}) n
+  ON CONFLICT DO NOTHING;
+INSERT INTO run_document (run_id, made_from, content) SELECT id, 'x', 'x' FROM run WHERE id LIKE '0100%'
+  ON CONFLICT DO NOTHING;
 UPDATE report SET main_script = 'd' || right(id, 8)::int WHERE id LIKE '00%';
 """
 # What the page of everything does: few nodes, and tables that hold what is open.
@@ -133,12 +144,12 @@ def filled(settings: ServiceSettings) -> Iterator[tuple[Web, dict[str, str]]]:
         yield web, {"run": run["id"], "report": run["report"]["id"], "attempt": attempts[-2], "other": attempts[-1]}
 
 
-def fill(postgres: EmbeddedPostgres, settings: ServiceSettings) -> None:
-    """Many rows, none of them of the report that is asked for; without the checks of references, which belong to others' tests."""
+def fill(postgres: EmbeddedPostgres, settings: ServiceSettings, *, reports: int) -> None:
+    """So many reports with all that belongs to them, and none of the one that is asked for; references are not checked."""
     name = str(settings.database_url).partition("@/")[2].partition("?")[0]
     with psycopg.connect(postgres.admin_url.replace("/postgres?", f"/{name}?"), autocommit=True) as connection:
         connection.execute("SET session_replication_role = replica")
-        for statement in FILL.split(";\n"):
+        for statement in FILL.format(reports=reports).split(";\n"):
             if statement.strip():
                 connection.execute(statement)
         connection.execute("VACUUM ANALYZE")
@@ -166,9 +177,10 @@ def test_every_question_is_asked_once_and_has_an_index(
     filled: tuple[Web, dict[str, str]], postgres: EmbeddedPostgres, settings: ServiceSettings
 ) -> None:
     web, ids = filled
+    fill(postgres, settings, reports=80)
     few = {path: len(told) for path, told in statements(web, ids).items()}
     assert {path: count for path, count in few.items() if count > MOST} == {}
-    fill(postgres, settings)
+    fill(postgres, settings, reports=8_000)
     many = statements(web, ids)
     assert {path: (few[path], len(told)) for path, told in many.items() if len(told) != few[path]} == {}
     read = {}
