@@ -109,7 +109,8 @@ class Side:
     def cpu_seconds(self) -> float:
         """Of a core, by all processes of the service: web, database and the rest."""
         used = [process.cpu_times() for process in [self.service, *self.service.children(recursive=True)]]
-        return sum(times.user + times.system for times in used)
+        # Those that have ended are with their parents.
+        return sum(times.user + times.system + times.children_user + times.children_system for times in used)
 
     def address(self, page: str) -> str:
         for kind, known in self.ids.items():

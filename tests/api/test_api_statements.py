@@ -67,7 +67,8 @@ SEARCHES = (
 FILL = """
 INSERT INTO report (id, title, form, text, reading, source_url, created_at, verdict, attention)
   SELECT '00' || lpad(n::text, 24, '0'), 'report ' || n, 'report', repeat('some text ', 60), '{{"scripts": []}}',
-  'https://example.org/' || n, now(), (ARRAY['reproduced', 'flaky', 'not_reproduced'])[n % 3 + 1], (ARRAY['still_broken', 'fixed', NULL])[n % 3 + 1]
+  'https://example.org/' || n, now(), (ARRAY['reproduced', 'flaky', 'not_reproduced'])[n % 3 + 1],
+  (ARRAY['still_broken', 'fixed', NULL])[n % 3 + 1]
   FROM generate_series(1, {reports}) n
   ON CONFLICT DO NOTHING;
 INSERT INTO report_search (report_id, rules, facets, words)
