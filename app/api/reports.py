@@ -18,8 +18,16 @@ from app.runs.assemble import report_part
 from app.runs.document import RunDocument
 from app.runs.matrix import Matrix, matrix
 from app.runs.reports import ReportDetails, ReportSummary, launch, list_reports, report_details
+from app.search.fields import FIELDS
 
 router = APIRouter(tags=["reports"])
+EXAMPLE = "verdict:reproduced device:cuda toolchain:torch>=2.11 -exception:RuntimeError logdet"
+SEARCH = (
+    "Terms that must all hold; a `-` before one turns it around. Words are looked for in title, text, address and what scripts said;"
+    " those between quotation marks stand side by side. Fields: "
+    + "; ".join(f"`{name}:` {kind.about} ({kind.takes})" for name, kind in FIELDS.items())
+    + "."
+)
 
 
 @router.post("/reports:read", operation_id="read_report", responses=documented(401, *BODY))
@@ -44,7 +52,7 @@ def get_reports(
     session: SessionDep,
     _may: CanRead,
     source_url: Annotated[str | None, Query(max_length=2000)] = None,
-    q: Annotated[str | None, Query(max_length=300, description="words of the title or the text")] = None,
+    q: Annotated[str | None, Query(max_length=300, description=SEARCH, examples=[EXAMPLE])] = None,
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageBody[ReportSummary]:

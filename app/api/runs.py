@@ -14,7 +14,7 @@ from app.http.state import SessionDep, SettingsDep
 from app.runs.cancel import cancel_run
 from app.runs.document import RunDocument
 from app.runs.reports import RunSummary, list_runs
-from app.runs.show import AttemptDetails, attempt_details, run_document
+from app.runs.show import AttemptDetails, attempt_details, run_document, run_json
 from app.runs.submit import submit
 
 router = APIRouter(tags=["runs"])
@@ -61,9 +61,9 @@ def get_runs(
 
 
 @router.get("/runs/{run_id}", operation_id="get_run", response_model=RunDocument, responses=documented(401, 404))
-def get_run(run_id: str, session: SessionDep, _may: CanRead) -> RunDocument:
+def get_run(run_id: str, session: SessionDep, _may: CanRead) -> Response:
     """The run object."""
-    return run_document(session, run_id)
+    return Response(run_json(session, run_id), media_type="application/json")
 
 
 @router.get(

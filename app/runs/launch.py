@@ -17,6 +17,7 @@ from app.runs.assemble import JobFacts, RunFacts, assemble
 from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
+from app.runs.indexing import keep_cells
 from app.runs.settle import new_attempts, script_of
 from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
@@ -131,6 +132,7 @@ def launch_reading(
     if not attempts:
         run.verdict, run.summary = document.verdict, document.summary
         emit(session, run, "run.finished")
+        keep_cells(session, report, document)
         keep_standing(session, report.id)
     session.flush()
     return document

@@ -34,19 +34,20 @@ READY_SECONDS = 30.0
 def snapshot(session: Session) -> Snapshot:
     """The figures of now."""
     moment = now()
-    by_state = figures.attempts_by_state(session)
+    attempts = figures.attempts(session)
+    by_state = attempts.by_state
     oldest = figures.oldest_queued(session)
     known, ready = figures.nodes(session, seen_after=moment - timedelta(seconds=READY_SECONDS))
     return Snapshot(
         attempts_by_state=by_state,
-        attempts_by_outcome=figures.attempts_by_outcome(session),
+        attempts_by_outcome=attempts.by_outcome,
         runs_by_state=figures.runs_by_state(session),
         queue_length=by_state.get("queued", 0),
         oldest_queued_seconds=0.0 if oldest is None else max(0.0, (moment - oldest).total_seconds()),
         nodes_ready=ready,
         nodes_known=known,
         enqueued=sum(by_state.values()),
-        claimed=figures.leases_given(session),
+        claimed=attempts.leases,
         finished=by_state.get("recorded", 0),
         lost=by_state.get("lost", 0),
     )

@@ -20,12 +20,14 @@ from app.runs.keep import digest_of, without_nul
 from app.runs.launch import Wish, launch_reading
 from app.runs.nodes import fleet as known_fleet
 from app.runs.same_again import SameReport, same_as
+from app.runs.search import asked, finds_nothing
 from app.runs.submit import answered_before
 from app.settings import ServiceSettings
 from app.states import RunState
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import reports as queries
 from app.storage.queries import runs as run_queries
+from app.storage.queries.report_search import found
 from app.targets.target import Target
 
 Item = TypeVar("Item")
@@ -114,10 +116,13 @@ def _run_summary(row: RunRow) -> RunSummary:
 def list_reports(
     session: Session, *, cursor: str | None = None, limit: int = 50, source_url: str | None = None, query: str | None = None
 ) -> Page[ReportSummary]:
-    """A page of reports. Raises InputError for a cursor that is none."""
+    """A page of reports. Raises InputError for a cursor that is none, QueryError for a search that can't be read."""
     # As kept: there is no NUL in Postgres.
     words, address = (None if text is None else without_nul(text) for text in (query, source_url))
-    rows = queries.reports(session, before=_before(cursor), limit=_limit(limit) + 1, source_url=address, query=words)
+    search = None if words is None else asked(session, words)
+    if search is not None and finds_nothing(search.query):
+        return Page(items=(), next_cursor=None)
+    rows = found(session, search, before=_before(cursor), limit=_limit(limit) + 1, source_url=address)
     shown = rows[:limit]
     ids = [row.id for row in shown]
     counts, latest = queries.count_runs(session, ids), queries.latest_runs(session, ids)

@@ -1,4 +1,4 @@
-"""Reports of the same: found by the shape of the main script, and by its likeness to those of recent reports. Nothing is merged."""
+"""Reports of the same: found by the shape of the main script, and by its likeness to those of others. Nothing is merged."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.storage.queries import reports as queries
 from app.storage.queries import runs as run_queries
 
 MOST_SHOWN = 10
-# Nearly equal scripts are looked for among so many of the newest reports; equal ones among all.
-MOST_RECENT = 1_000
+# So many of the newest whose sketches share a piece are looked at.
+MOST_ALIKE = 200
 # So many scripts at most are compared word for word, likeliest first.
 MOST_COMPARED = 20
 
@@ -52,8 +52,8 @@ def _nearly_equal(session: Session, report: ReportRow, script: ScriptRow, *, wit
         return []
     looked: dict[str, float] = {}
     recent = []
-    for row in queries.recent_sketches(session, limit=MOST_RECENT):
-        if row.id != report.id and row.id not in without and script.shape_digest != row.shape_digest:
+    for row in queries.alike_sketches(session, script.sketch, shape_digest=script.shape_digest, limit=MOST_ALIKE):
+        if row.id != report.id and row.id not in without:
             looked.setdefault(row.digest, sketched_likeness(script.sketch, row.sketch or b""))
             recent.append(row)
     likely = sorted((digest for digest, like in looked.items() if like >= WORTH_A_LOOK), key=lambda digest: -looked[digest])[:MOST_COMPARED]

@@ -15,6 +15,8 @@ from app.runs.changes import find_changes
 from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
 from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
+from app.runs.indexing import keep_cells
+from app.runs.kept_documents import keep_document
 from app.runs.repeating import attempts_wanted
 from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
@@ -177,3 +179,7 @@ def finish_if_done(session: Session, run: RunRow) -> None:
     keep_standing(session, run.report_id)
     find_changes(session, run)
     emit(session, run, "run.finished")
+    keep_cells(session, report_of_run(session, run), document)
+    session.flush()
+    # Last: what comes to an end later than that would make it stale.
+    keep_document(session, run, document)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
 from app.ids import is_id
 from app.runs.document import RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
+from app.runs.kept_documents import keep_document, kept_document, written
 from app.states import AttemptState
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.queries import runs as queries
@@ -49,10 +51,33 @@ class AttemptDetails(BaseModel):
 
 def run_document(session: Session, run_id: str) -> RunDocument:
     """The run object. Raises NotFoundError."""
+    run = _run(session, run_id)
+    kept = kept_document(session, run)
+    if kept is not None:
+        # An infinite number has no place in JSON: such an object is made anew.
+        with suppress(ValidationError):
+            return RunDocument.model_validate_json(kept)
+    return _shown(session, run)
+
+
+def run_json(session: Session, run_id: str) -> bytes:
+    """The run object as it is answered. Raises NotFoundError."""
+    run = _run(session, run_id)
+    return kept_document(session, run) or written(_shown(session, run))
+
+
+def _run(session: Session, run_id: str) -> RunRow:
     run = queries.run_of(session, run_id)
     if run is None:
         raise NotFoundError("There is no run with this id.")
-    return document_of(session, run)
+    return run
+
+
+def _shown(session: Session, run: RunRow) -> RunDocument:
+    """Made anew, and kept if the run is over."""
+    document = document_of(session, run)
+    keep_document(session, run, document)
+    return document
 
 
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:

@@ -15,6 +15,7 @@ from app.intake.reading import Reading
 from app.intake.thread import is_address
 from app.runs.document import RunDocument
 from app.runs.facts import document_of
+from app.runs.indexing import keep_words
 from app.runs.keep import digest_of, split_reading, without_nul
 from app.runs.launch import Wish, launch_reading, plan_document
 from app.runs.nodes import fleet as known_fleet
@@ -131,6 +132,7 @@ def keep_report(
     )
     session.add(report)
     session.flush()
+    keep_words(session, report)
     return report
 
 

@@ -9,7 +9,8 @@ from app.judging.axis import differs_by
 from app.targets.fleet import nearest_lack, usable_toolchains
 from app.targets.packages import packages_of, versions_for
 from app.targets.target import Target
-from worker.contract import Hello, Level, ToolchainFacts, split_layers
+from worker.contract import Hello, Level, ToolchainFacts
+from worker.contract.names import split_layers
 
 
 def base_of(toolchain: str, known: Collection[str]) -> str:

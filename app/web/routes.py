@@ -21,6 +21,8 @@ from app.runs.nodes import list_nodes
 from app.runs.reports import launch, list_reports, report_details
 from app.runs.show import attempt_details, run_document
 from app.runs.submit import Submission, submit
+from app.search.fields import FIELDS
+from app.search.terms import QueryError
 from app.targets.presets import PRESETS
 from app.web import side_by_side, views
 from app.web.pages import page
@@ -131,9 +133,12 @@ def get_compare(
 
 @router.get("/reports")
 def get_reports(session: SessionDep, _may: CanRead, q: Annotated[str, Query(max_length=300)] = "", cursor: str | None = None) -> Response:
-    """Reports, newest first; searched by words."""
-    found = list_reports(session, cursor=cursor, limit=30, query=q.strip() or None)
-    return page("reports.html", found=found, q=q)
+    """Reports, newest first; searched by words and fields."""
+    try:
+        found = list_reports(session, cursor=cursor, limit=30, query=q)
+    except QueryError as error:
+        return page("reports.html", status=status_of(error), found=None, q=q, problem=error, fields=FIELDS)
+    return page("reports.html", found=found, q=q, problem=None, fields=FIELDS)
 
 
 @router.get("/reports/{report_id}")

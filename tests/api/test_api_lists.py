@@ -68,13 +68,13 @@ def test_reports_by_words_and_by_address(web: Web) -> None:
         return [item["title"] for item in web.client.get("/api/v1/reports", params=query).json()["items"]]
 
     assert found(q="LOGDET wrong") == ["logdet is 100% wrong"]
-    assert found(q="0% w") == ["logdet is 100% wrong"]
+    assert found(q="100% wro") == ["logdet is 100% wrong"]
     assert found(q="other_one") == ["other_one"]
-    assert found(q="%") == ["logdet is 100% wrong"]
-    assert found(q="other%one") == []
+    assert found(q="one_other") == []
+    assert found(q="ogdet") == []
     assert found(source_url=url) == ["logdet is 100% wrong"]
     assert found(source_url=f"{url}0") == []
-    for nothing in ("\x00", "\\", "';--", "\x00logdet", "💥"):
+    for nothing in ("\x00", "\\", "';--", "%", "💥"):
         assert found(q=nothing) == []
 
 

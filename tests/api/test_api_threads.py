@@ -137,7 +137,7 @@ def test_reports_from_before_are_left_alone(web: Web) -> None:
 
 def test_the_search_is_bounded(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(same_again, "MOST_SHOWN", 2)
-    monkeypatch.setattr(same_again, "MOST_RECENT", 3)
+    monkeypatch.setattr(same_again, "MOST_ALIKE", 3)
     near = web.post(script=OTHER_NUMBERS)["report"]["id"]
     equal = [web.post(script=CODE)["report"]["id"] for _ in range(4)]
     shown = [item["id"] for item in web.client.get(f"/api/v1/reports/{equal[0]}").json()["same_as"]]

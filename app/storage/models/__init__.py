@@ -10,7 +10,9 @@ from app.storage.models.idempotency_key import IdempotencyKeyRow
 from app.storage.models.job import JobRow
 from app.storage.models.node import NodeRow
 from app.storage.models.report import ReportRow
+from app.storage.models.report_search import ReportCellRow, ReportSearchRow
 from app.storage.models.run import RunRow
+from app.storage.models.run_document import RunDocumentRow
 from app.storage.models.script import ScriptRow
 from app.storage.models.token import TokenRow
 from app.storage.models.toolchain import ToolchainRow
@@ -25,7 +27,10 @@ __all__ = [
     "IdempotencyKeyRow",
     "JobRow",
     "NodeRow",
+    "ReportCellRow",
     "ReportRow",
+    "ReportSearchRow",
+    "RunDocumentRow",
     "RunRow",
     "ScriptRow",
     "TokenRow",

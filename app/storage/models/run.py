@@ -16,7 +16,8 @@ from app.storage.models.base import Base, Id, choice
 class RunRow(Base):
     __tablename__ = "run"
     __table_args__ = (
-        Index(None, "report_id"),
+        Index(None, "report_id", "id"),
+        Index(None, "state"),
         Index("ix_run_open", "id", postgresql_where=text("state IN ('queued', 'running')")),
         Index("ix_run_of_ours", "id", postgresql_where=text("occasion <> 'submitted'")),
         UniqueConstraint("evidence_digest"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import func, select
@@ -10,25 +12,30 @@ from sqlalchemy.orm import Session
 from app.storage.models import AttemptRow, NodeRow, RunRow
 
 
-def attempts_by_state(session: Session) -> dict[str, int]:
-    """Attempts in each state."""
-    return dict(session.execute(select(AttemptRow.state, func.count()).group_by(AttemptRow.state)).all())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFigures:
+    """Attempts by state, recorded ones by outcome, and how often one was given to a node."""
+
+    by_state: dict[str, int]
+    by_outcome: dict[str, int]
+    leases: int
 
 
-def attempts_by_outcome(session: Session) -> dict[str, int]:
-    """Recorded attempts by outcome."""
-    query = select(AttemptRow.outcome, func.count()).where(AttemptRow.outcome.is_not(None)).group_by(AttemptRow.outcome)
-    return {str(outcome): count for outcome, count in session.execute(query).all()}
+def attempts(session: Session) -> AttemptFigures:
+    """All attempts in one look at an index."""
+    alike = (AttemptRow.state, AttemptRow.outcome, AttemptRow.lease_no)
+    by_state, by_outcome, leases = Counter[str](), Counter[str](), 0
+    for state, outcome, lease_no, count in session.execute(select(*alike, func.count()).group_by(*alike)):
+        by_state[state] += count
+        leases += lease_no * count
+        if outcome is not None:
+            by_outcome[str(outcome)] += count
+    return AttemptFigures(by_state=dict(by_state), by_outcome=dict(by_outcome), leases=leases)
 
 
 def runs_by_state(session: Session) -> dict[str, int]:
     """Runs in each state."""
     return dict(session.execute(select(RunRow.state, func.count()).group_by(RunRow.state)).all())
-
-
-def leases_given(session: Session) -> int:
-    """How often an attempt was given to a node."""
-    return session.scalar(select(func.coalesce(func.sum(AttemptRow.lease_no), 0))) or 0
 
 
 def oldest_queued(session: Session) -> datetime | None:

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Row, func, or_, select
-from sqlalchemy.dialects.postgresql import distinct_on
-from sqlalchemy.orm import Session
+from sqlalchemy import LargeBinary, Row, cast, func, literal_column, or_, select, true
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
+from sqlalchemy.orm import Session, aliased
 
 from app.storage.models import JobRow, ReportRow, RunRow, ScriptRow
-
-
-def _like(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
-
-
-def reports(
-    session: Session, *, before: str | None, limit: int, source_url: str | None = None, query: str | None = None
-) -> Sequence[ReportRow]:
-    """Reports older than an id; every word of the query must be in the title, the text or the address."""
-    statement = select(ReportRow).order_by(ReportRow.id.desc()).limit(limit)
-    if before is not None:
-        statement = statement.where(ReportRow.id < before)
-    if source_url is not None:
-        statement = statement.where(ReportRow.source_url == source_url)
-    for word in (query or "").split():
-        columns = (ReportRow.title, ReportRow.text, ReportRow.source_url)
-        statement = statement.where(or_(*(column.ilike(_like(word), escape="\\") for column in columns)))
-    return session.scalars(statement).all()
+from app.storage.models.script import BANDS
 
 
 def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow]:
@@ -45,10 +26,10 @@ def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:
 
 
 def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow]:
-    """The latest run of each report by our own nodes."""
-    own = (RunRow.report_id.in_(list(report_ids)), RunRow.contributed_by.is_(None))
-    newest = select(func.max(RunRow.id)).where(*own).group_by(RunRow.report_id)
-    statement = select(RunRow).where(RunRow.id.in_(newest))
+    """The latest run of each report by our own nodes; however many there were, one look each."""
+    own = select(RunRow).where(RunRow.report_id == ReportRow.id, RunRow.contributed_by.is_(None))
+    newest = own.order_by(RunRow.id.desc()).limit(1).correlate(ReportRow).lateral()
+    statement = select(aliased(RunRow, newest)).select_from(ReportRow).join(newest, true()).where(ReportRow.id.in_(list(report_ids)))
     return {row.report_id: row for row in session.scalars(statement)}
 
 
@@ -84,8 +65,14 @@ def same_shape(session: Session, report_id: str, script: str, shape_digest: str 
     return session.execute(statement.order_by(ReportRow.id.desc()).limit(limit)).all()
 
 
-def recent_sketches(session: Session, *, limit: int) -> Sequence[Row[str, str, str, str | None, bytes | None]]:
-    """Of the newest reports with a script: id, title, the script's digest, its shape and its sketch."""
-    columns = (ReportRow.id, ReportRow.title, ScriptRow.digest, ScriptRow.shape_digest, ScriptRow.sketch)
-    statement = select(*columns).join(ScriptRow, ScriptRow.digest == ReportRow.main_script).where(ScriptRow.sketch.is_not(None))
+def alike_sketches(
+    session: Session, sketch: bytes, *, shape_digest: str | None, limit: int
+) -> Sequence[Row[str, str, str, str | None, bytes | None]]:
+    """Of the newest reports whose sketch shares a piece with this one: id, title, the script's digest, its shape and its sketch."""
+    pieces = [sketch[at : at + 16] for at in range(0, len(sketch), 16)]
+    shares = literal_column(BANDS, ARRAY(LargeBinary())).overlap(cast(pieces, ARRAY(LargeBinary())))
+    marks = select(ScriptRow.digest, ScriptRow.shape_digest, ScriptRow.sketch)
+    # By itself: else Postgres walks over the reports until it has met enough.
+    alike = marks.where(shares, ScriptRow.shape_digest.is_distinct_from(shape_digest)).offset(0).subquery()
+    statement = select(ReportRow.id, ReportRow.title, *alike.c).join(alike, alike.c.digest == ReportRow.main_script)
     return session.execute(statement.order_by(ReportRow.id.desc()).limit(limit)).all()

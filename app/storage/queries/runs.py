@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.elements import KeyedColumnElement
 
 from app.ids import is_id
 from app.states import AttemptState
@@ -112,6 +114,21 @@ def scripts(session: Session, digests: Iterable[str]) -> dict[str, str]:
 def report_of(session: Session, report_id: str) -> ReportRow | None:
     """A report."""
     return session.get(ReportRow, report_id) if is_id(report_id) else None
+
+
+# Of a report what its runs tell and what may change; the rest is long, or changes with other runs.
+_LONG = {"text", "reading", "claim_text", "verdict", "attention", "verified_at"}
+
+
+def short_columns() -> list[KeyedColumnElement[Any]]:
+    """The other columns."""
+    return [column for column in ReportRow.__table__.columns if column.name not in _LONG]
+
+
+def short_report(session: Session, report_id: str) -> dict[str, Any]:
+    """A report without its texts and without what stands of it; empty where there is none."""
+    row = session.execute(select(*short_columns()).where(ReportRow.id == report_id)).mappings().one_or_none()
+    return {} if row is None else dict(row)
 
 
 def events_after(session: Session, run_id: str, last: int, *, limit: int) -> Sequence[EventRow]:

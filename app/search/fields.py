@@ -1,0 +1,121 @@
+"""The fields of a search: what each is about, and which values it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.judging.attention import Attention
+from app.judging.change import ChangeKind
+from app.judging.judgement import Verdict
+from app.search import periods, toolchains
+from worker.contract import Device, Outcome
+from worker.contract.names import SETTINGS
+
+CAUSES = (
+    *("error_asymmetry", "random_streams", "unseeded", "uninitialised_memory", "nondeterministic_kernel", "reduced_precision"),
+    *("sign_or_order", "undefined_conversion", "rounding", "ill_conditioned", "unexplained", "not_analysed"),
+)
+STATES = ("open", "closed")
+_TYPE = re.compile(r"[^\W\d]\w{0,99}(?:\.[^\W\d]\w{0,99}){0,10}")
+_ANY_NAME = re.compile(r"[^\s\x00-\x1f\"]{1,100}")
+_LABEL = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldKind:
+    """A field. `read` gives a value as it is kept, or None for one that it does not take; `takes` says what it does take."""
+
+    about: str
+    takes: str
+    read: Callable[[str], str | None]
+    # Commas stand between values of which one must hold.
+    several: bool = True
+    # What a cell of the matrix has: such terms must hold together, in one cell.
+    of_cell: bool = False
+
+
+def _one_of(*words: str) -> Callable[[str], str | None]:
+    def read(text: str) -> str | None:
+        word = text.lower().replace("-", "_")
+        return word if word in words else None
+
+    return read
+
+
+def _matching(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
+    return lambda text: text if pattern.fullmatch(text) else None
+
+
+def _exception(text: str) -> str | None:
+    return type_name(text) if _TYPE.fullmatch(text) else None
+
+
+def type_name(exception: str) -> str:
+    """How the type of an exception is kept: `torch.OutOfMemoryError` is `outofmemoryerror`."""
+    return exception.rpartition(".")[2].lower()[:100]
+
+
+def _setting(text: str) -> str | None:
+    key, _, value = text.lower().partition("=")
+    if key not in SETTINGS:
+        return None
+    return f"{key}={value}" if value else f"{key}=on" if key == "deterministic" else None
+
+
+def _toolchain(text: str) -> str | None:
+    return text if toolchains.wish_of(text) is not None else None
+
+
+def _period(text: str) -> str | None:
+    word = text.lower()
+    return word if periods.is_period(word) else None
+
+
+def _change(text: str) -> str | None:
+    return _one_of(*ChangeKind)(text) or _period(text)
+
+
+def _words(*words: str) -> str:
+    return ", ".join(words)
+
+
+FIELDS: dict[str, FieldKind] = {
+    "verdict": FieldKind(
+        about="what stands of the report; beside a field of cells, the verdict of that cell",
+        takes=_words(*Verdict),
+        read=_one_of(*Verdict),
+        of_cell=True,
+    ),
+    "device": FieldKind(about="where a cell ran", takes=_words(*Device), read=_one_of(*Device), of_cell=True),
+    "toolchain": FieldKind(
+        about="the toolchain of a cell, by the version of a package or by its name",
+        takes=toolchains.FORMS,
+        read=_toolchain,
+        several=False,
+        of_cell=True,
+    ),
+    "setting": FieldKind(
+        about="a setting of a cell's target",
+        takes=f"deterministic, or NAME=VALUE with the names {_words(*SETTINGS)}",
+        read=_setting,
+        of_cell=True,
+    ),
+    "node": FieldKind(about="the node that ran a cell", takes="the name of a node", read=_matching(_ANY_NAME), of_cell=True),
+    "outcome": FieldKind(about="how an attempt of a cell ended", takes=_words(*Outcome), read=_one_of(*Outcome), of_cell=True),
+    "exception": FieldKind(
+        about="the type of an exception that ended an attempt of a cell",
+        takes="the name of a type, such as RuntimeError",
+        read=_exception,
+        of_cell=True,
+    ),
+    "cause": FieldKind(about="why what was seen differs", takes=_words(*CAUSES), read=_one_of(*CAUSES)),
+    "attention": FieldKind(about="what the report waits for", takes=_words(*Attention), read=_one_of(*Attention)),
+    "changed": FieldKind(
+        about="when its verdict on a target became another one, or how", takes=f"{_words(*ChangeKind)}, {periods.FORMS}", read=_change
+    ),
+    "submitted": FieldKind(about="when it was submitted", takes=periods.FORMS, read=_period),
+    "label": FieldKind(about="a label that a maintainer gave it", takes="a label, in quotes if it has blanks", read=_matching(_LABEL)),
+    "is": FieldKind(about="whether it is open or closed", takes=_words(*STATES), read=_one_of(*STATES)),
+}

@@ -1,0 +1,238 @@
+"""Every page and list with 1 000 000 attempts against the same with 10 000: the 95th percentile at 20 requests a second.
+
+    .venv/bin/python bench/pages_at_scale.py [--homes DIR] [--requests 100] [--out bench/results/pages_at_scale.json]
+
+Both data sets (`bench/scale_data.py`) have a service of its own, and the two are asked in turns, so that a noisy machine disturbs both
+alike; ratios are what to keep, and the time of a core that a request takes (`cpu_ms`, of all processes of the service), which no
+other load changes much. Requests leave at their time whatever became of those before (open loop), and are timed from then. Each
+asks for another report, run or attempt, drawn at random. With --homes the data stays there and is used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+import psycopg
+from main_path import database_url, free_port, keep, machine
+from scale_data import fill
+from scale_kept import stamp
+
+from app.embedded.postgres import EmbeddedPostgres
+from app.serve.database import migrate
+
+SIZES = {"small": 10_000, "large": 1_000_000}
+RATE = 20.0
+# The address of a page, with the kind of id that it wants in braces.
+PAGES = {
+    "home": "/",
+    "reports": "/reports",
+    "reports, far down": "/reports?cursor={report}",
+    "report": "/reports/{report}",
+    "report with 40 runs": "/reports/{busiest}",
+    "report with 400 cells": "/reports/{widest}",
+    "run": "/runs/{run}",
+    "run, what changes": "/runs/{run}/fragment",
+    "attempt": "/attempts/{attempt}",
+    "compare, kept": "/compare?id={comparison}",
+    "compare, any two": "/compare?baseline={attempt}&candidate={attempt}",
+    "nodes": "/nodes",
+    "GET reports": "/api/v1/reports",
+    "GET reports, far down": "/api/v1/reports?cursor={report}",
+    "GET reports by address": "/api/v1/reports?source_url={url}",
+    "GET report": "/api/v1/reports/{report}",
+    "GET matrix": "/api/v1/reports/{report}/matrix",
+    "GET runs": "/api/v1/runs",
+    "GET run": "/api/v1/runs/{run}",
+    "GET events": "/api/v1/runs/{run}/events",
+    "GET attempt": "/api/v1/attempts/{attempt}",
+    "GET comparison": "/api/v1/comparisons/{comparison}",
+    "GET nodes": "/api/v1/nodes",
+    "GET toolchains": "/api/v1/toolchains",
+    "GET presets": "/api/v1/presets",
+}
+QUERIES = {
+    "one word": "logdet",
+    "a word in all": "torch",
+    "no such word": "xylophone",
+    "a phrase": '"No CUDA GPUs are available"',
+    "without a word": "-torch",
+    "verdict": "verdict:reproduced",
+    "without a verdict": "-verdict:reproduced",
+    "device": "device:cuda",
+    "toolchain": "toolchain:torch>=2.11",
+    "one cell": "verdict:reproduced device:cuda toolchain:torch>=2.11",
+    "no such cell": "verdict:not_reproduced toolchain:torch<2.2 device:cuda node:lab-h100-1",
+    "exception": "exception:RuntimeError device:cpu",
+    "cause": "cause:nondeterministic_kernel",
+    "changed": "changed:regressed changed:last-year",
+    "attention": "attention:needs_human",
+    "submitted": "submitted:<2025-03-01 verdict:reproduced",
+    "many terms": "verdict:reproduced device:cuda toolchain:torch>=2.11 changed:last-year -exception:KeyError logdet",
+}
+IDS = {
+    "report": "SELECT id FROM report WHERE (SELECT count(*) FROM run WHERE report_id = report.id) = 1 ORDER BY md5(id) OFFSET 2 LIMIT 500",
+    "busiest": "SELECT id FROM report ORDER BY id LIMIT 1",
+    "widest": "SELECT id FROM report ORDER BY id OFFSET 1 LIMIT 1",
+    "run": "SELECT id FROM run WHERE (SELECT count(*) FROM job WHERE run_id = run.id) = 4 ORDER BY md5(id) LIMIT 500",
+    "attempt": "SELECT id FROM attempt TABLESAMPLE SYSTEM (2) LIMIT 2000",
+    "comparison": "SELECT baseline || '-' || candidate FROM comparison ORDER BY md5(baseline) LIMIT 500",
+    "url": "SELECT source_url FROM report ORDER BY md5(id) LIMIT 500",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A service and the ids to ask it for."""
+
+    url: str
+    service: psutil.Process
+    ids: dict[str, list[str]]
+    rng: random.Random
+
+    def cpu_seconds(self) -> float:
+        """Of a core, by all processes of the service: web, database and the rest."""
+        used = [process.cpu_times() for process in [self.service, *self.service.children(recursive=True)]]
+        # Those that have ended are with their parents.
+        return sum(times.user + times.system + times.children_user + times.children_system for times in used)
+
+    def address(self, page: str) -> str:
+        for kind, known in self.ids.items():
+            while f"{{{kind}}}" in page:
+                page = page.replace(f"{{{kind}}}", self.rng.choice(known), 1)
+        return self.url + page
+
+
+@contextmanager
+def serving(home: Path) -> Iterator[Side]:
+    port = free_port()
+    own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks")}
+    with (home / "serve.log").open("wb") as log:
+        argv = [sys.executable, "-m", "app.cli", "serve", "--no-node", "--port", str(port)]
+        process = subprocess.Popen(argv, env=os.environ | own, stdout=log, stderr=log)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        await_ready(url, home)
+        with psycopg.connect(database_url(home)) as database:
+            ids = {kind: [row[0] for row in database.execute(query).fetchall()] for kind, query in IDS.items()}
+        yield Side(url=url, service=psutil.Process(process.pid), ids=ids, rng=random.Random(1))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+
+
+def await_ready(url: str, home: Path) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        try:
+            if httpx2.get(f"{url}/readyz").status_code == 200:
+                return
+        except httpx2.HTTPError:
+            pass
+        time.sleep(0.2)
+    sys.exit((home / "serve.log").read_text()[-3000:])
+
+
+async def _asked(client: httpx2.AsyncClient, address: str, due: float) -> tuple[float, int]:
+    await asyncio.sleep(max(0.0, due - time.perf_counter()))
+    answer = await client.get(address)
+    if answer.status_code not in {200, 204}:
+        sys.exit(f"{address}: {answer.status_code} {answer.text[:500]}")
+    return time.perf_counter() - due, len(answer.content)
+
+
+async def _round(address: Callable[[], str], count: int) -> list[tuple[float, int]]:
+    """So many requests, each at its time, as seconds and bytes."""
+    headers = {"Last-Event-ID": "9"}
+    async with httpx2.AsyncClient(timeout=60, headers=headers, limits=httpx2.Limits(max_connections=100)) as client:
+        began = time.perf_counter() + 0.05
+        return await asyncio.gather(*(_asked(client, address(), began + number / RATE) for number in range(count)))
+
+
+def told(found: list[tuple[float, int]]) -> dict[str, float]:
+    seconds = sorted(taken for taken, _ in found)
+    return {
+        "p50_ms": round(1000 * statistics.median(seconds), 1),
+        "p95_ms": round(1000 * seconds[int(0.95 * (len(seconds) - 1))], 1),
+        "kilobytes": round(max(size for _, size in found) / 1000, 1),
+    }
+
+
+def measure_page(sides: dict[str, Side], page: str, requests: int) -> dict[str, Any]:
+    """Both sides in turns, after a few requests that don't count."""
+    found: dict[str, list[tuple[float, int]]] = {name: [] for name in sides}
+    used = dict.fromkeys(sides, 0.0)
+    for side in sides.values():
+        asyncio.run(_round(lambda side=side: side.address(page), 4))  # type: ignore[misc]  # bound at once
+    for _ in range(2):
+        for name, side in sides.items():
+            before = side.cpu_seconds()
+            found[name] += asyncio.run(_round(lambda side=side: side.address(page), requests // 2))  # type: ignore[misc]  # bound at once
+            used[name] += side.cpu_seconds() - before
+    result: dict[str, Any] = {name: {**told(taken), "cpu_ms": round(1000 * used[name] / requests, 1)} for name, taken in found.items()}
+    for figure in ("p50_ms", "p95_ms", "cpu_ms"):
+        result[f"ratio_{figure[:3]}"] = round(result["large"][figure] / max(0.1, result["small"][figure]), 2)
+    return result
+
+
+def measure(homes: Path, requests: int, only: str) -> dict[str, Any]:
+    data = {name: fill(homes / name, attempts) for name, attempts in SIZES.items() if not (homes / name / "postgres").exists()}
+    for name in SIZES:
+        if name not in data:
+            server = EmbeddedPostgres(homes / name)
+            url = server.start()
+            try:
+                migrate(url)
+                stamp(url)
+            finally:
+                server.stop()
+    pages = PAGES | {f"search: {name}": f"/reports?q={httpx2.QueryParams({'q': words})['q']}" for name, words in QUERIES.items()}
+    results = {}
+    load = os.getloadavg()[0]
+    with serving(homes / "small") as small, serving(homes / "large") as large:
+        for name, page in pages.items():
+            if only in name:
+                results[name] = measure_page({"small": small, "large": large}, page, requests)
+                print(f"{name:32} {results[name]}", file=sys.stderr, flush=True)
+    return {
+        "at": datetime.now(tz=UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "load_before_and_after": [load, os.getloadavg()[0]],
+        "requests_a_second": RATE,
+        "requests_a_page": requests,
+        "data": data,
+        "pages": results,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--homes", type=Path)
+    parser.add_argument("--requests", type=int, default=100)
+    parser.add_argument("--only", default="", help="pages with this in their names")
+    parser.add_argument("--out", type=Path, default=Path("bench/results/pages_at_scale.json"))
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="samehere-bench-") as folder:
+        Path(folder).chmod(0o755)
+        result = measure(arguments.homes or Path(folder), arguments.requests, arguments.only)
+    keep(result, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
