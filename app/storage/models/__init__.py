@@ -1,5 +1,6 @@
 """The tables, one class a file."""
 
+from app.storage.models.act import ActRow
 from app.storage.models.attempt import AttemptRow
 from app.storage.models.base import Base
 from app.storage.models.comparison import ComparisonRow
@@ -8,12 +9,14 @@ from app.storage.models.event import EventRow
 from app.storage.models.idempotency_key import IdempotencyKeyRow
 from app.storage.models.job import JobRow
 from app.storage.models.node import NodeRow
+from app.storage.models.quarantine import QuarantineRow
 from app.storage.models.report import ReportRow
 from app.storage.models.run import RunRow
 from app.storage.models.script import ScriptRow
 from app.storage.models.token import TokenRow
 
 __all__ = [
+    "ActRow",
     "AttemptRow",
     "Base",
     "ComparisonRow",
@@ -22,6 +25,7 @@ __all__ = [
     "IdempotencyKeyRow",
     "JobRow",
     "NodeRow",
+    "QuarantineRow",
     "ReportRow",
     "RunRow",
     "ScriptRow",

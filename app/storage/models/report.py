@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ForeignKey, Index
+from sqlalchemy import ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from app.judging.judgement import Verdict
 from app.storage.models.base import Base, Id, choice
 
 Form = Literal["script", "report"]
@@ -15,7 +16,12 @@ Form = Literal["script", "report"]
 
 class ReportRow(Base):
     __tablename__ = "report"
-    __table_args__ = (Index(None, "source_url"), Index(None, "main_script"))
+    __table_args__ = (
+        Index(None, "source_url"),
+        Index(None, "main_script"),
+        Index(None, "withdraw_digest", unique=True),
+        Index("ix_report_scripts", text("(reading -> 'scripts')"), postgresql_using="gin"),
+    )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
     title: Mapped[str]
@@ -27,4 +33,13 @@ class ReportRow(Base):
     reading: Mapped[dict[str, Any]]
     # By which reports of the same are found; none where there is no script, and on rows from before there was this.
     main_script: Mapped[str | None] = mapped_column(ForeignKey("script.digest"))
+    labels: Mapped[list[str]] = mapped_column(default=list, server_default=text("'{}'::text[]"))
+    closed_at: Mapped[datetime | None]
+    duplicate_of: Mapped[Id | None] = mapped_column(ForeignKey("report.id"))
+    # A maintainer's word; beside it what was measured stays.
+    overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))
+    # From then on text, claim, title and what was read are erased, but for the digests of scripts.
+    withdrawn_at: Mapped[datetime | None]
+    # Of the secret in the submitter's link.
+    withdraw_digest: Mapped[str | None]
     created_at: Mapped[datetime]
