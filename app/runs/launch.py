@@ -13,10 +13,13 @@ from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
 from app.judging.repeats import next_attempts
+from app.judging.rules import RULES
 from app.runs.assemble import JobFacts, RunFacts, assemble
 from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
+from app.runs.held_back import as_held, held_back
+from app.runs.nodes import whole_fleet
 from app.runs.settle import new_attempts, script_of
 from app.settings import ServiceSettings
 from app.states import JobState, RunState
@@ -54,10 +57,10 @@ def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings:
 
 
 def plan_document(
-    reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings, title: str, source_url: str | None
+    session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings, title: str, source_url: str | None
 ) -> RunDocument:
     """The run as it would be planned. Its ids are of nothing that is stored."""
-    made = None if reading.ask else make_plan(reading, wish, fleet=fleet, settings=settings)
+    made = None if reading.ask else _held(session, make_plan(reading, wish, fleet=fleet, settings=settings), settings=settings)
     cells = () if made is None else made.cells
     jobs = [JobFacts(id=new_id(), script=cell.script, target=cell.target, state=_job_state(cell), reason=cell.reason) for cell in cells]
     state: RunState = "queued" if any(cell.reason is None for cell in cells) else "finished"
@@ -80,7 +83,7 @@ def launch_reading(
     session: Session, report: ReportRow, reading: Reading, wish: Wish, *, run_id: str, fleet: Sequence[Hello], settings: ServiceSettings
 ) -> RunDocument:
     """Store a run with its jobs and first attempts, and wake the dispatcher once that is committed."""
-    made = None if reading.ask else make_plan(reading, wish, fleet=fleet, settings=settings)
+    made = None if reading.ask else _held(session, make_plan(reading, wish, fleet=fleet, settings=settings), settings=settings)
     cells = () if made is None else made.cells
     repeats = RepeatPlan(at_most=1, exact=False) if made is None else made.repeats
     run = RunRow(
@@ -116,12 +119,21 @@ def launch_reading(
     verdicts = {job.id: job.verdict for job in document.jobs}
     for job in jobs:
         if job.state == "judged":
-            job.verdict = verdicts[job.id] or Verdict.CANNOT_SHOW
+            job.verdict, job.rules = verdicts[job.id] or Verdict.CANNOT_SHOW, RULES
     if not attempts:
-        run.verdict, run.summary = document.verdict, document.summary
+        run.verdict, run.summary, run.rules = document.verdict, document.summary, RULES
         emit(session, run, "run.finished")
     session.flush()
     return document
+
+
+def _held(session: Session, plan: Plan, *, settings: ServiceSettings) -> Plan:
+    """The plan, saying what a quarantine keeps from running."""
+    held = held_back(session)
+    if not held:
+        return plan
+    fleet = whole_fleet(session, absence_seconds=settings.node_absence_seconds)
+    return as_held(plan, held, whole_fleet=fleet, required_level=settings.required_level)
 
 
 def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:

@@ -11,9 +11,10 @@ from app.ids import new_id
 from app.intake.reading import Reading, Script
 from app.judging.job import UNCOUNTED, judge_job
 from app.judging.repeats import most_warm, next_attempts
+from app.judging.rules import RULES
 from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
-from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
+from app.runs.facts import judged_now, reading_of, report_of_run, results_by_attempt
 from app.runs.repeating import attempts_wanted
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, JobRow, RunRow
@@ -104,6 +105,7 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     job.state = "judged"
     plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
     job.verdict = judge_job(reading.claim, script, Target.model_validate(job.target), results, plan=plan).verdict
+    job.rules = RULES
     emit(session, run, "job.judged", job=job.id)
     finish_if_done(session, run)
 
@@ -168,8 +170,8 @@ def finish_if_done(session: Session, run: RunRow) -> None:
         return
     run.state = "finished"
     run.finished_at = now()
-    document = document_of(session, run)
-    run.verdict = document.verdict
+    document = judged_now(session, run)
+    run.verdict, run.rules = document.verdict, RULES
     run.summary = document.summary
     keep_comparisons(session, document.comparisons)
     emit(session, run, "run.finished")

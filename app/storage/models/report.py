@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import ForeignKey, Index, text
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy import text as sql
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.judgement import Verdict
@@ -20,7 +21,7 @@ class ReportRow(Base):
         Index(None, "source_url"),
         Index(None, "main_script"),
         Index(None, "withdraw_digest", unique=True),
-        Index("ix_report_scripts", text("(reading -> 'scripts')"), postgresql_using="gin"),
+        Index("ix_report_scripts", sql("(reading -> 'scripts')"), postgresql_using="gin"),
     )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
@@ -33,7 +34,7 @@ class ReportRow(Base):
     reading: Mapped[dict[str, Any]]
     # By which reports of the same are found; none where there is no script, and on rows from before there was this.
     main_script: Mapped[str | None] = mapped_column(ForeignKey("script.digest"))
-    labels: Mapped[list[str]] = mapped_column(default=list, server_default=text("'{}'::text[]"))
+    labels: Mapped[list[str]] = mapped_column(default=list, server_default=sql("'{}'::text[]"))
     closed_at: Mapped[datetime | None]
     duplicate_of: Mapped[Id | None] = mapped_column(ForeignKey("report.id"))
     # A maintainer's word; beside it what was measured stays.

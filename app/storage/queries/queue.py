@@ -42,7 +42,7 @@ class Hold:
     kind: AttemptKind = AttemptKind.REPEAT
 
 
-def candidates(session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RUN) -> list[Candidate]:
+def candidates(session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RUN, without_scripts: Iterable[str] = ()) -> list[Candidate]:
     """Queued attempts that are free or bound to one of these nodes; each run's first ones first, cheap cells before others.
 
     A job's attempts are alike: no more `of_a_job` than there are places need be looked at, however many wait.
@@ -55,12 +55,13 @@ def candidates(session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RU
         .lateral()
     )
     rank = func.row_number().over(partition_by=JobRow.run_id, order_by=(JobRow.position, waiting.c.id)).label("rank")
-    ranked = (
+    ranked_jobs = (
         select(waiting.c.id, JobRow.id.label("job_id"), JobRow.run_id, waiting.c.kind, JobRow.node, JobRow.target, rank)
         .join(waiting, true())
         .where(JobRow.state.in_(OPEN), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
-        .subquery()
     )
+    held = list(without_scripts)
+    ranked = (ranked_jobs.where(JobRow.script_digest.not_in(held)) if held else ranked_jobs).subquery()
     rows = session.execute(select(ranked).where(ranked.c.rank <= PER_RUN).order_by(ranked.c.rank, ranked.c.run_id).limit(AT_ONCE))
     return [
         Candidate(attempt_id=row.id, job_id=row.job_id, run_id=row.run_id, node=row.node, target=row.target, kind=row.kind) for row in rows

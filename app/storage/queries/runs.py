@@ -114,6 +114,17 @@ def report_of(session: Session, report_id: str) -> ReportRow | None:
     return session.get(ReportRow, report_id) if is_id(report_id) else None
 
 
+def lock_report(session: Session, report_id: str) -> ReportRow | None:
+    """A report, locked and as it is now; where runs are locked too, they are before."""
+    return session.get(ReportRow, report_id, with_for_update=True, populate_existing=True) if is_id(report_id) else None
+
+
+def hold_report(session: Session, report_id: str) -> ReportRow | None:
+    """A report as it is now, which nobody withdraws before this transaction ends."""
+    held = {"key_share": True, "read": True}
+    return session.get(ReportRow, report_id, with_for_update=held, populate_existing=True) if is_id(report_id) else None
+
+
 def events_after(session: Session, run_id: str, last: int, *, limit: int) -> Sequence[EventRow]:
     """The events of a run after a number, in order."""
     query = select(EventRow).where(EventRow.run_id == run_id, EventRow.number > last).order_by(EventRow.number).limit(limit)
