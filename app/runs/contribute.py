@@ -193,7 +193,7 @@ def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, 
     keep_comparisons(session, document.comparisons)
     emit(session, run, "run.finished" if run.state == "finished" else "run.cancelled")
     session.flush()
-    return document
+    return document.model_copy(update={"rules": run.rules})
 
 
 def _jobs(session: Session, bundle: Bundle, run: RunRow) -> list[JobRow]:

@@ -11,6 +11,7 @@ from app.storage.queries import quarantines as queries
 from app.targets.fleet import nearest_lack
 from app.targets.held_back import QUARANTINED, HeldBack
 from app.targets.plan import Plan
+from app.targets.target import Target
 from worker.contract import Hello, Level
 
 
@@ -27,13 +28,15 @@ def offers(fleet: Iterable[Hello], held: HeldBack) -> list[Hello]:
 
 
 def as_held(plan: Plan, held: HeldBack, *, whole_fleet: Iterable[Hello], required_level: Level) -> Plan:
-    """A plan over what is not held back, saying of its cells which only a quarantine keeps from running."""
+    """A plan that says of its cells which only a quarantine keeps from running."""
     fleet = list(whole_fleet)
+    offered = offers(fleet, held)
+
+    def only_held(target: Target) -> bool:
+        lack, whole_lack = (nearest_lack(nodes, target, required_level=required_level) for nodes in (offered, fleet))
+        return lack is not None and whole_lack is None
+
     cells = tuple(
-        replace(cell, reason=QUARANTINED)
-        if cell.script in held.scripts
-        or (cell.reason is not None and nearest_lack(fleet, cell.target, required_level=required_level) is None)
-        else cell
-        for cell in plan.cells
+        replace(cell, reason=QUARANTINED) if cell.script in held.scripts or only_held(cell.target) else cell for cell in plan.cells
     )
     return replace(plan, cells=cells)

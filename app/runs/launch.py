@@ -60,7 +60,7 @@ def plan_document(
     session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings, title: str, source_url: str | None
 ) -> RunDocument:
     """The run as it would be planned. Its ids are of nothing that is stored."""
-    made = None if reading.ask else _held(session, make_plan(reading, wish, fleet=fleet, settings=settings), settings=settings)
+    made = None if reading.ask else _planned(session, reading, wish, fleet=fleet, settings=settings)
     cells = () if made is None else made.cells
     jobs = [JobFacts(id=new_id(), script=cell.script, target=cell.target, state=_job_state(cell), reason=cell.reason) for cell in cells]
     state: RunState = "queued" if any(cell.reason is None for cell in cells) else "finished"
@@ -83,7 +83,7 @@ def launch_reading(
     session: Session, report: ReportRow, reading: Reading, wish: Wish, *, run_id: str, fleet: Sequence[Hello], settings: ServiceSettings
 ) -> RunDocument:
     """Store a run with its jobs and first attempts, and wake the dispatcher once that is committed."""
-    made = None if reading.ask else _held(session, make_plan(reading, wish, fleet=fleet, settings=settings), settings=settings)
+    made = None if reading.ask else _planned(session, reading, wish, fleet=fleet, settings=settings)
     cells = () if made is None else made.cells
     repeats = RepeatPlan(at_most=1, exact=False) if made is None else made.repeats
     run = RunRow(
@@ -124,16 +124,23 @@ def launch_reading(
         run.verdict, run.summary, run.rules = document.verdict, document.summary, RULES
         emit(session, run, "run.finished")
     session.flush()
-    return document
+    return document.model_copy(update={"rules": run.rules})
 
 
-def _held(session: Session, plan: Plan, *, settings: ServiceSettings) -> Plan:
-    """The plan, saying what a quarantine keeps from running."""
+def _planned(session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings) -> Plan:
+    """The plan, saying what a quarantine keeps from running. Raises InputError for a wish that can't be planned."""
     held = held_back(session)
     if not held:
-        return plan
-    fleet = whole_fleet(session, absence_seconds=settings.node_absence_seconds)
-    return as_held(plan, held, whole_fleet=fleet, required_level=settings.required_level)
+        return make_plan(reading, wish, fleet=fleet, settings=settings)
+    whole = whole_fleet(session, absence_seconds=settings.node_absence_seconds)
+    try:
+        made = make_plan(reading, wish, fleet=fleet, settings=settings)
+    except InputError as error:
+        if error.code != "unknown_toolchain":
+            raise
+        # One that is held back is known all the same.
+        made = make_plan(reading, wish, fleet=whole, settings=settings)
+    return as_held(made, held, whole_fleet=whole, required_level=settings.required_level)
 
 
 def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:

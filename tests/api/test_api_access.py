@@ -34,6 +34,8 @@ READ = {
     ("GET", "/api/v1/presets"),
     ("GET", "/api/v1/nodes"),
     ("GET", "/api/v1/toolchains"),
+    ("GET", "/api/v1/runs/{run_id}/bundle"),
+    ("GET", "/probe.py"),
     ("GET", "/api/v1/quarantines"),
     ("GET", "/api/v1/acts"),
     ("GET", "/reports/{report_id}/judge-again"),
@@ -49,6 +51,7 @@ SUBMIT = {
     ("POST", "/api/v1/runs"),
     ("POST", "/api/v1/runs/{run_id}/cancel"),
     ("POST", "/api/v1/reports/{report_id}/runs"),
+    ("POST", "/api/v1/bundles"),
 }
 _OF_REPORTS = ("overrule", "take-back", "label", "close", "reopen", "withdraw")
 MAINTAIN = {
