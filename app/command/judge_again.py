@@ -39,19 +39,23 @@ def judge_again(*, report: str | None, every: bool, apply: bool, reason: str | N
     for flip in flips:
         _say(_line(flip))
     what = "changed" if apply else "would change; --apply --reason TEXT keeps it" if flips else "would change"
-    _say(f"{looked_at} finished runs judged by rules {page.present_rules}: {len(flips)} {what}")
+    _say(f"{_count(looked_at, 'finished run')} judged by rules {page.present_rules}: {len(flips)} {what}")
     return 0
 
 
 def _line(flip: Flip) -> str:
     run = f"{flip.before} -> {flip.after}" if flip.before is not flip.after else f"{flip.after} as before"
     notes = [
-        *([f"{len(flip.jobs)} cells"] if flip.jobs else []),
+        *([_count(len(flip.jobs), "cell")] if flip.jobs else []),
         f"rules {flip.rules or 'without a number'}",
         *([f"overruled as {flip.overruled}, which stays"] if flip.overruled else []),
         *(["contributed"] if flip.contributed else []),
     ]
     return visible(f"{flip.run}  {run}  ({'; '.join(notes)})")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _say(text: str) -> None:

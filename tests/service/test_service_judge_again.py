@@ -58,12 +58,8 @@ def test_what_flips_is_shown_and_then_kept(stage: Stage) -> None:
     run_id, other = finished(stage), finished(stage, script="raise RuntimeError('boom')  # 2\n")
     as_of_old(stage, run_id)
     shown = stage.run(run_id)
-    assert (shown.verdict, shown.summary, shown.jobs[0].verdict, shown.rules) == (
-        "not_reproduced",
-        "It did not happen.",
-        "not_reproduced",
-        None,
-    )
+    assert (shown.verdict, shown.summary, shown.rules) == ("not_reproduced", "It did not happen.", None)
+    assert shown.jobs[0].verdict == "not_reproduced"
     assert shown.outdated is not None
     assert (shown.outdated.rules, shown.outdated.present_rules, shown.outdated.verdict) == (None, RULES, "reproduced")
     assert stage.run(other).outdated is None
@@ -164,8 +160,8 @@ def test_the_command(stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     capsys.readouterr()
     assert command(**how) == 0
     said = capsys.readouterr().out
-    assert f"{run_id}  not_reproduced -> reproduced  (1 cells; rules without a number)" in said
-    assert "1 finished runs judged by rules 1: 1 would change; --apply --reason TEXT keeps it" in said
+    assert f"{run_id}  not_reproduced -> reproduced  (1 cell; rules without a number)" in said
+    assert "1 finished run judged by rules 1: 1 would change; --apply --reason TEXT keeps it" in said
     assert command(**{**how, "apply": True, "reason": "new rules", "as_json": True}) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["applied"], told["looked_at"], [flip["after"] for flip in told["flips"]]) == (True, 1, ["reproduced"])
