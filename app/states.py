@@ -7,3 +7,8 @@ from typing import Literal
 RunState = Literal["queued", "running", "finished", "cancelled"]
 JobState = Literal["queued", "running", "judged", "cancelled"]
 AttemptState = Literal["queued", "leased", "running", "recorded", "lost", "cancelled"]
+
+# What maintainers do, to what, and what can be held back.
+SubjectKind = Literal["report", "run", "node", "toolchain", "script"]
+Deed = Literal["overruled", "taken_back", "labelled", "closed", "reopened", "withdrawn", "quarantined", "lifted", "judged_again"]
+HeldKind = Literal["node", "toolchain", "script"]

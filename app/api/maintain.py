@@ -13,12 +13,12 @@ from app.http.problems import BODY, documented
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
 from app.runs import judge_again, overrule, quarantine, triage, withdraw
-from app.runs.acts import REASON_CHARACTERS, Act, list_acts
+from app.runs.acts import REASON_CHARACTERS, list_acts
 from app.runs.document import RunDocument
 from app.runs.reports import ReportDetails, report_details
+from app.runs.said import Act
 from app.runs.show import run_document
-from app.storage.models.act import SubjectKind
-from app.storage.models.quarantine import HeldKind
+from app.states import HeldKind, SubjectKind
 
 router = APIRouter(tags=["maintainers"])
 _ACT = documented(401, 404, 409, *BODY)

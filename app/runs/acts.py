@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.clock import now
@@ -13,8 +11,9 @@ from app.errors import InputError
 from app.ids import is_id, new_id
 from app.judging.judgement import Verdict
 from app.runs.keep import without_nul
+from app.runs.said import Act, Overruling
+from app.states import Deed, SubjectKind
 from app.storage.models import ActRow
-from app.storage.models.act import Deed, SubjectKind
 from app.storage.queries import acts as queries
 
 REASON_CHARACTERS = 2_000
@@ -24,32 +23,6 @@ MOST = 200
 LOCAL = "local"
 SUBMITTER = "submitter"
 OPERATOR = "operator"
-
-
-class Act(BaseModel):
-    """One act. `details` says what changed: verdicts before and after, labels, ids."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    subject_kind: SubjectKind
-    subject: str
-    what: Deed
-    reason: str
-    who: str = Field(description="the name of the token; `local`, `submitter` or `operator` where there was none")
-    details: dict[str, Any] = Field(default_factory=dict)
-    created_at: datetime
-
-
-class Overruling(BaseModel):
-    """A maintainer's word. What was measured stays beside it, in `verdict`."""
-
-    model_config = ConfigDict(frozen=True)
-
-    verdict: Verdict
-    reason: str
-    who: str
-    created_at: datetime
 
 
 def checked_reason(reason: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.intake.probed import ReportersProbe
 from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
-from app.runs.acts import Act, Overruling
+from app.runs.said import Act, Overruling
 from app.states import AttemptState, JobState, RunState
 from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start, ValueStatistics
 

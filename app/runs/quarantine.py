@@ -16,8 +16,8 @@ from app.runs.acts import checked_reason, keep_act
 from app.runs.doubt import Doubted, reopen
 from app.runs.keep import without_nul
 from app.settings import ServiceSettings
+from app.states import HeldKind
 from app.storage.models import AttemptRow, JobRow, QuarantineRow
-from app.storage.models.quarantine import HeldKind
 from app.storage.outbox import outbox
 from app.storage.queries import quarantines as queries
 from app.targets.held_back import builds_on

@@ -13,13 +13,14 @@ from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.judging.judgement import Verdict
 from app.judging.standing_verdict import RunWord, Standing, standing
-from app.runs.acts import Act, Overruling, acts_on, overruling
+from app.runs.acts import acts_on, overruling
 from app.runs.assemble import RunFacts, assemble
 from app.runs.document import ReportPart, RunDocument
 from app.runs.facts import reading_of
 from app.runs.keep import digest_of, without_nul
 from app.runs.launch import Wish, launch_reading
 from app.runs.nodes import fleet as known_fleet
+from app.runs.said import Act, Overruling
 from app.runs.same_again import SameReport, same_as
 from app.runs.submit import answered_before
 from app.settings import ServiceSettings

@@ -13,7 +13,7 @@ from app.http.access import CanRead, MaintainerByForm
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
 from app.runs import judge_again, overrule, quarantine, triage, withdraw
-from app.storage.models.quarantine import HeldKind
+from app.states import HeldKind
 from app.web.pages import page
 
 router = APIRouter(include_in_schema=False)

@@ -21,8 +21,8 @@ from app.runs.keep import digest_of
 from app.runs.quarantine import Quarantine
 from app.runs.reports import launch, report_details
 from app.runs.submit import Submission, submit
+from app.states import HeldKind
 from app.storage.models import AttemptRow, NodeRow
-from app.storage.models.quarantine import HeldKind
 from app.targets.target import Target
 from worker.contract import Attempt, Device, ToolchainFacts
 

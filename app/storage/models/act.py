@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
+from app.states import Deed, SubjectKind
 from app.storage.models.base import Base, Id, choice
-
-SubjectKind = Literal["report", "run", "node", "toolchain", "script"]
-Deed = Literal["overruled", "taken_back", "labelled", "closed", "reopened", "withdrawn", "quarantined", "lifted", "judged_again"]
 
 
 class ActRow(Base):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
 
 from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
+from app.states import HeldKind
 from app.storage.models.base import Base, Id, choice
-
-HeldKind = Literal["node", "toolchain", "script"]
 
 
 class QuarantineRow(Base):

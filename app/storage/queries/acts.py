@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from app.states import Deed, SubjectKind
 from app.storage.models import ActRow
-from app.storage.models.act import Deed, SubjectKind
 
 
 def acts(

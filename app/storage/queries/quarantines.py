@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, Select, and_, func, literal_column, or_, s
 from sqlalchemy.orm import Session, aliased
 
 from app.judging.judgement import Verdict
+from app.states import HeldKind
 from app.storage.models import AttemptRow, JobRow, NodeRow, QuarantineRow, RunRow, ScriptRow
-from app.storage.models.quarantine import HeldKind
 
 # Dispatchers share it, whoever puts something into quarantine has it alone: nothing is given away between its look and its act.
 ADVISORY_LOCK = 0x5A3E_0001
