@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.errors import InputError
+from app.errors import ConflictError, InputError
 from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
@@ -25,6 +25,7 @@ from app.settings import ServiceSettings
 from app.states import JobState, RunState
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
+from app.storage.queries import runs as queries
 from app.targets.fleet import can_serve
 from app.targets.plan import Cell, Plan, RepeatPlan, plan
 from app.targets.target import Target
@@ -82,7 +83,13 @@ def _job_state(cell: Cell) -> JobState:
 def launch_reading(
     session: Session, report: ReportRow, reading: Reading, wish: Wish, *, run_id: str, fleet: Sequence[Hello], settings: ServiceSettings
 ) -> RunDocument:
-    """Store a run with its jobs and first attempts, and wake the dispatcher once that is committed."""
+    """Store a run with its jobs and first attempts, and wake the dispatcher once that is committed.
+
+    Raises InputError, ConflictError when the report was withdrawn.
+    """
+    held = queries.hold_report(session, report.id)
+    if held is None or held.withdrawn_at is not None:
+        raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
     made = None if reading.ask else _planned(session, reading, wish, fleet=fleet, settings=settings)
     cells = () if made is None else made.cells
     repeats = RepeatPlan(at_most=1, exact=False) if made is None else made.repeats

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
-from app.errors import ConflictError, InputError, NotFoundError
+from app.errors import InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.judging.judgement import Verdict
 from app.judging.standing_verdict import RunWord, Standing, standing
@@ -205,9 +205,7 @@ def launch(
     idempotency_key: str | None = None,
 ) -> RunDocument:
     """A new run of a report that is kept. Raises NotFoundError, ConflictError when it was withdrawn, InputError; the caller commits."""
-    row = _found(run_queries.hold_report(session, report_id))
-    if row.withdrawn_at is not None:
-        raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
+    row = _found(run_queries.report_of(session, report_id))
     wish = Wish(preset=preset, targets=targets, repeats=repeats)
     body = {
         "report": report_id,

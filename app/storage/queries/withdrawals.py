@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import ColumnClause, delete, literal_column, or_, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Session
 
 from app.storage.models import AttemptRow, ComparisonRow, ReportRow, RunRow, ScriptRow
@@ -41,12 +43,14 @@ def attempts_with_results(session: Session, run_id: str) -> Sequence[AttemptRow]
 
 def erase_scripts(session: Session, digests: Iterable[str], *, report_id: str, moment: datetime) -> list[str]:
     """Erase those of these scripts that no other report has; their digests. Whoever submits one of them meanwhile waits, and keeps it."""
+    # As its index is written.
+    scripts_read: ColumnClause[Any] = literal_column("(report.reading -> 'scripts')", JSONB)
     erased = []
     for digest in sorted(set(digests)):
         if session.scalar(select(ScriptRow.digest).where(ScriptRow.digest == digest).with_for_update()) is None:
             continue
         others = select(ReportRow.id).where(
-            ReportRow.reading["scripts"].contains([{"digest": digest}]), ReportRow.id != report_id, ReportRow.withdrawn_at.is_(None)
+            scripts_read.contains([{"digest": digest}]), ReportRow.id != report_id, ReportRow.withdrawn_at.is_(None)
         )
         if session.scalar(others.limit(1)) is None:
             gone = {"text": "", "shape_digest": None, "sketch": None, "erased_at": moment}
