@@ -219,6 +219,21 @@ def probe() -> None:
     sys.stdout.write(probe_program())
 
 
+@application.command(epilog="Example: samehere judge-again --all")
+def judge_again(
+    *,
+    report: Annotated[str | None, typer.Option(metavar="ID", help="The runs of one report.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All finished runs.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Keep the new verdicts; without it they are only shown.")] = False,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why, with --apply; kept and shown.")] = None,
+    json: Json = False,
+) -> None:
+    """Judge the stored attempts of this service by the rules of today, and show which verdicts flip."""
+    from app.command.judge_again import judge_again as run
+
+    raise typer.Exit(run(report=report, every=every, apply=apply, reason=reason, as_json=json))
+
+
 @tokens.command("create", epilog="Example: samehere token create --name triage-bot --scope read --scope submit")
 def create_token(
     *,

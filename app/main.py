@@ -11,7 +11,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from app.api import bundles, changes, comparisons, fleet, operations, reports, runs
+from app.api import bundles, changes, comparisons, fleet, maintain, operations, reports, runs
 from app.http import problems
 from app.http.guards import Guards
 from app.http.state import WebState
@@ -19,6 +19,7 @@ from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.session import make_engine, session_factory
 from app.web import changes as change_pages
+from app.web import maintain as maintain_pages
 from app.web import routes as pages
 from app.web.pages import STATIC, problem_page
 
@@ -61,11 +62,12 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     )
     application.state.web = WebState(settings=chosen, engine=engine, sessions=session_factory(engine, broker), broker=broker)
     problems.install(application, page=problem_page)
-    for area in (runs, bundles, comparisons, reports, changes, fleet):
+    for area in (runs, bundles, comparisons, reports, changes, fleet, maintain):
         application.include_router(area.router, prefix="/api/v1")
     application.include_router(operations.router)
     application.include_router(pages.router)
     application.include_router(change_pages.router)
+    application.include_router(maintain_pages.router)
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
     application.add_middleware(

@@ -40,7 +40,8 @@ class ServiceSettings(BaseSettings):
 
     hosts: tuple[str, ...] = Field(default=(), description="further names under which the web is reached, as JSON; * allows any")
     anonymous_scopes: tuple[str, ...] | None = Field(
-        default=None, description='what callers without a token may do, as JSON; default: ["read","submit"] on loopback, else ["read"]'
+        default=None,
+        description='may be done without a token, as JSON; default: ["read"], on loopback also "submit", and "maintain" until there is one',
     )
 
     awaited_node: str | None = Field(

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from app.errors import InputError
 from app.intake.reading import Ask
 from app.judging.judgement import Verdict
-from app.runs.document import ReportPart
+from app.runs.document import ReportPart, RunDocument
 from app.runs.nodes import PublicToolchain
 from app.runs.submit import Submission
 from app.targets.parse import make_target
@@ -142,6 +142,16 @@ class RunBody(WishBody):
             awaited=self.awaited,
             idempotency_key=idempotency_key,
         )
+
+
+class SubmittedRun(RunDocument):
+    """A run as planned, with the link that withdraws what was submitted."""
+
+    withdraw_url: str | None = Field(
+        default=None,
+        description="an address on this service, to be kept secret: whoever has it can erase the report. Given once, to who submitted it",
+        json_schema_extra={"format": "uri-reference"},
+    )
 
 
 class ReadBody(Body):

@@ -38,7 +38,7 @@ def get_bundle(run_id: str, session: SessionDep, _may: CanRead) -> Response:
     responses={
         200: {"model": RunDocument, "description": "The run, which was here before.", "headers": _LOCATION},
         201: {"description": "The run, as it is kept here.", "headers": _LOCATION},
-        **documented(401, 404, *BODY),
+        **documented(401, 404, 409, *BODY),
     },
     openapi_extra={
         "requestBody": {

@@ -78,7 +78,7 @@ def get_matrix(report_id: str, session: SessionDep, _may: CanRead) -> Matrix:
     operation_id="run_report",
     status_code=202,
     response_model=RunDocument,
-    responses={202: LOCATION, **documented(401, 404, *BODY)},
+    responses={202: LOCATION, **documented(401, 404, 409, *BODY)},
 )
 def post_report_run(
     *,

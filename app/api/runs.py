@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from app.api.bodies import PageBody, RunBody
+from app.api.bodies import PageBody, RunBody, SubmittedRun
 from app.api.events import follow
 from app.http.access import CanRead, CanSubmit
 from app.http.problems import BODY, LOCATION, documented
@@ -25,9 +25,9 @@ Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the sam
     "/runs",
     operation_id="submit_run",
     status_code=202,
-    response_model=RunDocument,
+    response_model=SubmittedRun,
     responses={
-        200: {"model": RunDocument, "description": "The run as it would be planned (dry_run)."},
+        200: {"model": SubmittedRun, "description": "The run as it would be planned (dry_run)."},
         202: LOCATION,
         **documented(401, 409, *BODY),
     },
@@ -41,14 +41,15 @@ def post_run(
     _may: CanSubmit,
     idempotency_key: Key = None,
     dry_run: Annotated[bool, Query(description="plan only: nothing is stored, nothing is run")] = False,
-) -> RunDocument:
-    """Submit a script or a report. What is submitted becomes public here."""
+) -> SubmittedRun:
+    """Submit a script or a report. What is submitted becomes public here; `withdraw_url` erases it again."""
     result = submit(session, body.submission(idempotency_key=idempotency_key), settings=settings, dry_run=dry_run)
     if dry_run:
         response.status_code = 200
     else:
         response.headers["Location"] = f"/api/v1/runs/{result.document.id}"
-    return result.document
+    url = None if result.withdraw_secret is None else f"/withdraw/{result.withdraw_secret}"
+    return SubmittedRun.model_validate({**dict(result.document), "withdraw_url": url})
 
 
 @router.get("/runs", operation_id="list_runs", responses=documented(401, 422))

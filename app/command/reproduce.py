@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping
@@ -190,6 +191,9 @@ def _limits(request: Request, settings: ServiceSettings) -> Limits:
         raise InputError(f"{option}: {bounds}.", code="bad_limit", field=option) from error
 
 
+_WITHDRAW = re.compile(r"/withdraw/[A-Za-z0-9_-]{1,100}")
+
+
 def _on_server(source: Source, reading: Reading, request: Request) -> tuple[dict[str, Any], RunDocument]:
     client = Client(request.server or "", token=request.token)
     progress = ConsoleProgress(errors())
@@ -197,6 +201,9 @@ def _on_server(source: Source, reading: Reading, request: Request) -> tuple[dict
         run = client.submit(_submission(source, reading, request), idempotency_key=new_id())
         run_id = str(run.get("id", ""))
         progress.noted(f"{client.url}/runs/{run_id}")
+        link = run.get("withdraw_url")
+        if isinstance(link, str) and _WITHDRAW.fullmatch(link):
+            progress.noted(f"Keep this; it erases what you sent: {client.url}{link}")
         try:
             for run in client.follow(run_id):
                 jobs = [job for job in run.get("jobs", []) if isinstance(job, dict)]

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from app.command.configuration import load_settings
+from app.command.database import service_database
 from app.command.plain_text import visible
-from app.errors import InputError, SetupError, UnavailableError
+from app.errors import InputError
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -69,24 +69,9 @@ def _as_data(token: Token) -> dict[str, Any]:
 
 @contextmanager
 def _session() -> Iterator[Session]:
-    """A transaction in the database of the service: of the one that runs, of the one named, or of this home."""
-    try:
-        from sqlalchemy.exc import OperationalError
-
-        from app.serve.database import database
-        from app.storage.session import make_engine, session_factory
-    except ImportError as error:
-        raise SetupError(f"The service is not installed here ({error.name}): pip install 'samehere[service,embedded]'.") from error
-    settings = load_settings()
-    with database(settings) as url:
-        engine = make_engine(settings.model_copy(update={"database_url": url}))
-        try:
-            with session_factory(engine, None).begin() as session:
-                yield session
-        except OperationalError as error:
-            raise UnavailableError("The database can't be reached.") from error
-        finally:
-            engine.dispose()
+    """A transaction in the database of the service."""
+    with service_database() as sessions, sessions.begin() as session:
+        yield session
 
 
 def _say(text: str) -> None:

@@ -124,6 +124,9 @@ def _side(session: Session, attempt_id: str) -> _Side:
     job = None if attempt is None else session.get(JobRow, attempt.job_id)
     if attempt is None or job is None:
         raise NotFoundError("There is no attempt with this id.")
+    run = runs.run_of(session, attempt.run_id)
+    if run is not None and run.kept is not None:
+        raise ConflictError(f"The report of the attempt {attempt_id} was withdrawn: what it showed is erased.", code="withdrawn")
     if attempt.result is None:
         raise ConflictError(
             f"The attempt {attempt_id} is {attempt.state}: only what was recorded can be compared.", code="attempt_not_recorded"

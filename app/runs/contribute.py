@@ -12,6 +12,7 @@ from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import new_id
 from app.intake.reading import Reading
+from app.judging.rules import RULES
 from app.runs.bundle import (
     Bundle,
     BundledAttempt,
@@ -54,6 +55,8 @@ def export(session: Session, run_id: str) -> dict[str, Any]:
         raise NotFoundError("There is no run with this id.")
     if run.state in queries.OPEN:
         raise ConflictError("This run has not ended yet: export it when it has, or cancel it.", code="run_not_ended")
+    if run.kept is not None:
+        raise ConflictError("This report was withdrawn: what its runs showed is erased.", code="withdrawn")
     return _bundle_of(session, run)
 
 
@@ -118,7 +121,7 @@ def contribute(session: Session, data: bytes, *, by: str, settings: ServiceSetti
 def _own(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
     """Our own run, if that is what comes back."""
     run = queries.run_of(session, bundle.run.id)
-    if run is None or run.state in queries.OPEN:
+    if run is None or run.state in queries.OPEN or run.kept is not None:
         return None
     return run if evidence_digest(read_bundle(json.dumps(_bundle_of(session, run)).encode(), limits=NO_LIMITS)) == digest else None
 
@@ -126,9 +129,11 @@ def _own(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
 def _report(session: Session, bundle: Bundle, reading: Reading, *, report_id: str | None) -> ReportRow | None:
     """The report that the run is about, if it is here."""
     if report_id is not None:
-        row = queries.report_of(session, report_id)
+        row = queries.hold_report(session, report_id)
         if row is None:
             raise NotFoundError("There is no report with this id.")
+        if row.withdrawn_at is not None:
+            raise ConflictError("This report was withdrawn: nothing can be added to it.", code="withdrawn")
         return row
     if not reading.scripts:
         return None
@@ -136,7 +141,9 @@ def _report(session: Session, bundle: Bundle, reading: Reading, *, report_id: st
     submitted = bundle.report
     text, address = without_nul(submitted.text), submitted.source_url or reading.source_url
     same = [row for row in alike if (row.form, row.text, row.claim_text) == (submitted.form, text, submitted.claim)]
-    return next(iter([*same, *(row for row in alike if address is not None and row.source_url == address)]), None)
+    found = next(iter([*same, *(row for row in alike if address is not None and row.source_url == address)]), None)
+    held = None if found is None else queries.hold_report(session, found.id)
+    return None if held is None or held.withdrawn_at is not None else held
 
 
 def _check_scripts(bundle: Bundle, reading: Reading) -> None:
@@ -181,12 +188,12 @@ def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, 
     document = document_of(session, run)
     verdicts = {part.id: part.verdict for part in document.jobs}
     for job in jobs:
-        job.verdict = verdicts[job.id]
-    run.verdict, run.summary = document.verdict, document.summary
+        job.verdict, job.rules = verdicts[job.id], RULES
+    run.verdict, run.summary, run.rules = document.verdict, document.summary, RULES
     keep_comparisons(session, document.comparisons)
     emit(session, run, "run.finished" if run.state == "finished" else "run.cancelled")
     session.flush()
-    return document
+    return document.model_copy(update={"rules": run.rules})
 
 
 def _jobs(session: Session, bundle: Bundle, run: RunRow) -> list[JobRow]:

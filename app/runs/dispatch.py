@@ -16,15 +16,17 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.runs.events import emit
+from app.runs.held_back import held_back
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.models import AttemptRow, JobRow, NodeRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import nodes as node_queries
-from app.storage.queries import queue
+from app.storage.queries import quarantines, queue
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import Candidate, Hold
 from app.targets.fleet import can_serve, usable_cards
+from app.targets.held_back import HeldBack
 from app.targets.target import Target
 from worker.contract import CONTRACT_VERSION, Attempt, AttemptKind, Device, Heartbeat, Hello, Level
 
@@ -70,15 +72,15 @@ class Place:
         self.gpus -= gpus_of(target)
 
 
-def living(rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat]) -> dict[str, Hello]:
-    """The nodes that take attempts: alive, as the instance that said hello, not draining, of our contract."""
+def living(rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat], held: HeldBack) -> dict[str, Hello]:
+    """The nodes that take attempts: alive, as the instance that said hello, not draining, of our contract; without what is held back."""
     found: dict[str, Hello] = {}
     for row in rows:
         heartbeat = heartbeats.get(row.name)
         if heartbeat is None or heartbeat.instance != row.instance or heartbeat.draining or row.draining:
             continue
-        hello = Hello.model_validate(row.hello)
-        if CONTRACT_VERSION in hello.contracts:
+        hello = held.offer(Hello.model_validate(row.hello))
+        if hello is not None and CONTRACT_VERSION in hello.contracts:
             found[row.name] = hello
     return found
 
@@ -153,14 +155,17 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     if not heartbeats:
         return 0
     # Two dispatchers must not both fill the same slots: the second waits here, then sees what the first did.
-    fleet = living(node_queries.lock_nodes(session, heartbeats), heartbeats)
+    locked_nodes = node_queries.lock_nodes(session, heartbeats)
+    quarantines.hold_quarantines(session)
+    held = held_back(session)
+    fleet = living(locked_nodes, heartbeats, held)
     holds = queue.holds(session)
     places = _places(fleet, holds)
     free = sum(max(0, place.room) + max(0, place.previews) for place in places.values())
     if not free:
         return 0
     # A job's first may be a preview that nobody takes.
-    candidates = queue.candidates(session, nodes=fleet, of_a_job=free + 1)
+    candidates = queue.candidates(session, nodes=fleet, of_a_job=free + 1, without_scripts=held.scripts)
     busy = Counter(hold.run_id for hold in holds if hold.kind is AttemptKind.REPEAT)
     chosen = {
         **choose_previews(candidates, places, required_level=settings.required_level),

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.intake.probed import ReportersProbe
 from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
+from app.runs.said import Act, Overruling
 from app.states import AttemptState, JobState, RunState
 from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start, ValueStatistics
 from worker.contract.trace import Trace
@@ -161,6 +162,22 @@ class ContributedPart(Part):
     ran_at: datetime | None = None
 
 
+class HeldPart(Part):
+    """Something in quarantine that an open run needs."""
+
+    kind: str
+    name: str
+    reason: str
+
+
+class OutdatedPart(Part):
+    """That a kept verdict was reached by older rules, and what the present ones would say; `samehere judge-again` applies them."""
+
+    rules: int | None
+    present_rules: int
+    verdict: Verdict | None
+
+
 class RunDocument(Part):
     schema_version: Literal[1] = Field(default=1, serialization_alias="schema", validation_alias="schema")
     id: str
@@ -181,6 +198,17 @@ class RunDocument(Part):
     preset: str | None = None
     # Null for a run of our own nodes. A contributed one decides nothing of its report.
     contributed: ContributedPart | None = None
+    # A maintainer's word, if there is one; `verdict` stays what was measured.
+    overruled: Overruling | None = None
+    # Of maintainers, newest first.
+    acts: list[Act] = Field(default_factory=list)
+    # What keeps cells of an open run from going on.
+    held_back: list[HeldPart] = Field(default_factory=list)
+    # By which rules the verdict was reached; where those of today differ, `outdated` has what they would say.
+    rules: int | None = None
+    outdated: OutdatedPart | None = None
+    # From then on there is only what erasing leaves.
+    withdrawn_at: datetime | None = None
     report: ReportPart = Field(default_factory=ReportPart)
     jobs: list[JobPart] = Field(default_factory=list)
     comparisons: list[ComparisonPart] = Field(default_factory=list)

@@ -1,20 +1,26 @@
-"""When a card turns out to be faulty: what it gave since its last passed check counts no more, and the verdicts on it are open again."""
+"""When evidence turns out to rest on what is not to be trusted: it counts no more, and the verdicts on it are open again."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import structlog
 from sqlalchemy.orm import Session
 
+from app.clock import now
 from app.runs.changes import forget_changes
 from app.runs.events import emit
 from app.runs.settle import restart_job, settle_job
 from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
+from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.queries import queue
 from app.storage.queries import runs as queries
-from worker.contract import CardState, Hello, Observation
+from worker.contract import AttemptKind, CardState, Hello, Observation
 
 log = structlog.get_logger(__name__)
+
+Doubted = Callable[[JobRow, AttemptRow], bool]
 
 
 def rests_on(node: str, observation: Observation) -> list[str]:
@@ -30,25 +36,41 @@ def doubt_cards(session: Session, hello: Hello, *, settings: ServiceSettings) ->
     """Open again what rests on a card that this node found faulty. Doing it twice changes nothing."""
     checks = [_check(hello.node, gpu.index, gpu.sound_at) for gpu in hello.gpus if gpu.state is CardState.FAULTY]
     for run_id in queue.runs_on_cards(session, checks) if checks else ():
-        _reopen(session, run_id, checks=set(checks), settings=settings)
+        reopen(session, run_id, doubted=lambda _job, attempt: not set(checks).isdisjoint(attempt.cards or ()), settings=settings)
 
 
-def _reopen(session: Session, run_id: str, *, checks: set[str], settings: ServiceSettings) -> None:
+def reopen(session: Session, run_id: str, *, doubted: Doubted, settings: ServiceSettings) -> bool:
+    """Start the jobs of a run again that have doubted evidence, or doubted attempts under way; whether there were any.
+
+    A cancelled run, one that others made and one that was withdrawn stay as they are.
+    """
     run = queries.lock_run(session, run_id)
-    if run is None or run.state == "cancelled":
-        return
-    attempts = queries.attempts_of_run(session, run_id, lock=True)
-    doubted = {row.job_id for row in attempts if row.state == "recorded" and row.counted and checks.intersection(row.cards or ())}
-    if not doubted:
-        return
-    if run.state == "finished":
-        run.state, run.verdict, run.finished_at, run.summary = "running", None, None, ""
+    if run is None or run.state == "cancelled" or run.contributed_by is not None or run.kept is not None:
+        return False
+    jobs = {job.id: job for job in queries.jobs_of_run(session, run_id, lock=True)}
+    attempts = [row for row in queries.attempts_of_run(session, run_id, lock=True) if row.kind is AttemptKind.REPEAT]
+    evidence = [row for row in attempts if row.state == "recorded" and row.counted and doubted(jobs[row.job_id], row)]
+    under_way = [row for row in attempts if row.state in queue.HELD and doubted(jobs[row.job_id], row)]
+    if evidence and run.state == "finished":
+        run.state, run.verdict, run.rules, run.finished_at, run.summary = "running", None, None, None, ""
         emit(session, run, "run.reopened")
-    forget_changes(session, doubted)
-    for job in queries.jobs_of_run(session, run_id, lock=True):
-        if job.id in doubted:
-            job.state, job.verdict = "queued", None
-            restart_job(session, run, job, attempts=[row for row in attempts if row.job_id == job.id])
-            settle_job(session, run, job, settings=settings)
+    _void(session, run, under_way)
+    again = {row.job_id for row in (*evidence, *under_way)}
+    forget_changes(session, again)
+    for job in [job for job in jobs.values() if job.id in again]:
+        job.state, job.verdict, job.rules = "queued", None, None
+        mine = queries.attempts_of_job(session, job.id)
+        restart_job(session, run, job, attempts=mine)
+        settle_job(session, run, job, settings=settings)
     keep_standing(session, run.report_id)
-    log.warning("run_reopened", run_id=run_id, jobs=len(doubted))
+    if again:
+        log.warning("run_reopened", run_id=run_id, jobs=len(again))
+    return bool(again)
+
+
+def _void(session: Session, run: RunRow, attempts: Sequence[AttemptRow]) -> None:
+    """Take attempts from their nodes. What these still say of them is refused by the number of the lease."""
+    for row in attempts:
+        row.state, row.queued_at, row.lease_until = "queued", now(), None
+        row.lease_no += 1
+        emit(session, run, "attempt.requeued", job=row.job_id, attempt=row.id)

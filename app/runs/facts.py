@@ -8,11 +8,15 @@ from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
 from app.intake.reading import Reading
+from app.judging.rules import RULES
+from app.runs.acts import acts_on, overruling
 from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
-from app.runs.document import ContributedPart, RunDocument
+from app.runs.document import ContributedPart, HeldPart, OutdatedPart, RunDocument
 from app.runs.keep import digests_in, join_reading, join_result
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, ReportRow, RunRow
+from app.storage.queries import quarantines
 from app.storage.queries import runs as queries
+from app.targets.held_back import builds_on
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Reason, Result
@@ -20,6 +24,9 @@ from worker.contract import Reason, Result
 
 def reading_of(session: Session, report: ReportRow) -> Reading:
     """What was read from a report."""
+    if report.withdrawn_at is not None:
+        # Another report may still have the same script; this one has it no more.
+        return join_reading(report.reading, dict.fromkeys(digests_in(report.reading), ""))
     return join_reading(report.reading, queries.scripts(session, digests_in(report.reading)))
 
 
@@ -92,7 +99,46 @@ def job_facts(jobs: Sequence[JobRow], attempts: Sequence[AttemptRow], results: M
 
 
 def document_of(session: Session, run: RunRow) -> RunDocument:
-    """The run object from what is kept."""
+    """The run object from what is kept, with what maintainers said of it."""
+    document = judged_now(session, run) if run.kept is None else RunDocument.model_validate(run.kept)
+    if run.kept is None and run.state == "finished" and run.verdict is not None and run.rules != RULES:
+        document = _as_kept(session, run, document)
+    return as_told(session, run, document)
+
+
+def as_told(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
+    """With what maintainers said of it, and under which rules its verdict was reached."""
+    return document.model_copy(
+        update={
+            "rules": run.rules,
+            "overruled": overruling(session, "run", run.id, run.overruled),
+            "acts": acts_on(session, "run", run.id),
+            "held_back": _held(session, document) if run.state in queries.OPEN else [],
+        }
+    )
+
+
+def _as_kept(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
+    """By other rules than today's: the verdicts stay what they were until somebody judges again, and what today's would say is told."""
+    verdicts = {job.id: job.verdict for job in queries.jobs_of_run(session, run.id)}
+    jobs = [job.model_copy(update={"verdict": verdicts[job.id] or job.verdict}) for job in document.jobs]
+    outdated = OutdatedPart(rules=run.rules, present_rules=RULES, verdict=document.verdict)
+    return document.model_copy(update={"verdict": run.verdict, "summary": run.summary, "jobs": jobs, "outdated": outdated})
+
+
+def _held(session: Session, document: RunDocument) -> list[HeldPart]:
+    """What is in quarantine of what the open jobs need."""
+    waiting = [job for job in document.jobs if job.state in queries.OPEN]
+    return [
+        HeldPart(kind=row.kind, name=row.name, reason=row.reason)
+        for row in quarantines.active(session)
+        if (row.kind == "script" and any(job.script == row.name for job in waiting))
+        or (row.kind == "toolchain" and any(builds_on(job.target.toolchain, row.name) for job in waiting))
+    ]
+
+
+def judged_now(session: Session, run: RunRow) -> RunDocument:
+    """The run object by the rules of today."""
     report = report_of_run(session, run)
     jobs = queries.jobs_of_run(session, run.id)
     attempts = queries.attempts_of_run(session, run.id)

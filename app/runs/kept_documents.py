@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 import app
 from app.runs.document import RunDocument
 from app.storage.models import RunRow
+from app.storage.queries import acts as act_queries
 from app.storage.queries import run_documents as queries
 from app.storage.queries import runs as run_queries
 from worker import contract
@@ -49,13 +50,14 @@ def written(document: RunDocument) -> bytes:
 
 
 def _made_from(session: Session, run: RunRow) -> str:
-    return digest_of_sources(run, run_queries.short_report(session, run.report_id))
+    acts = act_queries.acts(session, before=None, limit=1, subject_kind="run", subject=run.id)
+    return digest_of_sources(run, run_queries.short_report(session, run.report_id), latest_act=acts[0].id if acts else "")
 
 
-def digest_of_sources(run: RunRow, report: Mapping[str, Any]) -> str:
+def digest_of_sources(run: RunRow, report: Mapping[str, Any], *, latest_act: str = "") -> str:
     """Of everything that an object tells and that may change: attempts change with the number of the run's last event."""
     told = {column.name: str(getattr(run, column.key)) for column in RunRow.__table__.columns}
-    rows = [told, {name: str(value) for name, value in report.items()}]
+    rows = [told, {name: str(value) for name, value in report.items()}, latest_act]
     return hashlib.sha256(f"{_code()}{json.dumps(rows, sort_keys=True)}".encode()).hexdigest()
 
 

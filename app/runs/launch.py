@@ -8,22 +8,26 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.errors import InputError
+from app.errors import ConflictError, InputError
 from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
 from app.judging.repeats import next_attempts
+from app.judging.rules import RULES
 from app.runs.assemble import JobFacts, RunFacts, assemble
 from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
+from app.runs.held_back import as_held, held_back
 from app.runs.indexing import keep_cells
+from app.runs.nodes import whole_fleet
 from app.runs.settle import new_attempts, script_of
 from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
 from app.states import JobState, Occasion, RunState
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
+from app.storage.queries import runs as queries
 from app.targets.fleet import can_serve
 from app.targets.plan import Cell, Plan, RepeatPlan, plan
 from app.targets.target import Target
@@ -56,10 +60,10 @@ def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings:
 
 
 def plan_document(
-    reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings, title: str, source_url: str | None
+    session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings, title: str, source_url: str | None
 ) -> RunDocument:
     """The run as it would be planned. Its ids are of nothing that is stored."""
-    made = None if reading.ask else make_plan(reading, wish, fleet=fleet, settings=settings)
+    made = None if reading.ask else _planned(session, reading, wish, fleet=fleet, settings=settings)
     cells = () if made is None else made.cells
     jobs = [JobFacts(id=new_id(), script=cell.script, target=cell.target, state=_job_state(cell), reason=cell.reason) for cell in cells]
     state: RunState = "queued" if any(cell.reason is None for cell in cells) else "finished"
@@ -89,8 +93,14 @@ def launch_reading(
     settings: ServiceSettings,
     occasion: Occasion = "submitted",
 ) -> RunDocument:
-    """Store a run with its jobs and first attempts, and wake the dispatcher once that is committed."""
-    made = None if reading.ask else make_plan(reading, wish, fleet=fleet, settings=settings)
+    """Store a run with its jobs and first attempts, and wake the dispatcher once that is committed.
+
+    Raises InputError, ConflictError when the report was withdrawn.
+    """
+    held = queries.hold_report(session, report.id)
+    if held is None or held.withdrawn_at is not None:
+        raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
+    made = None if reading.ask else _planned(session, reading, wish, fleet=fleet, settings=settings)
     cells = () if made is None else made.cells
     repeats = RepeatPlan(at_most=1, exact=False) if made is None else made.repeats
     run = RunRow(
@@ -128,14 +138,30 @@ def launch_reading(
     verdicts = {job.id: job.verdict for job in document.jobs}
     for job in jobs:
         if job.state == "judged":
-            job.verdict = verdicts[job.id] or Verdict.CANNOT_SHOW
+            job.verdict, job.rules = verdicts[job.id] or Verdict.CANNOT_SHOW, RULES
     if not attempts:
-        run.verdict, run.summary = document.verdict, document.summary
+        run.verdict, run.summary, run.rules = document.verdict, document.summary, RULES
         emit(session, run, "run.finished")
         keep_cells(session, report, document)
         keep_standing(session, report.id)
     session.flush()
-    return document
+    return document.model_copy(update={"rules": run.rules})
+
+
+def _planned(session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings) -> Plan:
+    """The plan, saying what a quarantine keeps from running. Raises InputError for a wish that can't be planned."""
+    held = held_back(session)
+    if not held:
+        return make_plan(reading, wish, fleet=fleet, settings=settings)
+    whole = whole_fleet(session, absence_seconds=settings.node_absence_seconds)
+    try:
+        made = make_plan(reading, wish, fleet=fleet, settings=settings)
+    except InputError as error:
+        if error.code != "unknown_toolchain":
+            raise
+        # One that is held back is known all the same.
+        made = make_plan(reading, wish, fleet=whole, settings=settings)
+    return as_held(made, held, whole_fleet=whole, required_level=settings.required_level)
 
 
 def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:

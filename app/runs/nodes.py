@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.errors import UnavailableError
+from app.runs.held_back import held_back, offers
 from app.storage.broker import Broker
 from app.storage.models import NodeRow
 from app.storage.queries import nodes as queries
@@ -42,17 +43,19 @@ class NodeSummary(BaseModel):
     gpus: list[Gpu]
     toolchains: list[PublicToolchain]
     hello_at: datetime
+    quarantined: bool = Field(default=False, description="held back by a maintainer: it gets nothing")
 
 
 def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
     """All nodes ever seen, by name."""
     rows = queries.all_nodes(session)
     busy = Counter(hold.node for hold in queue.holds(session))
+    held = held_back(session).nodes
     try:
         heartbeats: dict[str, Heartbeat] | None = broker.heartbeats(row.name for row in rows)
     except UnavailableError:
         heartbeats = None
-    return [_summary(row, busy=busy[row.name], state=_state(row, heartbeats)) for row in rows]
+    return [_summary(row, busy=busy[row.name], state=_state(row, heartbeats), quarantined=row.name in held) for row in rows]
 
 
 def _state(row: NodeRow, heartbeats: dict[str, Heartbeat] | None) -> NodeState:
@@ -64,7 +67,7 @@ def _state(row: NodeRow, heartbeats: dict[str, Heartbeat] | None) -> NodeState:
     return "draining" if row.draining or heartbeat.draining else "ready"
 
 
-def _summary(row: NodeRow, *, busy: int, state: NodeState) -> NodeSummary:
+def _summary(row: NodeRow, *, busy: int, state: NodeState, quarantined: bool) -> NodeSummary:
     hello = Hello.model_validate(row.hello)
     return NodeSummary(
         name=row.name,
@@ -78,6 +81,7 @@ def _summary(row: NodeRow, *, busy: int, state: NodeState) -> NodeSummary:
         gpus=hello.gpus,
         toolchains=[_public(facts) for facts in hello.toolchains],
         hello_at=row.hello_at,
+        quarantined=quarantined,
     )
 
 
@@ -88,6 +92,11 @@ def _public(facts: ToolchainFacts) -> PublicToolchain:
 
 
 def fleet(session: Session, *, absence_seconds: float) -> list[Hello]:
-    """What the nodes offer that gave a sign of life lately; asks the database only."""
+    """What the nodes offer that gave a sign of life lately, without what is held back; asks the database only."""
+    return offers(whole_fleet(session, absence_seconds=absence_seconds), held_back(session))
+
+
+def whole_fleet(session: Session, *, absence_seconds: float) -> list[Hello]:
+    """What the nodes offer that gave a sign of life lately, held back or not."""
     since = now() - timedelta(seconds=absence_seconds)
     return [Hello.model_validate(row.hello) for row in queries.all_nodes(session) if row.seen_at >= since and not row.draining]

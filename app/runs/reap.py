@@ -10,14 +10,16 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from app.clock import now
 from app.runs.dispatch import living
+from app.runs.held_back import held_back
 from app.runs.leases import end_lease, locked_job_attempts, lose
+from app.runs.quarantine import reopen_pending
 from app.runs.settle import restart_job
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.models import NodeRow
 from app.storage.outbox import outbox
 from app.storage.queries import nodes as node_queries
-from app.storage.queries import queue
+from app.storage.queries import quarantines, queue
 from app.storage.queries import runs as queries
 from app.targets.fleet import can_serve
 from app.targets.target import Target
@@ -32,6 +34,10 @@ def reap(factory: sessionmaker[Session], broker: Broker, *, settings: ServiceSet
         rows = node_queries.all_nodes(session)
     heartbeats = broker.heartbeats(row.name for row in rows)
     _extend(factory, rows={row.name: row for row in rows}, heartbeats=heartbeats, settings=settings)
+    with factory() as session:
+        doubted = quarantines.with_pending(session)
+    for quarantine_id in doubted:
+        _in_turn(factory, quarantine_id, lambda session, quarantine_id: reopen_pending(session, quarantine_id, settings=settings))
     # Results that wait to be recorded, and a broker or a recorder that was away, look like silence.
     steady = broker.steady_seconds()
     if broker.recorder_backlog() > 0 or steady < settings.lease_seconds:
@@ -47,7 +53,7 @@ def reap(factory: sessionmaker[Session], broker: Broker, *, settings: ServiceSet
 
 
 def _in_turn(factory: sessionmaker[Session], run_id: str, step: Callable[[Session, str], None]) -> None:
-    """One run, one transaction, and its failure is not the other runs'."""
+    """One run or quarantine, one transaction, and its failure is not the others'."""
     try:
         with factory.begin() as session:
             step(session, run_id)
@@ -105,7 +111,7 @@ def _fit(fleet: Mapping[str, Hello], target: Target, *, settings: ServiceSetting
 
 def _stranded(session: Session, heartbeats: Mapping[str, Heartbeat], *, steady: float, settings: ServiceSettings) -> list[str]:
     """Runs with queued attempts that no living node can take as things are."""
-    alive = living(node_queries.all_nodes(session), heartbeats)
+    alive = living(node_queries.all_nodes(session), heartbeats, held_back(session))
     found: set[str] = set()
     fitting: dict[str, set[str]] = {}
     for job in queue.queued_jobs(session):
@@ -124,7 +130,8 @@ def _free(session: Session, run_id: str, heartbeats: Mapping[str, Heartbeat], *,
     jobs = queries.jobs_of_run(session, run_id, lock=True)
     attempts = queries.attempts_of_run(session, run_id, lock=True)
     rows = {row.name: row for row in node_queries.all_nodes(session)}
-    alive = living(list(rows.values()), heartbeats)
+    things = held_back(session)
+    alive = living(list(rows.values()), heartbeats, things)
     known = _known(session, settings=settings)
     moment = now()
     for job in jobs:
@@ -136,7 +143,7 @@ def _free(session: Session, run_id: str, heartbeats: Mapping[str, Heartbeat], *,
         target = Target.model_validate(job.target)
         able = _fit(alive, target, settings=settings)
         home = rows.get(job.node or "")
-        silent = home is None or home.name in alive or home.draining or home.seen_at < moment - settings.lease
+        silent = home is None or home.name in alive or home.name in things.nodes or home.draining or home.seen_at < moment - settings.lease
         if able and job.node is not None and job.node not in able and silent and not held:
             log.info("job_restarted", job_id=job.id)
             restart_job(session, run, job, attempts=mine)

@@ -14,6 +14,7 @@ from app.judging.environments import digest_of
 from app.runs.bundle import NODE_NAME
 from app.runs.digests import with_digests
 from app.runs.doubt import doubt_cards, rests_on
+from app.runs.erase import erased_result
 from app.runs.events import emit
 from app.runs.keep import split_result, storable
 from app.runs.leases import end_lease, void_leases
@@ -134,7 +135,7 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
     elif attempt.kind is AttemptKind.PREVIEW and (message.start is not Start.WARM or message.outcome in NOT_RUN):
         withdraw_preview(session, run, job, attempt, settings=settings)
         return
-    _keep(session, attempt, message)
+    _keep(session, attempt, message if run.kept is None else erased_result(message))
     if run.state == "cancelled" and message.outcome is Outcome.CANCELLED:
         attempt.state = "cancelled"
         return

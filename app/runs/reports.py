@@ -13,12 +13,14 @@ from app.errors import InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.judging.judgement import Verdict
 from app.judging.standing_verdict import RunWord, Standing, standing
+from app.runs.acts import acts_on, overruling
 from app.runs.assemble import RunFacts, assemble
 from app.runs.document import ReportPart, RunDocument
 from app.runs.facts import reading_of
 from app.runs.keep import digest_of, without_nul
 from app.runs.launch import Wish, launch_reading
 from app.runs.nodes import fleet as known_fleet
+from app.runs.said import Act, Overruling
 from app.runs.same_again import SameReport, same_as
 from app.runs.search import asked, finds_nothing
 from app.runs.submit import answered_before
@@ -46,6 +48,7 @@ class RunSummary(BaseModel):
     created_at: datetime
     finished_at: datetime | None
     contributed_by: str | None = None
+    overruled: Verdict | None = Field(default=None, description="a maintainer's word beside the verdict, which is what was measured")
 
 
 class ReportSummary(BaseModel):
@@ -59,6 +62,11 @@ class ReportSummary(BaseModel):
     created_at: datetime
     runs: int
     latest: RunSummary | None
+    labels: list[str] = Field(default_factory=list)
+    closed_at: datetime | None = None
+    duplicate_of: str | None = None
+    overruled: Verdict | None = Field(default=None, description="a maintainer's word on the whole report")
+    withdrawn_at: datetime | None = Field(default=None, description="from then on text, scripts and outputs are erased")
 
 
 class ReportDetails(BaseModel):
@@ -74,6 +82,12 @@ class ReportDetails(BaseModel):
     report: ReportPart
     standing: Standing = Field(description="the verdict of our own runs; beside it what was contributed, which decides nothing")
     runs: list[RunSummary]
+    labels: list[str] = Field(default_factory=list)
+    closed_at: datetime | None = None
+    duplicate_of: str | None = None
+    overruled: Overruling | None = Field(default=None, description="a maintainer's word on it all; `standing` is what was measured")
+    withdrawn_at: datetime | None = Field(default=None, description="from then on text, scripts and outputs are erased")
+    acts: list[Act] = Field(default_factory=list, description="of maintainers on this report, newest first")
     same_as: list[SameReport] = Field(default_factory=list, description="reports with an equal or nearly equal script, newest first")
 
 
@@ -110,6 +124,7 @@ def _run_summary(row: RunRow) -> RunSummary:
         created_at=row.created_at,
         finished_at=row.finished_at,
         contributed_by=row.contributed_by,
+        overruled=row.overruled,
     )
 
 
@@ -134,6 +149,11 @@ def list_reports(
             created_at=row.created_at,
             runs=counts.get(row.id, 0),
             latest=_run_summary(latest[row.id]) if row.id in latest else None,
+            labels=row.labels,
+            closed_at=row.closed_at,
+            duplicate_of=row.duplicate_of,
+            overruled=row.overruled,
+            withdrawn_at=row.withdrawn_at,
         )
         for row in shown
     )
@@ -147,8 +167,7 @@ def list_runs(session: Session, *, cursor: str | None = None, limit: int = 50) -
     return Page(items=tuple(_run_summary(row) for row in shown), next_cursor=shown[-1].id if len(rows) > limit else None)
 
 
-def _report(session: Session, report_id: str) -> ReportRow:
-    row = run_queries.report_of(session, report_id)
+def _found(row: ReportRow | None) -> ReportRow:
     if row is None:
         raise NotFoundError("There is no report with this id.")
     return row
@@ -156,7 +175,7 @@ def _report(session: Session, report_id: str) -> ReportRow:
 
 def report_details(session: Session, report_id: str) -> ReportDetails:
     """A report with its runs. Raises NotFoundError."""
-    row = _report(session, report_id)
+    row = _found(run_queries.report_of(session, report_id))
     runs = queries.runs_of_report(session, report_id)
     facts = RunFacts(id=row.id, state="queued", created_at=row.created_at, report_id=row.id, title=row.title, source_url=row.source_url)
     return ReportDetails(
@@ -170,6 +189,12 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
             [RunWord(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by) for run in runs if run.verdict is not None]
         ),
         runs=[_run_summary(run) for run in runs],
+        labels=row.labels,
+        closed_at=row.closed_at,
+        duplicate_of=row.duplicate_of,
+        overruled=overruling(session, "report", row.id, row.overruled),
+        withdrawn_at=row.withdrawn_at,
+        acts=acts_on(session, "report", row.id),
         same_as=same_as(session, row),
     )
 
@@ -184,8 +209,8 @@ def launch(
     repeats: int | None = None,
     idempotency_key: str | None = None,
 ) -> RunDocument:
-    """A new run of a report that is kept. Raises NotFoundError, InputError; the caller commits."""
-    row = _report(session, report_id)
+    """A new run of a report that is kept. Raises NotFoundError, ConflictError when it was withdrawn, InputError; the caller commits."""
+    row = _found(run_queries.report_of(session, report_id))
     wish = Wish(preset=preset, targets=targets, repeats=repeats)
     body = {
         "report": report_id,

@@ -24,7 +24,7 @@ from app.states import Occasion
 from app.storage.models import JobRow, ReportRow
 from app.storage.queries import nodes as node_queries
 from app.storage.queries import rerun as queries
-from app.storage.queries.standing import lock_report
+from app.storage.queries.runs import lock_report
 from app.targets.fleet import nearest_lack, usable, usable_toolchains
 from app.targets.plan import DEFAULT_REPEATS
 from app.targets.rerun import with_new, with_newest

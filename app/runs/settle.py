@@ -11,10 +11,11 @@ from app.ids import new_id
 from app.intake.reading import Reading, Script
 from app.judging.job import UNCOUNTED, judge_job
 from app.judging.repeats import most_warm, next_attempts
+from app.judging.rules import RULES
 from app.runs.changes import find_changes
 from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
-from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
+from app.runs.facts import as_told, judged_now, reading_of, report_of_run, results_by_attempt
 from app.runs.indexing import keep_cells
 from app.runs.kept_documents import keep_document
 from app.runs.repeating import attempts_wanted
@@ -108,6 +109,7 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     job.state = "judged"
     plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
     job.verdict = judge_job(reading.claim, script, Target.model_validate(job.target), results, plan=plan).verdict
+    job.rules = RULES
     emit(session, run, "job.judged", job=job.id)
     finish_if_done(session, run)
 
@@ -172,8 +174,8 @@ def finish_if_done(session: Session, run: RunRow) -> None:
         return
     run.state = "finished"
     run.finished_at = now()
-    document = document_of(session, run)
-    run.verdict = document.verdict
+    document = judged_now(session, run)
+    run.verdict, run.rules = document.verdict, RULES
     run.summary = document.summary
     keep_comparisons(session, document.comparisons)
     keep_standing(session, run.report_id)
@@ -182,4 +184,4 @@ def finish_if_done(session: Session, run: RunRow) -> None:
     keep_cells(session, report_of_run(session, run), document)
     session.flush()
     # Last: what comes to an end later than that would make it stale.
-    keep_document(session, run, document)
+    keep_document(session, run, as_told(session, run, document))

@@ -43,6 +43,8 @@ class AttemptDetails(BaseModel):
     environment: Environment = Field(default_factory=dict)
     # Null for one of our own nodes.
     contributed_by: str | None = None
+    # Of a withdrawn report: what the attempt showed is erased.
+    withdrawn: bool = False
     created_at: datetime
     leased_at: datetime | None = None
     started_at: datetime | None = None
@@ -107,6 +109,7 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
         environment_digest=attempt.environment_digest,
         environment={} if result is None else result.environment,
         contributed_by=run.contributed_by,
+        withdrawn=run.kept is not None,
         created_at=attempt.created_at,
         leased_at=attempt.leased_at,
         started_at=attempt.started_at,

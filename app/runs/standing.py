@@ -25,8 +25,13 @@ AT_ONCE = 200
 def keep_standing(session: Session, report_id: str) -> None:
     """Write down what stands now. The run whose end or reopening is the occasion must be flushed; the caller commits."""
     session.flush()
-    report = queries.lock_report(session, report_id)
+    report = run_queries.lock_report(session, report_id)
     if report is None:
+        return
+    if report.withdrawn_at is not None:
+        # What was found stays; there is nothing left that anyone could attend to.
+        report.attention = None
+        session.flush()
         return
     runs = queries.ended_runs(session, report_id)
     words = [RunWord(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by) for run in runs if run.verdict is not None]
@@ -36,7 +41,7 @@ def keep_standing(session: Session, report_id: str) -> None:
     lines = lines_of(session, report, jobs)
     scope = _scope(session, report, run, jobs) if run is not None and run.verdict is Verdict.NOT_REPRODUCED else None
     report.verdict = stands.verdict
-    report.attention = attention_of(stands.verdict, scope, lines)
+    report.attention = None if report.closed_at is not None else attention_of(stands.verdict, scope, lines)
     report.verified_at = None if run is None else run.finished_at
     session.flush()
 

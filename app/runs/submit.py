@@ -20,6 +20,7 @@ from app.runs.keep import digest_of, split_reading, without_nul
 from app.runs.launch import Wish, launch_reading, plan_document
 from app.runs.nodes import fleet as known_fleet
 from app.runs.same_again import mark
+from app.runs.withdraw import give_secret
 from app.settings import ServiceSettings
 from app.states import Occasion
 from app.storage.models import ReportRow
@@ -66,6 +67,8 @@ class SubmitResult:
 
     document: RunDocument
     created: bool
+    # With which the submitter may withdraw the report; given once.
+    withdraw_secret: str | None = None
 
 
 def submit(
@@ -82,7 +85,7 @@ def submit(
     nodes = known_fleet(session, absence_seconds=settings.node_absence_seconds) if fleet is None else fleet
     if dry_run:
         document = plan_document(
-            reading, wish, fleet=nodes, settings=settings, title=request.title, source_url=request.source_url or reading.source_url
+            session, reading, wish, fleet=nodes, settings=settings, title=request.title, source_url=request.source_url or reading.source_url
         )
         return SubmitResult(document=document, created=False)
     run_id = new_id()
@@ -103,9 +106,10 @@ def submit(
         title=request.title,
         source_url=request.source_url,
     )
+    secret = give_secret(report)
     occasion: Occasion = "submitted" if request.awaited else "imported"
     document = launch_reading(session, report, reading, wish, run_id=run_id, fleet=nodes, settings=settings, occasion=occasion)
-    return SubmitResult(document=document, created=True)
+    return SubmitResult(document=document, created=True, withdraw_secret=secret)
 
 
 def keep_report(

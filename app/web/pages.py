@@ -56,6 +56,7 @@ _TITLES = {
     403: "This is not allowed",
     404: "There is nothing here",
     405: "That does not work here",
+    409: "That is not possible as it stands",
     413: "That is too large",
     422: "That can't be used as it is",
     500: "That is our fault",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, Form, Query
+from fastapi import APIRouter, Cookie, Form, Query
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.errors import ConflictError, InputError
@@ -18,6 +19,7 @@ from app.runs.cancel import cancel_run
 from app.runs.comparisons import compare_attempts, comparison
 from app.runs.matrix import matrix
 from app.runs.nodes import list_nodes
+from app.runs.quarantine import active_quarantines
 from app.runs.reports import launch, list_reports, report_details
 from app.runs.show import attempt_details, run_document
 from app.runs.submit import Submission, submit
@@ -30,6 +32,8 @@ from worker.reporters_probe import probe_program
 
 router = APIRouter(include_in_schema=False)
 RECENT = 8
+WITHDRAW_COOKIE = "samehere_withdraw"
+KEPT_LINK_SECONDS = 24 * 3600
 
 
 @router.get("/")
@@ -65,16 +69,23 @@ def post_home(
     try:
         # A savepoint: what a refused submission wrote is undone, and the page can still be drawn from the same session.
         with session.begin_nested():
-            document = submit(session, request, settings=settings).document
+            submitted = submit(session, request, settings=settings)
     except InputError as error:
         values = {"text": text, "form": form, "claim": claim, "title": title, "preset": preset, "source_url": source_url}
         recent = list_reports(session, limit=RECENT).items
         return page("home.html", status=status_of(error), values=values, problem=error, presets=PRESETS.values(), recent=recent)
-    return RedirectResponse(f"/runs/{document.id}", status_code=303)
+    there = f"/runs/{submitted.document.id}"
+    response = RedirectResponse(there, status_code=303)
+    if submitted.withdraw_secret is not None:
+        # Not in the address, which is passed on.
+        response.set_cookie(
+            WITHDRAW_COOKIE, submitted.withdraw_secret, max_age=KEPT_LINK_SECONDS, path=there, httponly=True, samesite="strict"
+        )
+    return response
 
 
 def _run_values(session: SessionDep, run_id: str) -> dict[str, Any]:
-    run = run_document(session, run_id)
+    run = views.without_erased(run_document(session, run_id))
     return {
         "run": run,
         "cells": views.cells_of(run),
@@ -91,9 +102,11 @@ def _run_values(session: SessionDep, run_id: str) -> dict[str, Any]:
 
 
 @router.get("/runs/{run_id}")
-def get_run(run_id: str, session: SessionDep, _may: CanRead) -> Response:
-    """A run; fills in while it goes on."""
-    return page("run.html", **_run_values(session, run_id))
+def get_run(
+    run_id: str, session: SessionDep, _may: CanRead, secret: Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100)] = None
+) -> Response:
+    """A run; fills in while it goes on. Who submitted it is shown the link that withdraws it."""
+    return page("run.html", **_run_values(session, run_id), withdraw_url=None if secret is None else f"/withdraw/{quote(secret, safe='')}")
 
 
 @router.get("/runs/{run_id}/fragment")
@@ -144,7 +157,10 @@ def get_reports(session: SessionDep, _may: CanRead, q: Annotated[str, Query(max_
 @router.get("/reports/{report_id}")
 def get_report(report_id: str, session: SessionDep, _may: CanRead) -> Response:
     """A report with its runs."""
-    return page("report.html", report=report_details(session, report_id), matrix=matrix(session, report_id), presets=PRESETS.values())
+    report = report_details(session, report_id)
+    if report.withdrawn_at is not None:
+        return page("report_withdrawn.html", report=report)
+    return page("report.html", report=report, matrix=matrix(session, report_id), presets=PRESETS.values())
 
 
 @router.post("/reports/{report_id}/runs")
@@ -166,4 +182,4 @@ def get_probe(_may: CanRead) -> Response:
 @router.get("/nodes")
 def get_nodes(session: SessionDep, broker: BrokerDep, _may: CanRead) -> Response:
     """The machines that execute."""
-    return page("nodes.html", nodes=list_nodes(session, broker))
+    return page("nodes.html", nodes=list_nodes(session, broker), quarantines=active_quarantines(session))

@@ -43,6 +43,11 @@ class ComparisonRow:
     candidate: str
 
 
+def without_erased(run: RunDocument) -> RunDocument:
+    """A run without the scripts of a withdrawn report: there is nothing left of them to look at."""
+    return run if run.withdrawn_at is None else run.model_copy(update={"report": run.report.model_copy(update={"scripts": []})})
+
+
 def label_of(job: JobPart) -> str:
     """The target as the command line writes it."""
     target = job.target

@@ -39,6 +39,15 @@ READ = {
     ("GET", "/api/v1/presets"),
     ("GET", "/api/v1/nodes"),
     ("GET", "/api/v1/toolchains"),
+    ("GET", "/api/v1/runs/{run_id}/bundle"),
+    ("GET", "/probe.py"),
+    ("GET", "/api/v1/quarantines"),
+    ("GET", "/api/v1/acts"),
+    ("GET", "/reports/{report_id}/judge-again"),
+    # Whoever holds the secret may.
+    ("GET", "/withdraw/{secret}"),
+    ("POST", "/withdraw/{secret}"),
+    ("POST", "/api/v1/withdrawals"),
 }
 SUBMIT = {
     ("POST", "/"),
@@ -48,6 +57,15 @@ SUBMIT = {
     ("POST", "/api/v1/runs/{run_id}/cancel"),
     ("POST", "/api/v1/reports/{report_id}/runs"),
     ("POST", "/api/v1/bundles"),
+}
+_OF_REPORTS = ("overrule", "take-back", "label", "close", "reopen", "withdraw")
+MAINTAIN = {
+    *(("POST", f"{door}/runs/{{run_id}}/{act}") for door in ("", "/api/v1") for act in ("overrule", "take-back")),
+    *(("POST", f"{door}/reports/{{report_id}}/{act}") for door in ("", "/api/v1") for act in _OF_REPORTS),
+    *(("POST", f"{door}/quarantines{of}") for door in ("", "/api/v1") for of in ("", "/{quarantine_id}/lift")),
+    ("POST", "/reports/{report_id}/judge-again"),
+    ("POST", "/api/v1/judgements:preview"),
+    ("POST", "/api/v1/judgements:apply"),
 }
 
 
@@ -61,7 +79,7 @@ def closed(settings: ServiceSettings) -> Iterator[Web]:
 
 def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
     address = path
-    for name in ("run_id", "report_id", "attempt_id", "comparison_id"):
+    for name in ("run_id", "report_id", "attempt_id", "comparison_id", "quarantine_id", "secret"):
         address = address.replace(f"{{{name}}}", new_id())
     body = {"json": {"script": "print(1)"}} if path.startswith("/api/") and method == "POST" else {}
     query = {"id": new_id()} if path == "/compare" else {}
@@ -70,11 +88,11 @@ def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
 
 def test_every_route_has_its_place(web: Web) -> None:
     found = {(method, route.path) for route in iter_route_contexts(web.application.routes) for method in route.methods or {"GET"}}
-    assert {(method, path) for method, path in found if path not in PUBLIC and method != "HEAD"} == READ | SUBMIT
+    assert {(method, path) for method, path in found if path not in PUBLIC and method != "HEAD"} == READ | SUBMIT | MAINTAIN
 
 
 def test_without_a_token(closed: Web) -> None:
-    for method, path in sorted(READ | SUBMIT):
+    for method, path in sorted(READ | SUBMIT | MAINTAIN):
         assert status(closed, method, path, {}) == 401, (method, path)
     for path in PUBLIC - {"/static"}:
         assert status(closed, "GET", path, {}) == 200, path
@@ -90,6 +108,9 @@ def test_with_a_token(closed: Web, scope: Scope) -> None:
     for method, path in sorted(SUBMIT):
         found = status(closed, method, path, headers)
         assert (found == 403) if scope is Scope.READ else (found not in {401, 403}), (method, path)
+    for method, path in sorted(MAINTAIN):
+        found = status(closed, method, path, headers)
+        assert (found == 403) if scope in {Scope.READ, Scope.SUBMIT} else (found not in {401, 403}), (method, path)
 
 
 def test_a_token_that_is_none(closed: Web) -> None:
@@ -120,3 +141,16 @@ def test_only_this_machine_submits_without_a_token(settings: ServiceSettings, ho
     with serving(settings.model_copy(update={"host": host})) as web:
         assert web.client.post("/api/v1/runs", json={"script": "print(1)"}).status_code == expected
         assert web.client.get("/api/v1/runs").status_code == 200
+
+
+@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", 404), ("localhost", 404), ("0.0.0.0", 401)])  # noqa: S104
+def test_only_this_machine_maintains_without_a_token_and_only_as_long_as_there_is_none(
+    settings: ServiceSettings, host: str, expected: int
+) -> None:
+    with serving(settings.model_copy(update={"host": host})) as web:
+        act = {"json": {"reason": "why"}}
+        address = f"/api/v1/reports/{new_id()}/close"
+        assert web.client.post(address, **act).status_code == expected
+        headers = web.token(Scope.READ)
+        assert web.client.post(address, **act).status_code == 401
+        assert web.client.post(address, **act, headers=headers).status_code == 403

@@ -12,7 +12,7 @@ from api.web_client import Web
 from running_web import web_of
 from stage import Stage
 
-SECONDS = 150
+SECONDS = 280
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The tables, one class a file."""
 
+from app.storage.models.act import ActRow
 from app.storage.models.attempt import AttemptRow
 from app.storage.models.base import Base
 from app.storage.models.change import ChangeRow
@@ -9,6 +10,7 @@ from app.storage.models.event import EventRow
 from app.storage.models.idempotency_key import IdempotencyKeyRow
 from app.storage.models.job import JobRow
 from app.storage.models.node import NodeRow
+from app.storage.models.quarantine import QuarantineRow
 from app.storage.models.report import ReportRow
 from app.storage.models.report_search import ReportCellRow, ReportSearchRow
 from app.storage.models.run import RunRow
@@ -18,6 +20,7 @@ from app.storage.models.token import TokenRow
 from app.storage.models.toolchain import ToolchainRow
 
 __all__ = [
+    "ActRow",
     "AttemptRow",
     "Base",
     "ChangeRow",
@@ -27,6 +30,7 @@ __all__ = [
     "IdempotencyKeyRow",
     "JobRow",
     "NodeRow",
+    "QuarantineRow",
     "ReportCellRow",
     "ReportRow",
     "ReportSearchRow",

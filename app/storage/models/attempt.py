@@ -20,6 +20,7 @@ class AttemptRow(Base):
         Index("ix_attempt_queued", "job_id", "id", postgresql_where=text("state = 'queued'")),
         Index("ix_attempt_cards", "cards", postgresql_using="gin"),
         Index("ix_attempt_figures", "state", "outcome", "lease_no"),
+        Index("ix_attempt_evidence", "node", "recorded_at", postgresql_where=text("state = 'recorded' AND counted")),
         Index("ix_attempt_held", "node", postgresql_where=text("state IN ('leased', 'running')")),
     )
 

@@ -16,6 +16,8 @@ class JobRow(Base):
     __tablename__ = "job"
     __table_args__ = (
         UniqueConstraint("run_id", "position"),
+        Index("ix_job_script_digest", "script_digest"),
+        Index("ix_job_toolchain", text("split_part(target ->> 'toolchain', '+', 1)")),
         Index("ix_job_open", "run_id", postgresql_where=text("state IN ('queued', 'running')")),
     )
 
@@ -33,3 +35,5 @@ class JobRow(Base):
     node: Mapped[str | None]
     environment_digest: Mapped[str | None]
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
+    # Of `app.judging.rules`, by which the verdict was reached.
+    rules: Mapped[int | None]

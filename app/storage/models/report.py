@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import ForeignKey, Index, func
+from sqlalchemy import text as sql
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.attention import Attention
@@ -23,6 +24,9 @@ class ReportRow(Base):
         Index(None, "attention", "verified_at", "id"),
         Index(None, "verified_at", "id"),
         Index(None, "considered_at"),
+        Index(None, "withdraw_digest", unique=True),
+        Index("ix_report_labels", "labels", postgresql_using="gin", postgresql_with={"fastupdate": "off"}),
+        Index("ix_report_scripts", sql("(reading -> 'scripts')"), postgresql_using="gin"),
     )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
@@ -41,4 +45,13 @@ class ReportRow(Base):
     verified_at: Mapped[datetime | None]
     # As of when it was looked at whether it should be run again; rows from before there was this are as of then.
     considered_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    labels: Mapped[list[str]] = mapped_column(default=list, server_default=sql("'{}'::text[]"))
+    closed_at: Mapped[datetime | None]
+    duplicate_of: Mapped[Id | None] = mapped_column(ForeignKey("report.id"))
+    # A maintainer's word; beside it what was measured stays.
+    overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))
+    # From then on text, claim, title and what was read are erased, but for the digests of scripts.
+    withdrawn_at: Mapped[datetime | None]
+    # Of the secret in the submitter's link.
+    withdraw_digest: Mapped[str | None]
     created_at: Mapped[datetime]

@@ -36,6 +36,12 @@ class RunRow(Base):
     # Kept for lists; the run object judges anew.
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
     summary: Mapped[str] = mapped_column(default="")
+    # Of `app.judging.rules`, by which the verdict was reached; none on rows from before there was this.
+    rules: Mapped[int | None]
+    # A maintainer's word; beside it what was measured stays.
+    overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))
+    # Of a withdrawn report: the run object as it was, without anything that was submitted or printed.
+    kept: Mapped[dict[str, Any] | None]
     # Who brought it here; none for a run of our own nodes. What was brought, by its evidence, is taken in once.
     contributed_by: Mapped[str | None]
     evidence_digest: Mapped[str | None]

@@ -25,4 +25,6 @@ class ScriptRow(Base):
     # What a report's main script is found again by; none on rows from before there was this.
     shape_digest: Mapped[str | None]
     sketch: Mapped[bytes | None]
+    # From then on the text is erased, until somebody submits the same again.
+    erased_at: Mapped[datetime | None]
     created_at: Mapped[datetime]

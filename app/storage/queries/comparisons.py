@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import JSONPATH, insert
 from sqlalchemy.orm import Session
 
 from app.judging.judgement import ComparisonResult
-from app.storage.models import AttemptRow, ComparisonRow
+from app.storage.models import AttemptRow, ComparisonRow, RunRow
 from worker.contract import Outcome
 
 # Trouble of ours shows nothing.
@@ -47,8 +47,11 @@ def keep_comparison(
 def can_be_kept(session: Session, attempts: Iterable[str]) -> bool:
     """Whether the attempts can be referred to at once: whoever only looks waits for nobody, and never in a ring."""
     wanted = set(attempts)
-    query = select(AttemptRow.id).where(AttemptRow.id.in_(wanted)).with_for_update(key_share=True, read=True, skip_locked=True)
-    return len(session.scalars(query).all()) == len(wanted)
+    query = select(AttemptRow.run_id).where(AttemptRow.id.in_(wanted)).with_for_update(key_share=True, read=True, skip_locked=True)
+    runs = session.scalars(query).all()
+    # What was withdrawn since it was read must not come back; now that the attempts are held, it is seen or waits.
+    withdrawn = select(RunRow.id).where(RunRow.id.in_(runs), RunRow.kept.is_not(None)).limit(1)
+    return len(runs) == len(wanted) and session.scalar(withdrawn) is None
 
 
 def value_digests(session: Session, job_id: str) -> list[dict[str, str]]:

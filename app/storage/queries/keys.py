@@ -14,10 +14,17 @@ from app.storage.models import EnvironmentRow, IdempotencyKeyRow, ScriptRow
 
 
 def keep_scripts(session: Session, texts: Mapping[str, str], *, moment: datetime) -> None:
-    """Keep scripts that are not kept yet. In order of digest, so that two submissions never wait for each other in a ring."""
+    """Keep scripts that are not kept yet, or were erased. In order of digest, so that two submissions never wait for each other in a ring.
+
+    Each is locked, changed or not: a withdrawal that would erase it waits, and then sees that it is wanted.
+    """
     rows = [{"digest": digest, "text": text, "created_at": moment} for digest, text in sorted(texts.items())]
     if rows:
-        session.execute(insert(ScriptRow).on_conflict_do_nothing(), rows)
+        new = insert(ScriptRow)
+        again = {"text": new.excluded.text, "erased_at": None}
+        session.execute(
+            new.on_conflict_do_update(index_elements=[ScriptRow.digest], set_=again, where=ScriptRow.erased_at.is_not(None)), rows
+        )
 
 
 def mark_script(session: Session, digest: str, *, shape_digest: str, sketch: bytes) -> None:

@@ -44,7 +44,7 @@ class Hold:
     kind: AttemptKind = AttemptKind.REPEAT
 
 
-def candidates(session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RUN) -> list[Candidate]:
+def candidates(session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RUN, without_scripts: Iterable[str] = ()) -> list[Candidate]:
     """Queued attempts that are free or bound to one of these nodes: what somebody waits for, then by turns of runs, cheap cells first.
 
     A job's attempts are alike: no more `of_a_job` than there are places need be looked at, however many wait.
@@ -58,14 +58,15 @@ def candidates(session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RU
     )
     unawaited = (RunRow.occasion != "submitted").label("unawaited")
     rank = func.row_number().over(partition_by=JobRow.run_id, order_by=(JobRow.position, waiting.c.id)).label("rank")
-    ranked = (
+    ranked_jobs = (
         select(waiting.c.id, JobRow.id.label("job_id"), JobRow.run_id, waiting.c.kind, JobRow.node, JobRow.target, rank, unawaited)
         .select_from(JobRow)
         .join(waiting, true())
         .join(RunRow, RunRow.id == JobRow.run_id)
         .where(JobRow.state.in_(OPEN), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
-        .subquery()
     )
+    held = list(without_scripts)
+    ranked = (ranked_jobs.where(JobRow.script_digest.not_in(held)) if held else ranked_jobs).subquery()
     turns = (ranked.c.unawaited, ranked.c.rank, ranked.c.run_id)
     rows = session.execute(select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(AT_ONCE))
     return [

@@ -131,6 +131,17 @@ def short_report(session: Session, report_id: str) -> dict[str, Any]:
     return {} if row is None else dict(row)
 
 
+def lock_report(session: Session, report_id: str) -> ReportRow | None:
+    """A report, locked and as it is now; a run of it may be locked before, none after. Others may add runs to it meanwhile."""
+    return session.get(ReportRow, report_id, with_for_update={"key_share": True}, populate_existing=True) if is_id(report_id) else None
+
+
+def hold_report(session: Session, report_id: str) -> ReportRow | None:
+    """A report as it is now, which nobody withdraws before this transaction ends."""
+    held = {"key_share": True, "read": True}
+    return session.get(ReportRow, report_id, with_for_update=held, populate_existing=True) if is_id(report_id) else None
+
+
 def events_after(session: Session, run_id: str, last: int, *, limit: int) -> Sequence[EventRow]:
     """The events of a run after a number, in order."""
     query = select(EventRow).where(EventRow.run_id == run_id, EventRow.number > last).order_by(EventRow.number).limit(limit)

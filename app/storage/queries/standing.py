@@ -12,11 +12,6 @@ from app.judging.judgement import Verdict
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 
 
-def lock_report(session: Session, report_id: str) -> ReportRow | None:
-    """A report, locked and as it is now; a run of it may be locked before, none after. Others may add runs to it meanwhile."""
-    return session.get(ReportRow, report_id, with_for_update={"key_share": True}, populate_existing=True)
-
-
 def ended_runs(session: Session, report_id: str) -> Sequence[RunRow]:
     """The runs of a report that have a verdict, newest first."""
     return session.scalars(

@@ -1,0 +1,62 @@
+"""`samehere judge-again`: the stored attempts of a service by the rules of today; what flips is shown, and kept only on request."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from app.command.database import service_database
+from app.command.plain_text import visible
+from app.errors import InputError
+
+if TYPE_CHECKING:
+    from app.runs.judge_again import Flip
+
+
+def judge_again(*, report: str | None, every: bool, apply: bool, reason: str | None, as_json: bool) -> int:
+    """Print what flips, page by page, each a transaction of its own; the exit status is 0 whatever flips."""
+    if (report is None) == (not every):
+        raise InputError("Say either --report ID or --all.", code="report_or_all", field="report")
+    if apply and not (reason or "").strip():
+        raise InputError("Say why with --reason: it is kept with every verdict that changes.", code="no_reason", field="reason")
+    with service_database() as sessions:
+        from app.runs.acts import OPERATOR
+        from app.runs.judge_again import judge_again as judge
+
+        cursor, looked_at = None, 0
+        flips: list[Flip] = []
+        while True:
+            with sessions.begin() as session:
+                page = judge(session, report_id=report, cursor=cursor, apply=apply, reason=reason or "", who=OPERATOR)
+            looked_at, flips, cursor = looked_at + page.looked_at, [*flips, *page.flips], page.next
+            if cursor is None:
+                break
+    if as_json:
+        flipped = [flip.model_dump(mode="json") for flip in flips]
+        _say(json.dumps({"present_rules": page.present_rules, "applied": apply, "looked_at": looked_at, "flips": flipped}, indent=1))
+        return 0
+    for flip in flips:
+        _say(_line(flip))
+    what = "changed" if apply else "would change; --apply --reason TEXT keeps it" if flips else "would change"
+    _say(f"{_count(looked_at, 'finished run')} judged by rules {page.present_rules}: {len(flips)} {what}")
+    return 0
+
+
+def _line(flip: Flip) -> str:
+    run = f"{flip.before} -> {flip.after}" if flip.before is not flip.after else f"{flip.after} as before"
+    notes = [
+        *([_count(len(flip.jobs), "cell")] if flip.jobs else []),
+        f"rules {flip.rules or 'without a number'}",
+        *([f"overruled as {flip.overruled}, which stays"] if flip.overruled else []),
+        *(["contributed"] if flip.contributed else []),
+    ]
+    return visible(f"{flip.run}  {run}  ({'; '.join(notes)})")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")

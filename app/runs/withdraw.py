@@ -1,0 +1,98 @@
+"""Withdraw a report: what was submitted and printed is erased, digests and verdicts stay. Its submitter holds a secret for it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+import structlog
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.errors import ConflictError, NotFoundError
+from app.runs.acts import SUBMITTER, checked_reason, keep_act
+from app.runs.cancel import cancel_run
+from app.runs.erase import erased_document, erased_reading, erased_result
+from app.runs.facts import document_of
+from app.runs.indexing import forget_words
+from app.runs.keep import digests_in, join_result, split_result, storable
+from app.runs.standing import keep_standing
+from app.storage.models import ReportRow, RunRow
+from app.storage.queries import runs as queries
+from app.storage.queries import withdrawals
+from app.storage.queries.run_documents import forget_documents
+
+log = structlog.get_logger(__name__)
+
+SECRET_BYTES = 32
+SUBMITTERS_REASON = "Withdrawn by who submitted it."
+
+
+def give_secret(report: ReportRow) -> str:
+    """Make the secret of a report's submitter; only its digest is kept."""
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    report.withdraw_digest = _digest(secret)
+    return secret
+
+
+def _digest(secret: str) -> str:
+    # 256 random bits need no slow hash and no salt.
+    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+
+
+def report_to_withdraw(session: Session, secret: str) -> ReportRow:
+    """The report of a submitter's secret. Raises NotFoundError."""
+    report = withdrawals.report_of_secret(session, _digest(secret))
+    if report is None:
+        raise NotFoundError("This is not the secret of any report: it is the end of the link that the submission was answered with.")
+    return report
+
+
+def withdraw_with_secret(session: Session, secret: str, *, reason: str = "") -> str:
+    """Withdraw what one submitted; the report's id. Raises NotFoundError, ConflictError when it was withdrawn before, InputError."""
+    report_id = report_to_withdraw(session, secret).id
+    withdraw(session, report_id, reason=reason.strip() or SUBMITTERS_REASON, who=SUBMITTER)
+    return report_id
+
+
+def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None:
+    """Erase a report, its scripts and what they printed. Raises NotFoundError, ConflictError when it was withdrawn before, InputError."""
+    said = checked_reason(reason)
+    if queries.report_of(session, report_id) is None:
+        raise NotFoundError("There is no report with this id.")
+    # Runs are locked before their report; a run that began in between waits for nobody, so that there is no ring.
+    withdrawals.lock_runs(session, withdrawals.run_ids(session, report_id), wait=True)
+    report = queries.lock_report(session, report_id)
+    if report is None or report.withdrawn_at is not None:
+        raise ConflictError("This report was withdrawn before.", code="withdrawn")
+    runs = withdrawals.lock_runs(session, withdrawals.run_ids(session, report_id), wait=False)
+    for run in runs:
+        _erase_run(session, run)
+    digests = digests_in(report.reading)
+    _erase_report(report)
+    keep_standing(session, report_id)
+    forget_words(session, report_id)
+    forget_documents(session, report_id)
+    erased = withdrawals.erase_scripts(session, digests, report_id=report_id, moment=now())
+    details = {"runs": len(runs), "scripts_erased": erased, "scripts_of_others_too": sorted(set(digests) - set(erased))}
+    keep_act(session, "report", report_id, "withdrawn", reason=said, who=who, details=details)
+    log.info("report_withdrawn", report_id=report_id, runs=len(runs), scripts=len(erased))
+
+
+def _erase_run(session: Session, run: RunRow) -> None:
+    """Stop a run if need be, keep what its object may still say, and erase what its attempts showed."""
+    if run.state in queries.OPEN:
+        cancel_run(session, run.id)
+        session.flush()
+    document = erased_document(document_of(session, run), moment=now())
+    for attempt in withdrawals.attempts_with_results(session, run.id):
+        attempt.result, _environment = split_result(erased_result(join_result(attempt.result or {}, None)))
+    withdrawals.forget_comparisons(session, (attempt.id for attempt in queries.attempts_of_run(session, run.id)))
+    run.kept = storable(document.model_dump(mode="json", by_alias=True))
+
+
+def _erase_report(report: ReportRow) -> None:
+    report.title, report.text = "", ""
+    report.claim_text = report.source_url = report.main_script = None
+    report.reading = erased_reading(report.reading)
+    report.withdrawn_at = now()

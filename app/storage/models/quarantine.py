@@ -1,0 +1,33 @@
+"""A node, toolchain or script held back; lifted ones stay as history."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Index, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.states import HeldKind
+from app.storage.models.base import Base, Id, choice
+
+
+class QuarantineRow(Base):
+    __tablename__ = "quarantine"
+    __table_args__ = (
+        Index("uq_quarantine_active", "kind", "name", unique=True, postgresql_where=text("lifted_at IS NULL")),
+        Index("ix_quarantine_pending", "id", postgresql_where=text("pending <> '{}'")),
+    )
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    kind: Mapped[HeldKind] = mapped_column(choice("kind", HeldKind))
+    # Of a script: its digest.
+    name: Mapped[Id]
+    reason: Mapped[str]
+    who: Mapped[str]
+    # From when on its evidence is in doubt; none: that of runs which are open or stand.
+    since: Mapped[datetime | None]
+    created_at: Mapped[datetime]
+    lifted_at: Mapped[datetime | None]
+    # How many runs were reopened, and those that still are to be.
+    reopened: Mapped[int] = mapped_column(default=0)
+    pending: Mapped[list[str]] = mapped_column(default=list)

@@ -1,0 +1,33 @@
+"""What a quarantine leaves of a node's offer."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.targets.held_back import HeldBack
+from worker.contract import Hello, Level, ToolchainFacts
+
+NAMES = ("torch-2.1", "torch-2.13", "torch-2.13+einops", "torch-2.13+dev", "numpy-2")
+
+
+def node() -> Hello:
+    chains = [ToolchainFacts(name=name, state="ready", torch="2") for name in NAMES]
+    return Hello(node="lab", instance="one", slots=1, level=Level.NAMESPACES, toolchains=chains)
+
+
+@pytest.mark.parametrize(
+    ("held", "left"),
+    [
+        (HeldBack(), NAMES),
+        (HeldBack(nodes=frozenset({"other"})), NAMES),
+        (HeldBack(nodes=frozenset({"lab"})), None),
+        (HeldBack(toolchains=frozenset({"torch-2.1"})), NAMES[1:]),
+        (HeldBack(toolchains=frozenset({"torch-2.13"})), ("torch-2.1", "numpy-2")),
+        (HeldBack(toolchains=frozenset({"torch-2.13+einops"})), ("torch-2.1", "torch-2.13", "torch-2.13+dev", "numpy-2")),
+        (HeldBack(scripts=frozenset({"sha256:0"})), NAMES),
+    ],
+)
+def test_what_a_node_may_be_given(held: HeldBack, left: tuple[str, ...] | None) -> None:
+    offer = held.offer(node())
+    assert (None if offer is None else tuple(facts.name for facts in offer.toolchains)) == left
+    assert bool(held) == (held != HeldBack())

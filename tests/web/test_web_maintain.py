@@ -1,0 +1,144 @@
+"""The forms of maintainers, the submitter's link, and what pages say of overruled, closed, held back and withdrawn things."""
+
+from __future__ import annotations
+
+import pytest
+from hostile_web import EVIL
+from html_page import Page, faults
+from running_web import Web
+from stage import result
+
+from app.runs.tokens import Scope, create
+
+SECRET_WORD = "xyzzy4711"
+
+
+def submitted(web: Web, *, script: str = f"raise RuntimeError('boom')  # {SECRET_WORD}\n") -> str:
+    """The path of a run that was submitted by the form, and has finished."""
+    web.stage.node("n")
+    values = {"text": script, "claim": "RuntimeError: boom", "title": SECRET_WORD}
+    answer = web.client.post("/", data=values, follow_redirects=False)
+    while attempts := web.stage.dispatch():
+        for attempt in attempts:
+            web.stage.say(result(attempt, node="n"))
+    return str(answer.headers["location"])
+
+
+def act(web: Web, path: str, **values: str) -> str:
+    """Send a form; the page that it leads to."""
+    answer = web.client.post(path, data={"reason": f"because {EVIL}", **values}, follow_redirects=True)
+    assert answer.status_code == 200, answer.text
+    assert list(faults(answer.text)) == []
+    assert "<script>alert(1)" not in answer.text
+    return Page(answer.text).text
+
+
+def report_of(web: Web, run: str) -> str:
+    return f"/reports/{web.stage.run(run.removeprefix('/runs/')).report.id}"
+
+
+def test_a_run_is_overruled_and_the_measured_verdict_stays_in_sight(web: Web) -> None:
+    run = submitted(web)
+    assert Page(web.client.get(run).text).all("form", action=f"{run}/take-back") == []
+    said = act(web, f"{run}/overrule", verdict="not_reproduced")
+    assert "Overruled: ○ not reproduced is the word of local" in " ".join(said.split())
+    assert "The verdict above is what was measured" in said
+    assert "● reproduced" in said
+    assert "overruled: not reproduced" in Page(web.client.get(report_of(web, run)).text).text
+    back = act(web, f"{run}/take-back")
+    assert "Overruled:" not in back
+    assert "took the overruling back" in back
+    assert "overruled the verdict" in back
+
+
+def test_a_report_is_labelled_closed_and_reopened(web: Web) -> None:
+    report = report_of(web, submitted(web))
+    assert "accuracy" in act(web, f"{report}/label", add="accuracy, svd")
+    assert "removed svd" in act(web, f"{report}/label", remove="svd")
+    assert "Closed" in act(web, f"{report}/close")
+    assert "closed" in Page(web.client.get("/reports").text).text
+    assert "opened it again" in act(web, f"{report}/reopen")
+    assert "Overruled" in act(web, f"{report}/overrule", verdict="flaky")
+    assert "took the overruling back" in act(web, f"{report}/take-back")
+
+
+def test_a_node_is_held_back_and_used_again(web: Web) -> None:
+    run = submitted(web)
+    shown = act(web, "/quarantines", kind="node", name="n", since="2026-01-01T10:00")
+    assert "in quarantine" in shown
+    assert "1 run opened again" in shown
+    assert web.stage.run(run.removeprefix("/runs/")).state == "running"
+    [form] = [one for one in Page(web.client.get("/nodes").text).all("form") if one.attributes["action"].endswith("/lift")]
+    assert "Nothing." in act(web, form.attributes["action"])
+    digest = web.stage.run(run.removeprefix("/runs/")).jobs[0].script
+    act(web, "/quarantines", kind="script", name=digest)
+    assert "is in quarantine, so what needs it waits" in Page(web.client.get(run).text).text
+
+
+def test_it_is_judged_again(web: Web) -> None:
+    report = report_of(web, submitted(web))
+    page = Page(web.client.get(f"{report}/judge-again").text)
+    assert "1 finished run judged" in page.text
+    assert list(faults(web.client.get(f"{report}/judge-again").text)) == []
+    act(web, f"{report}/judge-again")
+
+
+def test_who_submitted_is_shown_the_link_and_nobody_else(web: Web) -> None:
+    run = submitted(web)
+    [link] = [one for one in Page(web.client.get(run).text).all("a") if one.attributes["href"].startswith("/withdraw/")]
+    web.client.cookies.clear()
+    assert "/withdraw/" not in web.client.get(run).text
+    path = link.attributes["href"]
+    asked = web.client.get(path)
+    assert list(faults(asked.text)) == []
+    assert SECRET_WORD in asked.text
+    assert web.stage.run(run.removeprefix("/runs/")).withdrawn_at is None
+    done = web.client.post(path, data={"reason": ""}, follow_redirects=True)
+    assert (done.status_code, done.url.path) == (200, report_of(web, run))
+    attempt = web.stage.run(run.removeprefix("/runs/")).jobs[0].attempts[0].id
+    for page in (run, report_of(web, run), f"/attempts/{attempt}", "/reports", path):
+        source = web.client.get(page).text
+        assert list(faults(source)) == [], page
+        assert SECRET_WORD not in source, page
+        assert "withdrawn" in source.lower(), page
+    assert "● reproduced" in Page(web.client.get(run).text).text
+    compared = web.client.get("/compare", params={"baseline": attempt, "candidate": attempt})
+    assert (compared.status_code, "withdrawn" in compared.text) == (409, True)
+    assert web.client.post(path, data={}).status_code == 409
+    assert web.client.get("/withdraw/guessed").status_code == 404
+
+
+def test_the_link_is_set_for_the_run_alone_and_out_of_reach_of_scripts(web: Web) -> None:
+    web.stage.node("n")
+    answer = web.client.post("/", data={"text": "print(1)\n"}, follow_redirects=False)
+    words = {word.strip() for word in answer.headers["set-cookie"].split(";")}
+    assert {"HttpOnly", "SameSite=strict", f"Path={answer.headers['location']}"} <= words
+    assert "?" not in answer.headers["location"]
+
+
+def test_a_token_stands_in_the_form_where_there_are_tokens(web: Web) -> None:
+    report = report_of(web, submitted(web))
+    with web.stage.session() as session:
+        maintainer, reader = (
+            create(session, name=name, scopes=[scope]).secret for name, scope in (("ada", Scope.MAINTAIN), ("eve", Scope.READ))
+        )
+    for token, status in (("", 401), ("samehere_x", 401), (reader, 403)):
+        assert web.client.post(f"{report}/close", data={"reason": "x", "token": token}).status_code == status
+    assert "ada closed it" in act(web, f"{report}/close", token=maintainer)
+
+
+@pytest.mark.parametrize("path", ["close", "withdraw", "overrule", "label"])
+def test_another_page_cannot_press_it(web: Web, path: str) -> None:
+    report = report_of(web, submitted(web))
+    values = {"reason": "x", "verdict": "flaky", "add": "x"}
+    answer = web.client.post(f"{report}/{path}", data=values, headers={"Origin": "https://evil.example"})
+    assert answer.status_code == 403
+    assert web.client.get(f"/api/v1{report}").json()["acts"] == []
+
+
+def test_without_a_reason_nothing_is_done(web: Web) -> None:
+    report = report_of(web, submitted(web))
+    answer = web.client.post(f"{report}/close", data={"reason": " "})
+    assert answer.status_code == 422
+    assert "Say why" in answer.text
+    assert web.client.get(f"/api/v1{report}").json()["closed_at"] is None
