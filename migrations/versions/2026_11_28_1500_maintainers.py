@@ -74,6 +74,7 @@ def upgrade() -> None:
     op.add_column("report", sa.Column("withdrawn_at", MOMENT, nullable=True))
     op.add_column("report", sa.Column("withdraw_digest", sa.Text(), nullable=True))
     op.create_index(op.f("ix_report_withdraw_digest"), "report", ["withdraw_digest"], unique=True)
+    op.create_index("ix_report_labels", "report", ["labels"], postgresql_using="gin", postgresql_with={"fastupdate": "off"})
     op.create_index("ix_report_scripts", "report", [sa.text("(reading -> 'scripts')")], postgresql_using="gin")
     for table in ("report", "run"):
         _overruled(table)
@@ -98,6 +99,7 @@ def downgrade() -> None:
     for table in ("run", "report"):
         op.drop_column(table, "overruled")
     op.drop_index("ix_report_scripts", table_name="report")
+    op.drop_index("ix_report_labels", table_name="report")
     op.drop_index(op.f("ix_report_withdraw_digest"), table_name="report")
     for column in ("withdraw_digest", "withdrawn_at", "duplicate_of", "closed_at", "labels"):
         op.drop_column("report", column)
