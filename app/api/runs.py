@@ -16,6 +16,7 @@ from app.runs.document import RunDocument
 from app.runs.reports import RunSummary, list_runs
 from app.runs.show import AttemptDetails, attempt_details, run_document
 from app.runs.submit import submit
+from app.runs.waiting import with_waiting
 
 router = APIRouter(tags=["runs"])
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key with the same body is answered once")]
@@ -40,7 +41,7 @@ def post_run(
     settings: SettingsDep,
     _may: CanSubmit,
     idempotency_key: Key = None,
-    dry_run: Annotated[bool, Query(description="plan only: nothing is stored, nothing is run")] = False,
+    dry_run: Annotated[bool, Query(description="plan only: nothing is stored, nothing is run; says what it would take, and when")] = False,
 ) -> RunDocument:
     """Submit a script or a report. What is submitted becomes public here."""
     result = submit(session, body.submission(idempotency_key=idempotency_key), settings=settings, dry_run=dry_run)
@@ -48,7 +49,7 @@ def post_run(
         response.status_code = 200
     else:
         response.headers["Location"] = f"/api/v1/runs/{result.document.id}"
-    return result.document
+    return result.document if dry_run else with_waiting(session, result.document, settings=settings)
 
 
 @router.get("/runs", operation_id="list_runs", responses=documented(401, 422))
@@ -61,9 +62,9 @@ def get_runs(
 
 
 @router.get("/runs/{run_id}", operation_id="get_run", response_model=RunDocument, responses=documented(401, 404))
-def get_run(run_id: str, session: SessionDep, _may: CanRead) -> RunDocument:
-    """The run object."""
-    return run_document(session, run_id)
+def get_run(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> RunDocument:
+    """The run object. Each cell that waits has its place in line."""
+    return run_document(session, run_id, settings=settings)
 
 
 @router.get(

@@ -149,6 +149,11 @@ def report_part(reading: Reading, *, report_id: str | None = None, title: str = 
     )
 
 
+def target_part(target: Target) -> TargetPart:
+    """A target as the run object shows it."""
+    return TargetPart.model_validate(target.model_dump(mode="json"))
+
+
 def _check(check: Check) -> CheckPart:
     where = {name: str(value) for name, value in check.where.model_dump(exclude_none=True).items()}
     return CheckPart(text=check.text, kind=check.kind, role=check.role, where=where, over=check.over)
@@ -178,7 +183,7 @@ def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
     return JobPart(
         id=job.id,
         script=job.script,
-        target=TargetPart(device=target.device, gpus=target.gpus, toolchain=target.toolchain, settings=target.settings),
+        target=target_part(target),
         state=job.state,
         verdict=judgement.verdict if job.state == "judged" else None,
         reason=judgement.reason if cell.judgement is not None else None,

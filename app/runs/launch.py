@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -17,6 +18,7 @@ from app.runs.assemble import JobFacts, RunFacts, assemble
 from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
+from app.runs.presets import known_presets
 from app.runs.settle import new_attempts, script_of
 from app.settings import ServiceSettings
 from app.states import JobState, RunState
@@ -30,11 +32,20 @@ from worker.contract import AttemptKind, Hello
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a run should cover; neither preset nor targets means the default preset."""
+    """What a run should cover; neither preset nor targets means the default preset. `include` and `exclude` are patterns, as written."""
 
     preset: str | None = None
     targets: tuple[Target, ...] | None = None
     repeats: int | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def asked(self) -> dict[str, Any]:
+        """As data, for what an idempotency key stands for; what was not asked for leaves it as it was before it could be."""
+        targets = None if self.targets is None else [target.model_dump(mode="json") for target in self.targets]
+        patterns = {"include": list(self.include), "exclude": list(self.exclude)}
+        always = {"preset": self.preset, "targets": targets, "repeats": self.repeats}
+        return always | {name: texts for name, texts in patterns.items() if texts}
 
 
 def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings) -> Plan:
@@ -48,16 +59,16 @@ def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings:
         repeats=wish.repeats,
         fleet=fleet,
         required_level=settings.required_level,
+        include=wish.include,
+        exclude=wish.exclude,
+        presets=known_presets(settings),
         most_cells=settings.cells,
         most_repeats=settings.repeats,
     )
 
 
-def plan_document(
-    reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings, title: str, source_url: str | None
-) -> RunDocument:
+def plan_document(reading: Reading, made: Plan | None, *, title: str, source_url: str | None) -> RunDocument:
     """The run as it would be planned. Its ids are of nothing that is stored."""
-    made = None if reading.ask else make_plan(reading, wish, fleet=fleet, settings=settings)
     cells = () if made is None else made.cells
     jobs = [JobFacts(id=new_id(), script=cell.script, target=cell.target, state=_job_state(cell), reason=cell.reason) for cell in cells]
     state: RunState = "queued" if any(cell.reason is None for cell in cells) else "finished"

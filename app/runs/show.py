@@ -11,6 +11,8 @@ from app.errors import NotFoundError
 from app.ids import is_id
 from app.runs.document import RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
+from app.runs.waiting import with_waiting
+from app.settings import ServiceSettings
 from app.states import AttemptState
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.queries import runs as queries
@@ -47,12 +49,13 @@ class AttemptDetails(BaseModel):
     recorded_at: datetime | None = None
 
 
-def run_document(session: Session, run_id: str) -> RunDocument:
-    """The run object. Raises NotFoundError."""
+def run_document(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> RunDocument:
+    """The run object; with settings, where its waiting cells stand in line. Raises NotFoundError."""
     run = queries.run_of(session, run_id)
     if run is None:
         raise NotFoundError("There is no run with this id.")
-    return document_of(session, run)
+    document = document_of(session, run)
+    return document if settings is None else with_waiting(session, document, settings=settings)
 
 
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
@@ -68,7 +71,7 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
         run=attempt.run_id,
         job=job.id,
         script=job.script_digest,
-        target=TargetPart.model_validate({key: job.target[key] for key in TargetPart.model_fields}),
+        target=TargetPart.model_validate(job.target),
         kind=attempt.kind,
         start=attempt.start,
         state=attempt.state,

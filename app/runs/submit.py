@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -16,9 +16,10 @@ from app.intake.thread import is_address
 from app.runs.document import RunDocument
 from app.runs.facts import document_of
 from app.runs.keep import digest_of, split_reading, without_nul
-from app.runs.launch import Wish, launch_reading, plan_document
+from app.runs.launch import Wish, launch_reading, make_plan, plan_document
 from app.runs.nodes import fleet as known_fleet
 from app.runs.same_again import mark
+from app.runs.waiting import with_estimate
 from app.settings import ServiceSettings
 from app.storage.models import ReportRow
 from app.storage.models.report import Form
@@ -41,15 +42,21 @@ class Submission:
     preset: str | None = None
     targets: tuple[Target, ...] | None = None
     repeats: int | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     title: str = ""
     source_url: str | None = None
     idempotency_key: str | None = None
 
     def digest(self) -> str:
         """What an idempotency key stands for."""
-        body = {**asdict(self), "targets": None if self.targets is None else [target.model_dump(mode="json") for target in self.targets]}
-        del body["idempotency_key"]
-        return digest_of(body)
+        said = {name: getattr(self, name) for name in ("script", "report", "claim", "title", "source_url")}
+        return digest_of(said | self.wish.asked())
+
+    @property
+    def wish(self) -> Wish:
+        """What the run should cover."""
+        return Wish(preset=self.preset, targets=self.targets, repeats=self.repeats, include=self.include, exclude=self.exclude)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +77,11 @@ def submit(
 ) -> SubmitResult:
     """Store and queue a submission. `dry_run` plans and stores nothing. Raises InputError, IdempotencyError; the caller commits."""
     reading = _read(request, settings=settings)
-    wish = Wish(preset=request.preset, targets=request.targets, repeats=request.repeats)
     nodes = known_fleet(session, absence_seconds=settings.node_absence_seconds) if fleet is None else fleet
     if dry_run:
-        document = plan_document(
-            reading, wish, fleet=nodes, settings=settings, title=request.title, source_url=request.source_url or reading.source_url
-        )
+        made = None if reading.ask else make_plan(reading, request.wish, fleet=nodes, settings=settings)
+        planned = plan_document(reading, made, title=request.title, source_url=request.source_url or reading.source_url)
+        document = planned if made is None else with_estimate(session, planned, made, nodes, settings=settings)
         return SubmitResult(document=document, created=False)
     run_id = new_id()
     answered = answered_before(session, request.idempotency_key, body_digest=request.digest(), run_id=run_id)
@@ -90,7 +96,7 @@ def submit(
         title=request.title,
         source_url=request.source_url,
     )
-    document = launch_reading(session, report, reading, wish, run_id=run_id, fleet=nodes, settings=settings)
+    document = launch_reading(session, report, reading, request.wish, run_id=run_id, fleet=nodes, settings=settings)
     return SubmitResult(document=document, created=True)
 
 

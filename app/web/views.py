@@ -9,7 +9,7 @@ from app.judging.judgement import CheckResult
 from app.runs.document import AttemptPart, CheckPart, ComparisonPart, JobPart, RunDocument
 from app.targets.target import Target
 from app.web.hostile import one_line
-from worker.contract import AttemptKind, Device
+from worker.contract import AttemptKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class ComparisonRow:
 def label_of(job: JobPart) -> str:
     """The target as the command line writes it."""
     target = job.target
-    return Target(device=Device(target.device), gpus=target.gpus, toolchain=target.toolchain, settings=target.settings).label()
+    return Target.model_validate(target.model_dump()).label()
 
 
 def what_was_seen(job: JobPart) -> str:

@@ -16,6 +16,7 @@ class JobRow(Base):
     __tablename__ = "job"
     __table_args__ = (
         UniqueConstraint("run_id", "position"),
+        Index(None, "script_digest", "id"),
         Index("ix_job_open", "run_id", postgresql_where=text("state IN ('queued', 'running')")),
     )
 

@@ -1,0 +1,106 @@
+"""What waits and how long attempts took lately: bounded looks, each by an index, however much is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, select, true
+from sqlalchemy.orm import Session
+
+from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
+from app.storage.queries.queue import HELD, OPEN
+from worker.contract import AttemptKind
+
+# Of other runs: a longer line is told as longer.
+MOST_OTHERS = 1000
+MOST_RUNS = 200
+# Of one script, the latest jobs; and the latest attempts of any.
+MOST_JOBS = 40
+MOST_RECENT = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingCell:
+    """A job none of whose attempts was given to a node yet."""
+
+    run_id: str
+    job_id: str
+    target: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """How many seconds an attempt took on its node, from its start to its result."""
+
+    script: str
+    target: dict[str, Any]
+    seconds: float
+
+
+def waiting_of_others(session: Session, run_id: str, *, each: int) -> list[WaitingCell]:
+    """Waiting cells of other runs that are open, at most so many of each, in the order of their plans."""
+    runs = select(RunRow.id).where(RunRow.state.in_(OPEN), RunRow.id != run_id).order_by(RunRow.id).limit(MOST_RUNS).subquery()
+    cells = (
+        select(JobRow.id, JobRow.target, JobRow.position)
+        .where(JobRow.run_id == runs.c.id, JobRow.state == "queued")
+        .order_by(JobRow.position)
+        .limit(each)
+        .lateral()
+    )
+    query = select(runs.c.id.label("run_id"), cells.c.id, cells.c.target).join(cells, true())
+    rows = session.execute(query.order_by(cells.c.position, runs.c.id).limit(MOST_OTHERS))
+    return [WaitingCell(run_id=row.run_id, job_id=row.id, target=row.target) for row in rows]
+
+
+_SECONDS = func.extract("epoch", AttemptRow.recorded_at - AttemptRow.started_at)
+_RAN = (AttemptRow.recorded_at.is_not(None), AttemptRow.started_at.is_not(None), AttemptRow.kind == AttemptKind.REPEAT)
+
+
+def took(session: Session, scripts: Iterable[str]) -> list[Took]:
+    """How long the latest attempts of these scripts took, on whichever target."""
+    wanted = sorted(set(scripts))
+    if not wanted:
+        return []
+    jobs = (
+        select(JobRow.id, JobRow.script_digest, JobRow.target)
+        .where(JobRow.script_digest == ScriptRow.digest)
+        .order_by(JobRow.id.desc())
+        .limit(MOST_JOBS)
+        .lateral()
+    )
+    query = (
+        select(jobs.c.script_digest, jobs.c.target, _SECONDS.label("seconds"))
+        .select_from(ScriptRow)
+        .join(jobs, true())
+        .join(AttemptRow, AttemptRow.job_id == jobs.c.id)
+        .where(ScriptRow.digest.in_(wanted), *_RAN)
+        .limit(MOST_JOBS * 50)
+    )
+    return [Took(script=row.script_digest, target=row.target, seconds=float(row.seconds)) for row in session.execute(query)]
+
+
+def took_lately(session: Session) -> list[Took]:
+    """How long the latest attempts of anyone took."""
+    query = (
+        select(JobRow.script_digest, JobRow.target, _SECONDS.label("seconds"))
+        .select_from(AttemptRow)
+        .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .where(*_RAN)
+        .order_by(AttemptRow.recorded_at.desc())
+        .limit(MOST_RECENT)
+    )
+    return [Took(script=row.script_digest, target=row.target, seconds=float(row.seconds)) for row in session.execute(query)]
+
+
+def held_by_node(session: Session) -> dict[str, int]:
+    """How many attempts each node holds."""
+    query = select(AttemptRow.node, func.count()).where(AttemptRow.state.in_(HELD), AttemptRow.node.is_not(None)).group_by(AttemptRow.node)
+    return {str(node): number for node, number in session.execute(query)}
+
+
+def at_work_of_runs(session: Session) -> dict[str, int]:
+    """How many attempts of each run nodes hold."""
+    query = select(AttemptRow.run_id, func.count()).where(AttemptRow.state.in_(HELD)).group_by(AttemptRow.run_id)
+    return dict(session.execute(query).all())
