@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from app.errors import InputError
 from app.intake.reading import Ask
+from app.judging.again import Which
 from app.judging.judgement import Verdict
 from app.runs.document import ReportPart
 from app.runs.nodes import PublicToolchain
@@ -153,6 +154,21 @@ class RunBody(WishBody):
             source_url=self.source_url,
             idempotency_key=idempotency_key,
         )
+
+
+class RerunBody(Body):
+    """Which cells to run again."""
+
+    which: Which = Field(
+        description="`failed`: stopped, not recorded, or not served by any node; `undecided`: those, and what could not show the claim; `all`",
+        examples=["failed"],
+    )
+
+
+class CellsBody(Body):
+    """A target to add."""
+
+    target: TargetBody
 
 
 class ReadBody(Body):

@@ -6,11 +6,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from app.api.bodies import PageBody, RunBody
+from app.api.bodies import CellsBody, PageBody, RerunBody, RunBody
 from app.api.events import follow
-from app.http.access import CanRead, CanSubmit
+from app.http.access import CanRead, CanSubmit, token_of
 from app.http.problems import BODY, LOCATION, documented
 from app.http.state import SessionDep, SettingsDep
+from app.runs.again import add_cells, cancel_cell, rerun
 from app.runs.cancel import cancel_run
 from app.runs.document import RunDocument
 from app.runs.reports import RunSummary, list_runs
@@ -19,6 +20,7 @@ from app.runs.submit import submit
 from app.runs.waiting import with_waiting
 
 router = APIRouter(tags=["runs"])
+AGAIN = {**LOCATION, "description": "The run with these cells in line."}
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key with the same body is answered once")]
 
 
@@ -93,6 +95,57 @@ def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocumen
     cancel_run(session, run_id)
     session.flush()
     return run_document(session, run_id)
+
+
+@router.post(
+    "/runs/{run_id}/rerun",
+    operation_id="rerun_run",
+    status_code=202,
+    response_model=RunDocument,
+    responses={202: AGAIN, **documented(401, 404, 409, *BODY)},
+)
+def post_rerun(
+    *,
+    run_id: str,
+    body: RerunBody,
+    response: Response,
+    session: SessionDep,
+    settings: SettingsDep,
+    may: CanSubmit,
+    idempotency_key: Key = None,
+) -> RunDocument:
+    """Run cells again. `failed` and `undecided` ones go on within the run, which is open again; `all` is a new run of the report."""
+    found = rerun(session, run_id, body.which, settings=settings, who=token_of(may), idempotency_key=idempotency_key)
+    response.headers["Location"] = f"/api/v1/runs/{found.id}"
+    return with_waiting(session, found, settings=settings)
+
+
+@router.post(
+    "/runs/{run_id}/cells",
+    operation_id="add_cells",
+    status_code=202,
+    response_model=RunDocument,
+    responses={202: AGAIN, **documented(401, 404, 409, *BODY)},
+)
+def post_cells(
+    *, run_id: str, body: CellsBody, response: Response, session: SessionDep, settings: SettingsDep, may: CanSubmit
+) -> RunDocument:
+    """Add a target to a run, for each of its scripts: the cell that is missing. What the run has stays; it is open until that is judged."""
+    found = add_cells(session, run_id, [body.target.target()], settings=settings, who=token_of(may))
+    response.headers["Location"] = f"/api/v1/runs/{run_id}"
+    return with_waiting(session, found, settings=settings)
+
+
+@router.post(
+    "/runs/{run_id}/cells/{job_id}/cancel",
+    operation_id="cancel_cell",
+    response_model=RunDocument,
+    responses=documented(401, 404, 409),
+)
+def post_cancel_cell(run_id: str, job_id: str, session: SessionDep, settings: SettingsDep, may: CanSubmit) -> RunDocument:
+    """Stop one cell, by the id of its job; the others go on. What was recorded stays."""
+    found = cancel_cell(session, run_id, job_id, who=token_of(may))
+    return with_waiting(session, found, settings=settings)
 
 
 @router.get("/attempts/{attempt_id}", operation_id="get_attempt", responses=documented(401, 404))

@@ -47,3 +47,8 @@ def requires(scope: Scope) -> Callable[..., Token | None]:
 CanRead = Annotated[Token | None, Depends(requires(Scope.READ), scope="function")]
 CanSubmit = Annotated[Token | None, Depends(requires(Scope.SUBMIT), scope="function")]
 CanMaintain = Annotated[Token | None, Depends(requires(Scope.MAINTAIN), scope="function")]
+
+
+def token_of(token: Token | None) -> str | None:
+    """Who it was, as events name it: the id of the token, none where none was needed."""
+    return None if token is None else token.id

@@ -24,6 +24,8 @@ EventKind = Literal[
     "attempt.withdrawn",
     "job.restarted",
     "job.judged",
+    "job.added",
+    "job.cancelled",
     "run.finished",
     "run.reopened",
     "run.cancelled",

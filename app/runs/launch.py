@@ -25,7 +25,7 @@ from app.states import JobState, RunState
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
 from app.targets.fleet import can_serve
-from app.targets.plan import Cell, Plan, RepeatPlan, plan
+from app.targets.plan import DEFAULT_REPEATS, Cell, Plan, RepeatPlan, plan, plan_cell, runnable
 from app.targets.target import Target
 from worker.contract import AttemptKind, Hello
 
@@ -39,6 +39,9 @@ class Wish:
     repeats: int | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    # Those of a run before, as many times; a preset beside them is only the name that they had.
+    cells: tuple[tuple[str, Target], ...] | None = None
+    plan: RepeatPlan | None = None
 
     def asked(self) -> dict[str, Any]:
         """As data, for what an idempotency key stands for; what was not asked for leaves it as it was before it could be."""
@@ -52,6 +55,13 @@ def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings:
     """The cells of a run. Raises InputError for a wish that can't be planned."""
     if wish.targets is not None and not wish.targets:
         raise InputError("Send at least one target.", code="no_targets", field="targets")
+    if wish.cells is not None:
+        scripts = runnable(reading)
+        cells = (
+            plan_cell(scripts[digest], target, fleet, required_level=settings.required_level, explicit=False)
+            for digest, target in wish.cells
+        )
+        return Plan(tuple(cells), wish.plan or RepeatPlan(DEFAULT_REPEATS), wish.preset)
     return plan(
         reading,
         preset=settings.preset if wish.targets is None and wish.preset is None else wish.preset,
@@ -108,16 +118,12 @@ def launch_reading(
     session.add(run)
     session.flush()
     emit(session, run, "run.created")
-    jobs = [_job(run, cell, position=position) for position, cell in enumerate(cells)]
+    jobs = [job_row(run, cell, position=position) for position, cell in enumerate(cells)]
     session.add_all(jobs)
     session.flush()
     attempts: list[AttemptRow] = []
     for job, cell in zip(jobs, cells, strict=True):
-        if cell.reason is None:
-            if settings.preview and _is_shown_first(cell, fleet, settings=settings):
-                attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
-            count = next_attempts(reading.claim, script_of(reading, cell.script), cell.target, (), repeats)
-            attempts += new_attempts(session, job, count=max(1, count))
+        attempts += first_attempts(session, job, cell, reading=reading, repeats=repeats, fleet=fleet, settings=settings)
     if attempts:
         outbox(session).wake_dispatcher()
     else:
@@ -135,6 +141,19 @@ def launch_reading(
     return document
 
 
+def first_attempts(
+    session: Session, job: JobRow, cell: Cell, *, reading: Reading, repeats: RepeatPlan, fleet: Sequence[Hello], settings: ServiceSettings
+) -> list[AttemptRow]:
+    """What a new cell starts with; nothing where no node serves it."""
+    if cell.reason is not None:
+        return []
+    attempts: list[AttemptRow] = []
+    if settings.preview and _is_shown_first(cell, fleet, settings=settings):
+        attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
+    count = next_attempts(reading.claim, script_of(reading, cell.script), cell.target, (), repeats)
+    return attempts + new_attempts(session, job, count=max(1, count))
+
+
 def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:
     """Whether some node takes previews of a cell; whether it has one for this script is the node's to say, when it comes to that."""
     return any(
@@ -145,7 +164,8 @@ def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSett
     )
 
 
-def _job(run: RunRow, cell: Cell, *, position: int) -> JobRow:
+def job_row(run: RunRow, cell: Cell, *, position: int) -> JobRow:
+    """A cell as it is kept; one that no node serves is judged with its reason."""
     return JobRow(
         id=new_id(),
         run_id=run.id,
@@ -155,4 +175,5 @@ def _job(run: RunRow, cell: Cell, *, position: int) -> JobRow:
         state=_job_state(cell),
         reason=None if cell.reason is None else cell.reason.model_dump(mode="json"),
         generation=1,
+        verdict=None if cell.reason is None else Verdict.CANNOT_SHOW,
     )
