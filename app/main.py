@@ -18,6 +18,7 @@ from app.http.state import WebState
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.session import make_engine, session_factory
+from app.web import matrix_routes
 from app.web import routes as pages
 from app.web.pages import STATIC, problem_page
 
@@ -64,6 +65,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         application.include_router(area.router, prefix="/api/v1")
     application.include_router(operations.router)
     application.include_router(pages.router)
+    application.include_router(matrix_routes.router)
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
     application.add_middleware(

@@ -160,7 +160,7 @@ class RerunBody(Body):
     """Which cells to run again."""
 
     which: Which = Field(
-        description="`failed`: stopped, not recorded, or not served by any node; `undecided`: those, and what could not show the claim; `all`",
+        description="`failed`: stopped, not recorded, or served by no node; `undecided`: those, and what can't show the claim; `all`",
         examples=["failed"],
     )
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from app.runs.document import Basis, CellEstimatePart, RangePart
 from app.runs.repeating import GROWN
-from app.storage.queries.line import Took
+from app.targets.line import Took
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Device

@@ -14,14 +14,14 @@ from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
 from app.judging.repeats import next_attempts
-from app.runs.assemble import JobFacts, RunFacts, assemble
+from app.runs.assemble import assemble
 from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
+from app.runs.planned import state_of
 from app.runs.presets import known_presets
 from app.runs.settle import new_attempts, script_of
 from app.settings import ServiceSettings
-from app.states import JobState, RunState
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
 from app.targets.fleet import can_serve
@@ -75,26 +75,6 @@ def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings:
         most_cells=settings.cells,
         most_repeats=settings.repeats,
     )
-
-
-def plan_document(reading: Reading, made: Plan | None, *, title: str, source_url: str | None) -> RunDocument:
-    """The run as it would be planned. Its ids are of nothing that is stored."""
-    cells = () if made is None else made.cells
-    jobs = [JobFacts(id=new_id(), script=cell.script, target=cell.target, state=_job_state(cell), reason=cell.reason) for cell in cells]
-    state: RunState = "queued" if any(cell.reason is None for cell in cells) else "finished"
-    facts = RunFacts(
-        id=new_id(),
-        state=state,
-        created_at=now(),
-        preset=None if made is None else made.preset,
-        title=title or reading.title,
-        source_url=source_url,
-    )
-    return assemble(facts, reading, jobs)
-
-
-def _job_state(cell: Cell) -> JobState:
-    return "queued" if cell.reason is None else "judged"
 
 
 def launch_reading(
@@ -172,7 +152,7 @@ def job_row(run: RunRow, cell: Cell, *, position: int) -> JobRow:
         position=position,
         script_digest=cell.script,
         target=cell.target.model_dump(mode="json"),
-        state=_job_state(cell),
+        state=state_of(cell),
         reason=None if cell.reason is None else cell.reason.model_dump(mode="json"),
         generation=1,
         verdict=None if cell.reason is None else Verdict.CANNOT_SHOW,

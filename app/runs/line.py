@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from app.runs.document import RangePart, WaitingPart
 from app.runs.estimate import Durations
-from app.storage.queries.line import WaitingCell
 from app.targets.fleet import can_serve, usable_cards
+from app.targets.line import WaitingCell
 from app.targets.target import Target
 from worker.contract import Device, Hello, Level
 

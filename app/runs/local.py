@@ -18,6 +18,8 @@ from app.judging.judgement import JobJudgement
 from app.judging.repeats import next_attempts
 from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.document import RunDocument
+from app.runs.estimate import Durations
+from app.runs.planned import estimated_plan, plan_document
 from app.runs.repeating import attempts_wanted
 from app.runs.stream import NodeStream
 from app.states import AttemptState, JobState, RunState
@@ -125,6 +127,18 @@ def keep_locally(reading: Reading, wish: LocalWish, *, progress: Progress, title
         conductor = _Conductor(reading, made, jobs=jobs, node=first, hello=hello, wish=wish, progress=progress)
         state: RunState = "finished" if conductor.run() else "cancelled"
     return _local_run(reading, made, jobs, created_at=created_at, state=state, title=title)
+
+
+def plan_locally(reading: Reading, wish: LocalWish, *, title: str = "") -> RunDocument:
+    """The run as it would be planned on this machine, with what it would take while nothing else runs. Raises as `run_locally`."""
+    if reading.ask:
+        return plan_document(reading, None, title=title, source_url=reading.source_url)
+    with _node(wish.level) as node:
+        hello = node.hello()
+    _require_toolchain(hello)
+    made = _plan(reading, wish, hello)
+    document = plan_document(reading, made, title=title, source_url=reading.source_url)
+    return estimated_plan(document, made, Durations(wall_seconds=wish.limits.wall_seconds), slots=hello.slots)
 
 
 def _plan(reading: Reading, wish: LocalWish, hello: Hello) -> Plan:

@@ -16,8 +16,9 @@ from app.intake.thread import is_address
 from app.runs.document import RunDocument
 from app.runs.facts import document_of
 from app.runs.keep import digest_of, split_reading, without_nul
-from app.runs.launch import Wish, launch_reading, make_plan, plan_document
+from app.runs.launch import Wish, launch_reading, make_plan
 from app.runs.nodes import fleet as known_fleet
+from app.runs.planned import plan_document
 from app.runs.same_again import mark
 from app.runs.waiting import with_estimate
 from app.settings import ServiceSettings

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from app.runs.document import EstimatePart, JobPart, LeftOutPart, RangePart, RunDocument, WaitingPart
-from app.runs.estimate import Durations, Seconds, attempts_of, cell_estimate, machine_seconds, weakest
+from app.runs.document import JobPart, RangePart, RunDocument, WaitingPart
+from app.runs.estimate import Durations
 from app.runs.line import Mine, Standing, line
 from app.runs.nodes import fleet as known_fleet
+from app.runs.planned import estimated_plan
 from app.settings import ServiceSettings
 from app.storage.queries import line as queries
 from app.targets.plan import Plan
@@ -34,42 +35,20 @@ def with_estimate(session: Session, document: RunDocument, made: Plan, fleet: Se
     runnable = [job for job in document.jobs if job.state == "queued"]
     durations = _durations(session, [job.script for job in runnable], settings=settings)
     places = _line(session, document.id, runnable, fleet, durations, settings=settings)
-    estimated = estimated_plan(document, made, durations)
+    estimated = estimated_plan(document, made, durations, slots=sum(hello.slots for hello in fleet))
     jobs = [job.model_copy(update={"waiting": places.get(job.id)}) for job in estimated.jobs]
     whole = estimated.estimate
-    starts = [place.starts_in for place in places.values() if place.starts_in is not None]
-    if whole is None or not starts:
+    starts = sorted((place.starts_in for place in places.values() if place.starts_in is not None), key=lambda each: each.about)
+    if whole is None or whole.done_in is None or not starts:
         return estimated.model_copy(update={"jobs": jobs})
-    last = max(starts, key=lambda each: each.about)
-    first = min(starts, key=lambda each: each.about)
-    slots = max(1, min(len(runnable), sum(hello.slots for hello in fleet)))
-    done = RangePart(
-        at_least=round(whole.machine_seconds.at_least / slots, 1),
-        about=round(last.about + whole.machine_seconds.about / slots, 1),
-        # Each cell stays on one node, which may be the only one.
-        at_most=None if last.at_most is None else round(last.at_most + (whole.machine_seconds.at_most or 0.0), 1),
-    )
-    return estimated.model_copy(update={"jobs": jobs, "estimate": whole.model_copy(update={"starts_in": first, "done_in": done})})
+    line_of = {"starts_in": starts[0], "done_in": _after(starts[-1], whole.done_in)}
+    return estimated.model_copy(update={"jobs": jobs, "estimate": whole.model_copy(update=line_of)})
 
 
-def estimated_plan(document: RunDocument, made: Plan, durations: Durations) -> RunDocument:
-    """A plan with what its cells and the whole would take on machines that are free. Pure."""
-    seconds: dict[str, Seconds] = {job.id: durations.of(job.script, _target(job)) for job in document.jobs if job.state == "queued"}
-    jobs = [
-        job.model_copy(update={"estimate": cell_estimate(made.repeats, seconds[job.id])}) if job.id in seconds else job
-        for job in document.jobs
-    ]
-    least, _about, most = attempts_of(made.repeats)
-    whole = EstimatePart(
-        cells=len(document.jobs),
-        not_served=len(document.jobs) - len(seconds),
-        attempts_at_least=least * len(seconds),
-        attempts_at_most=most * len(seconds),
-        machine_seconds=machine_seconds(made.repeats, seconds.values()),
-        basis=weakest(seconds.values()),
-        left_out=[LeftOutPart(exclude=text, cells=cells) for text, cells in made.left_out],
-    )
-    return document.model_copy(update={"jobs": jobs, "estimate": whole})
+def _after(start: RangePart, work: RangePart) -> RangePart:
+    """When work is done that is in line: its last cell starts late, and much of it is done by then."""
+    most = None if start.at_most is None or work.at_most is None else round(start.at_most + work.at_most, 1)
+    return RangePart(at_least=work.at_least, about=round(max(start.about, work.about), 1), at_most=most)
 
 
 def _target(job: JobPart) -> Target:

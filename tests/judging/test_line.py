@@ -11,7 +11,7 @@ from targets.test_plan import CPU_BUILD, CUDA_BUILD, node
 from app.runs.document import RangePart, WaitingPart
 from app.runs.estimate import Durations, attempts_of, cell_estimate, machine_seconds
 from app.runs.line import Mine, Standing, line
-from app.storage.queries.line import Took, WaitingCell
+from app.targets.line import Took, WaitingCell
 from app.targets.parse import parse_target
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import func, select, true
 from sqlalchemy.orm import Session
 
 from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
 from app.storage.queries.queue import HELD, OPEN
+from app.targets.line import Took, WaitingCell
 from worker.contract import AttemptKind
 
 # Of other runs: a longer line is told as longer.
@@ -19,24 +18,6 @@ MOST_RUNS = 200
 # Of one script, the latest jobs; and the latest attempts of any.
 MOST_JOBS = 40
 MOST_RECENT = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingCell:
-    """A job none of whose attempts was given to a node yet."""
-
-    run_id: str
-    job_id: str
-    target: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Took:
-    """How many seconds an attempt took on its node, from its start to its result."""
-
-    script: str
-    target: dict[str, Any]
-    seconds: float
 
 
 def waiting_of_others(session: Session, run_id: str, *, each: int) -> list[WaitingCell]:
