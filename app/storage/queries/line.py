@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from sqlalchemy import func, select, true
@@ -75,13 +76,11 @@ def took_lately(session: Session) -> list[Took]:
     return [Took(script=row.script_digest, target=row.target, seconds=float(row.seconds)) for row in session.execute(query)]
 
 
-def held_by_node(session: Session) -> dict[str, int]:
-    """How many attempts each node holds."""
-    query = select(AttemptRow.node, func.count()).where(AttemptRow.state.in_(HELD), AttemptRow.node.is_not(None)).group_by(AttemptRow.node)
-    return {str(node): number for node, number in session.execute(query)}
-
-
-def at_work_of_runs(session: Session) -> dict[str, int]:
-    """How many attempts of each run nodes hold."""
-    query = select(AttemptRow.run_id, func.count()).where(AttemptRow.state.in_(HELD)).group_by(AttemptRow.run_id)
-    return dict(session.execute(query).all())
+def at_work(session: Session) -> tuple[dict[str, int], dict[str, int]]:
+    """How many attempts each node holds, and how many of each run are held."""
+    query = select(AttemptRow.node, AttemptRow.run_id, func.count()).where(AttemptRow.state.in_(HELD), AttemptRow.node.is_not(None))
+    nodes, runs = Counter[str](), Counter[str]()
+    for node, run_id, number in session.execute(query.group_by(AttemptRow.node, AttemptRow.run_id)):
+        nodes[str(node)] += number
+        runs[run_id] += number
+    return nodes, runs
