@@ -62,9 +62,8 @@ def _durations(session: Session, scripts: Sequence[str], *, settings: ServiceSet
 def _line(
     session: Session, run_id: str, jobs: Sequence[JobPart], fleet: Sequence[Hello], durations: Durations, *, settings: ServiceSettings
 ) -> dict[str, WaitingPart]:
-    others = queries.waiting_of_others(session, run_id, each=len(jobs) + 1)
+    others, longer = queries.waiting_of_others(session, run_id, each=len(jobs) + 1)
     held, at_work = queries.at_work(session)
     standing = Standing(fleet=fleet, held=held, at_work=at_work, required_level=settings.required_level)
     mine = [Mine(job_id=job.id, script=job.script, target=_target(job)) for job in jobs]
-    longer = len(others) >= queries.MOST_OTHERS
     return line(run_id, mine, others, standing=standing, durations=durations, longer=longer)

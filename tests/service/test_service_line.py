@@ -46,11 +46,12 @@ def test_a_run_of_many_cells_in_a_long_line_asks_no_more_often(stage: Stage) -> 
     counts = []
     for run_id in (small, submitted(stage, 40)):
         submitted(stage, 30)
+        submitted(stage, 1, "raise RuntimeError('boom')  # other\n")
         with stage.session() as session, statements(session) as found:
             document = run_document(session, run_id, settings=stage.settings)
         assert all(job.waiting is not None for job in document.jobs)
         counts.append(len(found))
-    assert counts[0] == counts[1] <= 12
+    assert counts[0] == counts[1] <= 13
 
 
 def test_a_run_that_does_not_wait_is_not_asked_about_the_line(stage: Stage) -> None:
@@ -75,10 +76,26 @@ def test_a_run_that_does_not_wait_is_not_asked_about_the_line(stage: Stage) -> N
     ],
 )
 def test_every_look_has_an_index(stage: Stage, look: Look) -> None:
+    stage.node("n")
+    submitted(stage, 1)
     with stage.session() as session:
         session.execute(text("SET LOCAL enable_seqscan = off"))
         with statements(session) as found:
             look(session)
-        [(statement, parameters)] = found
-        plan = session.connection().exec_driver_sql(f"EXPLAIN {statement}", parameters).scalars().all()
-    assert not [row for row in plan if "Seq Scan" in row], plan
+        assert found
+        for statement, parameters in found:
+            plan = session.connection().exec_driver_sql(f"EXPLAIN {statement}", parameters).scalars().all()
+            assert not [row for row in plan if "Seq Scan" in row], plan
+
+
+def test_a_line_that_is_longer_than_is_looked_at_is_said_to_be(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.node("n")
+    run_id = submitted(stage, 3)
+    for _ in range(3):
+        submitted(stage, 3)
+    for name, most, longer in (("MOST_RUNS", 3, False), ("MOST_RUNS", 2, True), ("MOST_OTHERS", 9, False), ("MOST_OTHERS", 8, True)):
+        with monkeypatch.context() as patch, stage.session() as session:
+            patch.setattr(line, name, most)
+            last = run_document(session, run_id, settings=stage.settings).jobs[-1].waiting
+        assert last is not None
+        assert (last.of_at_least, last.starts_in is not None and last.starts_in.at_most is None) == (longer, longer)

@@ -14,16 +14,18 @@ from app.targets.line import Took, WaitingCell
 from worker.contract import AttemptKind
 
 # Of other runs: a longer line is told as longer.
-MOST_OTHERS = 1000
-MOST_RUNS = 200
+MOST_OTHERS = 500
+MOST_RUNS = 100
 # Of one script, the latest jobs; and the latest attempts of any.
 MOST_JOBS = 40
 MOST_RECENT = 60
 
 
-def waiting_of_others(session: Session, run_id: str, *, each: int) -> list[WaitingCell]:
-    """Waiting cells of other runs that are open, at most so many of each, in the order of their plans."""
-    runs = select(RunRow.id).where(RunRow.state.in_(OPEN), RunRow.id != run_id).order_by(RunRow.id).limit(MOST_RUNS).subquery()
+def waiting_of_others(session: Session, run_id: str, *, each: int) -> tuple[list[WaitingCell], bool]:
+    """Waiting cells of other runs that are open, at most so many of each; and whether there are more than were looked at."""
+    opened = select(RunRow.id).where(RunRow.state.in_(OPEN), RunRow.id != run_id).order_by(RunRow.id).limit(MOST_RUNS + 1)
+    found = list(session.scalars(opened))
+    runs = select(RunRow.id).where(RunRow.id.in_(found[:MOST_RUNS])).subquery()
     cells = (
         select(JobRow.id, JobRow.target, JobRow.position)
         .where(JobRow.run_id == runs.c.id, JobRow.state == "queued")
@@ -32,8 +34,10 @@ def waiting_of_others(session: Session, run_id: str, *, each: int) -> list[Waiti
         .lateral()
     )
     query = select(runs.c.id.label("run_id"), cells.c.id, cells.c.target).join(cells, true())
-    rows = session.execute(query.order_by(cells.c.position, runs.c.id).limit(MOST_OTHERS))
-    return [WaitingCell(run_id=row.run_id, job_id=row.id, target=row.target) for row in rows]
+    # Each run's first ones first, as they are given out.
+    rows = session.execute(query.order_by(cells.c.position, runs.c.id).limit(MOST_OTHERS + 1)).all() if found else []
+    waiting = [WaitingCell(run_id=row.run_id, job_id=row.id, target=row.target) for row in rows[:MOST_OTHERS]]
+    return waiting, len(found) > MOST_RUNS or len(rows) > MOST_OTHERS
 
 
 _SECONDS = func.extract("epoch", AttemptRow.recorded_at - AttemptRow.started_at)
