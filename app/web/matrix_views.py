@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ class Missing:
 
     axes: tuple[str, ...]
     label: str
+    command: str
 
 
 def again_of(run: RunDocument) -> list[tuple[Which, int]]:
@@ -39,7 +41,10 @@ def missing_of(run: RunDocument, comparison: ComparisonPart) -> Missing | None:
         return None
     there = {target.label() for target in targets.values()} | {Target.model_validate(job.target.model_dump()).label() for job in run.jobs}
     lacking = [target.label() for target in missing_cells(baseline, candidate) if target.label() not in there]
-    return Missing(axes=axes_between(baseline, candidate), label=lacking[0]) if lacking else None
+    if not lacking:
+        return None
+    command = f"samehere add-cell {run.id} {shlex.quote(lacking[0])}"
+    return Missing(axes=axes_between(baseline, candidate), label=lacking[0], command=command)
 
 
 def run_to_add_to(runs: list[RunSummary]) -> str | None:

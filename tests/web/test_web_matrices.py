@@ -163,6 +163,7 @@ def test_two_that_differ_in_too_much_offer_the_cell_between_them(web: Web) -> No
     page = Page(web.client.get(f"/runs/{run_id}").text)
     assert "These two differ in seed and in threads" in page.text
     button = page.one("button", name="target")
+    assert f"samehere add-cell {run_id} {button.attributes['value']}" in page.text
     after = shown(web, f"/runs/{run_id}/cells", target=button.attributes["value"])
     assert after.all("button", name="target") == []
     assert [job.target.settings for job in web.stage.run(run_id).jobs][2] in ({"seed": "3", "threads": "1"}, {})
