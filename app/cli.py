@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from app.command.consoles import errors
+from app.command.matrices import application as matrices
 from app.command.outcome import status_of_error
 from app.errors import SamehereError
 
@@ -23,6 +24,7 @@ application = typer.Typer(
 )
 tokens = typer.Typer(help="Tokens of the service's API.", no_args_is_help=True, rich_markup_mode=None)
 application.add_typer(tokens, name="token")
+application.add_typer(matrices)
 
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
@@ -68,10 +70,13 @@ def reproduce(
     file: File,
     *,
     form: As = None,
-    preset: Annotated[str | None, typer.Option(help="A named set of targets: quick, cpu-isa, determinism.")] = None,
+    preset: Annotated[str | None, typer.Option(help="A named set of targets; `samehere presets` lists them.")] = None,
     target: Annotated[
         list[str] | None, typer.Option(metavar="TARGET", help="DEVICE[*GPUS][/CAPABILITY][@TOOLCHAIN][:SETTING=VALUE,…]; again for more.")
     ] = None,
+    include: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Targets to add, such as cuda:deterministic.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Targets to leave out, such as 'cpu:*'.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run, and what it would take.")] = False,
     repeats: Annotated[int | None, typer.Option(help="Exactly this many attempts of each cell; default: as many as it takes.")] = None,
     claim: Annotated[str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")] = None,
     title: Annotated[str, typer.Option(help="A title, instead of the report's.")] = "",
@@ -102,6 +107,9 @@ def reproduce(
         preset=preset,
         targets=tuple(target or ()),
         repeats=repeats,
+        include=tuple(include or ()),
+        exclude=tuple(exclude or ()),
+        dry_run=dry_run,
         claim=claim,
         title=title,
         as_json=json,

@@ -20,6 +20,7 @@ from app.storage.broker import Broker
 from app.storage.session import make_engine, session_factory
 from app.web import changes as change_pages
 from app.web import maintain as maintain_pages
+from app.web import matrix_routes
 from app.web import routes as pages
 from app.web.pages import STATIC, problem_page
 
@@ -68,6 +69,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     application.include_router(pages.router)
     application.include_router(change_pages.router)
     application.include_router(maintain_pages.router)
+    application.include_router(matrix_routes.router)
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
     application.add_middleware(

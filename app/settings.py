@@ -48,6 +48,7 @@ class ServiceSettings(BaseSettings):
         default=None, description="a node without which the web is not ready at first; `samehere serve` names its own"
     )
     preset: str = Field(default="quick", description="what a submission without preset and targets runs on")
+    presets: Path | None = Field(default=None, description="a TOML file with presets of your own, `[presets.NAME]`; see docs/presets.md")
     preview: bool = Field(default=True, description="before the attempts that count, one that starts warm shows what to expect")
     preview_seconds: float = Field(default=2.0, gt=0, le=600, description="a preview that takes longer is stopped and not shown")
     required_level: Level = Field(default=Level.NAMESPACES, description="strangers' code is refused below this isolation")

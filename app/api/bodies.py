@@ -9,11 +9,14 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from app.errors import InputError
 from app.intake.reading import Ask
+from app.judging.again import Which
 from app.judging.judgement import Verdict
 from app.runs.document import ReportPart, RunDocument
 from app.runs.nodes import PublicToolchain
 from app.runs.submit import Submission
 from app.targets.parse import make_target
+from app.targets.pattern import FORM
+from app.targets.presets import Preset
 from app.targets.target import Target
 
 Item = TypeVar("Item")
@@ -29,6 +32,7 @@ def _whole(text: str) -> str:
 
 
 Words = Annotated[str, AfterValidator(_whole)]
+Pattern = Annotated[str, AfterValidator(_whole), Field(max_length=500)]
 
 
 def _as_text(report: Any) -> Any:
@@ -95,6 +99,15 @@ class WishBody(Body):
     preset: Words | None = Field(default=None, max_length=100, examples=["quick"])
     targets: list[TargetBody] | None = Field(default=None, max_length=400)
     repeats: int | None = Field(default=None, ge=1, description="exactly so many attempts a cell; without it they adapt")
+    include: list[Pattern] = Field(
+        default_factory=list, max_length=100, description=f"cells to add to those, as patterns: {FORM}", examples=[["cuda:deterministic"]]
+    )
+    exclude: list[Pattern] = Field(
+        default_factory=list,
+        max_length=100,
+        description="cells to leave out, as patterns; what is left out stays out, included or not",
+        examples=[["cpu:*"]],
+    )
 
     def made_targets(self) -> tuple[Target, ...] | None:
         """The checked targets."""
@@ -137,6 +150,8 @@ class RunBody(WishBody):
             preset=self.preset,
             targets=self.made_targets(),
             repeats=self.repeats,
+            include=tuple(self.include),
+            exclude=tuple(self.exclude),
             title=self.title,
             source_url=self.source_url,
             awaited=self.awaited,
@@ -152,6 +167,21 @@ class SubmittedRun(RunDocument):
         description="an address on this service, to be kept secret: whoever has it can erase the report. Given once, to who submitted it",
         json_schema_extra={"format": "uri-reference"},
     )
+
+
+class RerunBody(Body):
+    """Which cells to run again."""
+
+    which: Which = Field(
+        description="`failed`: stopped, not recorded, or served by no node; `undecided`: those, and what can't show the claim; `all`",
+        examples=["failed"],
+    )
+
+
+class CellsBody(Body):
+    """A target to add."""
+
+    target: TargetBody
 
 
 class ReadBody(Body):
@@ -179,13 +209,36 @@ class PageBody(BaseModel, Generic[Item]):
 
 
 class PresetBody(BaseModel):
-    """A named matrix."""
+    """A named matrix: devices × toolchains × settings of the fleet. `include` adds to it and `exclude` leaves out, as patterns."""
 
     name: str
     summary: str
     settings: list[dict[str, str]]
+    devices: list[str] = Field(description="of these devices only; empty: of each that there is")
+    toolchains: list[str] = Field(description='how their names begin; "" is the newest, "*" each that has what the script imports')
+    each_card: bool = Field(description="whether each kind of card has cells of its own")
+    own: bool = Field(description="whether it is of the operator's own")
     versions: bool = Field(description="whether it covers every toolchain that has what the script imports, or the newest only")
+    include: list[str]
+    exclude: list[str]
     repeats: int
+
+    @classmethod
+    def of(cls, preset: Preset) -> PresetBody:
+        """As it is shown."""
+        return cls(
+            name=preset.name,
+            summary=preset.summary,
+            settings=list(preset.settings),
+            devices=[str(device) for device in preset.devices],
+            toolchains=list(preset.toolchains),
+            each_card=preset.each_card,
+            own=preset.own,
+            versions=preset.versions,
+            include=[pattern.label() for pattern in preset.include],
+            exclude=[pattern.label() for pattern in preset.exclude],
+            repeats=preset.repeats,
+        )
 
 
 class ToolchainBody(BaseModel):

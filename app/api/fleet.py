@@ -7,21 +7,17 @@ from fastapi import APIRouter
 from app.api.bodies import PageBody, PresetBody, ToolchainBody
 from app.http.access import CanRead
 from app.http.problems import documented
-from app.http.state import BrokerDep, SessionDep
+from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.runs.nodes import NodeSummary, list_nodes
-from app.targets.presets import PRESETS
+from app.runs.presets import known_presets
 
 router = APIRouter(tags=["fleet"])
 
 
 @router.get("/presets", operation_id="list_presets", responses=documented(401))
-def get_presets(_may: CanRead) -> PageBody[PresetBody]:
-    """The named matrices."""
-    items = [
-        PresetBody(name=one.name, summary=one.summary, settings=list(one.settings), versions=one.versions, repeats=one.repeats)
-        for one in PRESETS.values()
-    ]
-    return PageBody(items=items)
+def get_presets(settings: SettingsDep, _may: CanRead) -> PageBody[PresetBody]:
+    """The named matrices: ours, then those of this service's operator."""
+    return PageBody(items=[PresetBody.of(preset) for preset in known_presets(settings).values()])
 
 
 @router.get("/nodes", operation_id="list_nodes", responses=documented(401))

@@ -98,6 +98,8 @@ def post_report_run(
         preset=body.preset,
         targets=body.made_targets(),
         repeats=body.repeats,
+        include=tuple(body.include),
+        exclude=tuple(body.exclude),
         idempotency_key=idempotency_key,
     )
     response.headers["Location"] = f"/api/v1/runs/{document.id}"

@@ -6,18 +6,21 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
-from app.api.bodies import PageBody, RunBody, SubmittedRun
+from app.api.bodies import CellsBody, PageBody, RerunBody, RunBody, SubmittedRun
 from app.api.events import follow
-from app.http.access import CanRead, CanSubmit
+from app.http.access import CanRead, CanSubmit, token_of
 from app.http.problems import BODY, LOCATION, documented
 from app.http.state import SessionDep, SettingsDep
+from app.runs.again import add_cells, cancel_cell, rerun
 from app.runs.cancel import cancel_run
 from app.runs.document import RunDocument
 from app.runs.reports import RunSummary, list_runs
 from app.runs.show import AttemptDetails, attempt_details, run_document, run_json
 from app.runs.submit import submit
+from app.runs.waiting import with_waiting
 
 router = APIRouter(tags=["runs"])
+AGAIN = {**LOCATION, "description": "The run with these cells in line."}
 Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key with the same body is answered once")]
 
 
@@ -40,7 +43,7 @@ def post_run(
     settings: SettingsDep,
     _may: CanSubmit,
     idempotency_key: Key = None,
-    dry_run: Annotated[bool, Query(description="plan only: nothing is stored, nothing is run")] = False,
+    dry_run: Annotated[bool, Query(description="plan only: nothing is stored, nothing is run; says what it would take, and when")] = False,
 ) -> SubmittedRun:
     """Submit a script or a report. What is submitted becomes public here; `withdraw_url` erases it again."""
     result = submit(session, body.submission(idempotency_key=idempotency_key), settings=settings, dry_run=dry_run)
@@ -48,8 +51,9 @@ def post_run(
         response.status_code = 200
     else:
         response.headers["Location"] = f"/api/v1/runs/{result.document.id}"
+    document = result.document if dry_run else with_waiting(session, result.document, settings=settings)
     url = None if result.withdraw_secret is None else f"/withdraw/{result.withdraw_secret}"
-    return SubmittedRun.model_validate({**dict(result.document), "withdraw_url": url})
+    return SubmittedRun.model_validate({**dict(document), "withdraw_url": url})
 
 
 @router.get("/runs", operation_id="list_runs", responses=documented(401, 422))
@@ -62,9 +66,9 @@ def get_runs(
 
 
 @router.get("/runs/{run_id}", operation_id="get_run", response_model=RunDocument, responses=documented(401, 404))
-def get_run(run_id: str, session: SessionDep, _may: CanRead) -> Response:
-    """The run object."""
-    return Response(run_json(session, run_id), media_type="application/json")
+def get_run(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
+    """The run object. Each cell that waits has its place in line."""
+    return Response(run_json(session, run_id, settings=settings), media_type="application/json")
 
 
 @router.get(
@@ -93,6 +97,57 @@ def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocumen
     cancel_run(session, run_id)
     session.flush()
     return run_document(session, run_id)
+
+
+@router.post(
+    "/runs/{run_id}/rerun",
+    operation_id="rerun_run",
+    status_code=202,
+    response_model=RunDocument,
+    responses={202: AGAIN, **documented(401, 404, 409, *BODY)},
+)
+def post_rerun(
+    *,
+    run_id: str,
+    body: RerunBody,
+    response: Response,
+    session: SessionDep,
+    settings: SettingsDep,
+    may: CanSubmit,
+    idempotency_key: Key = None,
+) -> RunDocument:
+    """Run cells again. `failed` and `undecided` ones go on within the run, which is open again; `all` is a new run of the report."""
+    found = rerun(session, run_id, body.which, settings=settings, who=token_of(may), idempotency_key=idempotency_key)
+    response.headers["Location"] = f"/api/v1/runs/{found.id}"
+    return with_waiting(session, found, settings=settings)
+
+
+@router.post(
+    "/runs/{run_id}/cells",
+    operation_id="add_cells",
+    status_code=202,
+    response_model=RunDocument,
+    responses={202: AGAIN, **documented(401, 404, 409, *BODY)},
+)
+def post_cells(
+    *, run_id: str, body: CellsBody, response: Response, session: SessionDep, settings: SettingsDep, may: CanSubmit
+) -> RunDocument:
+    """Add a target to a run, for each of its scripts: the cell that is missing. What the run has stays; it is open until that is judged."""
+    found = add_cells(session, run_id, [body.target.target()], settings=settings, who=token_of(may))
+    response.headers["Location"] = f"/api/v1/runs/{run_id}"
+    return with_waiting(session, found, settings=settings)
+
+
+@router.post(
+    "/runs/{run_id}/cells/{job_id}/cancel",
+    operation_id="cancel_cell",
+    response_model=RunDocument,
+    responses=documented(401, 404, 409),
+)
+def post_cancel_cell(run_id: str, job_id: str, session: SessionDep, settings: SettingsDep, may: CanSubmit) -> RunDocument:
+    """Stop one cell, by the id of its job; the others go on. What was recorded stays."""
+    found = cancel_cell(session, run_id, job_id, who=token_of(may))
+    return with_waiting(session, found, settings=settings)
 
 
 @router.get("/attempts/{attempt_id}", operation_id="get_attempt", responses=documented(401, 404))

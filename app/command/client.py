@@ -83,6 +83,19 @@ class Client:
         """The run as planned. Tries again under the same key, so that nothing is taken twice."""
         return self._object(self._insist("POST", "/runs", body=body, headers={"Idempotency-Key": idempotency_key}))
 
+    def plan(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The run as it would be planned; nothing is kept there."""
+        return self._object(self._insist("POST", "/runs?dry_run=1", body=body))
+
+    def presets(self) -> list[dict[str, Any]]:
+        """The named matrices of the service."""
+        items = self._object(self._insist("GET", "/presets")).get("items")
+        return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+    def act(self, run_id: str, what: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change something about a run, once: the run as it is then. `what` is the last part of the address."""
+        return self._object(self._checked(self._request("POST", f"/runs/{_id(run_id)}/{what}", body=body)))
+
     def run(self, run_id: str) -> dict[str, Any]:
         """The run as it stands."""
         return self._object(self._insist("GET", f"/runs/{_id(run_id)}"))

@@ -15,7 +15,6 @@ from app.judging import numeric
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.runs.document import AttemptPart, ComparisonPart, DifferencePart, JobPart, RunDocument
 from app.targets.target import Target
-from worker.contract import Device
 
 SEEN_CHARACTERS = 160
 SHOWN_DIFFERENCES = 3
@@ -41,7 +40,7 @@ def render(document: RunDocument, console: Console) -> None:
 def label(job: JobPart) -> str:
     """A job's target as the command line writes it."""
     target = job.target
-    return Target(device=Device(target.device), gpus=target.gpus, toolchain=target.toolchain, settings=target.settings).label()
+    return Target.model_validate(target.model_dump()).label()
 
 
 def _parts(document: RunDocument) -> Iterator[RenderableType]:

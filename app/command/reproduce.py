@@ -19,6 +19,7 @@ from app.command.client import ENDED, Client
 from app.command.configuration import load_settings
 from app.command.consoles import errors, output
 from app.command.outcome import CANNOT_TELL, OWN_FAULT, status_of_error, status_of_run
+from app.command.plan_text import render_plan
 from app.command.progress import ConsoleProgress
 from app.command.render import render
 from app.command.source import Form, Source, argument_text, read_source
@@ -28,13 +29,15 @@ from app.intake.read import read
 from app.intake.reading import Reading
 from app.runs.bundle import Said, Submitted, bundle_of
 from app.runs.document import RunDocument
+from app.runs.presets import known_presets
 from app.settings import ServiceSettings
 from app.targets.parse import parse_target
+from app.targets.pattern import parse_exclusion, parse_inclusion
 from app.targets.presets import preset_named
 from worker.contract import Level, Limits
 
 if TYPE_CHECKING:
-    from app.runs.local import LocalRun
+    from app.runs.local import LocalRun, LocalWish
 
 MIB = 1024 * 1024
 _LIMITS = {"wall_seconds": ("--wall", "more than 0 and at most 600 seconds"), "memory_bytes": ("--memory", "at least 64 MiB")}
@@ -54,6 +57,9 @@ class Request:
     preset: str | None = None
     targets: tuple[str, ...] = ()
     repeats: int | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    dry_run: bool = False
     claim: str | None = None
     title: str = ""
     as_json: bool = False
@@ -82,9 +88,11 @@ def reproduce(request: Request) -> int:
 
 def _reproduce(request: Request) -> int:
     settings = load_settings()
-    _check(request)
+    _check(request, settings)
     source = read_source(request.file, form=request.form, most_bytes=settings.report_bytes)
     reading = _read(source, request, settings)
+    if request.dry_run:
+        return _show_plan(source, reading, request, settings)
     document: RunDocument
     if request.server is not None:
         raw, document = _on_server(source, reading, request)
@@ -96,6 +104,23 @@ def _reproduce(request: Request) -> int:
     else:
         render(document, output())
     return status_of_run(state=document.state, verdict=document.verdict, seen=document.seen, as_answer=request.exit_code)
+
+
+def _show_plan(source: Source, reading: Reading, request: Request, settings: ServiceSettings) -> int:
+    """What would run, here or on the server; nothing is run."""
+    if request.server is not None:
+        raw = Client(request.server, token=request.token).plan(_submission(source, reading, request))
+        document = _document(raw)
+    else:
+        from app.runs.local import plan_locally
+
+        document = plan_locally(reading, _wish(request, settings))
+        raw = document.model_dump(mode="json", by_alias=True)
+    if request.as_json:
+        sys.stdout.write(json.dumps(raw, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
+    else:
+        render_plan(document, output())
+    return 0
 
 
 def _read(source: Source, request: Request, settings: ServiceSettings) -> Reading:
@@ -110,14 +135,15 @@ def _read(source: Source, request: Request, settings: ServiceSettings) -> Readin
     )
 
 
-def _check(request: Request) -> None:
+def _check(request: Request, settings: ServiceSettings) -> None:
     """Refuse what can't be meant, before anything is done."""
     if request.preset is not None and request.targets:
         raise InputError("Give either --preset or --target.", code="preset_or_targets", field="target")
     if request.preset is not None and request.server is None:
-        preset_named(request.preset)
-    for text in request.targets:
-        parse_target(text)
+        preset_named(request.preset, known_presets(settings))
+    _check_targets(request)
+    if request.bundle is not None and request.dry_run:
+        raise InputError("--dry-run runs nothing, so there is no bundle to write.", code="nothing_to_bundle", field="--bundle")
     if request.bundle is not None:
         check_writable(request.bundle)
     if request.server is not None:
@@ -134,8 +160,30 @@ def _check(request: Request) -> None:
         )
 
 
+def _check_targets(request: Request) -> None:
+    for text in request.targets:
+        parse_target(text)
+    for text in request.include:
+        parse_inclusion(text)
+    for text in request.exclude:
+        parse_exclusion(text)
+
+
 def _here(source: Source, reading: Reading, request: Request, settings: ServiceSettings) -> RunDocument:
-    from app.runs.local import LocalWish, keep_locally
+    from app.runs.local import keep_locally
+
+    wish = _wish(request, settings)
+    progress = ConsoleProgress(errors())
+    with progress.shown("Starting"):
+        run = keep_locally(reading, wish, progress=progress)
+    if request.bundle is not None:
+        _write(request.bundle, run, source, reading, request)
+    return run.document
+
+
+def _wish(request: Request, settings: ServiceSettings) -> LocalWish:
+    """What is asked of this machine; a warning where it is to isolate less."""
+    from app.runs.local import LocalWish
 
     level = None
     if request.isolation is not None:
@@ -145,19 +193,16 @@ def _here(source: Source, reading: Reading, request: Request, settings: ServiceS
             style="bold yellow",
             highlight=False,
         )
-    wish = LocalWish(
+    return LocalWish(
         preset=request.preset,
         targets=tuple(map(parse_target, request.targets)) or None,
         repeats=request.repeats,
+        include=request.include,
+        exclude=request.exclude,
+        presets=known_presets(settings),
         limits=_limits(request, settings),
         level=level,
     )
-    progress = ConsoleProgress(errors())
-    with progress.shown("Starting"):
-        run = keep_locally(reading, wish, progress=progress)
-    if request.bundle is not None:
-        _write(request.bundle, run, source, reading, request)
-    return run.document
 
 
 def _write(name: str, run: LocalRun, source: Source, reading: Reading, request: Request) -> None:
@@ -212,8 +257,12 @@ def _on_server(source: Source, reading: Reading, request: Request) -> tuple[dict
             run = _cancel(client, run_id)
     if request.bundle is not None:
         write_bundle(request.bundle, client.bundle(run_id))
+    return run, _document(run)
+
+
+def _document(run: Mapping[str, Any]) -> RunDocument:
     try:
-        return run, RunDocument.model_validate(run)
+        return RunDocument.model_validate(run)
     except ValidationError as error:
         raise UnavailableError("The server's answer is no run of this version: is it a newer or an older samehere?") from error
 
@@ -227,6 +276,8 @@ def _submission(source: Source, reading: Reading, request: Request) -> Mapping[s
         "preset": request.preset,
         "targets": targets or None,
         "repeats": request.repeats,
+        "include": list(request.include) or None,
+        "exclude": list(request.exclude) or None,
         "title": reading.title or None,
     }
     return {key: value for key, value in body.items() if value is not None}

@@ -69,3 +69,8 @@ def _by_form(
 
 # Who acts on a page; the name under which the act is kept.
 MaintainerByForm = Annotated[str, Depends(_by_form, scope="function")]
+
+
+def token_of(token: Token | None) -> str | None:
+    """Who it was, as events name it: the id of the token, none where none was needed."""
+    return None if token is None else token.id

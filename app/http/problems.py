@@ -22,6 +22,7 @@ from app.errors import (
     MediaTypeError,
     NotFoundError,
     SamehereError,
+    SetupError,
     TooLargeError,
     UnauthorisedError,
     UnavailableError,
@@ -41,6 +42,7 @@ _STATUS: tuple[tuple[type[SamehereError], int], ...] = (
     (UnauthorisedError, 401),
     (ForbiddenError, 403),
     (UnavailableError, 503),
+    (SetupError, 503),
 )
 
 

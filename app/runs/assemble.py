@@ -89,9 +89,9 @@ class RunFacts:
 def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDocument:
     """The document of a run in any state; verdicts are judged anew from the attempts each time."""
     scripts = {script.digest: script for script in reading.scripts}
-    cells = [_cell(reading, scripts[job.script], job, plan=run.repeats) for job in jobs]
-    judgement = judge_run(reading, cells)
     finished = run.state == "finished"
+    cells = [_cell(reading, scripts[job.script], job, plan=run.repeats, finished=finished) for job in jobs]
+    judgement = judge_run(reading, cells)
     decided = [cell for cell in cells if cell.judgement is not None]
     return RunDocument(
         id=run.id,
@@ -149,13 +149,21 @@ def report_part(reading: Reading, *, report_id: str | None = None, title: str = 
     )
 
 
+def target_part(target: Target) -> TargetPart:
+    """A target as the run object shows it."""
+    return TargetPart.model_validate(target.model_dump(mode="json"))
+
+
 def _check(check: Check) -> CheckPart:
     where = {name: str(value) for name, value in check.where.model_dump(exclude_none=True).items()}
     return CheckPart(text=check.text, kind=check.kind, role=check.role, where=where, over=check.over)
 
 
-def _cell(reading: Reading, script: Script, job: JobFacts, *, plan: RepeatPlan | None) -> JudgedCell:
-    """A job as judging sees it: judged once it has ended, and before that only where something was seen."""
+def _cell(reading: Reading, script: Script, job: JobFacts, *, plan: RepeatPlan | None, finished: bool) -> JudgedCell:
+    """A job as judging sees it: judged once it has ended, and before that only where something was seen.
+
+    One that was stopped, in a run that went on without it, has no result.
+    """
     results = tuple(
         attempt.result.model_copy(update={"attempt_id": attempt.id, "kind": attempt.kind, "start": attempt.start})
         for attempt in job.attempts
@@ -169,6 +177,8 @@ def _cell(reading: Reading, script: Script, job: JobFacts, *, plan: RepeatPlan |
     elif results:
         interim = judge_job(reading.claim, script, job.target, results)
         judgement = interim if interim.verdict in _TOLD_EARLY else None
+    if judgement is None and job.state == "cancelled" and finished:
+        judgement = JobJudgement(verdict=Verdict.NO_RESULT)
     return JudgedCell(job_id=job.id, script=job.script, target=job.target, judgement=judgement, results=results, role=script.role)
 
 
@@ -178,7 +188,7 @@ def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
     return JobPart(
         id=job.id,
         script=job.script,
-        target=TargetPart(device=target.device, gpus=target.gpus, toolchain=target.toolchain, settings=target.settings),
+        target=target_part(target),
         state=job.state,
         verdict=judgement.verdict if job.state == "judged" else None,
         reason=judgement.reason if cell.judgement is not None else None,

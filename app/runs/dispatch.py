@@ -181,7 +181,7 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
             continue
         run, job, attempt = locked[attempt_id]
         elsewhere = attempt.kind is AttemptKind.REPEAT and job.node not in {None, node}
-        if run.state not in queries.OPEN or elsewhere:
+        if run.state not in queries.OPEN or job.state not in queries.OPEN or elsewhere:
             continue
         _lease(session, run, job, attempt, hello=fleet[node], text=texts[job.script_digest], settings=settings)
         leased += 1

@@ -55,10 +55,70 @@ class ReportPart(Part):
 
 
 class TargetPart(Part):
+    """A target as asked for. `capability` is there only where a kind of card was named."""
+
     device: str
     gpus: int
+    capability: str | None = Field(default=None, exclude_if=lambda capability: capability is None)
     toolchain: str
     settings: dict[str, str]
+
+
+class RangePart(Part):
+    """An estimate: between these two, and about that. `at_most` is null where nobody can say."""
+
+    at_least: float
+    about: float
+    at_most: float | None
+
+
+Basis = Literal["measured", "script", "recent", "guess"]
+
+
+class CellEstimatePart(Part):
+    """What one cell would take: how many attempts, and the seconds of one.
+
+    `basis` says what the seconds rest on: attempts of this script on this target (`measured`) or on another (`script`), what ran here
+    lately (`recent`), or nothing (`guess`).
+    """
+
+    attempts_at_least: int
+    attempts_at_most: int
+    seconds: RangePart
+    basis: Basis
+
+
+class LeftOutPart(Part):
+    """How many cells an exclude left out."""
+
+    exclude: str
+    cells: int
+
+
+class EstimatePart(Part):
+    """What a run would take. `machine_seconds` is of all attempts together; `starts_in` and `done_in` count what waits and runs already."""
+
+    cells: int
+    not_served: int
+    attempts_at_least: int
+    attempts_at_most: int
+    machine_seconds: RangePart
+    starts_in: RangePart | None = None
+    done_in: RangePart | None = None
+    basis: Basis = "guess"
+    left_out: list[LeftOutPart] = Field(default_factory=list)
+
+
+class WaitingPart(Part):
+    """A waiting cell's place in line: its number among the cells that wait for the same machines, and when it would start, in seconds.
+
+    `starts_in` is null while no node that is there serves it. With `of_at_least` the line is longer than was looked at.
+    """
+
+    position: int
+    of: int
+    of_at_least: bool = False
+    starts_in: RangePart | None = None
 
 
 class FindingPart(Part):
@@ -126,6 +186,9 @@ class JobPart(Part):
     varying_values: list[str] = Field(default_factory=list)
     # Where the target asks for it: how the numbers of the first counted attempt came about.
     trace: Trace | None = None
+    # While it waits: its place in line. In a plan: what it would take.
+    waiting: WaitingPart | None = None
+    estimate: CellEstimatePart | None = None
     attempts: list[AttemptPart] = Field(default_factory=list)
 
 
@@ -213,5 +276,7 @@ class RunDocument(Part):
     jobs: list[JobPart] = Field(default_factory=list)
     comparisons: list[ComparisonPart] = Field(default_factory=list)
     environments: dict[str, Environment] = Field(default_factory=dict)
+    # Of a plan (`dry_run`) only.
+    estimate: EstimatePart | None = None
     created_at: datetime
     finished_at: datetime | None = None

@@ -25,6 +25,8 @@ EventKind = Literal[
     "job.restarted",
     "job.judged",
     "change.found",
+    "job.added",
+    "job.cancelled",
     "run.finished",
     "run.reopened",
     "run.cancelled",

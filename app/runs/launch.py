@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -14,39 +15,60 @@ from app.intake.reading import Reading
 from app.judging.judgement import Verdict
 from app.judging.repeats import next_attempts
 from app.judging.rules import RULES
-from app.runs.assemble import JobFacts, RunFacts, assemble
+from app.runs.assemble import assemble
 from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
 from app.runs.held_back import as_held, held_back
 from app.runs.indexing import keep_cells
 from app.runs.nodes import whole_fleet
+from app.runs.planned import state_of
+from app.runs.presets import known_presets
 from app.runs.settle import new_attempts, script_of
 from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
-from app.states import JobState, Occasion, RunState
+from app.states import Occasion
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.targets.fleet import can_serve
-from app.targets.plan import Cell, Plan, RepeatPlan, plan
+from app.targets.plan import DEFAULT_REPEATS, Cell, Plan, RepeatPlan, plan, plan_cell, runnable
 from app.targets.target import Target
 from worker.contract import AttemptKind, Hello
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What a run should cover; neither preset nor targets means the default preset."""
+    """What a run should cover; neither preset nor targets means the default preset. `include` and `exclude` are patterns, as written."""
 
     preset: str | None = None
     targets: tuple[Target, ...] | None = None
     repeats: int | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    # Those of a run before, as many times; a preset beside them is only the name that they had.
+    cells: tuple[tuple[str, Target], ...] | None = None
+    plan: RepeatPlan | None = None
+
+    def asked(self) -> dict[str, Any]:
+        """As data, for what an idempotency key stands for; what was not asked for leaves it as it was before it could be."""
+        targets = None if self.targets is None else [target.model_dump(mode="json") for target in self.targets]
+        patterns = {"include": list(self.include), "exclude": list(self.exclude)}
+        always = {"preset": self.preset, "targets": targets, "repeats": self.repeats}
+        return always | {name: texts for name, texts in patterns.items() if texts}
 
 
 def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings) -> Plan:
     """The cells of a run. Raises InputError for a wish that can't be planned."""
     if wish.targets is not None and not wish.targets:
         raise InputError("Send at least one target.", code="no_targets", field="targets")
+    if wish.cells is not None:
+        scripts = runnable(reading)
+        cells = (
+            plan_cell(scripts[digest], target, fleet, required_level=settings.required_level, explicit=False)
+            for digest, target in wish.cells
+        )
+        return Plan(tuple(cells), wish.plan or RepeatPlan(DEFAULT_REPEATS), wish.preset)
     return plan(
         reading,
         preset=settings.preset if wish.targets is None and wish.preset is None else wish.preset,
@@ -54,32 +76,12 @@ def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings:
         repeats=wish.repeats,
         fleet=fleet,
         required_level=settings.required_level,
+        include=wish.include,
+        exclude=wish.exclude,
+        presets=known_presets(settings),
         most_cells=settings.cells,
         most_repeats=settings.repeats,
     )
-
-
-def plan_document(
-    session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings, title: str, source_url: str | None
-) -> RunDocument:
-    """The run as it would be planned. Its ids are of nothing that is stored."""
-    made = None if reading.ask else _planned(session, reading, wish, fleet=fleet, settings=settings)
-    cells = () if made is None else made.cells
-    jobs = [JobFacts(id=new_id(), script=cell.script, target=cell.target, state=_job_state(cell), reason=cell.reason) for cell in cells]
-    state: RunState = "queued" if any(cell.reason is None for cell in cells) else "finished"
-    facts = RunFacts(
-        id=new_id(),
-        state=state,
-        created_at=now(),
-        preset=None if made is None else made.preset,
-        title=title or reading.title,
-        source_url=source_url,
-    )
-    return assemble(facts, reading, jobs)
-
-
-def _job_state(cell: Cell) -> JobState:
-    return "queued" if cell.reason is None else "judged"
 
 
 def launch_reading(
@@ -93,14 +95,11 @@ def launch_reading(
     settings: ServiceSettings,
     occasion: Occasion = "submitted",
 ) -> RunDocument:
-    """Store a run with its jobs and first attempts, and wake the dispatcher once that is committed.
-
-    Raises InputError, ConflictError when the report was withdrawn.
-    """
+    """Store a run with its jobs and first attempts, and wake the dispatcher. Raises InputError, ConflictError for a withdrawn report."""
     held = queries.hold_report(session, report.id)
     if held is None or held.withdrawn_at is not None:
         raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
-    made = None if reading.ask else _planned(session, reading, wish, fleet=fleet, settings=settings)
+    made = None if reading.ask else plan_of(session, reading, wish, fleet=fleet, settings=settings)
     cells = () if made is None else made.cells
     repeats = RepeatPlan(at_most=1, exact=False) if made is None else made.repeats
     run = RunRow(
@@ -118,17 +117,14 @@ def launch_reading(
     session.add(run)
     session.flush()
     emit(session, run, "run.created")
-    jobs = [_job(run, cell, position=position) for position, cell in enumerate(cells)]
+    jobs = [job_row(run, cell, position=position) for position, cell in enumerate(cells)]
     session.add_all(jobs)
     session.flush()
     attempts: list[AttemptRow] = []
     for job, cell in zip(jobs, cells, strict=True):
-        if cell.reason is None:
-            # Nobody watches what was not submitted.
-            if settings.preview and occasion == "submitted" and _is_shown_first(cell, fleet, settings=settings):
-                attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
-            count = next_attempts(reading.claim, script_of(reading, cell.script), cell.target, (), repeats)
-            attempts += new_attempts(session, job, count=max(1, count))
+        attempts += first_attempts(
+            session, job, cell, reading=reading, repeats=repeats, fleet=fleet, settings=settings, preview=occasion == "submitted"
+        )
     if attempts:
         outbox(session).wake_dispatcher()
     else:
@@ -148,7 +144,7 @@ def launch_reading(
     return document.model_copy(update={"rules": run.rules})
 
 
-def _planned(session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings) -> Plan:
+def plan_of(session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings) -> Plan:
     """The plan, saying what a quarantine keeps from running. Raises InputError for a wish that can't be planned."""
     held = held_back(session)
     if not held:
@@ -164,6 +160,27 @@ def _planned(session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[
     return as_held(made, held, whole_fleet=whole, required_level=settings.required_level)
 
 
+def first_attempts(
+    session: Session,
+    job: JobRow,
+    cell: Cell,
+    *,
+    reading: Reading,
+    repeats: RepeatPlan,
+    fleet: Sequence[Hello],
+    settings: ServiceSettings,
+    preview: bool = True,
+) -> list[AttemptRow]:
+    """What a new cell starts with; nothing where no node serves it. Nobody watches what was not submitted: no `preview` of that."""
+    if cell.reason is not None:
+        return []
+    attempts: list[AttemptRow] = []
+    if preview and settings.preview and _is_shown_first(cell, fleet, settings=settings):
+        attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
+    count = next_attempts(reading.claim, script_of(reading, cell.script), cell.target, (), repeats)
+    return attempts + new_attempts(session, job, count=max(1, count))
+
+
 def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:
     """Whether some node takes previews of a cell; whether it has one for this script is the node's to say, when it comes to that."""
     return any(
@@ -174,14 +191,17 @@ def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSett
     )
 
 
-def _job(run: RunRow, cell: Cell, *, position: int) -> JobRow:
+def job_row(run: RunRow, cell: Cell, *, position: int) -> JobRow:
+    """A cell as it is kept; one that no node serves is judged with its reason."""
     return JobRow(
         id=new_id(),
         run_id=run.id,
         position=position,
         script_digest=cell.script,
         target=cell.target.model_dump(mode="json"),
-        state=_job_state(cell),
+        state=state_of(cell),
         reason=None if cell.reason is None else cell.reason.model_dump(mode="json"),
         generation=1,
+        verdict=None if cell.reason is None else Verdict.CANNOT_SHOW,
+        rules=None if cell.reason is None else RULES,
     )

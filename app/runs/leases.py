@@ -16,7 +16,7 @@ from worker.contract import AttemptKind
 
 def end_lease(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, spent: bool, settings: ServiceSettings) -> None:
     """Take an attempt from its node. `spent` counts against the attempt. Run, job and attempt must be locked."""
-    if run.state == "cancelled":
+    if run.state == "cancelled" or job.state == "cancelled":
         attempt.state = "cancelled"
         return
     if attempt.kind is AttemptKind.PREVIEW:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,11 +18,14 @@ from app.judging.judgement import JobJudgement
 from app.judging.repeats import next_attempts
 from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.document import RunDocument
+from app.runs.estimate import Durations
+from app.runs.planned import estimated_plan, plan_document
 from app.runs.repeating import attempts_wanted
 from app.runs.stream import NodeStream
 from app.states import AttemptState, JobState, RunState
 from app.targets.fleet import usable
 from app.targets.plan import Cell, Plan, plan
+from app.targets.presets import PRESETS, Preset
 from app.targets.target import Target
 from worker.contract import Attempt, AttemptKind, Cancel, Hello, Level, Limits, Outcome, Refused, Result, Start, Started
 
@@ -42,6 +45,9 @@ class LocalWish:
     preset: str | None = None
     targets: tuple[Target, ...] | None = None
     repeats: int | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    presets: Mapping[str, Preset] = field(default_factory=lambda: PRESETS)
     limits: Limits = field(default_factory=Limits)
     level: Level | None = None
 
@@ -114,14 +120,39 @@ def keep_locally(reading: Reading, wish: LocalWish, *, progress: Progress, title
     with _node(wish.level) as first:
         hello = first.hello()
         _require_toolchain(hello)
-        required = wish.level or Level.NAMESPACES
-        made = plan(reading, preset=wish.preset, targets=wish.targets, repeats=wish.repeats, fleet=[hello], required_level=required)
+        made = _plan(reading, wish, hello)
         scripts = {script.digest: script for script in reading.scripts}
         jobs = [_Job(cell=cell, script=scripts[cell.script]) for cell in made.cells]
         progress.planned(made.cells, hello)
         conductor = _Conductor(reading, made, jobs=jobs, node=first, hello=hello, wish=wish, progress=progress)
         state: RunState = "finished" if conductor.run() else "cancelled"
     return _local_run(reading, made, jobs, created_at=created_at, state=state, title=title)
+
+
+def plan_locally(reading: Reading, wish: LocalWish, *, title: str = "") -> RunDocument:
+    """The run as it would be planned on this machine, with what it would take while nothing else runs. Raises as `run_locally`."""
+    if reading.ask:
+        return plan_document(reading, None, title=title, source_url=reading.source_url)
+    with _node(wish.level) as node:
+        hello = node.hello()
+    _require_toolchain(hello)
+    made = _plan(reading, wish, hello)
+    document = plan_document(reading, made, title=title, source_url=reading.source_url)
+    return estimated_plan(document, made, Durations(wall_seconds=wish.limits.wall_seconds), slots=hello.slots)
+
+
+def _plan(reading: Reading, wish: LocalWish, hello: Hello) -> Plan:
+    return plan(
+        reading,
+        preset=wish.preset,
+        targets=wish.targets,
+        repeats=wish.repeats,
+        fleet=[hello],
+        required_level=wish.level or Level.NAMESPACES,
+        include=wish.include,
+        exclude=wish.exclude,
+        presets=wish.presets,
+    )
 
 
 @contextmanager

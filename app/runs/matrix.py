@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
 from app.judging.judgement import Verdict
+from app.runs.assemble import target_part
 from app.runs.document import TargetPart
 from app.storage.queries import reports as queries
 from app.storage.queries import runs as run_queries
@@ -54,7 +55,7 @@ def matrix(session: Session, report_id: str) -> Matrix:
         cells.append(
             MatrixCell(
                 script=job.script_digest,
-                target=TargetPart(device=target.device, gpus=target.gpus, toolchain=target.toolchain, settings=target.settings),
+                target=target_part(target),
                 label=target.label(),
                 verdict=job.verdict,
                 reason=None if job.reason is None else Reason.model_validate(job.reason),

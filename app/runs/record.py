@@ -126,7 +126,8 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
         log.info("result_refused", attempt_id=attempt.id, lease_no=message.lease_no, state=attempt.state)
         return
     outbox(session).wake_dispatcher()
-    if run.state == "cancelled":
+    stopped = run.state == "cancelled" or job.state == "cancelled"
+    if stopped:
         outbox(session).unflag_cancelled(message.node, attempt.id)
     elif message.outcome in {Outcome.CANCELLED, Outcome.LOST}:
         # Nobody asked for that: the node ends, or lost sight of the attempt. Someone else runs it.
@@ -136,7 +137,7 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
         withdraw_preview(session, run, job, attempt, settings=settings)
         return
     _keep(session, attempt, message if run.kept is None else erased_result(message))
-    if run.state == "cancelled" and message.outcome is Outcome.CANCELLED:
+    if stopped and message.outcome is Outcome.CANCELLED:
         attempt.state = "cancelled"
         return
     if message.outcome not in NOT_RUN and attempt.kind is AttemptKind.REPEAT:

@@ -207,18 +207,15 @@ def launch(
     preset: str | None = None,
     targets: tuple[Target, ...] | None = None,
     repeats: int | None = None,
+    include: tuple[str, ...] = (),
+    exclude: tuple[str, ...] = (),
     idempotency_key: str | None = None,
 ) -> RunDocument:
     """A new run of a report that is kept. Raises NotFoundError, ConflictError when it was withdrawn, InputError; the caller commits."""
     row = _found(run_queries.report_of(session, report_id))
-    wish = Wish(preset=preset, targets=targets, repeats=repeats)
-    body = {
-        "report": report_id,
-        "preset": preset,
-        "targets": None if targets is None else [target.model_dump(mode="json") for target in targets],
-        "repeats": repeats,
-    }
+    wish = Wish(preset=preset, targets=targets, repeats=repeats, include=include, exclude=exclude)
     run_id = new_id()
+    body = {"report": report_id, **wish.asked()}
     answered = answered_before(session, idempotency_key, body_digest=digest_of(body), run_id=run_id)
     if answered is not None:
         return answered

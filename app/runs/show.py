@@ -13,6 +13,8 @@ from app.ids import is_id
 from app.runs.document import RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
 from app.runs.kept_documents import keep_document, kept_document, written
+from app.runs.waiting import with_waiting
+from app.settings import ServiceSettings
 from app.states import AttemptState
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.queries import runs as queries
@@ -51,21 +53,21 @@ class AttemptDetails(BaseModel):
     recorded_at: datetime | None = None
 
 
-def run_document(session: Session, run_id: str) -> RunDocument:
-    """The run object. Raises NotFoundError."""
+def run_document(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> RunDocument:
+    """The run object; with settings, where its waiting cells stand in line. Raises NotFoundError."""
     run = _run(session, run_id)
     kept = kept_document(session, run)
     if kept is not None:
         # An infinite number has no place in JSON: such an object is made anew.
         with suppress(ValidationError):
             return RunDocument.model_validate_json(kept)
-    return _shown(session, run)
+    return _shown(session, run, settings=settings)
 
 
-def run_json(session: Session, run_id: str) -> bytes:
+def run_json(session: Session, run_id: str, *, settings: ServiceSettings) -> bytes:
     """The run object as it is answered. Raises NotFoundError."""
     run = _run(session, run_id)
-    return kept_document(session, run) or written(_shown(session, run))
+    return kept_document(session, run) or written(_shown(session, run, settings=settings))
 
 
 def _run(session: Session, run_id: str) -> RunRow:
@@ -75,11 +77,11 @@ def _run(session: Session, run_id: str) -> RunRow:
     return run
 
 
-def _shown(session: Session, run: RunRow) -> RunDocument:
-    """Made anew, and kept if the run is over."""
+def _shown(session: Session, run: RunRow, *, settings: ServiceSettings | None) -> RunDocument:
+    """Made anew, and kept if the run is over: nothing of it waits then."""
     document = document_of(session, run)
     keep_document(session, run, document)
-    return document
+    return document if settings is None else with_waiting(session, document, settings=settings)
 
 
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
@@ -95,7 +97,7 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
         run=attempt.run_id,
         job=job.id,
         script=job.script_digest,
-        target=TargetPart.model_validate({key: job.target[key] for key in TargetPart.model_fields}),
+        target=TargetPart.model_validate(job.target),
         kind=attempt.kind,
         start=attempt.start,
         state=attempt.state,

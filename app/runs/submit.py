@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
@@ -17,9 +17,11 @@ from app.runs.document import RunDocument
 from app.runs.facts import document_of
 from app.runs.indexing import keep_words
 from app.runs.keep import digest_of, split_reading, without_nul
-from app.runs.launch import Wish, launch_reading, plan_document
+from app.runs.launch import Wish, launch_reading, plan_of
 from app.runs.nodes import fleet as known_fleet
+from app.runs.planned import plan_document
 from app.runs.same_again import mark
+from app.runs.waiting import with_estimate
 from app.runs.withdraw import give_secret
 from app.settings import ServiceSettings
 from app.states import Occasion
@@ -45,6 +47,8 @@ class Submission:
     preset: str | None = None
     targets: tuple[Target, ...] | None = None
     repeats: int | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     title: str = ""
     source_url: str | None = None
     # Whether somebody waits for the answer; what nobody does runs behind what others wait for.
@@ -53,12 +57,15 @@ class Submission:
 
     def digest(self) -> str:
         """What an idempotency key stands for."""
-        body = {**asdict(self), "targets": None if self.targets is None else [target.model_dump(mode="json") for target in self.targets]}
-        del body["idempotency_key"]
-        if self.awaited:
-            # As before there was this: a key of then is known again.
-            del body["awaited"]
-        return digest_of(body)
+        said = {name: getattr(self, name) for name in ("script", "report", "claim", "title", "source_url")}
+        # As before there was this: a key of then is known again.
+        unawaited = {} if self.awaited else {"awaited": False}
+        return digest_of(said | self.wish.asked() | unawaited)
+
+    @property
+    def wish(self) -> Wish:
+        """What the run should cover."""
+        return Wish(preset=self.preset, targets=self.targets, repeats=self.repeats, include=self.include, exclude=self.exclude)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +88,11 @@ def submit(
 ) -> SubmitResult:
     """Store and queue a submission. `dry_run` plans and stores nothing. Raises InputError, ConflictError; the caller commits."""
     reading = _read(request, settings=settings)
-    wish = Wish(preset=request.preset, targets=request.targets, repeats=request.repeats)
     nodes = known_fleet(session, absence_seconds=settings.node_absence_seconds) if fleet is None else fleet
     if dry_run:
-        document = plan_document(
-            session, reading, wish, fleet=nodes, settings=settings, title=request.title, source_url=request.source_url or reading.source_url
-        )
+        made = None if reading.ask else plan_of(session, reading, request.wish, fleet=nodes, settings=settings)
+        planned = plan_document(reading, made, title=request.title, source_url=request.source_url or reading.source_url)
+        document = planned if made is None else with_estimate(session, planned, made, nodes, settings=settings)
         return SubmitResult(document=document, created=False)
     run_id = new_id()
     answered = answered_before(session, request.idempotency_key, body_digest=request.digest(), run_id=run_id)
@@ -108,7 +114,7 @@ def submit(
     )
     secret = give_secret(report)
     occasion: Occasion = "submitted" if request.awaited else "imported"
-    document = launch_reading(session, report, reading, wish, run_id=run_id, fleet=nodes, settings=settings, occasion=occasion)
+    document = launch_reading(session, report, reading, request.wish, run_id=run_id, fleet=nodes, settings=settings, occasion=occasion)
     return SubmitResult(document=document, created=True, withdraw_secret=secret)
 
 

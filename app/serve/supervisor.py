@@ -18,6 +18,7 @@ from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.process import EmbeddedServer
 from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError
+from app.runs.presets import known_presets
 from app.serve.child import Backoff, Child, can_drop_to, installation
 from app.serve.database import migrate
 from app.serve.exposure import is_loopback, require_isolation, require_token
@@ -93,6 +94,7 @@ class Supervisor:
     def _start(self, listener: socket.socket) -> None:
         settings = self._settings
         require_isolation(settings)
+        known_presets(settings)
         database_url = settings.database_url or self._serve_by(EmbeddedPostgres(settings.home, service_uid=settings.service_uid))
         broker_url = settings.broker_url or self._serve_by(EmbeddedValkey(settings.home, service_uid=settings.service_uid))
         migrate(database_url)

@@ -9,6 +9,7 @@ import sys
 import uvicorn
 
 from app.errors import SetupError, UnavailableError
+from app.runs.presets import known_presets
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings
 
@@ -22,16 +23,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--fd", type=int, help="an inherited socket that listens; default: SAMEHERE_HOST and SAMEHERE_PORT")
     fd = parser.parse_args(arguments).fd
     settings = ServiceSettings()
-    if fd is None:
+    try:
+        # As the user that the web runs as, which may be another than the supervisor's.
+        known_presets(settings)
         # With an inherited socket the supervisor has asked.
-        try:
+        if fd is None:
             require_token(settings, settings.database_url or "")
-        except SetupError as error:
-            sys.stderr.write(f"{error.message}\n")
-            return 2
-        except UnavailableError as error:
-            sys.stderr.write(f"{error.message}\n")
-            return 1
+    except SetupError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 2
+    except UnavailableError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 1
     configuration = uvicorn.Config(
         "app.main:create_app",
         factory=True,

@@ -168,6 +168,11 @@ def _runs_on(kind: str, built_for: tuple[int, int], suffix: str, card: tuple[int
     return card >= built_for
 
 
+def capabilities_of(fleet: Iterable[Hello]) -> tuple[str, ...]:
+    """The kinds of cards that the fleet has, as a target names them, `sm90`."""
+    return tuple(sorted({f"sm{number}" for hello in fleet for gpu in hello.gpus if len(number := _compact(gpu.capability)) in {2, 3}}))
+
+
 def _compact(capability: str) -> str:
     """`sm90`, `sm90a` and `9.0` as `90`."""
     return "".join(character for character in capability if character.isdigit())

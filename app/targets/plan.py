@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.errors import InputError
-from app.intake.claims import Claim
 from app.intake.reading import Reading, Script, ScriptRole
-from app.targets.cause_tests import cause_tests
+from app.targets.expansion import added, of_preset
 from app.targets.fleet import is_meant, nearest_lack, resolve_toolchain, usable_toolchains
-from app.targets.matrix import Matrix
-from app.targets.packages import nearest_to_claim, versions_for, with_packages
+from app.targets.packages import with_packages
 from app.targets.parse import check_target
-from app.targets.presets import Preset, preset_named
+from app.targets.pattern import parse_exclusion, parse_inclusion
+from app.targets.presets import PRESETS, Preset, preset_named
 from app.targets.target import Target
-from worker.contract import Device, Hello, Level, Reason, WhoCanAct
+from app.targets.too_many import too_many
+from worker.contract import Hello, Level, Reason, WhoCanAct
 
 MOST_CELLS = 400
 MOST_REPEATS = 250
@@ -43,11 +43,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The cells of a run, in the order in which they should start."""
+    """The cells of a run, in the order in which they should start; and what each exclude left out."""
 
     cells: tuple[Cell, ...]
     repeats: RepeatPlan
     preset: str | None = None
+    left_out: tuple[tuple[str, int], ...] = ()
 
 
 def plan(
@@ -58,69 +59,67 @@ def plan(
     repeats: int | None,
     fleet: Sequence[Hello],
     required_level: Level,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    presets: Mapping[str, Preset] = PRESETS,
     most_cells: int = MOST_CELLS,
     most_repeats: int = MOST_REPEATS,
 ) -> Plan:
     """Expand a preset or explicit targets over the scripts of a reading. Raises InputError for what can't be planned.
 
     Beside a preset's own cells, a script may get others on the same devices: those that test for a cause (`cause_tests`), and one with the
-    versions that are nearest to the reporter's. Packages that it needs and nodes may add are added.
+    versions that are nearest to the reporter's. Packages that it needs and nodes may add are added. What is left out stays out.
     """
     if preset is not None and targets:
         raise InputError("Give either a preset or targets.", code="preset_or_targets", field="targets")
     if repeats is not None and not 1 <= repeats <= most_repeats:
         raise InputError(f"repeats is a number from 1 to {most_repeats}.", code="bad_repeats", field="repeats")
-    chosen = None if targets else preset_named(preset or "quick")
-    scripts = {script.digest: script for script in reading.scripts if script.role in _RUN}
-    if chosen:
-        wanted = _of_preset(chosen, reading, scripts, fleet)
-    else:
-        wanted = [(digest, check_target(target)) for target in targets or () for digest in scripts]
+    chosen = None if targets else preset_named(preset or "quick", presets)
+    scripts = runnable(reading)
+    wanted = of_preset(chosen, reading, scripts, fleet) if chosen else [(digest, target) for target in targets or () for digest in scripts]
+    extra = added([parse_inclusion(text) for text in include], scripts, fleet)
+    explicit = {target.label() for _, target in (extra if chosen else [*wanted, *extra])}
     cells: dict[tuple[str, str], Cell] = {}
-    for digest, target in sorted(wanted, key=lambda pair: _cost(pair[1])):
-        whole, reason = _resolve(target, fleet, required_level=required_level, explicit=chosen is None)
-        if reason is None:
-            whole = with_packages(whole, scripts[digest], fleet, required_level=required_level)
-        cells.setdefault((digest, whole.label()), Cell(digest, whole, reason))
-    if len(cells) > most_cells:
-        raise InputError(f"This makes {len(cells)} cells; a run has at most {most_cells}.", code="too_many_cells", field="targets")
+    for digest, target in sorted([*wanted, *extra], key=lambda pair: _cost(pair[1])):
+        cell = plan_cell(scripts[digest], check_target(target), fleet, required_level=required_level, explicit=target.label() in explicit)
+        cells.setdefault((digest, cell.target.label()), cell)
+    kept, left_out = _without(list(cells.values()), exclude)
+    if len(kept) > most_cells:
+        raise too_many([cell.target for cell in kept], scripts=len(scripts), most=most_cells, preset=chosen.name if chosen else None)
     at_most = repeats or (chosen.repeats if chosen else DEFAULT_REPEATS)
-    return Plan(tuple(cells.values()), RepeatPlan(at_most, exact=repeats is not None), chosen.name if chosen else None)
+    return Plan(tuple(kept), RepeatPlan(at_most, exact=repeats is not None), chosen.name if chosen else None, left_out)
 
 
-def expand(settings: Sequence[Mapping[str, str]], fleet: Sequence[Hello]) -> list[Target]:
-    """Settings over the devices that the fleet has: the CPU always, CUDA where a node has a card."""
-    return list(Matrix(devices=_devices(fleet), settings=tuple(settings)).targets())
+def runnable(reading: Reading) -> dict[str, Script]:
+    """The scripts that are run by themselves, by digest."""
+    return {script.digest: script for script in reading.scripts if script.role in _RUN}
 
 
-def _devices(fleet: Sequence[Hello]) -> tuple[Device, ...]:
-    return (Device.CPU, *((Device.CUDA,) if any(hello.gpus for hello in fleet) else ()))
+def plan_cell(script: Script, target: Target, fleet: Sequence[Hello], *, required_level: Level, explicit: bool) -> Cell:
+    """One script on one target: which toolchain is meant, what is added to it, or why nobody serves it. Raises InputError."""
+    whole, reason = _resolve(target, fleet, required_level=required_level, explicit=explicit)
+    if reason is None:
+        whole = with_packages(whole, script, fleet, required_level=required_level)
+    return Cell(script.digest, whole, reason)
 
 
-def _of_preset(preset: Preset, reading: Reading, scripts: Mapping[str, Script], fleet: Sequence[Hello]) -> list[tuple[str, Target]]:
-    """Its own cells, those that test for a cause, and the toolchains that are nearest to what the report says of versions."""
-    if preset.versions:
-        return [
-            (digest, target)
-            for device in _devices(fleet)
-            for digest, script in scripts.items()
-            for target in _over_versions(script, device, preset, fleet)
-        ]
-    wanted = [(digest, target) for target in expand(preset.settings, fleet) for digest in scripts]
-    wanted += [(each.digest, target) for each in scripts.values() for target in _tests(reading.claim, each, fleet)]
-    near = [(device, nearest_to_claim(reading, device, fleet)) for device in _devices(fleet)]
-    wanted += [(digest, check_target(Target(device=device, toolchain=name))) for device, name in near if name for digest in scripts]
-    return wanted
-
-
-def _over_versions(script: Script, device: Device, preset: Preset, fleet: Sequence[Hello]) -> list[Target]:
-    names = versions_for(script, device, fleet) or [""]
-    return [check_target(Target(device=device, toolchain=name, settings=settings)) for name in names for settings in preset.settings]
-
-
-def _tests(claim: Claim, script: Script, fleet: Sequence[Hello]) -> list[Target]:
-    wanted = [(device, target) for device, settings in cause_tests(claim, script) for target in expand([settings], fleet)]
-    return [target for device, target in wanted if device in (None, target.device)]
+def _without(cells: list[Cell], exclude: Sequence[str]) -> tuple[list[Cell], tuple[tuple[str, int], ...]]:
+    """The cells that stay, and how many each exclude took; one that two would take is the first one's."""
+    left_out = []
+    kept = cells
+    for text in exclude:
+        pattern = parse_exclusion(text)
+        staying = [cell for cell in kept if not pattern.fits(cell.target)]
+        left_out.append((text.strip(), len(kept) - len(staying)))
+        kept = staying
+    if cells and not kept:
+        names = " and ".join(text for text, number in left_out if number)
+        raise InputError(
+            f"Nothing is left to run: exclude {names} leaves out all {len(cells)} cells. Leave out less, or include a target.",
+            code="nothing_left",
+            field="exclude",
+        )
+    return kept, tuple(left_out)
 
 
 def _cost(target: Target) -> tuple[int, int]:

@@ -14,8 +14,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from app.http.problems import Problem
 from app.judging.values import written
 from app.runs.as_read import needs_in_words, repair_diff
+from app.runs.wording import BASIS, how_long, place_in_line
 from app.web import display
 from app.web.hostile import one_line, visible
+from app.web.matrix_views import again_of, missing_of, run_to_add_to
+from app.web.views import label_of
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -34,8 +37,14 @@ def environment() -> Environment:
         "repair_diff": repair_diff,
         "needs": needs_in_words,
         "written": written,
+        "in_line": place_in_line,
+        "how_long": how_long,
+        "again": again_of,
+        "missing": lambda comparison, run: missing_of(run, comparison),
+        "run_to_add_to": run_to_add_to,
+        "label": label_of,
     }
-    made.globals |= {"display": display, "static": static_url}
+    made.globals |= {"display": display, "static": static_url, "BASIS": BASIS}
     return made
 
 

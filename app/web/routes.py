@@ -13,21 +13,21 @@ from app.errors import ConflictError, InputError
 from app.http.access import CanRead, CanSubmit
 from app.http.problems import status_of
 from app.http.state import BrokerDep, SessionDep, SettingsDep
-from app.intake.thread import looks_like_report
 from app.runs.as_read import reporters_place
 from app.runs.cancel import cancel_run
 from app.runs.comparisons import compare_attempts, comparison
 from app.runs.matrix import matrix
 from app.runs.nodes import list_nodes
+from app.runs.presets import known_presets
 from app.runs.quarantine import active_quarantines
 from app.runs.reports import launch, list_reports, report_details
 from app.runs.show import attempt_details, run_document
-from app.runs.submit import Submission, submit
+from app.runs.submit import submit
 from app.search.fields import FIELDS
 from app.search.terms import QueryError
-from app.targets.presets import PRESETS
 from app.web import side_by_side, views
 from app.web.pages import page
+from app.web.submission import submission_of
 from worker.reporters_probe import probe_program
 
 router = APIRouter(include_in_schema=False)
@@ -37,9 +37,11 @@ KEPT_LINK_SECONDS = 24 * 3600
 
 
 @router.get("/")
-def get_home(session: SessionDep, _may: CanRead) -> Response:
+def get_home(session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
     """The form, and what happened lately."""
-    return page("home.html", values={}, problem=None, presets=PRESETS.values(), recent=list_reports(session, limit=RECENT).items)
+    return page(
+        "home.html", values={}, problem=None, presets=known_presets(settings).values(), recent=list_reports(session, limit=RECENT).items
+    )
 
 
 @router.post("/")
@@ -53,27 +55,22 @@ def post_home(
     claim: Annotated[str, Form()] = "",
     title: Annotated[str, Form()] = "",
     preset: Annotated[str, Form()] = "",
+    include: Annotated[str, Form()] = "",
+    exclude: Annotated[str, Form()] = "",
     source_url: Annotated[str, Form()] = "",
 ) -> Response:
     """Submit; an error is shown beside its field, and nothing typed is lost."""
-    text = text.replace("\r\n", "\n")
-    is_report = form == "report" or (form != "script" and looks_like_report(text))
-    request = Submission(
-        script=None if is_report else text,
-        report=text if is_report else None,
-        claim=claim.strip() or None,
-        preset=preset or None,
-        title=title.strip(),
-        source_url=source_url.strip() or None,
-    )
+    values = {"text": text, "form": form, "claim": claim, "title": title, "preset": preset, "source_url": source_url}
+    values |= {"include": include, "exclude": exclude}
     try:
         # A savepoint: what a refused submission wrote is undone, and the page can still be drawn from the same session.
         with session.begin_nested():
-            submitted = submit(session, request, settings=settings)
+            submitted = submit(session, submission_of(values), settings=settings)
     except InputError as error:
-        values = {"text": text, "form": form, "claim": claim, "title": title, "preset": preset, "source_url": source_url}
         recent = list_reports(session, limit=RECENT).items
-        return page("home.html", status=status_of(error), values=values, problem=error, presets=PRESETS.values(), recent=recent)
+        return page(
+            "home.html", status=status_of(error), values=values, problem=error, presets=known_presets(settings).values(), recent=recent
+        )
     there = f"/runs/{submitted.document.id}"
     response = RedirectResponse(there, status_code=303)
     if submitted.withdraw_secret is not None:
@@ -84,8 +81,8 @@ def post_home(
     return response
 
 
-def _run_values(session: SessionDep, run_id: str) -> dict[str, Any]:
-    run = views.without_erased(run_document(session, run_id))
+def _run_values(session: SessionDep, run_id: str, settings: SettingsDep) -> dict[str, Any]:
+    run = views.without_erased(run_document(session, run_id, settings=settings))
     return {
         "run": run,
         "cells": views.cells_of(run),
@@ -103,16 +100,22 @@ def _run_values(session: SessionDep, run_id: str) -> dict[str, Any]:
 
 @router.get("/runs/{run_id}")
 def get_run(
-    run_id: str, session: SessionDep, _may: CanRead, secret: Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100)] = None
+    *,
+    run_id: str,
+    session: SessionDep,
+    settings: SettingsDep,
+    _may: CanRead,
+    secret: Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100)] = None,
 ) -> Response:
     """A run; fills in while it goes on. Who submitted it is shown the link that withdraws it."""
-    return page("run.html", **_run_values(session, run_id), withdraw_url=None if secret is None else f"/withdraw/{quote(secret, safe='')}")
+    url = None if secret is None else f"/withdraw/{quote(secret, safe='')}"
+    return page("run.html", **_run_values(session, run_id, settings), withdraw_url=url)
 
 
 @router.get("/runs/{run_id}/fragment")
-def get_run_fragment(run_id: str, session: SessionDep, _may: CanRead) -> Response:
+def get_run_fragment(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
     """The part of a run's page that changes."""
-    return page("run_body.html", **_run_values(session, run_id))
+    return page("run_body.html", **_run_values(session, run_id, settings))
 
 
 @router.post("/runs/{run_id}/cancel")
@@ -155,12 +158,12 @@ def get_reports(session: SessionDep, _may: CanRead, q: Annotated[str, Query(max_
 
 
 @router.get("/reports/{report_id}")
-def get_report(report_id: str, session: SessionDep, _may: CanRead) -> Response:
+def get_report(report_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
     """A report with its runs."""
     report = report_details(session, report_id)
     if report.withdrawn_at is not None:
         return page("report_withdrawn.html", report=report)
-    return page("report.html", report=report, matrix=matrix(session, report_id), presets=PRESETS.values())
+    return page("report.html", report=report, matrix=matrix(session, report_id), presets=known_presets(settings).values())
 
 
 @router.post("/reports/{report_id}/runs")

@@ -10,7 +10,7 @@ from app.judging.values import ValueComparison, ValueResult, distance, written
 from app.runs.comparisons import ComparisonDetails
 from app.runs.show import AttemptDetails
 from app.targets.target import Target
-from worker.contract import CapturedValue, Device
+from worker.contract import CapturedValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class HeldRow:
 def label(attempt: AttemptDetails) -> str:
     """The target as the command line writes it."""
     target = attempt.target
-    return Target(device=Device(target.device), gpus=target.gpus, toolchain=target.toolchain, settings=target.settings).label()
+    return Target.model_validate(target.model_dump()).label()
 
 
 def values_of(found: ComparisonDetails) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from app.judging.numeric import told
 from app.runs.document import AttemptPart, CheckPart, ComparisonPart, JobPart, RunDocument
 from app.targets.target import Target
 from app.web.hostile import one_line
-from worker.contract import AttemptKind, Device
+from worker.contract import AttemptKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ def without_erased(run: RunDocument) -> RunDocument:
 def label_of(job: JobPart) -> str:
     """The target as the command line writes it."""
     target = job.target
-    return Target(device=Device(target.device), gpus=target.gpus, toolchain=target.toolchain, settings=target.settings).label()
+    return Target.model_validate(target.model_dump()).label()
 
 
 def what_was_seen(job: JobPart) -> str:

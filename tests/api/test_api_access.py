@@ -51,7 +51,14 @@ READ = {
 }
 SUBMIT = {
     ("POST", "/"),
+    ("POST", "/plan"),
     ("POST", "/runs/{run_id}/cancel"),
+    ("POST", "/runs/{run_id}/rerun"),
+    ("POST", "/runs/{run_id}/cells"),
+    ("POST", "/runs/{run_id}/stop-cell"),
+    ("POST", "/api/v1/runs/{run_id}/rerun"),
+    ("POST", "/api/v1/runs/{run_id}/cells"),
+    ("POST", "/api/v1/runs/{run_id}/cells/{job_id}/cancel"),
     ("POST", "/reports/{report_id}/runs"),
     ("POST", "/api/v1/runs"),
     ("POST", "/api/v1/runs/{run_id}/cancel"),
@@ -79,7 +86,7 @@ def closed(settings: ServiceSettings) -> Iterator[Web]:
 
 def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
     address = path
-    for name in ("run_id", "report_id", "attempt_id", "comparison_id", "quarantine_id", "secret"):
+    for name in ("run_id", "job_id", "report_id", "attempt_id", "comparison_id", "quarantine_id", "secret"):
         address = address.replace(f"{{{name}}}", new_id())
     body = {"json": {"script": "print(1)"}} if path.startswith("/api/") and method == "POST" else {}
     query = {"id": new_id()} if path == "/compare" else {}

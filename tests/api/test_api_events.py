@@ -126,6 +126,18 @@ def test_a_stopped_run_ends_its_stream(over_http: Web) -> None:
     assert follower.values("event")[-1] == "run.cancelled"
 
 
+def test_a_run_that_was_opened_again_is_followed_beyond_its_first_end(over_http: Web) -> None:
+    run_id = over_http.stage.submit(repeats=1).document.id
+    finish(over_http.stage)
+    added = over_http.client.post(f"/api/v1/runs/{run_id}/cells", json={"target": {"settings": {"threads": 1}}})
+    assert added.status_code == 202
+    with following(over_http, run_id) as follower:
+        follower.wait_for("job.added")
+        finish(over_http.stage)
+    kinds = follower.values("event")
+    assert [kind for kind in kinds if kind.startswith("run.")] == ["run.created", "run.finished", "run.reopened", "run.finished"]
+
+
 def test_many_streams_hold_no_session(over_http: Web) -> None:
     stage = over_http.stage
     run_id = stage.submit().document.id

@@ -151,5 +151,6 @@ def test_where_a_toolchain_lies_stays_here(web: Web) -> None:
 
 def test_the_presets(web: Web) -> None:
     found = web.client.get("/api/v1/presets").json()["items"]
-    assert [item["name"] for item in found] == ["quick", "cpu-isa", "determinism", "versions"]
+    assert [item["name"] for item in found] == ["quick", "device", "version", "cpu-isa", "determinism", "full"]
+    assert [item["exclude"] for item in found][-1] == ["cpu:tf32=*", "cuda:cpu-isa=*"]
     assert all(item["summary"] for item in found)

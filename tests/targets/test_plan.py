@@ -12,7 +12,6 @@ from app.errors import InputError
 from app.intake.read import read
 from app.intake.reading import Reading
 from app.targets.fleet import can_serve, is_meant, nearest_lack, resolve_toolchain
-from app.targets.matrix import Exclusion, Matrix
 from app.targets.parse import parse_target
 from app.targets.plan import Plan, plan
 from app.targets.presets import PRESETS
@@ -253,67 +252,6 @@ def test_a_release_is_newer_than_its_candidates_and_odd_versions_are_oldest() ->
 )
 def test_names_begin_at_a_boundary(name: str, wanted: str, *, meant: bool) -> None:
     assert is_meant(name, wanted) is meant
-
-
-SETTINGS = st.lists(
-    st.sampled_from([{}, {"threads": "1"}, {"cpu-isa": "avx2"}, {"deterministic": "on"}, {"threads": "1", "seed": "3"}]), max_size=4
-)
-DEVICES = st.lists(st.sampled_from(list(Device)), min_size=1, max_size=2)
-CHAINS = st.lists(st.sampled_from(["", "torch-2.13", "torch-2.3-cpu"]), min_size=1, max_size=3)
-EXTRA = st.lists(st.sampled_from(["cpu", "cuda*2", "cuda:seed=1", "cpu@torch-2.3"]).map(parse_target), max_size=3)
-EXCLUSIONS = st.lists(
-    st.builds(
-        Exclusion,
-        device=st.none() | st.sampled_from(list(Device)),
-        toolchain=st.sampled_from(["", "torch-2.13", "torch-2.3"]),
-        settings=st.sampled_from([(), (("threads", "1"),)]),
-    ),
-    max_size=3,
-)
-MATRICES = st.builds(
-    Matrix,
-    devices=DEVICES.map(tuple),
-    toolchains=CHAINS.map(tuple),
-    settings=SETTINGS.map(tuple),
-    include=EXTRA.map(tuple),
-    exclude=EXCLUSIONS.map(tuple),
-)
-
-
-@given(MATRICES)
-def test_expansion_has_no_duplicates_and_leaves_out_what_is_excluded(matrix: Matrix) -> None:
-    targets = matrix.targets()
-    assert len({target.label() for target in targets}) == len(targets)
-    assert not any(exclusion.fits(target) for exclusion in matrix.exclude for target in targets)
-    everything = Matrix(devices=matrix.devices, toolchains=matrix.toolchains, settings=matrix.settings, include=matrix.include).targets()
-    assert set(targets_of(targets)) == {
-        label
-        for label, target in zip(targets_of(everything), everything, strict=True)
-        if not any(exclusion.fits(target) for exclusion in matrix.exclude)
-    }
-
-
-def targets_of(targets: tuple[Target, ...]) -> list[str]:
-    return [target.label() for target in targets]
-
-
-@given(MATRICES, st.randoms(use_true_random=False))
-def test_the_order_of_what_is_multiplied_does_not_matter(matrix: Matrix, random: Any) -> None:
-    def mixed(items: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(random.sample(items, len(items)))
-
-    other = Matrix(
-        devices=mixed(matrix.devices),
-        toolchains=mixed(matrix.toolchains),
-        settings=mixed(matrix.settings),
-        include=mixed(matrix.include),
-        exclude=mixed(matrix.exclude),
-    )
-    assert other.targets() == matrix.targets()
-
-
-def test_an_exclusion_that_names_nothing_leaves_out_nothing() -> None:
-    assert len(Matrix(devices=(Device.CPU,), exclude=(Exclusion(),)).targets()) == 1
 
 
 FLEETS = st.lists(

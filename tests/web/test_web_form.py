@@ -8,6 +8,7 @@ from running_web import Web, web_of
 from stage import SCRIPT, Stage
 
 from app.storage.models import ReportRow, RunRow
+from app.targets.presets import PRESETS
 
 FORM = "application/x-www-form-urlencoded"
 # A first empty line, a tag's end, an ampersand, characters beyond ASCII: what a textarea may swallow.
@@ -29,7 +30,7 @@ def test_the_form_needs_no_script_and_says_what_becomes_public(web: Web) -> None
     assert page.all("script") == []
     assert "becomes public here" in page.one("main").text
     presets = {one.attributes["value"] for one in page.all("input", name="preset")}
-    assert presets == {"quick", "cpu-isa", "determinism", "versions"}
+    assert presets == set(PRESETS)
     assert [one.attributes["value"] for one in page.all("input", name="preset") if "checked" in one.attributes] == ["quick"]
 
 

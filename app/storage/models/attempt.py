@@ -18,6 +18,7 @@ class AttemptRow(Base):
     __table_args__ = (
         Index(None, "job_id"),
         Index("ix_attempt_queued", "job_id", "id", postgresql_where=text("state = 'queued'")),
+        Index("ix_attempt_recorded_at", "recorded_at", postgresql_where=text("recorded_at IS NOT NULL")),
         Index("ix_attempt_cards", "cards", postgresql_using="gin"),
         Index("ix_attempt_figures", "state", "outcome", "lease_no"),
         Index("ix_attempt_evidence", "node", "recorded_at", postgresql_where=text("state = 'recorded' AND counted")),

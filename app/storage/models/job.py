@@ -16,7 +16,7 @@ class JobRow(Base):
     __tablename__ = "job"
     __table_args__ = (
         UniqueConstraint("run_id", "position"),
-        Index("ix_job_script_digest", "script_digest"),
+        Index(None, "script_digest", "id"),
         Index("ix_job_toolchain", text("split_part(target ->> 'toolchain', '+', 1)")),
         Index("ix_job_open", "run_id", postgresql_where=text("state IN ('queued', 'running')")),
     )

@@ -147,11 +147,12 @@ def queued_jobs(session: Session) -> list[JobRow]:
 
 
 def held_of_cancelled_runs(session: Session) -> list[tuple[str, str]]:
-    """Node and id of attempts that run although their run was cancelled."""
+    """Node and id of attempts that run although their run or their job was cancelled."""
     query = (
         select(AttemptRow.node, AttemptRow.id)
         .join(RunRow, RunRow.id == AttemptRow.run_id)
-        .where(AttemptRow.state.in_(HELD), RunRow.state == "cancelled", AttemptRow.node.is_not(None))
+        .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .where(AttemptRow.state.in_(HELD), or_(RunRow.state == "cancelled", JobRow.state == "cancelled"), AttemptRow.node.is_not(None))
     )
     return [(row.node, row.id) for row in session.execute(query)]
 

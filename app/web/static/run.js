@@ -45,7 +45,9 @@
   };
 
   const events = new EventSource(`/api/v1/runs/${run}/events`);
-  const kinds = ["attempt.leased", "attempt.started", "attempt.recorded", "attempt.requeued", "attempt.lost", "attempt.cancelled", "attempt.withdrawn", "job.judged", "job.restarted", "run.reopened"];
+  const kinds = ["attempt.leased", "attempt.started", "attempt.recorded", "attempt.requeued", "attempt.lost", "attempt.cancelled", "attempt.withdrawn", "job.judged", "job.restarted", "job.added", "job.cancelled", "run.reopened", "run.finished", "run.cancelled"];
   for (const kind of kinds) events.addEventListener(kind, refresh);
-  for (const kind of ["run.finished", "run.cancelled"]) events.addEventListener(kind, () => { events.close(); refresh(); });
+  // The stream ends with the run; coming back is answered with 204, and it stays closed.
+  // A place in line changes by what happens in other runs, which this one has no events of.
+  setInterval(() => { if (events.readyState !== EventSource.CLOSED && place.querySelector("[data-waiting]")) refresh(); }, 5000);
 })();

@@ -1,0 +1,52 @@
+"""What the pages say of matrices: which cells could run again, and the cell that is missing between two that differ in too much."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+
+from app.judging.again import Which, is_wanted
+from app.runs.document import ComparisonPart, RunDocument
+from app.runs.reports import RunSummary
+from app.targets.confounding import axes_between, missing_cells
+from app.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Two targets that differ in more than one axis, and the first cell between them that the run lacks."""
+
+    axes: tuple[str, ...]
+    label: str
+    command: str
+
+
+def again_of(run: RunDocument) -> list[tuple[Which, int]]:
+    """How many cells could run again, of each kind that has some; `undecided` only where that is more."""
+    if run.contributed is not None or run.withdrawn_at is not None:
+        return []
+    counts = Counter(
+        which for job in run.jobs for which in Which if is_wanted(which, state=job.state, verdict=job.verdict, reason=job.reason)
+    )
+    kinds = [Which.FAILED, *([Which.UNDECIDED] if counts[Which.UNDECIDED] > counts[Which.FAILED] else [])]
+    return [(which, counts[which]) for which in kinds if counts[which]]
+
+
+def missing_of(run: RunDocument, comparison: ComparisonPart) -> Missing | None:
+    """The cell that would tell apart what a comparison mixes; none where one axis differs, or where the run has them all."""
+    targets = {attempt.id: Target.model_validate(job.target.model_dump()) for job in run.jobs for attempt in job.attempts}
+    baseline, candidate = targets.get(comparison.baseline), targets.get(comparison.candidate)
+    if run.contributed is not None or run.withdrawn_at is not None or baseline is None or candidate is None:
+        return None
+    there = {target.label() for target in targets.values()} | {Target.model_validate(job.target.model_dump()).label() for job in run.jobs}
+    lacking = [target.label() for target in missing_cells(baseline, candidate) if target.label() not in there]
+    if not lacking:
+        return None
+    command = f"samehere add-cell {run.id} {shlex.quote(lacking[0])}"
+    return Missing(axes=axes_between(baseline, candidate), label=lacking[0], command=command)
+
+
+def run_to_add_to(runs: list[RunSummary]) -> str | None:
+    """The latest run of our own that has cells."""
+    return next((run.id for run in runs if run.contributed_by is None and run.verdict != "needs_info"), None)

@@ -1,0 +1,101 @@
+"""The place in line costs the same however many cells a run has, and no look at it reads a whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+from sqlalchemy.orm import Session
+from stage import CLAIM, SCRIPT, Stage, result
+
+from app.ids import new_id
+from app.runs.show import run_document
+from app.runs.submit import Submission, submit
+from app.storage.queries import line
+from app.targets.target import Target
+
+Look = Callable[[Session], Any]
+
+
+def submitted(stage: Stage, cells: int, script: str = SCRIPT) -> str:
+    targets = tuple(Target(settings={"threads": str(number)}) for number in range(1, cells + 1))
+    with stage.session() as session:
+        request = Submission(script=script, claim=CLAIM, repeats=1, targets=targets)
+        return submit(session, request, settings=stage.settings).document.id
+
+
+@contextmanager
+def statements(session: Session) -> Iterator[list[tuple[str, Any]]]:
+    found: list[tuple[str, Any]] = []
+
+    def heard(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:  # noqa: FBT001
+        found.append((statement, parameters))
+
+    engine = session.get_bind()
+    event.listen(engine, "before_cursor_execute", heard)
+    yield found
+    event.remove(engine, "before_cursor_execute", heard)
+
+
+def test_a_run_of_many_cells_in_a_long_line_asks_no_more_often(stage: Stage) -> None:
+    stage.node("n")
+    small = submitted(stage, 1)
+    counts = []
+    for run_id in (small, submitted(stage, 40)):
+        submitted(stage, 30)
+        submitted(stage, 1, "raise RuntimeError('boom')  # other\n")
+        with stage.session() as session, statements(session) as found:
+            document = run_document(session, run_id, settings=stage.settings)
+        assert all(job.waiting is not None for job in document.jobs)
+        counts.append(len(found))
+    assert counts[0] == counts[1] <= 13
+
+
+def test_a_run_that_does_not_wait_is_not_asked_about_the_line(stage: Stage) -> None:
+    stage.node("n")
+    run_id = submitted(stage, 1)
+    for attempt in stage.dispatch():
+        stage.say(result(attempt, node="n"))
+    with stage.session() as session, statements(session) as with_line:
+        run_document(session, run_id, settings=stage.settings)
+    with stage.session() as session, statements(session) as without:
+        run_document(session, run_id)
+    assert len(with_line) == len(without)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda session: line.took(session, ["sha256:a", "sha256:b"]),
+        line.took_lately,
+        lambda session: line.waiting_of_others(session, new_id(), each=5),
+        line.at_work,
+    ],
+)
+def test_every_look_has_an_index(stage: Stage, look: Look) -> None:
+    stage.node("n")
+    submitted(stage, 1)
+    with stage.session() as session:
+        session.execute(text("SET LOCAL enable_seqscan = off"))
+        with statements(session) as found:
+            look(session)
+        assert found
+        for statement, parameters in found:
+            plan = session.connection().exec_driver_sql(f"EXPLAIN {statement}", parameters).scalars().all()
+            assert not [row for row in plan if "Seq Scan" in row], plan
+
+
+def test_a_line_that_is_longer_than_is_looked_at_is_said_to_be(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.node("n")
+    run_id = submitted(stage, 3)
+    for _ in range(3):
+        submitted(stage, 3)
+    for name, most, longer in (("MOST_RUNS", 3, False), ("MOST_RUNS", 2, True), ("MOST_OTHERS", 9, False), ("MOST_OTHERS", 8, True)):
+        with monkeypatch.context() as patch, stage.session() as session:
+            patch.setattr(line, name, most)
+            last = run_document(session, run_id, settings=stage.settings).jobs[-1].waiting
+        assert last is not None
+        assert (last.of_at_least, last.starts_in is not None and last.starts_in.at_most is None) == (longer, longer)
