@@ -35,8 +35,9 @@ class FormName(StrEnum):
 
 
 class IsolationName(StrEnum):
-    """The isolation that can be named: only the one that is never taken by itself."""
+    """The isolation that can be named: only what is never taken by itself."""
 
+    LANDLOCK = "landlock+seccomp"
     LIMITS_ONLY = "limits-only"
 
 
@@ -49,8 +50,14 @@ class ScopeName(StrEnum):
     ADMIN = "admin"
 
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="A .py or .md file, or - for standard input.", show_default=False)]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A .py or .md file, an issue as .json, or - for standard input.", show_default=False)
+]
 As = Annotated[FormName | None, typer.Option("--as", help="What FILE holds; default: by its name, else by its content.")]
+ServiceToken = Annotated[
+    str | None, typer.Option("--token", help="A token of that service; better by the variable.", envvar="SAMEHERE_TOKEN", show_envvar=True)
+]
+OtherServer = Annotated[str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -69,17 +76,17 @@ def reproduce(
     claim: Annotated[str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")] = None,
     title: Annotated[str, typer.Option(help="A title, instead of the report's.")] = "",
     server: Annotated[str | None, typer.Option(metavar="URL", help="Run on this service instead of this machine.")] = None,
-    token: Annotated[
-        str | None, typer.Option(help="A token of that service; better by the variable.", envvar="SAMEHERE_TOKEN", show_envvar=True)
-    ] = None,
+    token: ServiceToken = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit status for `git bisect run`: 0 absent, 1 seen, 125 can't tell.")
     ] = False,
     isolation: Annotated[
-        IsolationName | None, typer.Option(help="Only limits, no isolation: for a file of your own, where nothing better can be had.")
+        IsolationName | None,
+        typer.Option(help="Weaker isolation, or only limits and none: for a file of your own, where nothing better can be had."),
     ] = None,
     wall: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of an attempt.")] = None,
     memory: Annotated[int | None, typer.Option(metavar="MIB", help="Memory limit of an attempt.")] = None,
+    bundle: Annotated[str | None, typer.Option(metavar="FILE", help="Write the run there too, for `samehere import` elsewhere.")] = None,
     json: Json = False,
 ) -> None:
     """Run the script of a report in a sandbox, on several targets, several times, and say what was seen.
@@ -101,9 +108,10 @@ def reproduce(
         server=server,
         token=token,
         exit_code=exit_code,
-        isolation=None if isolation is None else "limits-only",
+        isolation=None if isolation is None else isolation.value,
         wall_seconds=wall,
         memory_mib=memory,
+        bundle=bundle,
     )
     raise typer.Exit(run(request))
 
@@ -114,6 +122,38 @@ def read(file: File, *, form: As = None, json: Json = False) -> None:
     from app.command.read_report import read_report
 
     raise typer.Exit(read_report(file, form=_form(form), as_json=json))
+
+
+@application.command(epilog="Example: samehere export 01k1v3q4x5y6z7a8b9c0d1e2f3 -o run.json --server https://samehere.example")
+def export(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run that ended.", show_default=False)],
+    *,
+    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it; default: standard output.")] = None,
+    server: OtherServer = None,
+    token: ServiceToken = None,
+) -> None:
+    """Take a run out of a service as a bundle: one file with the report, every attempt and every environment."""
+    from app.command.exchange import export as run_export
+
+    raise typer.Exit(run_export(run, out=out, server=server, token=token))
+
+
+@application.command("import", epilog="Example: samehere import run.json --by 'Ada, who has the card' --server https://samehere.example")
+def import_bundle(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle, or - for standard input.", show_default=False)],
+    *,
+    by: Annotated[str | None, typer.Option(metavar="NAME", help="Who contributes it; with a token its name stands beside.")] = None,
+    report: Annotated[
+        str | None, typer.Option(metavar="ID", help="The report it belongs to; default: found by its text or address.")
+    ] = None,
+    server: OtherServer = None,
+    token: ServiceToken = None,
+    json: Json = False,
+) -> None:
+    """Give a bundle to a service. It is judged anew there, marked as contributed, and decides no verdict alone; twice is harmless."""
+    from app.command.exchange import bring
+
+    raise typer.Exit(bring(file, by=by, report=report, server=server, token=token, as_json=json))
 
 
 @application.command(epilog="Example: samehere serve --port 8080")
@@ -145,6 +185,14 @@ def toolchain(words: typer.Context) -> None:
 def doctor(words: typer.Context) -> None:
     """Say what this machine can do as a node, and what is missing."""
     _become_worker("doctor", words)
+
+
+@application.command(epilog="Example: samehere probe > probe.py")
+def probe() -> None:
+    """Print probe.py: one file that shows what a script does in a reporter's own Python."""
+    from worker.reporters_probe import probe_program
+
+    sys.stdout.write(probe_program())
 
 
 @tokens.command("create", epilog="Example: samehere token create --name triage-bot --scope read --scope submit")

@@ -11,7 +11,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from app.api import fleet, operations, reports, runs
+from app.api import bundles, comparisons, fleet, operations, reports, runs
 from app.http import problems
 from app.http.guards import Guards
 from app.http.state import WebState
@@ -60,7 +60,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     )
     application.state.web = WebState(settings=chosen, engine=engine, sessions=session_factory(engine, broker), broker=broker)
     problems.install(application, page=problem_page)
-    for area in (runs, reports, fleet):
+    for area in (runs, bundles, comparisons, reports, fleet):
         application.include_router(area.router, prefix="/api/v1")
     application.include_router(operations.router)
     application.include_router(pages.router)
@@ -70,6 +70,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         Guards,
         hosts=(*chosen.hosts, chosen.host),
         most_bytes=BODY_FACTOR * chosen.report_bytes + BODY_REST,
+        larger={"/api/v1/bundles": chosen.bundle_bytes},
         refuse=partial(problems.respond, page=problem_page),
     )
     return application

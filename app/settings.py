@@ -47,6 +47,8 @@ class ServiceSettings(BaseSettings):
         default=None, description="a node without which the web is not ready at first; `samehere serve` names its own"
     )
     preset: str = Field(default="quick", description="what a submission without preset and targets runs on")
+    preview: bool = Field(default=True, description="before the attempts that count, one that starts warm shows what to expect")
+    preview_seconds: float = Field(default=2.0, gt=0, le=600, description="a preview that takes longer is stopped and not shown")
     required_level: Level = Field(default=Level.NAMESPACES, description="strangers' code is refused below this isolation")
 
     script_bytes: int = Field(default=256 * KIB, ge=1, description="a longer script is refused")
@@ -56,6 +58,7 @@ class ServiceSettings(BaseSettings):
     stream_bytes: int = Field(default=256 * KIB, ge=KIB, description="kept of each output stream")
     stream_kill_bytes: int = Field(default=64 * MIB, ge=KIB, description="an attempt that prints more is stopped")
     result_bytes: int = Field(default=4 * MIB, ge=16 * KIB, description="a larger message of a node is refused")
+    bundle_bytes: int = Field(default=16 * MIB, ge=16 * KIB, description="a larger bundle is refused")
     cells: int = Field(default=400, ge=1, description="cells of one run, at most")
     repeats: int = Field(default=250, ge=1, description="repeats of one job, at most")
 

@@ -26,6 +26,8 @@ from typing import Any
 import httpx2
 import psutil
 
+from app.embedded.postgres import EmbeddedPostgres
+
 SCRIPT = "import torch\ntorch.manual_seed(0)\na = torch.randn(64, 64)\nprint((a @ a).sum().item())\n"
 
 
@@ -43,9 +45,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def start_service(home: Path, toolchains: Path) -> tuple[subprocess.Popen[bytes], str]:
+def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subprocess.Popen[bytes], str]:
     port = free_port()
-    environment = os.environ | {"SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains)}
+    own = {"SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains), "SAMEHERE_LOCKS": str(home / "locks")}
+    environment = os.environ | own | variables
     with (home / "serve.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve", "--port", str(port)], env=environment, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
@@ -59,6 +62,14 @@ def start_service(home: Path, toolchains: Path) -> tuple[subprocess.Popen[bytes]
         time.sleep(0.2)
     process.terminate()
     sys.exit((home / "serve.log").read_text()[-3000:])
+
+
+def database_url(home: Path) -> str:
+    """Of the embedded Postgres that runs in a home."""
+    url = EmbeddedPostgres(home).attach()
+    if url is None:
+        sys.exit("the embedded Postgres does not run")
+    return url
 
 
 def by_hand(python: str, script: Path) -> float:
@@ -165,15 +176,21 @@ def measure(rounds: int) -> dict[str, Any]:
     }
 
 
+def keep(result: dict[str, Any], out: Path) -> None:
+    """Print it, and write it where it is kept."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(result, indent=1)
+    out.write_text(text + "\n")
+    print(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--out", type=Path, default=Path("bench/results/main_path.json"))
     arguments = parser.parse_args()
     result = measure(arguments.rounds)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    keep(result, arguments.out)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 TEMPLATE = "samehere_template"
 
-# A shell ignores these for what it starts in the background, and so would every program that the tests interrupt.
-for number in (signal.SIGINT, signal.SIGQUIT):
+# A shell ignores these for what it starts in the background, `nohup` the last; so would every program that the tests start.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
@@ -41,10 +41,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the settings of whoever started the tests."""
+def _own_environment(monkeypatch: pytest.MonkeyPatch, session_home: Path) -> None:
+    """No test sees the settings of whoever started the tests, waits for slots of others, or takes packages from an index unasked."""
     for name in [name for name in os.environ if name.startswith("SAMEHERE_")]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("SAMEHERE_LOCKS", str(session_home / "locks"))
+    monkeypatch.setenv("SAMEHERE_PACKAGES_ALLOWED", "")
 
 
 @pytest.fixture(scope="session")
@@ -113,6 +115,14 @@ def session(postgres_url: str) -> Iterator[Session]:
 @pytest.fixture
 def database(postgres: EmbeddedPostgres) -> Iterator[str]:
     """A fresh migrated database of one test's own, for tests with several connections."""
+    name = f"test_{uuid.uuid4().hex}"
+    yield _create_database(postgres, name, template=TEMPLATE)
+    _drop_database(postgres, name)
+
+
+@pytest.fixture
+def other_database(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """As `database`, for a second service."""
     name = f"test_{uuid.uuid4().hex}"
     yield _create_database(postgres, name, template=TEMPLATE)
     _drop_database(postgres, name)

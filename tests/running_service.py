@@ -40,7 +40,9 @@ class Service:
 def service_environment(home: Path) -> dict[str, str]:
     """An environment for `samehere` commands: own home, shared toolchains."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
-    return {**kept, "SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(SHARED_TOOLCHAINS), "PYTHONUNBUFFERED": "1"}
+    own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_TOOLCHAINS": str(SHARED_TOOLCHAINS)}
+    # What tests do must not grow the shared toolchains.
+    return {**kept, **own, "SAMEHERE_PACKAGES_ALLOWED": "", "PYTHONUNBUFFERED": "1"}
 
 
 def free_port() -> int:

@@ -78,7 +78,7 @@ class Stage:
         with self.session() as session:
             receive(session, json.loads(json.dumps(plain)), settings=self.settings)
 
-    def node(self, name: str, *, instance: str = "one", slots: int = 8, toolchain: str = TOOLCHAIN) -> None:
+    def node(self, name: str, *, instance: str = "one", slots: int = 8, toolchain: str = TOOLCHAIN, previews: int = 0) -> None:
         """A node says hello and lives."""
         facts = ToolchainFacts(name=toolchain, state="ready", packages={"torch": "2.13.0"}, torch="2.13.0", mkl=True)
         self.say(
@@ -90,6 +90,7 @@ class Stage:
                 toolchains=[facts],
                 cpu_flags=["avx2", "avx512f"],
                 cores=8,
+                previews=previews,
             )
         )
         self.beat(name, instance=instance)

@@ -8,14 +8,14 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import structlog
 from pydantic import ValidationError
 
-from worker.contract import Level, ToolchainFacts
+from worker.contract import Level
 from worker.sandbox import private_mounts
 from worker.settings import NodeSettings
+from worker.toolchains import command as toolchain_command
 
 # Set by `samehere`, which becomes this process: its help then calls the program by that name.
 PROGRAM_VARIABLE = "SAMEHERE_PROGRAM"
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         case "node":
             return _node(settings)
         case "toolchain":
-            return _toolchain(settings, parsed)
+            return toolchain_command.run(settings, parsed)
         case "doctor":
             return _doctor(settings, as_json=parsed.json)
         case _:
@@ -60,24 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="what this machine can do as a node, and what is missing", epilog="%(prog)s --json")
     doctor.add_argument("--json", action="store_true")
     doctor.set_defaults(command="doctor")
-    toolchain = commands.add_parser("toolchain", help="the interpreters that scripts run in", epilog="%(prog)s list --json")
-    toolchain.set_defaults(command="toolchain")
-    actions = toolchain.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add = actions.add_parser("add", help="build one from wheels", epilog="%(prog)s torch-2.13-cpu torch==2.13.0 numpy")
-    add.add_argument("name")
-    add.add_argument("requirements", nargs="+", metavar="REQUIREMENT")
-    add.add_argument("--python", type=Path, default=None, help="base interpreter; default: the one that runs this")
-    adopt = actions.add_parser(
-        "adopt",
-        help="use an environment that is there",
-        epilog="%(prog)s torch-2.11-cu130 --python /opt/torch/.venv/bin/python3",
-    )
-    adopt.add_argument("name")
-    adopt.add_argument("--python", type=Path, required=True, help="the environment's interpreter")
-    listing = actions.add_parser("list", help="name, state, packages, interpreter", epilog="%(prog)s --json")
-    listing.add_argument("--json", action="store_true")
-    remove = actions.add_parser("remove", help="delete one", epilog="%(prog)s torch-2.13-cpu")
-    remove.add_argument("name")
+    toolchain_command.add_parser(commands)
     return parser
 
 
@@ -97,6 +80,7 @@ def _settings(parsed: argparse.Namespace) -> NodeSettings:
 
 
 def _node(settings: NodeSettings) -> int:
+    from worker.locks import LockFolderError
     from worker.node import run_node
     from worker.sandbox import SandboxUnavailableError
 
@@ -105,41 +89,9 @@ def _node(settings: NodeSettings) -> int:
     try:
         private_mounts.enter()
         return run_node(settings)
-    except SandboxUnavailableError as error:
+    except (SandboxUnavailableError, LockFolderError) as error:
         _complain(str(error))
         return _NO_SANDBOX
-
-
-def _toolchain(settings: NodeSettings, parsed: argparse.Namespace) -> int:
-    from worker.toolchains import ToolchainError, ToolchainStore
-    from worker.toolchains.adopt import adopt
-    from worker.toolchains.build import add
-
-    store = ToolchainStore(settings.toolchain_folder)
-    try:
-        match parsed.action:
-            case "add":
-                add(store, parsed.name, requirements=parsed.requirements, python=parsed.python)
-                _say(f"{parsed.name} is ready")
-            case "adopt":
-                adopt(store, parsed.name, python=parsed.python)
-                _say(f"{parsed.name} is ready")
-            case "remove":
-                store.remove(parsed.name)
-                _say(f"{parsed.name} is removed")
-            case _:
-                _list(store.list(), as_json=parsed.json)
-    except ToolchainError as error:
-        return _complain(str(error))
-    return 0
-
-
-def _list(found: Sequence[ToolchainFacts], *, as_json: bool) -> None:
-    if as_json:
-        _say(json.dumps([facts.model_dump(mode="json") for facts in found], indent=1))
-        return
-    for facts in found:
-        _say(f"{facts.name:24} {facts.state:9} torch {facts.torch or '-':16} {facts.python or facts.detail}")
 
 
 def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
@@ -150,9 +102,11 @@ def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
         _say(json.dumps(examination.as_json(), indent=1))
     else:
         _say(f"level: {examination.level or 'none'}; {examination.means}")
+        if examination.more:
+            _say(f"to get more: {examination.more}")
         for check in examination.checks:
             _say(f"{'ok' if check.ok else 'NO'}  {check.name}: {check.found}{'; ' + check.cure if check.cure else ''}")
-    return 0 if is_usable(examination) else 1
+    return 0 if is_usable(examination, named=settings.level) else 1
 
 
 def _log_to_stderr() -> None:

@@ -19,7 +19,7 @@ MOST_OMITTED = 10**6
 _DATA_BYTES = 4 * KIB
 _ALL_DATA_BYTES = 64 * KIB
 _DTYPE = re.compile(r"(?:torch\.)?[a-z][a-z0-9_]{0,31}")
-_DEVICE = re.compile(r"[a-z]{1,16}(?::\d{1,3})?")
+_DEVICE = re.compile(r"[a-z]{1,16}(?::[0-9]{1,3})?")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 # Bytes of an element; an `int` takes a multiple.
 ITEM_BYTES = {

@@ -5,6 +5,7 @@ Carried as JSON: one object per line on the stream of `python -m worker`, or as 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -12,9 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 CONTRACT_VERSION = 1
 
-KIB = 1024
-MIB = 1024 * KIB
-GIB = 1024 * MIB
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 Scalar = str | int | float | bool | None
 # What was found, flat and dotted (`torch.version`, `cpu.model`, `blas.path`), so that two environments compare field by field.
@@ -143,25 +142,55 @@ class Drain(Message):
     type: Literal["drain"] = "drain"
 
 
+class CardState(StrEnum):
+    """Whether a card may be given to attempts: only the first two may."""
+
+    SOUND = "sound"
+    UNCHECKED = "unchecked"
+    FAULTY = "faulty"
+    IN_USE = "in_use"
+
+
 class Gpu(Message):
-    """One card of a node; no serial number, no UUID."""
+    """One card of a node; no serial number, no UUID. `sound_at` is when a check last passed, in seconds since 1970."""
 
     index: int
     model: str
     memory_bytes: int
     capability: str
     driver: str
+    state: CardState = CardState.UNCHECKED
+    detail: str = ""
+    sound_at: float | None = None
+
+
+class CardReading(Message):
+    """What the driver tells of a card at one time: degrees Celsius, counts since it was loaded, faults (Xid) since the node's start."""
+
+    index: int
+    temperature: int | None = None
+    ecc_corrected: int = 0
+    ecc_uncorrected: int = 0
+    remapping_failed: bool = False
+    throttled: list[str] = Field(default_factory=list)
+    xids: list[int] = Field(default_factory=list)
+    # Of the node's clock: what was seen after the same passed check rests on it together.
+    sound_at: float | None = None
 
 
 class ToolchainFacts(Message):
-    """What a toolchain on a node holds, as its trusted probe found it."""
+    """What a toolchain on a node holds, as its trusted probe found it. One that is `locked` is built when it is needed."""
 
     name: str
-    state: Literal["ready", "building", "failed"]
+    state: Literal["ready", "locked", "building", "failed"]
     python: str = ""
     packages: dict[str, str] = Field(default_factory=dict)
     torch: str | None = None
     cuda_build: str | None = None
+    # What torch's kernels were compiled for, such as `sm_90` or `compute_90`; empty where that is not known.
+    kernels: list[str] = Field(default_factory=list)
+    # The toolchain that this one adds packages to.
+    base: str = ""
     mkl: bool = False
     # The values of `cpu-isa` that change anything with this toolchain on this node's CPU.
     cpu_isa: list[str] = Field(default_factory=list)
@@ -180,6 +209,11 @@ class Hello(Message):
     level_detail: str = ""
     gpus: list[Gpu] = Field(default_factory=list)
     toolchains: list[ToolchainFacts] = Field(default_factory=list)
+    # How many previews it takes at a time, beside its slots: it runs them warm or sends them back, and never runs them cold.
+    previews: int = 0
+    # Whether it builds a toolchain that is locked when an attempt asks for it, and what it adds to one that is there (`add_layers`).
+    builds: bool = False
+    packages_allowed: list[str] = Field(default_factory=list)
     cpu_model: str = ""
     cpu_vendor: str = ""
     cpu_flags: list[str] = Field(default_factory=list)
@@ -250,6 +284,8 @@ class Observation(Message):
     devices_used: list[str] = Field(default_factory=list)
     # From outside: device nodes that a process of the attempt held open.
     devices_opened: list[str] = Field(default_factory=list)
+    # The granted cards after the attempt.
+    cards: list[CardReading] = Field(default_factory=list)
     # Numeric flags at the end of the script, and those that the script changed from how it found them.
     flags: dict[str, Scalar] = Field(default_factory=dict)
     flags_changed: dict[str, Scalar] = Field(default_factory=dict)
@@ -276,6 +312,8 @@ class Result(Message):
     lease_no: int
     kind: AttemptKind = AttemptKind.REPEAT
     start: Start = Start.COLD
+    # Why an attempt that asked for a warm start had a cold one.
+    start_reason: Reason | None = None
     level: Level | None = None
     outcome: Outcome
     reason: Reason | None = None
@@ -344,3 +382,18 @@ SETTINGS: dict[str, tuple[str, ...] | None] = {
     "tf32": ("on", "off"),
     "seed": None,
 }
+
+
+def add_layers(toolchain: str, packages: Iterable[str]) -> str:
+    """The name of a toolchain with more packages, `torch-2.13-cpu+einops`; a node that allows them builds it when it is asked for."""
+    return "+".join([toolchain, *sorted(set(packages))])
+
+
+def split_layers(name: str, toolchains: Iterable[str]) -> tuple[str, list[str]] | None:
+    """Which of the toolchains is meant, and the packages that are added to it. A `+` in the name of one of them counts as part of it."""
+    bases = [base for base in toolchains if name.startswith(f"{base}+")]
+    if not bases:
+        return None
+    base = max(bases, key=len)
+    packages = name[len(base) + 1 :].split("+")
+    return (base, packages) if name == add_layers(base, packages) else None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from worker.machine import find_gpus, read_cpu
+from dataclasses import replace
+
+from worker.cards.nvml import find_gpus
+from worker.contract import Level, ToolchainFacts
+from worker.machine import read_cpu
 from worker.sandbox.doctor import Check, Examination
 from worker.sandbox.doctor import examine as examine_sandbox
 from worker.settings import NodeSettings
@@ -13,27 +17,34 @@ _FIRST = "samehere toolchain add torch-2.13-cpu torch==2.13.0 numpy"
 
 def examine(settings: NodeSettings) -> Examination:
     """Runs small jobs in the real sandbox."""
-    sandbox = examine_sandbox(home=settings.home)
-    return Examination(sandbox.level, sandbox.means, (*sandbox.checks, _processor(), _gpus(), *_toolchains(settings)))
+    sandbox = examine_sandbox(home=settings.home, level=settings.level)
+    return replace(sandbox, checks=(*sandbox.checks, _processor(), _gpus(), *_toolchains(settings)))
 
 
-def is_usable(examination: Examination) -> bool:
-    """Whether attempts can run here at all: strangers' code is held, and there is something to run it in."""
+def is_usable(examination: Examination, *, named: Level | None) -> bool:
+    """Whether attempts can run here at all: at a level that is taken by itself or was named, and there is something to run it in."""
     ready = any(check.ok for check in examination.checks if check.name.startswith("toolchain "))
     held = all(check.ok for check in examination.checks if check.name == "attack from inside")
-    return examination.level is not None and held and ready
+    reached = examination.level
+    enough = reached is not None and (reached.satisfies(Level.NAMESPACES) or reached is named)
+    return enough and held and ready
 
 
 def _toolchains(settings: NodeSettings) -> list[Check]:
     found = ToolchainStore(settings.toolchain_folder).list()
     if not found:
         return [Check("toolchains", ok=False, found="none", cure=f"add one: {_FIRST}")]
-    return [
-        Check(f"toolchain {facts.name}", ok=True, found=f"torch {facts.torch or 'none'}")
-        if facts.state == "ready"
-        else Check(f"toolchain {facts.name}", ok=False, found=facts.state, cure=facts.detail)
-        for facts in found
-    ]
+    return [_toolchain(facts, builds=settings.toolchain_wait_seconds > 0) for facts in found]
+
+
+def _toolchain(facts: ToolchainFacts, *, builds: bool) -> Check:
+    name = f"toolchain {facts.name}"
+    if facts.state == "ready":
+        return Check(name, ok=True, found=f"torch {facts.torch or 'none'}")
+    if facts.state == "locked":
+        found = "locked, and built when it is needed" if builds else "locked"
+        return Check(name, ok=builds, found=found, cure="" if builds else f"samehere toolchain build {facts.name}")
+    return Check(name, ok=False, found=facts.state, cure=facts.detail)
 
 
 def _gpus() -> Check:

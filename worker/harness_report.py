@@ -15,7 +15,7 @@ _MAX_FLAGS = 100
 _MAX_NAME = 200
 _MAX_MESSAGE = 8192
 _FLAG_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
-_DEVICE = re.compile(r"cpu|cuda:\d{1,3}")
+_DEVICE = re.compile(r"cpu|cuda:[0-9]{1,3}")
 
 
 @dataclass(slots=True)
@@ -31,6 +31,8 @@ class HarnessReport:
     values: list[CapturedValue] = field(default_factory=list)
     values_omitted: int = 0
     ended: bool = False
+    # In a fork of a paused interpreter: the script did what a fork would have been too late for.
+    tripped: bool = False
 
     @property
     def flags_changed(self) -> dict[str, Scalar]:
@@ -47,6 +49,7 @@ def read_report(report: bytes) -> HarnessReport:
             continue
         if not isinstance(message, dict):
             continue
+        read.tripped |= message.get("kind") == "tripped"
         match message.get("kind"):
             case "exception":
                 _read_exception(read, message)

@@ -13,17 +13,20 @@ import structlog
 from celery import signals
 
 from worker.broker import connect
-from worker.contract import Attempt, Draining, Heartbeat, cancel_key, heartbeat_key
+from worker.cards.watch import watch_cards
+from worker.contract import Attempt, Draining, Heartbeat, Hello, cancel_key, heartbeat_key
 from worker.courier import Courier
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
-from worker.machine import find_gpus
+from worker.lending import Closed
 from worker.node_facts import say_hello
 from worker.settings import NodeSettings
-from worker.slots import SlotPool
+from worker.slots import PREVIEW_PLACES, SlotPool
 from worker.spool import Spool
 from worker.tasks import make_celery, register_attempt
 from worker.toolchains import ToolchainStore
+from worker.toolchains.demand import make_on_demand
+from worker.warm import make_warm_starts
 
 _log = structlog.get_logger(__name__)
 _TICK_SECONDS = 1.0
@@ -37,21 +40,43 @@ class Node:
         self._settings = settings
         self._identity = Identity(settings.node_name, secrets.token_hex(8))
         self._toolchains = ToolchainStore(settings.toolchain_folder)
-        self._gpus = find_gpus()
+        self._cards = watch_cards(settings, self._toolchains)
+        self._lending = settings.lending(settings.node_name)
+        self._closed: Closed | None = None
         self._celery = make_celery(settings.broker_url, settings.node_name)
         self._broker = connect(settings.broker_url)
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
-        executor = Executor(self._identity, self._toolchains, environments)
-        self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._courier.send)
+        self._warm = make_warm_starts(settings)
+        self._on_demand = make_on_demand(self._toolchains, settings)
+        executor = Executor(
+            self._identity,
+            self._toolchains,
+            environments,
+            variables=settings.variables,
+            warm=self._warm,
+            note=settings.cache_folder / "usual-toolchain",
+            on_demand=self._on_demand,
+        )
+        self._pool = SlotPool(
+            settings,
+            executor,
+            identity=self._identity,
+            deliver=self._courier.send,
+            cards=self._cards,
+            previews=self._warm is not None,
+            gives_back=True,
+        )
         self._draining = threading.Event()
         self._ended = threading.Event()
         self._said_draining = False
+        self._saying = threading.Lock()
         self._last_hello = ""
         self._outage = False
 
     def run(self) -> int:
         """Raise SandboxUnavailableError when nothing can be isolated here."""
+        self._cards.start()
         self._pool.start()
         self._courier.start()
         self._hello()
@@ -63,7 +88,8 @@ class Node:
         warnings.filterwarnings("ignore", message="You're running the worker with superuser")
         worker = self._celery.Worker(
             pool="threads",
-            concurrency=self._settings.slots,
+            # All that the dispatcher gives: one for each slot and one for previews, and of both one that waits.
+            concurrency=self._settings.slots + 1 + PREVIEW_PLACES + 1,
             hostname=f"{self._settings.node_name}@samehere",
             without_gossip=True,
             without_mingle=True,
@@ -77,7 +103,7 @@ class Node:
         return int(worker.exitcode or 0)
 
     def _run_attempt(self, attempt: Attempt) -> None:
-        """In a thread of Celery's pool, which is as large as the number of slots: what waits, waits at the broker."""
+        """In a thread of Celery's pool: what waits for a slot waits here, and is named in the heartbeat."""
         if self._draining.is_set():
             return
         done = self._pool.submit(attempt)
@@ -88,10 +114,21 @@ class Node:
         """From a signal handler: only say so; the heartbeat's thread acts."""
         self._draining.set()
 
+    def _say_draining(self) -> None:
+        """Once, by whoever comes first: an idle node ends sooner than its pulse beats."""
+        with self._saying:
+            if not self._said_draining:
+                self._said_draining = True
+                self._courier.send(Draining(node=self._identity.node, instance=self._identity.instance))
+
     def _end(self) -> None:
         self._draining.set()
+        self._say_draining()
         self._pool.drain()
         self._pool.join()
+        if self._warm is not None:
+            self._warm.close()
+        self._cards.stop()
         self._ended.set()
         self._courier.stop(_GOODBYE_SECONDS)
 
@@ -104,12 +141,14 @@ class Node:
             now = time.monotonic()
             if self._draining.is_set() and drain_ends is None:
                 drain_ends = now + self._settings.drain_seconds
-                self._courier.send(Draining(node=self._identity.node, instance=self._identity.instance))
+                self._say_draining()
                 self._pool.drain()
                 next_beat = now
             if drain_ends is not None and now >= drain_ends:
                 _log.warning("drain_time_is_up", running=len(self._pool.running()))
                 self._pool.abandon()
+            if self._opens_or_closes():
+                next_beat = now
             if drain_ends is None and (now >= next_hello or self._offers_change()):
                 self._hello()
                 next_hello = now + self._settings.hello_seconds
@@ -125,6 +164,19 @@ class Node:
                 self._outage = False
         self._say_goodbye()
 
+    def _opens_or_closes(self) -> bool:
+        """Whether its owner wanted the machine back, or lends it again."""
+        before, self._closed = self._closed, self._lending.closed()
+        if self._closed == before:
+            return False
+        if self._closed is None:
+            _log.info("node_opened")
+            self._pool.resume()
+        else:
+            _log.info("node_closed", why=self._closed.why, at_once=self._closed.at_once)
+            self._pool.pause(at_once=self._closed.at_once)
+        return True
+
     def _cancel_asked(self) -> None:
         key = cancel_key(self._identity.node)
         asked = self._broker.smembers(key)
@@ -134,7 +186,7 @@ class Node:
                 self._broker.srem(key, attempt_id)
 
     def _beat(self) -> None:
-        draining = self._draining.is_set()
+        draining = self._draining.is_set() or self._closed is not None
         heartbeat = Heartbeat(
             node=self._identity.node,
             instance=self._identity.instance,
@@ -158,12 +210,15 @@ class Node:
         self._outage = True
 
     def _hello(self) -> None:
-        hello = say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus)
+        hello = self._offer()
         self._last_hello = hello.model_dump_json()
         self._courier.send(hello)
 
     def _offers_change(self) -> bool:
-        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus).model_dump_json() != self._last_hello
+        return self._offer().model_dump_json() != self._last_hello
+
+    def _offer(self) -> Hello:
+        return say_hello(self._identity, self._pool, self._toolchains, gpus=self._cards.cards(), on_demand=self._on_demand)
 
 
 def run_node(settings: NodeSettings) -> int:

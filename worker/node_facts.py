@@ -9,9 +9,12 @@ from worker.execute import Identity
 from worker.machine import read_cpu
 from worker.slots import SlotPool
 from worker.toolchains import ToolchainStore
+from worker.toolchains.demand import OnDemand
 
 
-def say_hello(identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *, gpus: Sequence[Gpu]) -> Hello:
+def say_hello(
+    identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *, gpus: Sequence[Gpu], on_demand: OnDemand | None = None
+) -> Hello:
     cpu = read_cpu()
     return Hello(
         node=identity.node,
@@ -21,6 +24,9 @@ def say_hello(identity: Identity, pool: SlotPool, toolchains: ToolchainStore, *,
         level_detail=pool.level_detail,
         gpus=list(gpus),
         toolchains=toolchains.list(),
+        previews=pool.previews,
+        builds=on_demand is not None,
+        packages_allowed=sorted(on_demand.allowed) if on_demand else [],
         cpu_model=cpu.model,
         cpu_vendor=cpu.vendor,
         cpu_flags=sorted(cpu.flags),

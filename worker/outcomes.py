@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 from worker.contract import ExceptionFacts, Limits, Outcome, Reason, WhoCanAct
 from worker.sandbox import Ending, SandboxResult
+from worker.sandbox.limits import processor_seconds
 
 _ASKED_FOR = re.compile(r"tried to allocate (\d{1,24}) bytes")
 _KILLED = 128 + signal.SIGKILL
+_FILE_SIZE = Reason(code="file_size_limit", detail="A file grew beyond what an attempt may write.", who_can_act=WhoCanAct.OPERATOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def signal_name(number: int | None) -> str | None:
 def _ours(result: SandboxResult, limits: Limits) -> Ended | None:
     """What we did to it; None when it ended by itself."""
     if result.ending is Ending.EXITED:
-        return _by_signal_of_a_limit(result.signal)
+        return _by_signal_of_a_limit(result, limits)
     outcome, code, detail, who = {
         Ending.NOT_REAPED: (
             Outcome.LOST,
@@ -69,13 +71,13 @@ def _ours(result: SandboxResult, limits: Limits) -> Ended | None:
     return Ended(outcome, Reason(code=code, detail=detail, who_can_act=who))
 
 
-def _by_signal_of_a_limit(number: int | None) -> Ended | None:
-    if number == signal.SIGXCPU:
+def _by_signal_of_a_limit(result: SandboxResult, limits: Limits) -> Ended | None:
+    """Anyone can send these to oneself; only of the processor's time is seen whether the limit was reached."""
+    if result.signal == signal.SIGXCPU and result.cpu_seconds >= processor_seconds(limits):
         reason = Reason(code="time_limit", detail="Stopped at the limit on processor time.", who_can_act=WhoCanAct.OPERATOR)
         return Ended(Outcome.TIMED_OUT, reason)
-    if number == signal.SIGXFSZ:
-        reason = Reason(code="file_size_limit", detail="A file grew beyond what an attempt may write.", who_can_act=WhoCanAct.OPERATOR)
-        return Ended(Outcome.OUTPUT_EXCEEDED, reason)
+    if result.signal == signal.SIGXFSZ:
+        return Ended(Outcome.OUTPUT_EXCEEDED, _FILE_SIZE)
     return None
 
 
@@ -107,6 +109,9 @@ def _limit_behind(exception: ExceptionFacts) -> Reason | None:
     """A limit of ours that showed itself to the script as an error."""
     if exception.type == "OSError" and exception.message.startswith("[Errno 28]"):
         return Reason(code="scratch_limit", detail="The attempt's scratch space was full.", who_can_act=WhoCanAct.OPERATOR)
+    if exception.type == "OSError" and exception.message.startswith("[Errno 27]"):
+        # Python ignores the signal.
+        return _FILE_SIZE
     threads = exception.type == "RuntimeError" and exception.message == "can't start new thread"
     if threads or (exception.type == "BlockingIOError" and exception.message.startswith("[Errno 11]")):
         return Reason(

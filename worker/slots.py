@@ -5,49 +5,64 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import structlog
 
-from worker.contract import Attempt, Gpu, Level, Outcome, Reason, Result, Started, WhoCanAct
-from worker.execute import Executor, Identity, gpus_wanted
-from worker.locks import HostLock, acquire_gpus, slot_lock
+from worker.cards.watch import CardWatch
+from worker.contract import Attempt, AttemptKind, CardReading, Level, Outcome, Reason, Result, Started, WhoCanAct
+from worker.execute import Executor, Identity
+from worker.grants import Entry, Grant, Grants
+from worker.locks import HostLock, prepare_folder, slot_lock
 from worker.sandbox import Sandbox, SandboxUnavailableError
 from worker.settings import NodeSettings
 
 # How soon a slot or card that another process gave back is noticed.
 _LOOK_AGAIN_SECONDS = 0.05
+# How soon an idle slot has ready what the next warm start needs, and notices that it died or grew old.
+_IDLE_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+# While something that counts runs, what a preview needs is not started anew, for so long at most: it takes a second of a core.
+_PATIENCE_SECONDS = 60.0
+# The place for previews has a user of its own: that of no slot, and of no look at the machine.
+PREVIEW_PLACES = 1
+_PREVIEW_NUMBER = 96
 _log = structlog.get_logger(__name__)
 
 Deliver = Callable[[Started | Result], None]
 
 
-@dataclass(slots=True)
-class _Entry:
-    attempt: Attempt
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    done: threading.Event = field(default_factory=threading.Event)
-
-
-@dataclass(slots=True)
-class _Grant:
-    entry: _Entry
-    gpus: list[Gpu]
-    locks: list[HostLock]
-
-
 class SlotPool:
-    """`deliver` is called from the slots' threads, for each attempt first with Started and then with its Result."""
+    """`deliver` is called from the slots' threads, for each attempt first with Started and then with its Result.
 
-    def __init__(self, settings: NodeSettings, executor: Executor, *, identity: Identity, gpus: Sequence[Gpu], deliver: Deliver) -> None:
+    With `previews` there is a place beside the slots for them alone: whatever number of them comes in, they wait for each other only,
+    and what counts neither waits for them nor they for it. Previews come without Started. What the next warm start needs is ready then
+    before it: in that place from the start, in a slot once it has been idle for a while.
+    """
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        executor: Executor,
+        *,
+        identity: Identity,
+        deliver: Deliver,
+        cards: CardWatch,
+        previews: bool = False,
+        gives_back: bool = False,
+    ) -> None:
         self._settings = settings
         self._executor = executor
         self._identity = identity
-        self._gpus = list(gpus)
+        self._cards = cards
+        self._grants = Grants(cards, settings.lock_folder, gives_back=gives_back)
+        self._paused = False
         self._deliver = deliver
+        self._takes_previews = previews
+        self._previews = 0
+        self._preview_place_is_known = not previews
         self._state = threading.Condition()
-        self._queue: list[_Entry] = []
-        self._running: dict[str, _Entry] = {}
+        self._queue: list[Entry] = []
+        self._running: dict[str, Entry] = {}
         self._threads: list[threading.Thread] = []
         self._alive = 0
         self._closing = False
@@ -56,14 +71,18 @@ class SlotPool:
         self._problem: SandboxUnavailableError | None = None
 
     def start(self) -> None:
-        """Raise SandboxUnavailableError when this machine gives no acceptable isolation."""
+        """Raise SandboxUnavailableError when this machine gives no acceptable isolation, LockFolderError when it can't be locked."""
+        prepare_folder(self._settings.lock_folder)
         self._alive = self._settings.slots
         for number in range(self._settings.slots):
             thread = threading.Thread(target=self._slot, args=(number,), name=f"slot-{number}", daemon=True)
             self._threads.append(thread)
+        if self._takes_previews:
+            self._threads.append(threading.Thread(target=self._preview_place, name="previews", daemon=True))
+        for thread in self._threads:
             thread.start()
         with self._state:
-            self._state.wait_for(lambda: self._problem is not None or bool(self._sandboxes))
+            self._state.wait_for(lambda: self._problem is not None or (bool(self._sandboxes) and self._preview_place_is_known))
             if self._problem is not None:
                 raise self._problem
 
@@ -82,9 +101,17 @@ class SlotPool:
             return self._alive
 
     @property
+    def previews(self) -> int:
+        """How many previews it takes at a time."""
+        with self._state:
+            return self._previews
+
+    @property
     def free_slots(self) -> int:
         with self._state:
-            return max(0, self._alive - len(self._running) - len(self._queue))
+            if self._paused:
+                return 0
+            return max(0, self._alive - sum(not entry.is_preview for entry in [*self._running.values(), *self._queue]))
 
     def running(self) -> list[str]:
         """Ids of the attempts that run or wait here."""
@@ -94,9 +121,10 @@ class SlotPool:
     def submit(self, attempt: Attempt) -> threading.Event | None:
         """An event that is set when its result was delivered; None when it is already here or the pool closes."""
         with self._state:
-            if self._closing or attempt.attempt_id in self._running or any(e.attempt.attempt_id == attempt.attempt_id for e in self._queue):
+            known = attempt.attempt_id in self._running or any(entry.attempt.attempt_id == attempt.attempt_id for entry in self._queue)
+            if self._closing or self._paused or known:
                 return None
-            entry = _Entry(attempt)
+            entry = Entry(attempt)
             self._queue.append(entry)
             self._state.notify_all()
             return entry.done
@@ -126,6 +154,23 @@ class SlotPool:
         for entry in forgotten:
             entry.done.set()
 
+    def pause(self, *, at_once: bool) -> None:
+        """Take nothing until `resume`; what has not started is forgotten, and `at_once` what runs is stopped without a word."""
+        with self._state:
+            self._paused = True
+            forgotten, self._queue = self._queue, []
+            if at_once:
+                for entry in self._running.values():
+                    entry.silent = True
+                    entry.cancelled.set()
+        for entry in forgotten:
+            entry.done.set()
+
+    def resume(self) -> None:
+        """After `pause`."""
+        with self._state:
+            self._paused = False
+
     def finish(self) -> None:
         """Take nothing more, and end what was given."""
         with self._state:
@@ -154,65 +199,149 @@ class SlotPool:
     def _slot(self, number: int) -> None:
         try:
             sandbox = Sandbox(slot=number, home=self._settings.home, level=self._settings.level)
-        except SandboxUnavailableError as error:
+        except (SandboxUnavailableError, OSError) as error:
             with self._state:
-                self._problem = error
+                self._problem = error if isinstance(error, SandboxUnavailableError) else SandboxUnavailableError(str(error))
                 self._state.notify_all()
             return
         with self._state:
             self._sandboxes.append(sandbox)
             self._state.notify_all()
+        self._serve(number, sandbox, lambda entry: not (entry.is_preview and self._previews), patience=None)
+
+    def _preview_place(self) -> None:
+        sandbox = self._preview_sandbox()
+        with self._state:
+            self._previews = 0 if sandbox is None else PREVIEW_PLACES
+            self._preview_place_is_known = True
+            self._state.notify_all()
+        if sandbox is not None:
+            self._serve(_PREVIEW_NUMBER, sandbox, lambda entry: entry.is_preview, patience=_PATIENCE_SECONDS)
+            with self._state:
+                self._previews = 0
+
+    def _preview_sandbox(self) -> Sandbox | None:
+        """None where there are no warm starts, as at the weaker levels."""
+        try:
+            sandbox = Sandbox(slot=_PREVIEW_NUMBER, home=self._settings.home, level=self._settings.level)
+        except (SandboxUnavailableError, OSError) as error:
+            _log.warning("no_previews", detail=str(error))
+            return None
+        return sandbox if sandbox.level.satisfies(Level.NAMESPACES) else None
+
+    def _serve(self, number: int, sandbox: Sandbox, takes: Callable[[Entry], bool], *, patience: float | None) -> None:
+        """Run what it takes until the pool ends.
+
+        In between it prepares: as soon as nothing that counts runs, or its `patience` is at an end; without any, once it was idle.
+        """
         lock = slot_lock(self._settings.lock_folder, number)
+        pause = _IDLE_SECONDS if patience is None else 0.0
+        prepare_at = time.monotonic() + pause
         while True:
-            grant = self._next(lock)
+            if patience is None:
+                self._check_cards(sandbox, lock)
+            if self._is_to_prepare(prepare_at, patience):
+                prepared = self._prepare(sandbox, lock)
+                prepare_at = time.monotonic() + (_IDLE_SECONDS if prepared else _LOOK_SECONDS)
+            if not self._await_work(takes):
+                continue
+            grant = self._next(lock, takes)
             if grant is None:
                 return
             usable = self._run(grant, sandbox)
-            if not usable:
-                # The locks stay held: neither this slot's user id nor its cards are free of the old attempt.
-                with self._state:
-                    self._alive -= 1
-                _log.error("slot_held_back", slot=number)
+            if not usable and not self._is_back(number, sandbox):
                 return
             for held in [*grant.locks, lock]:
                 held.release()
+            prepare_at = time.monotonic() + pause
 
-    def _next(self, lock: HostLock) -> _Grant | None:
+    def _is_back(self, number: int, sandbox: Sandbox) -> bool:
+        """Wait for what could not be killed, with the locks held: neither user id nor cards are free. False when the pool closes before."""
+        _log.error("slot_held_back", slot=number)
+        with self._state:
+            self._count(number, -1)
+            while sandbox.is_held():
+                if self._closing:
+                    return False
+                self._state.wait(_LOOK_AGAIN_SECONDS)
+            self._count(number, +1)
+        _log.info("slot_back", slot=number)
+        return True
+
+    def _count(self, number: int, change: int) -> None:
+        if number == _PREVIEW_NUMBER:
+            self._previews += change
+        else:
+            self._alive += change
+
+    def _is_to_prepare(self, prepare_at: float, patience: float | None) -> bool:
+        late = time.monotonic() - prepare_at
+        if not self._takes_previews or late < 0:
+            return False
+        with self._state:
+            busy = any(not entry.is_preview for entry in [*self._running.values(), *self._queue])
+        return not busy or (patience is not None and late >= patience)
+
+    def _await_work(self, takes: Callable[[Entry], bool]) -> bool:
+        """False where there is none yet, and it may be time to prepare or to check a card."""
+        with self._state:
+            prepares = self._takes_previews or self._cards.cards()
+            if not prepares or self._closing or any(takes(entry) for entry in self._queue):
+                return True
+            self._state.wait(_LOOK_SECONDS)
+        return False
+
+    def _prepare(self, sandbox: Sandbox, lock: HostLock) -> bool:
+        """Under the slot's lock, since it runs something as the slot's user; False where another process holds it."""
+        with self._state:
+            if self._closing:
+                return True
+            if not lock.acquire():
+                return False
+        try:
+            self._executor.prepare(sandbox, ending=lambda: self._closing)
+        except Exception:  # noqa: BLE001
+            # The boundary of a task: attempts start cold then.
+            _log.exception("not_prepared")
+        finally:
+            lock.release()
+        return True
+
+    def _check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
+        try:
+            self._grants.check_cards(sandbox, lock)
+        except Exception:  # noqa: BLE001
+            # The boundary of a task: the card stays as it was, and is tried again.
+            _log.exception("card_not_checked")
+
+    def _next(self, lock: HostLock, takes: Callable[[Entry], bool]) -> Grant | None:
         """The first attempt whose slot and cards can be had, with both locked; None when the pool has ended."""
         with self._state:
             while True:
-                if not self._queue:
+                if not any(takes(entry) for entry in self._queue):
                     if self._closing:
                         return None
                     self._state.wait()
                     continue
                 if lock.acquire():
-                    grant = self._take()
+                    grant = self._grants.take(self._queue, takes)
                     if grant is not None:
+                        self._running[grant.entry.attempt.attempt_id] = grant.entry
                         return grant
                     lock.release()
                 self._state.wait(_LOOK_AGAIN_SECONDS)
 
-    def _take(self) -> _Grant | None:
-        for entry in self._queue:
-            wanted = gpus_wanted(entry.attempt)
-            # More than there are is the executor's to refuse.
-            obtainable = wanted if wanted <= len(self._gpus) else 0
-            locks = acquire_gpus(self._settings.lock_folder, [gpu.index for gpu in self._gpus], obtainable)
-            if locks is None:
-                continue
-            self._queue.remove(entry)
-            self._running[entry.attempt.attempt_id] = entry
-            return _Grant(entry, [gpu for gpu in self._gpus if gpu.index in locks], list(locks.values()))
-        return None
-
-    def _run(self, grant: _Grant, sandbox: Sandbox) -> bool:
+    def _run(self, grant: Grant, sandbox: Sandbox) -> bool:
         """Whether the slot can be used again."""
         attempt = grant.entry.attempt
         identity = self._identity
-        self._deliver(Started(node=identity.node, instance=identity.instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
+        if attempt.kind is not AttemptKind.PREVIEW:
+            # A preview is over before anyone could do something with that.
+            self._deliver(Started(node=identity.node, instance=identity.instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
         try:
+            before = self._cards.readings([gpu.index for gpu in grant.gpus])
             result = self._executor.execute(attempt, sandbox, granted=grant.gpus, cancelled=grant.entry.cancelled)
+            result = self._vouched(attempt, result, before)
         except Exception:  # noqa: BLE001
             # The boundary of a task: a fault of ours is said as such, and the slot goes on.
             _log.exception("attempt_failed", attempt_id=attempt.attempt_id)
@@ -221,9 +350,20 @@ class SlotPool:
         self._finish(grant.entry, result)
         return result.outcome is not Outcome.LOST
 
-    def _finish(self, entry: _Entry, result: Result) -> None:
+    def _vouched(self, attempt: Attempt, result: Result, before: Sequence[CardReading]) -> Result:
+        """With what the driver told of the cards; no result where a card failed meanwhile."""
+        if not before:
+            return result
+        after = self._cards.readings([reading.index for reading in before])
+        fault = self._cards.condemned(before, after)
+        if fault is not None and result.outcome is not Outcome.LOST:
+            reason = Reason(code="card_faulty", detail=f"The GPU failed meanwhile: {fault}.", who_can_act=WhoCanAct.OPERATOR)
+            result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
+        return result.model_copy(update={"observation": result.observation.model_copy(update={"cards": after})})
+
+    def _finish(self, entry: Entry, result: Result) -> None:
         with self._state:
-            silent = self._abandoned
+            silent = self._abandoned or entry.silent
         if not silent:
             self._deliver(result)
         with self._state:

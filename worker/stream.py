@@ -13,15 +13,18 @@ from typing import BinaryIO
 import structlog
 from pydantic import ValidationError
 
+from worker.cards.watch import watch_cards
 from worker.contract import Attempt, Cancel, Drain, Draining, FromNode, Refused, from_node, to_node
 from worker.environment import EnvironmentRecorder
 from worker.execute import Executor, Identity
-from worker.machine import find_gpus
+from worker.locks import LockFolderError
 from worker.node_facts import say_hello
 from worker.sandbox import SandboxUnavailableError
 from worker.settings import NodeSettings
 from worker.slots import SlotPool
 from worker.toolchains import ToolchainStore
+from worker.toolchains.demand import make_on_demand
+from worker.warm import make_warm_starts
 
 _log = structlog.get_logger(__name__)
 EXIT_NO_SANDBOX = 3
@@ -56,18 +59,28 @@ class Stream:
         self._writer = LineWriter(outgoing)
         self._identity = Identity(settings.node_name, secrets.token_hex(8))
         self._toolchains = ToolchainStore(settings.toolchain_folder)
-        self._gpus = find_gpus()
+        self._cards = watch_cards(settings, self._toolchains)
         environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
-        executor = Executor(self._identity, self._toolchains, environments)
-        self._pool = SlotPool(settings, executor, identity=self._identity, gpus=self._gpus, deliver=self._deliver)
+        self._warm = make_warm_starts(settings)
+        self._on_demand = make_on_demand(self._toolchains, settings)
+        executor = Executor(
+            self._identity,
+            self._toolchains,
+            environments,
+            variables=settings.variables,
+            warm=self._warm,
+            on_demand=self._on_demand,
+        )
+        self._pool = SlotPool(settings, executor, identity=self._identity, deliver=self._deliver, cards=self._cards)
 
     def run(self) -> int:
+        self._cards.start()
         try:
             self._pool.start()
-        except SandboxUnavailableError as error:
+        except (SandboxUnavailableError, LockFolderError) as error:
             self._writer.write(Refused(detail=str(error)))
             return EXIT_NO_SANDBOX
-        self._writer.write(say_hello(self._identity, self._pool, self._toolchains, gpus=self._gpus))
+        self._writer.write(say_hello(self._identity, self._pool, self._toolchains, gpus=self._cards.cards(), on_demand=self._on_demand))
         signal.signal(signal.SIGTERM, _stop_reading)
         signal.signal(signal.SIGINT, _stop_reading)
         try:
@@ -79,6 +92,9 @@ class Stream:
             self._pool.cancel_all()
         self._pool.finish()
         self._pool.join()
+        if self._warm is not None:
+            self._warm.close()
+        self._cards.stop()
         return 0
 
     def _deliver(self, message: FromNode) -> None:

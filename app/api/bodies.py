@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Generic, TypeVar
+import json
+from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from app.errors import InputError
 from app.intake.reading import Ask
@@ -28,6 +29,44 @@ def _whole(text: str) -> str:
 
 
 Words = Annotated[str, AfterValidator(_whole)]
+
+
+def _as_text(report: Any) -> Any:
+    """A thread that was sent as an object, as the JSON that a string may hold too; read in one place, kept as it was sent."""
+    if not isinstance(report, dict):
+        return report
+    if "body" not in report:
+        raise ValueError("a thread is an object with a body")
+    try:
+        return json.dumps(report, ensure_ascii=False)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+REPORT = "the body of an issue, in Markdown; or a thread, as an object or as its JSON in a string (that of `gh issue view --json`, say)"
+_TEXT = {"type": ["string", "null"]}
+_NAME = {"type": ["string", "object", "null"]}
+_WHO = {
+    "author": {**_NAME, "description": "a name, or an object with a `login`"},
+    "user": {**_NAME, "description": "the author, as GitHub's REST says it"},
+}
+_COMMENT = {"type": "object", "required": ["body"], "properties": {"body": _TEXT, **_WHO}}
+_THREAD = {
+    "type": "object",
+    "required": ["body"],
+    "properties": {
+        "title": _TEXT,
+        "body": _TEXT,
+        **_WHO,
+        "comments": {"anyOf": [{"type": "array", "items": _COMMENT}, {"type": "null"}, {"const": 0}]},
+        "html_url": _TEXT,
+        "url": {**_TEXT, "description": "where it stands; the `source_url` if none is given"},
+    },
+    "description": "A report with its comments. Other fields, such as those that GitHub adds, are kept and not read.",
+}
+ReportText = Annotated[
+    str, BeforeValidator(_as_text), AfterValidator(_whole), WithJsonSchema({"anyOf": [{"type": "string"}, _THREAD], "title": "Report"})
+]
 
 
 class Body(BaseModel):
@@ -80,7 +119,7 @@ class RunBody(WishBody):
     )
 
     script: Words | None = Field(default=None, examples=["import torch\nprint(torch.ones(2).sum().item())\n"])
-    report: Words | None = Field(default=None, description="the body of an issue, in Markdown")
+    report: ReportText | None = Field(default=None, description=REPORT)
     claim: Words | None = Field(default=None, examples=["prints 2.0, expected 3.0"])
     title: Words = ""
     source_url: Words | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
@@ -106,7 +145,7 @@ class ReadBody(Body):
     """A text to read, without running anything."""
 
     script: Words | None = None
-    report: Words | None = None
+    report: ReportText | None = Field(default=None, description=REPORT)
     claim: Words | None = None
     title: Words = ""
 
@@ -132,6 +171,7 @@ class PresetBody(BaseModel):
     name: str
     summary: str
     settings: list[dict[str, str]]
+    versions: bool = Field(description="whether it covers every toolchain that has what the script imports, or the newest only")
     repeats: int
 
 

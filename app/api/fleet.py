@@ -17,7 +17,10 @@ router = APIRouter(tags=["fleet"])
 @router.get("/presets", operation_id="list_presets", responses=documented(401))
 def get_presets(_may: CanRead) -> PageBody[PresetBody]:
     """The named matrices."""
-    items = [PresetBody(name=one.name, summary=one.summary, settings=list(one.settings), repeats=one.repeats) for one in PRESETS.values()]
+    items = [
+        PresetBody(name=one.name, summary=one.summary, settings=list(one.settings), versions=one.versions, repeats=one.repeats)
+        for one in PRESETS.values()
+    ]
     return PageBody(items=items)
 
 

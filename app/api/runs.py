@@ -14,7 +14,7 @@ from app.http.state import SessionDep, SettingsDep
 from app.runs.cancel import cancel_run
 from app.runs.document import RunDocument
 from app.runs.reports import RunSummary, list_runs
-from app.runs.show import AttemptDetails, ComparisonDetails, attempt_details, comparison, run_document
+from app.runs.show import AttemptDetails, attempt_details, run_document
 from app.runs.submit import submit
 
 router = APIRouter(tags=["runs"])
@@ -98,9 +98,3 @@ def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocumen
 def get_attempt(attempt_id: str, session: SessionDep, _may: CanRead) -> AttemptDetails:
     """An attempt with everything that was kept of it."""
     return attempt_details(session, attempt_id)
-
-
-@router.get("/comparisons/{comparison_id}", operation_id="get_comparison", responses=documented(401, 404))
-def get_comparison(comparison_id: str, session: SessionDep, _may: CanRead) -> ComparisonDetails:
-    """Two attempts side by side."""
-    return comparison(session, comparison_id)

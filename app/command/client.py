@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from app.errors import (
     ConflictError,
@@ -87,6 +87,16 @@ class Client:
         """The run as it stands."""
         return self._object(self._insist("GET", f"/runs/{_id(run_id)}"))
 
+    def bundle(self, run_id: str) -> dict[str, Any]:
+        """A run that ended, as a bundle."""
+        return self._object(self._insist("GET", f"/runs/{_id(run_id)}/bundle"))
+
+    def contribute(self, data: bytes, *, by: str | None, report: str | None) -> tuple[dict[str, Any], bool]:
+        """Give a bundle to the service: the run it became, and whether it is new there. Given twice it is taken once."""
+        asked = urlencode({name: value for name, value in (("by", by), ("report", report)) if value is not None})
+        answer = self._insist("POST", f"/bundles?{asked}" if asked else "/bundles", body=data)
+        return self._object(answer), answer.status == 201
+
     def cancel(self, run_id: str) -> None:
         """Ask the service to stop a run."""
         self._checked(self._request("POST", f"/runs/{_id(run_id)}/cancel", body={}))
@@ -134,7 +144,9 @@ class Client:
                     yield number, kind
                     kind = ""
 
-    def _insist(self, method: str, path: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> Answer:
+    def _insist(
+        self, method: str, path: str, *, body: Mapping[str, Any] | bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
         """Ask until the service is there, or has been away for too long."""
         for left in range(TRIES - 1, -1, -1):
             wait = 2.0 ** (TRIES - 1 - left) / 2
@@ -150,9 +162,9 @@ class Client:
         raise AssertionError("unreachable")
 
     def _request(
-        self, method: str, path: str, *, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+        self, method: str, path: str, *, body: Mapping[str, Any] | bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        payload = None if body is None else json.dumps(body).encode()
+        payload = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         sent = {**self._headers, **(headers or {}), **({"Content-Type": "application/json"} if payload is not None else {})}
         with contextlib.closing(self._connect(CONNECT_SECONDS)) as connection:
             connection.request(method, self._base + path, body=payload, headers=sent)

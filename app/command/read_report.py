@@ -12,7 +12,7 @@ from app.clock import now
 from app.command.configuration import load_settings
 from app.command.consoles import output
 from app.command.plain_text import one_line, visible
-from app.command.reading_text import place_read, scripts_read
+from app.command.reading_text import PROBE_HINT, place_read, probe_read, scripts_read
 from app.command.source import Form, read_source
 from app.ids import new_id
 from app.intake.read import read
@@ -50,7 +50,7 @@ def _as_text(reading: Reading) -> Text:
     report = document.report
     text = Text()
     text.append(one_line(report.title, most=200) or "(no title)", "bold").append("\n\n")
-    for item in (*scripts_read(report.scripts), *place_read(document)):
+    for item in (*scripts_read(report.scripts), *probe_read(report), *place_read(document)):
         text.append(f"{item}\n")
     text.append("\n" if report.claim.checks else "\nno claim that could be checked\n")
     for check in report.claim.checks:
@@ -58,4 +58,6 @@ def _as_text(reading: Reading) -> Text:
         text.append(f"claim ({check.role}, {check.kind}{f', {where}' if where else ''}): {one_line(check.text, most=200)}\n")
     for ask in reading.ask:
         text.append(f"to ask ({ask.code}): {ask.text}\n", "yellow")
+    if reading.ask and reading.probe is None:
+        text.append(f"{PROBE_HINT}\n", "dim")
     return text

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from app.command.plain_text import one_line, visible
 from app.runs.as_read import in_few, needs_in_words, repair_diff, reporters_place
-from app.runs.document import RunDocument, ScriptPart
+from app.runs.document import ReportPart, RunDocument, ScriptPart
 
 LINE_CHARACTERS = 160
 SHOWN_CHANGES = 8
+PROBE_HINT = "The reporter can show what happens on their own machine: samehere probe > probe.py, which they run and paste what it prints."
 SHOWN_FIELDS = 6
 
 
@@ -26,6 +27,17 @@ def scripts_read(scripts: list[ScriptPart]) -> Iterator[str]:
         said = f"Script {number} ({visible(script.role)}): {', '.join(parts)}."
         changes = [one_line(line, most=LINE_CHARACTERS) for line in in_few(repair_diff(script), most=SHOWN_CHANGES)]
         yield "\n    ".join([said, *changes])
+
+
+def probe_read(report: ReportPart) -> Iterator[str]:
+    """What `probe.py` saw at the reporter's."""
+    probe = report.probe
+    if probe is None or not probe.ran:
+        return
+    ended = probe.signal or (f"exit status {probe.exit_status}" if probe.exit_status is not None else "its end is not told")
+    raised = "" if probe.exception is None else f", {one_line(f'{probe.exception.type}: {probe.exception.message}', most=LINE_CHARACTERS)}"
+    damaged = "" if probe.whole else " The paste is not whole."
+    yield f"At the reporter's, by their probe.py: {visible(ended)}{raised}.{damaged}"
 
 
 def place_read(run: RunDocument) -> Iterator[str]:

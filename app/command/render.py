@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from app.command.plain_text import one_line, visible
-from app.command.reading_text import place_read, scripts_read
+from app.command.reading_text import PROBE_HINT, place_read, probe_read, scripts_read
+from app.intake.claims import CheckKind
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
 from app.runs.document import AttemptPart, ComparisonPart, DifferencePart, JobPart, RunDocument
 from app.targets.target import Target
@@ -45,19 +46,22 @@ def label(job: JobPart) -> str:
 def _parts(document: RunDocument) -> Iterator[RenderableType]:
     yield _headline(document)
     if document.ask:
-        yield _section("What is missing", [f"{ask.text} ({ask.code})" for ask in document.ask])
+        hint = [] if document.report.probe is not None else [PROBE_HINT]
+        yield _section("What is missing", [*(f"{ask.text} ({ask.code})" for ask in document.ask), *hint])
     yield from _some("What was read", list(_read(document)))
     yield from _some("What the claim says", list(_checks(document)))
     if document.jobs:
         yield Text()
         yield _cells(document)
     yield from _some("What differs", list(_differences(document)))
+    yield from _some("Where it hung", list(_stacks(document)))
     yield from _some("What was printed", list(_printed(document)))
     yield from _some("Good to know", list(_notes(document)))
 
 
 def _read(document: RunDocument) -> Iterator[str]:
     yield from scripts_read(document.report.scripts)
+    yield from probe_read(document.report)
     yield from place_read(document)
 
 
@@ -69,6 +73,10 @@ def _headline(document: RunDocument) -> Text:
     if verdict is not None:
         text.append(str(verdict), f"bold {_STYLES[verdict]}")
     text.append(f": {visible(document.summary)}" if document.summary else "")
+    if document.contributed is not None:
+        text.append(
+            f"\nContributed by {one_line(document.contributed.by, most=SEEN_CHARACTERS)}; it does not decide what stands there.", "bold"
+        )
     if document.report.title:
         text.append(f"\n{one_line(document.report.title, most=SEEN_CHARACTERS)}", "dim")
     return text
@@ -129,6 +137,7 @@ def _ending(attempt: AttemptPart) -> str:
 
 def _checks(document: RunDocument) -> Iterator[str]:
     """Each check with what became of it, once for all cells that agree."""
+    told: set[str] = set()
     for check in document.report.claim.checks:
         results: dict[str, list[str]] = {}
         for job in document.jobs:
@@ -136,6 +145,10 @@ def _checks(document: RunDocument) -> Iterator[str]:
                 if finding.text == check.text:
                     results.setdefault(str(finding.result), []).append(label(job))
         became = "; ".join(f"{result} on {_few(dict.fromkeys(labels))}" for result, labels in results.items())
+        exact = [finding.exact for job in document.jobs for finding in job.checks if finding.text == check.text and finding.exact]
+        # The bug and what is expected instead are often the same words: what was held stands with the first.
+        became += f". Held: {one_line(exact[0], most=SEEN_CHARACTERS)}" if exact and check.text not in told else ""
+        told.add(check.text)
         where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
         role = "" if check.role == "bug" else f" ({check.role})"
         yield f"“{one_line(check.text, most=SEEN_CHARACTERS)}”{role}{f' [{where}]' if where else ''}{f': {became}' if became else ''}"
@@ -161,19 +174,29 @@ def _differences(document: RunDocument) -> Iterator[str]:
 
 
 def _difference(comparison: ComparisonPart, baseline: JobPart, candidate: JobPart) -> str:
-    shown = [difference for difference in comparison.differences if not difference.about.startswith("environment")]
     pair = (
         f"{visible(label(candidate))} against {visible(label(baseline))}"
         if candidate is not baseline
         else f"two repeats on {visible(label(baseline))}"
     )
-    words = "; ".join(_one_difference(difference) for difference in shown[:SHOWN_DIFFERENCES])
+    words = "; ".join(_one_difference(difference) for difference in _telling(comparison.differences))
     cause = "" if comparison.cause in {"not_analysed", ""} else f" Cause: {visible(comparison.cause)}."
     return f"{pair}: {words or 'different'}{_environment_hint(comparison)}.{cause}"
 
 
+def _telling(differences: Sequence[DifferencePart]) -> list[DifferencePart]:
+    """How they ended and the first line that differs, then captured values; a few of each."""
+    kinds = [difference.about.partition(":")[0] for difference in differences]
+    shown = [one for one, kind in zip(differences, kinds, strict=True) if kind not in {"environment", "value", "flag", "stderr"}]
+    values = [one for one, kind in zip(differences, kinds, strict=True) if kind == "value"]
+    rest = [one for one, kind in zip(differences, kinds, strict=True) if kind in {"flag", "stderr"}]
+    return [*shown, *values, *rest][:SHOWN_DIFFERENCES] if not (shown and values) else [*shown[: SHOWN_DIFFERENCES - 1], values[0]]
+
+
 def _one_difference(difference: DifferencePart) -> str:
-    return f"{visible(difference.about)} {one_line(difference.candidate, most=60)!r} against {one_line(difference.baseline, most=60)!r}"
+    note = f" ({one_line(difference.note, most=SEEN_CHARACTERS)})" if difference.note else ""
+    sides = f"{one_line(difference.candidate, most=60)!r} against {one_line(difference.baseline, most=60)!r}"
+    return f"{visible(difference.about)} {sides}{note}"
 
 
 def _environment_hint(comparison: ComparisonPart) -> str:
@@ -190,6 +213,22 @@ def _environment_hint(comparison: ComparisonPart) -> str:
     return f" ({named}{f' and {more} more fields' if more > 0 else ''})"
 
 
+def _stacks(document: RunDocument) -> Iterator[str]:
+    """The first lines of where the processes stood, where a hang is claimed; of each cell the first attempt that has them."""
+    hangs = {check.text for check in document.report.claim.checks if check.kind == CheckKind.HANG}
+    for job in document.jobs:
+        stacks = next((attempt.stacks for attempt in job.attempts if attempt.stacks), "")
+        if stacks and any(finding.text in hangs for finding in job.checks):
+            yield _some_lines(job, stacks)
+
+
+def _some_lines(job: JobPart, text: str) -> str:
+    lines = visible(text).splitlines()
+    cut = [line if len(line) <= SEEN_CHARACTERS else line[: SEEN_CHARACTERS - 1] + "…" for line in lines[:SHOWN_LINES]]
+    more = [f"… {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
+    return "\n  ".join([f"{visible(label(job))}:", *cut, *more])
+
+
 def _printed(document: RunDocument) -> Iterator[str]:
     """The output itself, where there is no claim that would say what matters in it."""
     if document.verdict is not Verdict.OBSERVED:
@@ -197,10 +236,7 @@ def _printed(document: RunDocument) -> Iterator[str]:
     for job in document.jobs:
         first = next((attempt for attempt in job.attempts if attempt.counted and attempt.stdout.strip()), None)
         if first is not None:
-            lines = visible(first.stdout).splitlines()
-            cut = [line if len(line) <= SEEN_CHARACTERS else line[: SEEN_CHARACTERS - 1] + "…" for line in lines[:SHOWN_LINES]]
-            more = [f"… {len(lines) - SHOWN_LINES} more lines"] if len(lines) > SHOWN_LINES else []
-            yield "\n  ".join([f"{visible(label(job))}:", *cut, *more])
+            yield _some_lines(job, first.stdout)
 
 
 def _notes(document: RunDocument) -> Iterator[str]:

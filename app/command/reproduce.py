@@ -9,10 +9,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
+from app.command.bundle_file import HOLDS, check_writable, write_bundle
 from app.command.client import ENDED, Client
 from app.command.configuration import load_settings
 from app.command.consoles import errors, output
@@ -22,17 +23,25 @@ from app.command.render import render
 from app.command.source import Form, Source, argument_text, read_source
 from app.errors import InputError, SamehereError, SetupError, UnavailableError
 from app.ids import new_id
-from app.intake.markdown import looks_like_markdown
 from app.intake.read import read
 from app.intake.reading import Reading
+from app.runs.bundle import Said, Submitted, bundle_of
 from app.runs.document import RunDocument
 from app.settings import ServiceSettings
 from app.targets.parse import parse_target
 from app.targets.presets import preset_named
 from worker.contract import Level, Limits
 
+if TYPE_CHECKING:
+    from app.runs.local import LocalRun
+
 MIB = 1024 * 1024
 _LIMITS = {"wall_seconds": ("--wall", "more than 0 and at most 600 seconds"), "memory_bytes": ("--memory", "at least 64 MiB")}
+
+_WARNINGS = {
+    Level.LANDLOCK: "landlock+seccomp isolates less, and some scripts fail in it that would not elsewhere; docs/security.md says how.",
+    Level.LIMITS_ONLY: "limits-only does not isolate: the script can read, change and send whatever its user can.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +59,10 @@ class Request:
     server: str | None = None
     token: str | None = None
     exit_code: bool = False
-    isolation: Literal["limits-only"] | None = None
+    isolation: Literal["landlock+seccomp", "limits-only"] | None = None
     wall_seconds: float | None = None
     memory_mib: int | None = None
+    bundle: str | None = None
 
 
 def reproduce(request: Request) -> int:
@@ -78,7 +88,7 @@ def _reproduce(request: Request) -> int:
     if request.server is not None:
         raw, document = _on_server(source, reading, request)
     else:
-        document = _here(reading, request, settings)
+        document = _here(source, reading, request, settings)
         raw = document.model_dump(mode="json", by_alias=True)
     if request.as_json:
         sys.stdout.write(json.dumps(raw, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
@@ -107,6 +117,8 @@ def _check(request: Request) -> None:
         preset_named(request.preset)
     for text in request.targets:
         parse_target(text)
+    if request.bundle is not None:
+        check_writable(request.bundle)
     if request.server is not None:
         for option, value in (("--isolation", request.isolation), ("--wall", request.wall_seconds), ("--memory", request.memory_mib)):
             if value is not None:
@@ -115,20 +127,20 @@ def _check(request: Request) -> None:
         raise SetupError("Scripts run on Linux only. Elsewhere: samehere reproduce --server URL, and samehere read.", code="not_linux")
     elif request.isolation is not None and request.file == "-":
         raise InputError(
-            "--isolation limits-only is for a file of your own that you name; standard input may be anyone's.",
-            code="limits_only_needs_file",
+            f"--isolation {request.isolation} is for a file of your own that you name; standard input may be anyone's.",
+            code="isolation_needs_file",
             field="--isolation",
         )
 
 
-def _here(reading: Reading, request: Request, settings: ServiceSettings) -> RunDocument:
-    from app.runs.local import LocalWish, run_locally
+def _here(source: Source, reading: Reading, request: Request, settings: ServiceSettings) -> RunDocument:
+    from app.runs.local import LocalWish, keep_locally
 
     level = None
     if request.isolation is not None:
-        level = Level.LIMITS_ONLY
+        level = Level(request.isolation)
         errors().print(
-            "Warning: limits-only does not isolate: the script can read, change and send whatever its user can.",
+            f"Warning: {_WARNINGS[level]}",
             style="bold yellow",
             highlight=False,
         )
@@ -141,7 +153,27 @@ def _here(reading: Reading, request: Request, settings: ServiceSettings) -> RunD
     )
     progress = ConsoleProgress(errors())
     with progress.shown("Starting"):
-        return run_locally(reading, wish, progress=progress)
+        run = keep_locally(reading, wish, progress=progress)
+    if request.bundle is not None:
+        _write(request.bundle, run, source, reading, request)
+    return run.document
+
+
+def _write(name: str, run: LocalRun, source: Source, reading: Reading, request: Request) -> None:
+    """The bundle of a run on this machine."""
+    if not any(attempt.result is not None for job in run.jobs for attempt in job.attempts):
+        errors().print("Nothing was run, so there is no bundle.", style="yellow", highlight=False)
+        return
+    submitted = Submitted(
+        form=source.decided_form,
+        text=source.text,
+        claim=None if request.claim is None else argument_text(request.claim),
+        title=argument_text(request.title),
+        source_url=reading.source_url,
+    )
+    said = Said(verdict=run.document.verdict, summary=run.document.summary)
+    write_bundle(name, bundle_of(run.facts, reading, run.jobs, submitted, said=said))
+    errors().print(f"{HOLDS} To contribute it: samehere import FILE --by NAME --server URL", style="dim", highlight=False)
 
 
 def _limits(request: Request, settings: ServiceSettings) -> Limits:
@@ -171,6 +203,8 @@ def _on_server(source: Source, reading: Reading, request: Request) -> tuple[dict
                 progress.counted(sum(job.get("state") == "judged" for job in jobs), len(jobs))
         except KeyboardInterrupt:
             run = _cancel(client, run_id)
+    if request.bundle is not None:
+        write_bundle(request.bundle, client.bundle(run_id))
     try:
         return run, RunDocument.model_validate(run)
     except ValidationError as error:
@@ -179,10 +213,9 @@ def _on_server(source: Source, reading: Reading, request: Request) -> tuple[dict
 
 def _submission(source: Source, reading: Reading, request: Request) -> Mapping[str, Any]:
     """As the interface takes it. What a `-` or an unknown name holds was decided when it was read."""
-    form = source.form if source.form != "auto" else ("report" if looks_like_markdown(source.text) else "script")
     targets = [parse_target(text).model_dump(mode="json", exclude_none=True) for text in request.targets]
     body = {
-        form: source.text,
+        source.decided_form: source.text,
         "claim": None if request.claim is None else argument_text(request.claim),
         "preset": request.preset,
         "targets": targets or None,

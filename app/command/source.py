@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 from app.errors import InputError, TooLargeError
+from app.intake.thread import looks_like_report, thread_of
 
 Form = Literal["auto", "script", "report"]
-_SUFFIXES: dict[str, Form] = {".py": "script", ".pyw": "script", ".md": "report", ".markdown": "report"}
+_SUFFIXES: dict[str, Form] = {".py": "script", ".pyw": "script", ".md": "report", ".markdown": "report", ".json": "report"}
 STDIN = "-"
 
 
@@ -21,10 +22,17 @@ class Source:
     text: str
     form: Form
 
+    @property
+    def decided_form(self) -> Literal["script", "report"]:
+        """What it is read as: by its content where nothing else says so."""
+        if self.form != "auto":
+            return self.form
+        return "report" if looks_like_report(self.text) else "script"
+
 
 def read_source(name: str, *, form: Form, most_bytes: int) -> Source:
     """Read a file, or standard input for `-`. Raises InputError."""
-    data = _read(name, most_bytes)
+    data = read_bytes(name, most_bytes)
     if len(data) > most_bytes:
         raise TooLargeError(f"{_shown(name)} is larger than {most_bytes} bytes.", field="file")
     if b"\0" in data:
@@ -35,12 +43,19 @@ def read_source(name: str, *, form: Form, most_bytes: int) -> Source:
         raise InputError(f"{_shown(name)} is no text in UTF-8: byte {error.start} does not fit.", code="not_text", field="file") from error
     if not text.strip():
         raise InputError(f"{_shown(name)} is empty.", code="empty_file", field="file")
-    by_name = _SUFFIXES.get(Path(name).suffix.lower(), "auto") if name != STDIN else "auto"
+    suffix = Path(name).suffix.lower() if name != STDIN else ""
+    if suffix == ".json" and form != "script" and thread_of(text) is None:
+        raise InputError(
+            f"{_shown(name)} is no issue: give the JSON of `gh issue view N --json title,body,author,comments,url`.",
+            code="bad_thread",
+            field="file",
+        )
+    by_name = _SUFFIXES.get(suffix, "auto")
     return Source(text, by_name if form == "auto" else form)
 
 
-def _read(name: str, most_bytes: int) -> bytes:
-    """At most one byte more than may be."""
+def read_bytes(name: str, most_bytes: int) -> bytes:
+    """At most one byte more than may be. Raises InputError."""
     if name == STDIN:
         return sys.stdin.buffer.read(most_bytes + 1)
     path = Path(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from fastapi import Request
@@ -51,11 +51,19 @@ class Guards:
     """
 
     def __init__(
-        self, application: ASGIApp, *, hosts: Sequence[str], most_bytes: int, refuse: Callable[[Request, Exception], Response]
+        self,
+        application: ASGIApp,
+        *,
+        hosts: Sequence[str],
+        most_bytes: int,
+        larger: Mapping[str, int],
+        refuse: Callable[[Request, Exception], Response],
     ) -> None:
         self.application = application
         self.hosts = {host.lower() for host in (*LOOPBACK, *hosts)}
         self.most_bytes = most_bytes
+        # Of addresses that take other sizes.
+        self.larger = larger
         self.refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -63,7 +71,7 @@ class Guards:
             await self.application(scope, receive, send)
             return
         request = Request(scope)
-        body = _Body(receive, most_bytes=self.most_bytes)
+        body = _Body(receive, most_bytes=self._most(request))
         answer = _Answer(send, body, head=scope["method"] == "HEAD")
         inner = {**scope, "method": "GET", HEAD: True} if answer.head else scope
         failed: Exception | None = None
@@ -78,6 +86,9 @@ class Guards:
         if failed is not None and not answer.started:
             await self.refuse(request, failed)(inner, receive, answer.send)
 
+    def _most(self, request: Request) -> int:
+        return self.larger.get(request.url.path, self.most_bytes)
+
     def _check(self, request: Request) -> None:
         headers = request.headers
         if "*" not in self.hosts and _host(headers.get("host", "")) not in self.hosts:
@@ -85,8 +96,8 @@ class Guards:
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
             raise InputError("Content-Length is a number.", code="bad_length")
-        if int(length[:20]) > self.most_bytes:
-            raise _too_large(self.most_bytes)
+        if int(length[:20]) > self._most(request):
+            raise _too_large(self._most(request))
         if request.method in SAFE:
             return
         origin = headers.get("origin")

@@ -5,9 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from app.intake.absences import wanted_error
 from app.intake.claims import Check, CheckKind, Claim, Role, Where
-from app.intake.phrases import crash_signal, expectation, phrase_checks
-from app.intake.wording import EXCEPTION_LINE, QUOTED, both_devices, device_of, is_printed_line, side_of_line, sides_of, unquoted
+from app.intake.endings import crash_signal
+from app.intake.named_errors import own_message
+from app.intake.phrases import expectation, phrase_checks
+from app.intake.said_place import placed, said_place
+from app.intake.wording import (
+    EXCEPTION_LINE,
+    QUOTED,
+    TYPE,
+    both_devices,
+    device_of,
+    is_error_of_a_side,
+    is_printed_line,
+    is_timing,
+    side_of_line,
+    sides_of,
+    unquoted,
+)
 
 # Reading stops here; every rule is linear in what is left.
 MOST_CHARACTERS = 100_000
@@ -18,19 +34,27 @@ _MOST_SENTENCES = 200
 _MOST_WHOLE = 400
 _TRACEBACK = "Traceback (most recent call last)"
 _SIDE_NAME = re.compile(r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE)
+_ACTUAL = re.compile(r"(?:actual|observed)(?: (?:results?|outputs?|behaviou?r))?\s*:\s*(\S.*)", re.IGNORECASE)
+# Words of someone who tells of a print: by itself, such a line is none.
+_TELLS = re.compile(
+    r"\b(?:but|must|ought|has to|i|we|prints?|printed|gives?|returns?|says?|shows?|yields?|drops?|jumps?|changes?|comes out)\b(?!\s*[:=])",
+    re.IGNORECASE,
+)
+_ONLY_A_TYPE = re.compile(rf"{TYPE}[.!?]?")
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
 
 
 def read_claim(text: str) -> Claim:
     """The checks that a claim's text makes."""
-    lines = _lines(text)
+    lines = lines_in(text)
     if not lines:
         return Claim()
     checks = _traceback(lines) or sides_checks(lines) or _literal_output(lines) or _single(lines) or statements([text])
     return Claim(checks=tuple(checks), text=text[: 4 * _MOST_LINE])
 
 
-def _lines(text: str) -> list[str]:
+def lines_in(text: str) -> list[str]:
+    """The lines of a text that hold anything, as far as it is read."""
     return [line.strip()[:_MOST_LINE] for line in text[:MOST_CHARACTERS].splitlines() if line.strip()]
 
 
@@ -41,7 +65,7 @@ def cut(text: str) -> str:
 
 def exception_claim(text: str) -> list[Check]:
     """The failure that a text shows: a traceback, or a line that is `SomeError: message`."""
-    lines = _lines(text)
+    lines = lines_in(text)
     traceback = _traceback(lines)
     if traceback:
         return traceback
@@ -89,6 +113,9 @@ def _traceback(lines: Sequence[str]) -> list[Check]:
 def sides_checks(lines: Sequence[str]) -> list[Check]:
     """Lines that name a device each: the difference is the bug, what each side prints is a detail."""
     lines = list(lines)
+    if lines and all(map(is_timing, lines)):
+        # How long each side took is another claim, if it is one.
+        return []
     if not 2 <= len(lines) <= MOST_LINES_OF_OUTPUT or not all(is_printed_line(line) for line in lines):
         return []
     named = list(zip(sides_of(lines), lines, strict=True))
@@ -132,25 +159,37 @@ def _single(lines: Sequence[str]) -> list[Check]:
     """One line that is a failure or a print, and nothing else."""
     check = next((check for line in lines for check in [_exception_check(line, ())] if check), None)
     if check is not None:
-        return [check]
+        message = own_message(check.message or "")
+        place = said_place("\n".join(lines)) if not check.message or message != check.message else Where()
+        return placed([check.model_copy(update={"message": message})], place)
     if len(lines) == 1 and re.fullmatch(QUOTED, lines[0]):
         return [output_check([unquoted(lines[0])])]
-    if len(lines) != 1 or phrase_checks(lines[0]) or both_devices(lines[0]) or not is_printed_line(lines[0]):
+    if len(lines) == 1 and (actual := _ACTUAL.fullmatch(lines[0])):
+        return _single([actual[1]])
+    if len(lines) == 1 and is_error_of_a_side(lines[0]):
+        return [output_check(lines).model_copy(update={"where": Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()})]
+    if len(lines) != 1 or phrase_checks(lines[0]) or both_devices(lines[0]) or _TELLS.search(lines[0]) or not is_printed_line(lines[0]):
         return []
     where = Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()
     return [output_check(lines).model_copy(update={"where": where})]
+
+
+def sentences_in(text: str) -> list[str]:
+    """The sentences of a text, over the ends of its lines."""
+    return [part.strip() for line in _joined(lines_in(text)) for part in _SENTENCE_END.split(line) if part.strip()]
 
 
 def statements(texts: Sequence[str]) -> list[Check]:
     """Sentences of prose: the first one that can be read makes the claim; a short text is also read as one."""
     sentences: list[str] = []
     for text in texts:
-        lines = _lines(text)
-        sentences += [part.strip() for line in _joined(lines) for part in _SENTENCE_END.split(line) if part.strip()]
+        lines = lines_in(text)
+        sentences += sentences_in(text)
         whole = " ".join(lines)
         if len(whole) <= _MOST_WHOLE:
             sentences.append(whole)
-    sentences = sentences[:_MOST_SENTENCES]
+    # A title that is only the name of an error says less than any sentence.
+    sentences = sorted(sentences[:_MOST_SENTENCES], key=lambda each: _ONLY_A_TYPE.fullmatch(each) is not None)
     for at, sentence in enumerate(sentences):
         checks = phrase_checks(sentence[:_MOST_LINE])
         if checks:
@@ -160,7 +199,10 @@ def statements(texts: Sequence[str]) -> list[Check]:
 
 
 def _expected_nearby(checks: Sequence[Check], sentences: Sequence[str]) -> list[Check]:
-    """What another sentence says should be printed, where the one that was read says only what is."""
+    """What another sentence says should be seen, where the one that was read says only what is."""
+    if len(checks) == 1 and checks[0].kind is CheckKind.EXCEPTION:
+        error = next((check for sentence in sentences if (check := wanted_error(sentence[:_MOST_LINE]))), None)
+        return [error] if error is not None and error.exception_type != checks[0].exception_type else []
     if len(checks) != 1 or checks[0].kind not in {CheckKind.VALUE, CheckKind.OUTPUT}:
         return []
     wanted = next((check for sentence in sentences if (check := expectation(sentence[:_MOST_LINE]))), None)

@@ -19,6 +19,8 @@ class CheckKind(StrEnum):
     OUT_OF_MEMORY = "out_of_memory"
     VARIES = "varies"  # another result in each repeat
     DIFFERS = "differs"  # two sides within one attempt, or two targets, disagree
+    SLOWER = "slower"  # the first of two sides takes longer than the second, within one attempt or on two targets
+    NO_ERROR = "no_error"  # an error that should be raised is not
 
 
 class Role(StrEnum):
@@ -38,7 +40,7 @@ class Over(StrEnum):
 
 
 class Where(BaseModel):
-    """Where a check is said to hold; an empty field means anywhere."""
+    """Where a check is said to hold; an empty field means anywhere. A version is `2.1`, `>=2.1` or `python 3.12`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -58,7 +60,7 @@ class Check(BaseModel):
     role: Role = Role.BUG
     where: Where = Field(default_factory=Where)
     over: Over = Over.ATTEMPT
-    # EXCEPTION: the type's last name and the message as given.
+    # EXCEPTION: the type's last name and the message as given; NO_ERROR: the type that is missing, if it is named.
     exception_type: str | None = None
     message: str | None = None
     # CRASH.
@@ -70,9 +72,11 @@ class Check(BaseModel):
     number: str | None = None
     label: str | None = None
     position: str | None = None  # "last", "first" or None
-    # DIFFERS: the two sides ("cpu", "cuda") with the line each is said to print, empty when not given.
+    # DIFFERS: the two sides ("cpu", "cuda") with the line each is said to print, empty when not given. Over a pair, versions ("2.2").
+    # SLOWER: the slow side, the fast side and by what factor, if that is said; an empty side is whatever is timed besides the other.
     sides: tuple[str, ...] = ()
     side_lines: tuple[str, ...] = ()
+    factor: float | None = None
 
 
 class Claim(BaseModel):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 
 from app.intake.reading import Need, NeedKind
 from app.intake.syntax import dotted, nodes_of
@@ -22,12 +23,26 @@ _HARMLESS = {
     "is_bf16_supported",
 }
 _GPU_PACKAGES = {"cupy", "pycuda", "cudf", "tensorrt", "vllm", "flash_attn"}
+_OF_ONE_CARD = {
+    "set_device",
+    "device",
+    "get_device_name",
+    "get_device_properties",
+    "get_device_capability",
+    "synchronize",
+    "current_stream",
+    "memory_allocated",
+    "mem_get_info",
+    "max_memory_allocated",
+}
 _ENDING = {"exit", "quit", "_exit", "abort", "skip"}
 MOST_GPUS = 16
 
 
 def gpu_needs(tree: ast.Module) -> list[Need]:
     """Uses of a GPU that no choice of the script's own stands in front of; the count is the most that one of them asks for."""
+    if not _imports_a_package(tree):
+        return []
     finder = _Finder(_asking_names(tree))
     finder.look(tree)
     found = finder.found
@@ -35,6 +50,17 @@ def gpu_needs(tree: ast.Module) -> list[Need]:
     if found and ranks > 1:
         found.append(found[0].model_copy(update={"count": ranks}))
     return found
+
+
+def _imports_a_package(tree: ast.Module) -> bool:
+    """Python's own modules use no card, whatever texts they are given. A script without imports may be a fragment of one that has them."""
+    roots = {
+        name.partition(".")[0]
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""])
+    }
+    return not roots or not roots <= sys.stdlib_module_names
 
 
 def _asks(node: ast.AST) -> bool:
@@ -71,7 +97,7 @@ class _Finder:
         if isinstance(node, ast.If) and self._is_choice(node.test):
             return self._visit_choice(node)
         if isinstance(node, ast.Assert) and self._is_choice(node.test):
-            self._need(node)
+            self._need(node, index=_wanted(node.test) - 1)
             return []
         if isinstance(node, ast.Compare):
             # `if device == "cuda"` only asks.
@@ -103,19 +129,24 @@ class _Finder:
         """`if torch.cuda.is_available(): …`: what is done without a card counts; to end then says that one is needed."""
         negative = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
         without = node.body if negative else node.orelse
-        if any(_ends(part) for part in without):
-            self._need(node)
-        return [*without]
+        too_few = isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.Lt | ast.LtE | ast.Eq)
+        if any(_ends(part) for part in (node.body if too_few else without)):
+            self._need(node, index=_wanted(node.test) - 1)
+        return [*(node.orelse if too_few else without)]
 
     def _visit_call(self, node: ast.Call) -> list[ast.AST]:
         path = dotted(node.func)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         first = node.args[0] if node.args else None
-        number = first.value if isinstance(first, ast.Constant) and type(first.value) is int else None
+        number = _whole(first)
+        device = next((_whole(keyword.value) for keyword in node.keywords if keyword.arg == "device"), None)
         if name == "cuda" and path[:2] != ("torch", "backends"):
-            self._need(node, index=number or 0)
+            self._need(node, index=number or device or 0)
         elif path[:2] == ("torch", "cuda") and name not in _HARMLESS and "amp" not in path:
-            self._need(node)
+            self._need(node, index=(number if name in _OF_ONE_CARD else None) or device or 0)
+        elif device is not None and (path[:1] == ("torch",) or name == "to"):
+            # A number alone is a card.
+            self._need(node, index=device)
         elif name == "to" and number is not None and len(node.args) == 1:
             self._need(node, index=number)
         elif path[-1:] == ("device",) and isinstance(first, ast.Constant) and first.value == "cuda":
@@ -123,7 +154,7 @@ class _Finder:
             self._need(node, index=second.value if isinstance(second, ast.Constant) and type(second.value) is int else 0)
         for keyword in node.keywords:
             if keyword.arg == "device_ids" and isinstance(keyword.value, ast.List) and len(keyword.value.elts) > 1:
-                self._need(node, index=len(keyword.value.elts) - 1)
+                self._need(node, index=max(_whole(part) or 0 for part in keyword.value.elts))
         return list(ast.iter_child_nodes(node))
 
     def _is_choice(self, test: ast.expr) -> bool:
@@ -131,6 +162,20 @@ class _Finder:
 
     def _need(self, node: ast.AST, *, index: int = 0) -> None:
         self.found.append(Need(kind=NeedKind.GPU, count=min(max(index, 0), MOST_GPUS - 1) + 1, line=getattr(node, "lineno", None)))
+
+
+def _whole(node: ast.AST | None) -> int | None:
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def _wanted(test: ast.expr) -> int:
+    """How many cards a question wants: `device_count() >= 2`, `device_count() < 2` before an end."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not _asks(test.left):
+        return 1
+    number = _whole(test.comparators[0])
+    if number is None:
+        return 1
+    return max(1, number + isinstance(test.ops[0], ast.Gt | ast.LtE))
 
 
 def _ends(node: ast.stmt) -> bool:

@@ -5,53 +5,15 @@ from __future__ import annotations
 import ast
 import sys
 
+from app.intake.distributions import DISTRIBUTIONS
+from app.intake.file_needs import LOCAL_MODULES, file_needs
 from app.intake.gpu_needs import gpu_needs
+from app.intake.memory_needs import memory_needs
 from app.intake.names import bound_names
 from app.intake.reading import Need, NeedKind
 from app.intake.syntax import dotted, nodes_of
 
-# Import names whose distribution is called otherwise.
-_DISTRIBUTIONS = {
-    "sklearn": "scikit-learn",
-    "skimage": "scikit-image",
-    "cv2": "opencv-python",
-    "PIL": "pillow",
-    "yaml": "pyyaml",
-    "bs4": "beautifulsoup4",
-    "dateutil": "python-dateutil",
-    "dotenv": "python-dotenv",
-    "attr": "attrs",
-    "mpl_toolkits": "matplotlib",
-    "pkg_resources": "setuptools",
-    "umap": "umap-learn",
-    "faiss": "faiss-cpu",
-    "functorch": "torch",
-    "torchgen": "torch",
-    "caffe2": "torch",
-    "pytorch_lightning": "pytorch-lightning",
-    "sentence_transformers": "sentence-transformers",
-    "torch_geometric": "torch-geometric",
-    "torch_scatter": "torch-scatter",
-    "flash_attn": "flash-attn",
-}
 _WINDOWS_ONLY = {"winreg", "msvcrt", "_winapi", "winsound"}
-_FILE_READERS = {
-    ("torch", "load"),
-    ("jit", "load"),
-    ("np", "load"),
-    ("numpy", "load"),
-    ("np", "loadtxt"),
-    ("np", "genfromtxt"),
-    ("np", "fromfile"),
-    ("pd", "read_csv"),
-    ("pandas", "read_csv"),
-    ("pd", "read_parquet"),
-    ("Image", "open"),
-    ("cv2", "imread"),
-    ("onnx", "load"),
-}
-_WRITERS = {"save", "savez", "savez_compressed", "dump", "to_csv", "to_parquet", "savetxt", "export", "tofile", "write_text", "write_bytes"}
-_ALWAYS_THERE = ("/proc", "/sys", "/dev", "/etc/", "/usr/")
 _NETWORK_ROOTS = {"requests", "urllib", "wget", "httpx", "boto3", "gdown", "aiohttp"}
 _NETWORK_CALLS = {
     "from_pretrained",
@@ -63,13 +25,22 @@ _NETWORK_CALLS = {
     "urlretrieve",
     "load_dataset",
 }
+_FETCHING = {"wget", "curl", "git", "pip", "pip3", "aria2c", "kaggle", "huggingface-cli"}
 _LAUNCHER_VARIABLES = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
 _MOST_NAME = 200
 
 
 def needs_of(tree: ast.Module) -> tuple[Need, ...]:
     """The needs of a script, each once, in the order of its lines."""
-    needs = [*_packages(tree), *gpu_needs(tree), *_files(tree), *_network(tree), *_from_outside(tree), *_system(tree)]
+    needs = [
+        *_packages(tree),
+        *gpu_needs(tree),
+        *memory_needs(tree),
+        *file_needs(tree),
+        *_network(tree),
+        *_from_outside(tree),
+        *_system(tree),
+    ]
     unique: dict[tuple[NeedKind, str], Need] = {}
     for need in sorted(needs, key=lambda need: (need.line or 0, need.kind)):
         known = unique.get((need.kind, need.name))
@@ -108,9 +79,9 @@ def _packages(tree: ast.Module) -> list[Need]:
     for name, line in _imports(tree):
         roots.setdefault(name.partition(".")[0], line)
     return [
-        Need(kind=NeedKind.PACKAGE, name=_DISTRIBUTIONS.get(root, root)[:_MOST_NAME], line=line)
+        Need(kind=NeedKind.PACKAGE, name=DISTRIBUTIONS.get(root, root)[:_MOST_NAME], line=line)
         for root, line in roots.items()
-        if root not in sys.stdlib_module_names
+        if root not in sys.stdlib_module_names and root not in LOCAL_MODULES
     ]
 
 
@@ -121,55 +92,6 @@ def _system(tree: ast.Module) -> list[Need]:
     return [Need(kind=NeedKind.OS, name="windows", line=min(lines))] if lines else []
 
 
-def _constants(tree: ast.Module) -> dict[str, str]:
-    """Names that stand for one literal text throughout."""
-    found: dict[str, str] = {}
-    stores: dict[str, int] = {}
-    for node in nodes_of(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            stores[node.id] = stores.get(node.id, 0) + 1
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            found |= {target.id: node.value.value for target in node.targets if isinstance(target, ast.Name)}
-    return {name: value for name, value in found.items() if stores.get(name) == 1}
-
-
-def _files(tree: ast.Module) -> list[Need]:
-    """Files that are read and that the script does not write itself."""
-    constants = _constants(tree)
-
-    def text(node: ast.expr) -> str | None:
-        if isinstance(node, ast.Name):
-            return constants.get(node.id)
-        return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-    written: set[str] = set()
-    read: list[tuple[str, int]] = []
-    for node in nodes_of(tree):
-        if not isinstance(node, ast.Call):
-            continue
-        path = dotted(node.func)
-        if path and path[-1] in _WRITERS:
-            written |= {value for argument in node.args for value in [text(argument)] if value is not None}
-        name = text(node.args[0]) if node.args else None
-        if name is None:
-            continue
-        if path == ("open",) and not _reads(node):
-            written.add(name)
-        elif path == ("open",) or path[-2:] in _FILE_READERS:
-            read.append((name, node.lineno))
-    return [
-        Need(kind=NeedKind.FILE, name=name[:_MOST_NAME], line=line)
-        for name, line in read
-        if name not in written and not name.startswith((*_ALWAYS_THERE, "http://", "https://"))
-    ]
-
-
-def _reads(call: ast.Call) -> bool:
-    modes = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "mode")]
-    mode = modes[0].value if modes and isinstance(modes[0], ast.Constant) else "r"
-    return isinstance(mode, str) and not set(mode) & set("wax+")
-
-
 def _network(tree: ast.Module) -> list[Need]:
     modules = {part for name, _ in _imports(tree) for part in name.split(".")}
     for node in nodes_of(tree):
@@ -178,9 +100,25 @@ def _network(tree: ast.Module) -> list[Need]:
         path = dotted(node.func)
         named = bool(path) and (path[0] in _NETWORK_ROOTS or path[-1] in _NETWORK_CALLS or path[:2] == ("torch", "hub"))
         fetches = bool(path) and path[-1].startswith("fetch_") and "datasets" in modules | set(path)
-        if named or fetches or _downloads(node, path):
+        if named or fetches or _downloads(node, path) or _names_address(node, path):
             return [Need(kind=NeedKind.NETWORK, line=node.lineno)]
     return []
+
+
+def _names_address(call: ast.Call, path: tuple[str, ...]) -> bool:
+    """An address given to what reads, and a shell told to fetch."""
+    texts = [text for argument in call.args[:2] for text in _texts_in(argument)]
+    if path[-1:] in {("create_connection",), ("connect",)} and call.args and isinstance(call.args[0], ast.Tuple):
+        return any("." in text and not text.startswith(("127.", "localhost", "/", "0.")) for text in texts)
+    if path[:1] == ("subprocess",) or path[-2:] in {("os", "system"), ("os", "popen")}:
+        return any(text.split()[:1] and text.split()[0] in _FETCHING for text in texts)
+    reads = path[-1:] and (path[-1].startswith(("read_", "load", "imread", "open", "get")))
+    return bool(reads) and any(text.startswith(("http://", "https://", "s3://", "hf://", "gs://")) for text in texts)
+
+
+def _texts_in(node: ast.expr) -> list[str]:
+    parts = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
 def _downloads(call: ast.Call, path: tuple[str, ...]) -> bool:
@@ -199,12 +137,14 @@ def _from_outside(tree: ast.Module) -> list[Need]:
     counts_arguments = any(path == ("len",) and node.args and dotted(node.args[0]) == ("sys", "argv") for node, path in calls)
     given = any(path[-1:] in {("parse_args",), ("parse_known_args",)} and node.args for node, path in calls)
     own, variables = bound_names(tree), _variables_set(tree)
-    found = []
+    found = _standard_input(tree)
     for node, path in calls:
-        if (path == ("input",) and "input" not in own) or path[:2] == ("sys", "stdin"):
+        if (path == ("input",) and "input" not in own) or path in _ASKING:
             found.append(Need(kind=NeedKind.INPUT, line=node.lineno))
         elif (path[-1:] == ("add_argument",) and not given and _is_required(node)) or path == ("click", "argument"):
             found.append(Need(kind=NeedKind.ARGUMENTS, line=node.lineno))
+        elif path[-1:] == ("init_process_group",) and _is_launched(node, tree):
+            found.append(Need(kind=NeedKind.ARGUMENTS, name="launcher", line=node.lineno))
     for subscript in nodes:
         if (
             not isinstance(subscript, ast.Subscript)
@@ -218,6 +158,31 @@ def _from_outside(tree: ast.Module) -> list[Need]:
         if of_arguments or of_launcher:
             found.append(Need(kind=NeedKind.ARGUMENTS, line=subscript.lineno))
     return found
+
+
+_ASKING = {("fileinput", "input"), ("getpass", "getpass"), ("getpass",)}
+# What is asked of the input itself, and not of whoever types.
+_ABOUT_INPUT = {"isatty", "fileno", "encoding", "reconfigure", "close", "closed", "name"}
+
+
+def _standard_input(tree: ast.Module) -> list[Need]:
+    """Where the script reads its standard input, unless it puts another in its place."""
+    nodes = nodes_of(tree)
+    inputs = [node for node in nodes if isinstance(node, ast.Attribute) and dotted(node) == ("sys", "stdin")]
+    if any(isinstance(node.ctx, ast.Store) for node in inputs):
+        return []
+    about = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in _ABOUT_INPUT}
+    return [Need(kind=NeedKind.INPUT, line=node.lineno) for node in inputs if id(node) not in about]
+
+
+def _is_launched(call: ast.Call, tree: ast.Module) -> bool:
+    """Whether a group of processes counts on a launcher such as torchrun to say who is who."""
+    given = {keyword.arg for keyword in call.keywords}
+    texts = {node.value for node in nodes_of(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return not given & {"rank", "world_size", "init_method", "store", None} and len(call.args) < 2 and not texts & _SAID_BY_ITSELF
+
+
+_SAID_BY_ITSELF = {"RANK", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"}
 
 
 def _variables_set(tree: ast.Module) -> set[object]:

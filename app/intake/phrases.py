@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import re
 
+from app.intake.absences import missing_error, wanted_error
 from app.intake.claims import Check, CheckKind, Over, Role, Where
-from app.intake.wording import EXCEPTION_NAMED, FLAGS, LITERAL, NUMBER, both_devices, device_of, is_number, other_device_of, unquoted
+from app.intake.endings import ending_of, exit_status_of, is_told_as_status
+from app.intake.known_messages import known_message
+from app.intake.named_errors import NamedError, seen_error
+from app.intake.said_place import placed, said_place
+from app.intake.slowness import slowness
+from app.intake.two_sides import attribute_value, not_finite, two_sides
+from app.intake.wanted import seen_alone, seen_and_wanted, wanted_alone, wanted_behind
+from app.intake.wording import FLAGS, NUMBER, both_devices, device_of, is_number, other_device_of, unquoted
 
-_ABORT = (
-    r"\bsig ?abrt\b|\baborted\b|\baborts\b(?! with)|\bcore abort|\bterminate called after|\bdouble free\b|\bfree\(\): invalid"
-    r"|\bmalloc\(\):|\bstack smashing|\bexit code (?:134|-6)\b"
-)
-_CORE = (
-    r"\bcore dump\w*|\binterpreter (?:crash\w*|dies)|\bcrash\w* (?:the )?(?:python|interpreter|kernel)\b"
-    r"|\bkernel (?:died|dies|crash\w*)"
-)
-_CRASHES = (
-    (r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\bexit code (?:139|-11)\b", "SIGSEGV"),
-    (_ABORT, "SIGABRT"),
-    (r"\bsig ?fpe\b|\bfloating point exception\b", "SIGFPE"),
-    (r"\bsig ?ill\b|\billegal instruction\b", "SIGILL"),
-    (r"\bsig ?bus\b|\bbus error\b", "SIGBUS"),
-    (_CORE, None),
-)
-_CRASH = tuple((re.compile(pattern, FLAGS), signal) for pattern, signal in _CRASHES)
-# `does not return the right value` is no hang.
-_NO_OBJECT = r"(?!\s+(?:the|a|an|any|with|correct\w*|same|expected|right|what|to|nan|true|false|none|[\d\"'`\[(]))"
-_HANG = re.compile(
-    rf"\b(?:hangs?|hanging|hung|deadlocks?|deadlocked|infinite loop|(?:runs?|loops?|waits?|blocks?) forever|(?:gets?|is|stays) stuck"
-    rf"|freezes(?! (?:the|all|layers?|weights?))|never (?:ends?|terminates?|returns?|finish(?:es)?|stops?|completes?){_NO_OBJECT}"
-    rf"|does(?:n['’]t| not) (?:end|terminate|return|finish|complete){_NO_OBJECT})\b",
-    FLAGS,
-)
 _RUNS = r"(?:from run to run|from one run|between runs|across runs|between (?:identical|repeated|two) runs|run[- ]to[- ]run)"
 _OVER_RUNS = re.compile(rf"\b{_RUNS}\b", FLAGS)
 _VARIES = re.compile(
@@ -40,20 +23,15 @@ _VARIES = re.compile(
     rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}|(?:each|every) run)\b"
     rf"|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b|\bnon-?deterministic\b|\bnon-?determinism\b"
     rf"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{{0,40}}\bnot reproducible\b"
+    r"|\b(?:non|un|ir)-?reproducible (?:results?|outputs?|values?|numbers?|loss(?:es)?|training|behaviou?r)\b"
+    r"|\b(?:results?|outputs?|values?|numbers?|loss(?:es)?|training) (?:are|is) (?:non|un|ir)-?reproducible\b"
+    r"|\b(?:two|consecutive|successive|identical|repeated|several|multiple|three) (?:\w+ )?(?:runs|executions|invocations)\b[^.;\n]{0,20}"
+    r"\b(?:(?:do not|don['’]t|never) (?:agree|match)|disagree|differ|are (?:different|not (?:the same|equal|identical)))\b"
+    r"|\bsometimes\b(?! (?:i|we|you) (?:use|try|run|need|want|have))[^.;\n]{1,50}\b(?:comes?|prints?|gives?|returns?|get|is|shows?"
+    r"|outputs?|first|wins)\b"
+    r"[^.;\n]{0,30}\bsometimes\b"
+    r"|\b(?:prints?|gives?|returns?|get|is|shows?|outputs?) sometimes\b[^.;\n]{1,50}\bsometimes\b"
     rf"|\bnot reproducible\b[^.;\n]{{0,20}}\bruns?\b",
-    FLAGS,
-)
-_OUT_OF_MEMORY = re.compile(
-    r"\bout[- ]of[- ]memory\b|\boom\b|\boom-?kill\w*|\bnot enough memory\b|\b(?:gets?|got|is|was|process) killed\b|^killed\.?$"
-    r"|\bexit code (?:137|-9)\b",
-    FLAGS,
-)
-_EXIT_STATUS = re.compile(r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(\d{1,3})\b(?!\s*times|\.\d)", FLAGS)
-_NEGATED = re.compile(r"(?:\bnot|n['’]t|\bno|\bwithout|\bnever|\bno longer|\binstead of)\s+(?:a\s+|any\s+|to\s+)?$", FLAGS)
-_NOT_RAISED = re.compile(
-    r"\b(?:expected|should (?:raise|throw|be)|instead of|rather than|no longer raises?|without|no|not|supposed to (?:raise|throw))\b"
-    r"[^.;\n]{0,30}$"
-    r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
     FLAGS,
 )
 _ALIKE = re.compile(
@@ -78,95 +56,84 @@ _COMPILED = re.compile(r"\b(?:compil\w+|inductor|dynamo)\b", FLAGS)
 _EAGER = re.compile(r"\beager\b", FLAGS)
 _CLAUSE = re.compile(r"[,;]|\b(?:but|while|whereas|and|where)\b", FLAGS)
 
-# `should be 4 rather than 3`, `4 expected, 3 returned`: the right one comes first.
-_EXPECTED_FIRST = re.compile(
-    rf"\b(?:expected|should (?:be|have been|print|return|give|equal|show))\b[^\"'`\d\n+\-\[(]{{0,30}}?(?P<wanted>{LITERAL})"
-    rf"[^\"'`\d\n+\-\[(]{{0,20}}?\b(?:rather than|instead of|not)\b[^\"'`\d\n+\-\[(]{{0,20}}?(?P<seen>{LITERAL})",
-    FLAGS,
-)
-_WANTED_FIRST = re.compile(
-    rf"(?P<wanted>{LITERAL}) (?:is |was |were )?expected\s*(?:[,;(]|\bbut\b|\band\b)[^\"'`\d\n+\-\[(]{{0,30}}?(?P<seen>{LITERAL})",
-    FLAGS,
-)
-_EXPECTED_AFTER = re.compile(
-    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?\b(?:expected|instead of|should (?:be|have been)|rather than)\b"
-    rf"[^\"'`\d\n+\-\[]{{0,30}}?(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-_EXPECTED_BEFORE = re.compile(
-    rf"\b(?:expected|should (?:be|print|return|give))\b[^\"'`\d\n+\-\[]{{0,30}}?(?P<wanted>{LITERAL})"
-    rf"[^\n]{{0,40}}?\b(?:but|got|gets?|is|was|actual(?:ly)?|returns?|prints?|gives?)\b"
-    rf"[^\"'`\d\n+\-\[]{{0,30}}?(?P<seen>{LITERAL})",
-    FLAGS,
-)
-# `prints 3 but 4 is expected`, `got 3, the correct value is 4`.
-_EXPECTED_LAST = re.compile(
-    rf"(?P<seen>{LITERAL})[^\n]{{0,20}}?(?:,|;|\bbut\b|\bwhile\b|\bwhere(?:as)?\b|\bthough\b)[^\"'`\d\n+\-\[(]{{0,30}}?"
-    rf"(?P<wanted>{LITERAL}),?\s+(?:is|was|were|would be|being)?\s*(?:expected|correct|right|wanted)\b",
-    FLAGS,
-)
-_CORRECT_IS = re.compile(
-    rf"(?P<seen>{LITERAL})[^\n]{{0,40}}?"
-    rf"\b(?:(?:correct|right|true)(?: (?:value|answer|result|output|one|sum)s?)?\s*(?:is|was|would be|[:=])"
-    rf"|(?:i|we) want(?:ed)?|wanted:?|want:|(?<=, )want\b)[^\"'`\d\n+\-\[(]{{0,10}}?(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-_EXPECTED_ALONE = re.compile(
-    rf"\b(?:expected|should (?:be|have been|print|return|give|output|show)|(?:correct|right) (?:value|answer|result|output)s?)\b"
-    rf"[^\"'`\d\n+\-\[(]{{0,30}}?(?P<wanted>{LITERAL})",
-    FLAGS,
-)
-_EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
-_PRINTS = re.compile(rf"\b(?:prints?|printed|outputs?|gives?|returns?|yields?|shows?)\s*:?\s*(?P<value>{LITERAL})", FLAGS)
-_VALUE_IS = re.compile(rf"\b(?:value|result|output|answer|loss|error|sum|it)\s+(?:is|was|=)\s*(?P<value>{NUMBER})", FLAGS)
-_LAST = re.compile(r"\b(?:last|final)\b", FLAGS)
-_FIRST = re.compile(r"\bfirst\b", FLAGS)
+# `after the first step` is when, not where.
+_STEPS = r"(?:steps?|epochs?|iterations?|calls?|runs?|times?|batch(?:es)?|forward|pass|tr(?:y|ies)|attempts?|backward)"
+_NO_STEP = rf"\b(?! (?:few |couple |two |\d+ )?{_STEPS}\b)"
+_LAST = re.compile(rf"\b(?:last|final){_NO_STEP}", FLAGS)
+_FIRST = re.compile(rf"\bfirst{_NO_STEP}", FLAGS)
 
 
 def phrase_checks(sentence: str) -> list[Check]:
     """The checks of one sentence; an empty list when it says nothing that can be checked."""
-    for rule in (_said_exception, _expected, _over_runs, _differs, _failure, _varies, _prints):
+    for rule in _RULES:
         checks = rule(sentence)
         if checks:
-            return checks
+            place = said_place(sentence, about_it=True)
+            own = said_place(_clause_of(checks[0], sentence), about_it=True)
+            return placed(_with_wanted(checks, sentence), place if place.os else place.model_copy(update={"os": own.os}))
     return []
 
 
-def expectation(sentence: str) -> Check | None:
-    """What a sentence by itself says should be seen, as `It should print 13` does."""
-    found = _EXPECTED_ALONE.search(sentence)
-    return literal_check(found["wanted"], sentence, Role.EXPECTED) if found and not _EXPECTS_NOT.search(sentence) else None
+def _with_wanted(checks: list[Check], sentence: str) -> list[Check]:
+    """The checks, with the error that the sentence says should be raised in place of what is seen."""
+    if any(check.role is Role.EXPECTED for check in checks) or checks[0].kind not in _SEEN_IN_PLACE_OF_AN_ERROR:
+        return checks
+    wanted = wanted_error(sentence)
+    same = wanted is None or wanted.exception_type == checks[0].exception_type
+    return checks if same or wanted is None else [*checks, wanted]
 
 
-def crash_signal(text: str) -> tuple[bool, str | None]:
-    """Whether a text tells of a crash, and by which signal, as far as it says."""
-    for pattern, signal in _CRASH:
-        found = pattern.search(text)
-        if found and not _NEGATED.search(text[: found.start()]):
-            return True, signal
-    return False, None
+_SEEN_IN_PLACE_OF_AN_ERROR = {CheckKind.EXCEPTION, CheckKind.VALUE, CheckKind.OUTPUT, CheckKind.CRASH, CheckKind.HANG}
 
 
-def _where(text: str) -> Where:
-    return Where(device="cuda") if device_of(text) == "cuda" else Where(device=other_device_of(text))
+def expectation(sentence: str, *, behind: bool = False) -> Check | None:
+    """What a sentence by itself says should be seen, as `It should print 13` does; `behind`: the words after what is seen."""
+    wanted = wanted_behind(sentence) if behind else wanted_alone(sentence)
+    return literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
 
 
-def _clause_at(sentence: str, place: int) -> str:
+def where_said(text: str) -> Where:
+    """The device that a text speaks of, by its name or by the model of a card."""
+    device = device_of(text)
+    if device == "cuda" or (device is None and not both_devices(text) and _CARD.search(text)):
+        return Where(device="cuda")
+    return Where(device=other_device_of(text))
+
+
+# A card named by its model, as in `on an A100`.
+_CARD = re.compile(
+    r"\b(?:on|with|using) (?:an? |the |my |our )?(?:nvidia )?(?:geforce )?(?:tesla )?"
+    r"(?:[ahv]100|h200|b200|t4|l4|l40s?|a10g?|a40|rtx ?[a-z]?\d{3,4}|gtx ?\d{3,4}|[2345]0[5-9]0|titan|quadro)\b",
+    FLAGS,
+)
+
+
+def _clause_at(sentence: str, place: int, *, ends: re.Pattern[str] = _CLAUSE) -> str:
     """The part of a sentence, between its commas and conjunctions, that holds a place."""
-    start = max((found.end() for found in _CLAUSE.finditer(sentence, 0, place)), default=0)
-    end = next((found.start() for found in _CLAUSE.finditer(sentence, place)), len(sentence))
+    start = max((found.end() for found in ends.finditer(sentence, 0, place)), default=0)
+    end = next((found.start() for found in ends.finditer(sentence, place)), len(sentence))
     return sentence[start:end]
+
+
+def _clause_of(check: Check, sentence: str) -> str:
+    """The clause of a sentence that holds the value of a check: `on Windows it prints 5, on Linux 4`."""
+    value = check.number or (check.lines[0] if len(check.lines) == 1 else "")
+    found = re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", sentence) if value else None
+    return _clause_at(sentence, found.start(), ends=_CONTRARY) if found else ""
+
+
+_CONTRARY = re.compile(r"[,;]|\b(?:but|while|whereas)\b", FLAGS)
 
 
 def _where_at(sentence: str, place: int) -> Where:
     """Where something in a sentence holds: as its clause says, else as the sentence does."""
-    return _where(_clause_at(sentence, place) if both_devices(sentence) else sentence)
+    return where_said(_clause_at(sentence, place) if both_devices(sentence) else sentence)
 
 
 def literal_check(text: str, sentence: str, role: Role) -> Check | None:
     """A quoted text or a number as a check."""
     bare = unquoted(text)
-    where = _where(sentence)
+    where = where_said(sentence)
     if is_number(bare):
         places = [name for name, word in (("last", _LAST), ("first", _FIRST)) if word.search(sentence)]
         position = places[0] if len(places) == 1 else None
@@ -178,39 +145,41 @@ def literal_check(text: str, sentence: str, role: Role) -> Check | None:
 
 def _said_exception(sentence: str) -> list[Check]:
     """`SomeError: message`: a message of its own outweighs the words in it."""
-    found = EXCEPTION_NAMED.search(sentence)
-    return _exception(sentence, found) if found and found["message"] else []
+    named = seen_error(sentence)
+    return _exception(sentence, named) if named and named.message else []
 
 
-def _exception(sentence: str, found: re.Match[str]) -> list[Check]:
-    if _NOT_RAISED.search(sentence[max(0, found.start() - 60) : found.start()]):
-        return []
-    return [
-        Check(
-            text=sentence,
-            kind=CheckKind.EXCEPTION,
-            exception_type=found["type"].rsplit(".", 1)[-1],
-            message=_message(sentence, found),
-            # A message has words of its own.
-            where=_where_at(sentence[: found.end("type")] if found["message"] else sentence, found.start()),
-        )
-    ]
+def _exception(sentence: str, named: NamedError) -> list[Check]:
+    # A message has words of its own.
+    where = _where_at(sentence[: named.end] if named.message else sentence, named.start)
+    return [Check(text=sentence, kind=CheckKind.EXCEPTION, exception_type=named.type, message=named.message, where=where)]
 
 
-def _message(sentence: str, found: re.Match[str]) -> str:
-    """The message that follows the type: to the quote that closes, where one opens before the type."""
-    message: str = found["message"] or ""
-    closing = {"`": "`", '"': '"', "“": "”"}.get(sentence[found.start() - 1 : found.start()])
-    return (message.partition(closing)[0] if closing else message).strip()
+_OF_A_VERSION = re.compile(
+    r"\b((?:since|version|release|torch|pytorch|numpy|scipy|python|cuda|cudnn|regression in|(?:works?|worked|fails?|failed|broken?"
+    r"|breaks) (?:in|on|with)"
+    r"|upgrad\w+ to|from) v?)(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w%]|\.\d)",
+    FLAGS,
+)
+
+
+def _without_versions(sentence: str) -> str:
+    """The sentence with versions blanked: they are no values. Places stay as they are."""
+    return _OF_A_VERSION.sub(lambda found: found[1] + "_" * len(found[2]), sentence)
 
 
 def _expected(sentence: str) -> list[Check]:
-    rules = (_EXPECTED_FIRST, _WANTED_FIRST, _EXPECTED_AFTER, _EXPECTED_BEFORE, _EXPECTED_LAST, _CORRECT_IS)
-    found = next((found for rule in rules if (found := rule.search(sentence))), None)
-    if found is None or unquoted(found["seen"]) == unquoted(found["wanted"]):
+    found = seen_and_wanted(_without_versions(sentence))
+    if found is None or unquoted(found[0]) == unquoted(found[1]):
         return []
-    bug = literal_check(found["seen"], sentence, Role.BUG)
-    wanted = literal_check(found["wanted"], sentence, Role.EXPECTED)
+    bug = literal_check(found[0], sentence, Role.BUG)
+    wanted = literal_check(found[1], sentence, Role.EXPECTED)
+    named = attribute_value(sentence)
+    if bug and named and named[1] == unquoted(found[0]):
+        bug = bug.model_copy(update={"label": named[0]})
+    bug = _labelled(bug, sentence)
+    if bug and wanted and bug.label and wanted.kind is CheckKind.VALUE:
+        wanted = wanted.model_copy(update={"label": bug.label})
     return [bug, wanted] if bug and wanted else []
 
 
@@ -250,33 +219,110 @@ def _side_values(sentence: str) -> dict[str, str]:
 
 def _failure(sentence: str) -> list[Check]:
     """An exception by name alone, a crash, a hang, memory that runs out, an exit status."""
-    named = EXCEPTION_NAMED.search(sentence)
-    if named and (checks := _exception(sentence, named)):
-        return checks
-    for pattern, signal in _CRASH:
-        found = _unless_negated(pattern, sentence)
-        if found:
-            return [Check(text=sentence, kind=CheckKind.CRASH, signal=signal, where=_where_at(sentence, found.start()))]
-    for pattern, kind in ((_HANG, CheckKind.HANG), (_OUT_OF_MEMORY, CheckKind.OUT_OF_MEMORY)):
-        found = _unless_negated(pattern, sentence)
-        if found:
-            return [Check(text=sentence, kind=kind, where=_where_at(sentence, found.start()))]
-    status = _EXIT_STATUS.search(sentence)
-    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=int(status[1]), where=_where(sentence))] if status else []
-
-
-def _unless_negated(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
-    found = pattern.search(sentence)
-    return found if found and not _NEGATED.search(sentence[max(0, found.start() - 40) : found.start()]) else None
+    named = seen_error(sentence)
+    if named:
+        return _exception(sentence, named)
+    ending = ending_of(sentence)
+    if ending:
+        return [Check(text=sentence, kind=ending.kind, signal=ending.signal, where=_where_at(sentence, ending.start))]
+    status = exit_status_of(sentence)
+    return [] if status is None else [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=where_said(sentence))]
 
 
 def _varies(sentence: str) -> list[Check]:
-    if _VARIES.search(sentence) is None:
+    found = _VARIES.search(sentence)
+    before = "" if found is None else sentence[max(0, found.start() - 40) : found.start()]
+    if found is None or _SHOULD_VARY.search(before) or _NEVER_VARIES.search(before):
         return []
-    return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=_where(sentence))]
+    return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=where_said(sentence))]
+
+
+# `never changes between runs` is the opposite.
+_NEVER_VARIES = re.compile(r"(?:\b(?:never|not|no longer|hardly)|n['’]t) (?:\w+ )?$", FLAGS)
+# `must give another number each time` is what is wanted.
+_SHOULD_VARY = re.compile(r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want)\b[^.;,\n]{0,30}$", FLAGS)
 
 
 def _prints(sentence: str) -> list[Check]:
-    found = _PRINTS.search(sentence) or _VALUE_IS.search(sentence)
-    check = literal_check(found["value"], sentence, Role.BUG) if found else None
+    found = seen_alone(_without_versions(sentence))
+    check = _labelled(literal_check(found, sentence, Role.BUG) if found else None, sentence)
     return [check] if check else []
+
+
+def _exits(sentence: str) -> list[Check]:
+    """`exits with code 3 instead of 0`: a status is no value, and one that tells of a signal is a crash."""
+    status = exit_status_of(sentence)
+    if status is None or not is_told_as_status(sentence):
+        return []
+    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=where_said(sentence))]
+
+
+# `the result is 5`: a number as short as this is found in many places, so it counts beside its name.
+_MOST_CHANCE = 3
+_LABEL = re.compile(
+    r"\b(?!(?:it|this|that|which|what|there|here|answer|one|actual|now|code|script|program|version|class|index|i|n|k)\b)"
+    r"(?P<label>[A-Za-z_][\w.]{2,30}) (?:is|was|becomes|equals|=|comes out as|turns out to be) (?:now |only |always |just |still "
+    r"|actually )?[`\"']?$",
+    FLAGS,
+)
+
+
+def _labelled(check: Check | None, sentence: str) -> Check | None:
+    """The check, with the name of its value where the sentence gives one."""
+    number = "" if check is None else check.number or ""
+    if check is None or check.label or not number or sum(map(str.isdigit, number)) > _MOST_CHANCE or not number[-1].isdigit():
+        return check
+    places = (found.start() for found in re.finditer(rf"(?<![\w.]){re.escape(number)}(?!\w)", sentence))
+    label = next((found["label"] for at in places if (found := _LABEL.search(sentence, max(0, at - 60), at))), None)
+    return check.model_copy(update={"label": label}) if label else check
+
+
+def _attribute(sentence: str) -> list[Check]:
+    found = attribute_value(sentence)
+    check = literal_check(found[1], sentence, Role.BUG) if found else None
+    return [check.model_copy(update={"label": found[0]})] if found and check else []
+
+
+# Nothing at all is printed; `returns nothing` and `prints nothing useful` say another thing.
+_NOTHING = re.compile(
+    r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply |literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and"
+    r"|when|here|on my|although|instead)\b)"
+    r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|although"
+    r"|instead)\b)"
+    r"|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)",
+    FLAGS,
+)
+
+
+def _nothing(sentence: str) -> list[Check]:
+    found = _NOTHING.search(sentence)
+    if found is None or _SHOULD_VARY.search(sentence[max(0, found.start() - 40) : found.start()]):
+        return []
+    wanted = wanted_alone(sentence[found.end() :])
+    expected = literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
+    return [Check(text=sentence, kind=CheckKind.OUTPUT, lines=("",), where=where_said(sentence)), *([expected] if expected else [])]
+
+
+def _not_finite(sentence: str) -> list[Check]:
+    value = not_finite(sentence)
+    return [Check(text=sentence, kind=CheckKind.VALUE, number=value, where=where_said(sentence))] if value else []
+
+
+# The first that reads a sentence is right: what says more of it comes before what says less.
+_RULES = (
+    _said_exception,
+    missing_error,
+    known_message,
+    slowness,
+    _exits,
+    _expected,
+    _over_runs,
+    _differs,
+    two_sides,
+    _failure,
+    _varies,
+    _attribute,
+    _nothing,
+    _prints,
+    _not_finite,
+)

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.intake.claims import Claim
+from app.intake.probed import ReportersProbe
 from worker.contract import Environment
 
 
@@ -33,13 +34,14 @@ class NeedKind(StrEnum):
 
 
 class Need(BaseModel):
-    """One need, by static reading; `name` is the package or file, `count` the GPUs."""
+    """One need, by static reading; `name` is the package, the file, or how much in words; `count` the GPUs, `bytes` the memory."""
 
     model_config = ConfigDict(frozen=True)
 
     kind: NeedKind
     name: str = ""
     count: int = 1
+    bytes: int | None = None
     line: int | None = None
 
 
@@ -83,7 +85,11 @@ class Reading(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     title: str = ""
+    # Where a thread says that it stands.
+    source_url: str | None = None
     scripts: tuple[Script, ...] = ()
     claim: Claim = Field(default_factory=Claim)
     environment: Environment = Field(default_factory=dict)
     ask: tuple[Ask, ...] = ()
+    # What `probe.py` saw in the reporter's own Python, by the reporter's word.
+    probe: ReportersProbe | None = None

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.intake.markdown import Block
+from app.intake.pieces import Piece
+from app.intake.rewrites import readable
 from app.intake.syntax import parses
-from app.intake.transcripts import Piece, does_something, take_apart, without_magics
+from app.intake.transcripts import does_something, take_apart, without_magics
 
 _ENVIRONMENT = re.compile(r"\b(?:environment|versions?|system info\w*|installation|setup|configuration|before submitting)\b", re.IGNORECASE)
 _EXPECTED = re.compile(
@@ -21,7 +23,7 @@ _QUOTED = re.compile(
 )
 _COLLECTED = re.compile(r"^(?:Collecting environment|PyTorch version:|commit [0-9a-f]{7,40}|\[pip3?\] |# Name +Version)", re.MULTILINE)
 _CODE_START = re.compile(r"(?:import [\w., ]+|from [\w.]+ import .+)$")
-_NOT_OUTPUT = {"json", "yaml", "yml", "toml", "ini", "diff", "patch", "dockerfile", "makefile", "bibtex", "xml", "html"}
+_NOT_OUTPUT = {"samehere-probe", "json", "yaml", "yml", "toml", "ini", "diff", "patch", "dockerfile", "makefile", "bibtex", "xml", "html"}
 _OTHER_LANGUAGES = {
     "c",
     "cpp",
@@ -42,9 +44,23 @@ _OTHER_LANGUAGES = {
 }
 
 
+# `Expected behaviour`, `What should happen`; but `Expected all tensors to be on the same device` is the title of a report.
+_OF_EXPECTATIONS = re.compile(
+    r"^\W*(?:\d{1,2}[.)]\s*)?(?:the |my )?(?:what (?:\w{1,12} ){0,3})?(?:expect(?:ed|ations?)?|desired|correct|should|supposed)\b"
+    r"(?! (?:all|scalar|types?|input|\d|\w{1,30} (?:but|got|to|types?|instead))\b)"
+    r"(?!.*\b(?:but|got|found|instead of|not|Error)\b)[^.\n]{0,40}$",
+    re.IGNORECASE,
+)
+
+
+def is_of_expectations(heading: str) -> bool:
+    """Whether a section with this heading tells what should be seen."""
+    return _OF_EXPECTATIONS.search(heading[:200]) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a report. `kind` is `code`, `output`, `prose`, `commands` or `foreign`, which is code in another language."""
+    """One part of a report. `kind` is `code`, `output`, `prose`, `commands`, `status` of a command, or `foreign`: another language."""
 
     kind: str
     text: str
@@ -62,9 +78,9 @@ class Part:
     def expected(self) -> bool:
         """Whether it is said to be what should be seen."""
         last = _last_line(self.before)
-        said = _EXPECTED.search(last) is not None or (not last and _EXPECTED.search(self.heading) is not None)
-        in_section = _EXPECTED.search(self.heading) is not None and _ACTUAL.search(self.heading) is None
-        return (said or in_section) and _ACTUAL.search(last) is None
+        section = is_of_expectations(self.heading)
+        said = _EXPECTED.search(last) is not None or (not last and section)
+        return (said or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(last) is None
 
     @property
     def introduction(self) -> str:
@@ -106,18 +122,24 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
     if block.language in _NOT_OUTPUT:
         return []
     piece = take_apart(block.text)
-    if piece.code and not (block.may_be_python or piece.transcript):
+    if piece.code and not (block.may_be_python or piece.transcript or piece.session):
         # A tag such as `text` or `console` says that this is none, whatever it looks like.
         piece = Piece(output=block.text)
-    if piece.transcript and not parses(without_magics(piece.code)[0]):
+    if piece.transcript and not parses(readable(without_magics(piece.code)[0])[0]):
         return [Part("foreign", block.text, heading, before, tag=block.language)]
     if not block.fenced and piece.output and not piece.code and not piece.commands:
         return [Part("prose", block.text, heading, before)]
     found = [
         Part(kind, text, heading, before, transcript=piece.transcript, tag=block.language)
-        for kind, text in (("code", piece.code), ("commands", piece.commands), ("output", piece.output))
+        for kind, text in (
+            ("code", piece.code),
+            ("commands", piece.commands),
+            ("output", "" if piece.answers else piece.output),
+            ("status", piece.status),
+        )
         if text.strip()
     ]
+    found += [Part("output", answer, heading, comment, tag=block.language) for comment, answer in piece.answers]
     if not piece.code and block.language.startswith("py") and block.may_be_python and _meant_as_code(block.text):
         return [Part("foreign", block.text, heading, before, tag=block.language)]
     return found
@@ -130,32 +152,50 @@ def _is_foreign(block: Block) -> bool:
     )
 
 
+_MEANT = re.compile(
+    r"^[ \t]*(?:import \w|from [\w.]+ import|def \w+\(|class \w+|print |(?:if|for|while|with|elif|except)\b.*:[ \t]*(?:#.*)?$|(?:else|try):"
+    r"|return\b|exec )",
+    re.MULTILINE,
+)
+
+
 def _meant_as_code(text: str) -> bool:
-    return re.search(r"^[ \t]*(?:import \w|from [\w.]+ import|def \w+\(|class \w+)|^[ \t]*print ", text, re.MULTILINE) is not None
+    return _MEANT.search(text) is not None and "Traceback (most recent" not in text
 
 
 def _with_bare_code(parts: list[Part]) -> list[Part]:
     """Code pasted as plain text: from a first line that imports to the end of its section, if all of that is Python."""
+    tried = 0
     for at, part in enumerate(parts):
-        if part.kind != "prose":
+        if part.kind != "prose" or tried == _MOST_STARTS:
             continue
-        lines = part.text.split("\n")
+        lines = _without_marks(part.text).split("\n")
         start = next((number for number, line in enumerate(lines) if _CODE_START.match(line.strip())), None)
         if start is None:
             continue
+        tried += 1
         end = at + 1
         while end < len(parts) and parts[end].kind == "prose" and parts[end].heading == part.heading:
             end += 1
         while end > at:
-            text = "\n\n".join(["\n".join(lines[start:]), *(other.text for other in parts[at + 1 : end])])
-            if parses(text) and does_something(text):
+            text = "\n\n".join(["\n".join(lines[start:]), *(_without_marks(other.text) for other in parts[at + 1 : end])])
+            if does_something(readable(text)[0]):
                 above = [Part("prose", "\n".join(lines[:start]), part.heading, part.before)] if start else []
                 return [*parts[:at], *above, Part("code", text, part.heading, "\n".join(lines[:start])), *parts[end:]]
             end -= 1 if end - at <= _MOST_SHORTER else end - at
     return parts
 
 
+def _without_marks(text: str) -> str:
+    """A paragraph without the marks of a quote where all of it is one: a mail program may put them before code."""
+    lines = text.split("\n")
+    return "\n".join(_MARK.sub("", line) for line in lines) if all(map(_MARK.match, lines)) else text
+
+
+_MARK = re.compile(r" {0,3}>(?!>>) ?")
 # A report of more blocks than this is a log.
 _MOST_BLOCKS = 4_000
 # Shorter and shorter beginnings of a section are tried this often; a longer section is prose.
 _MOST_SHORTER = 30
+# Of more places where code may start, the rest is prose.
+_MOST_STARTS = 20

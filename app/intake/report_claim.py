@@ -14,11 +14,16 @@ from app.intake.claim_text import (
     sides_checks,
     statements,
 )
-from app.intake.claims import Check, Claim, Role, Where
+from app.intake.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.comments import comment_claim, commented_outputs
-from app.intake.report import Part
+from app.intake.named_errors import own_message
+from app.intake.phrases import expectation, where_said
+from app.intake.report import Part, is_of_expectations
 from app.intake.roles import shown_to_work
-from app.intake.wording import device_of, is_printed_line
+from app.intake.said_place import place_in, placed, said_place
+from app.intake.told import seen_and_wanted_in
+from app.intake.wanted_elsewhere import wanted_elsewhere
+from app.intake.wording import device_of, is_error_of_a_side, is_printed_line, is_timing, is_version_line, names_a_card, unquoted
 
 _OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
@@ -32,6 +37,8 @@ _AS_IT_SHOULD = re.compile(r"^(?:which is |as |this is )?(?:it should|expected|c
 _OUTPUT_HEADING = re.compile(r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE)
 # A claim stands near the script; what is below so much is something else.
 _MOST_PARTS = 1_000
+# `Expected: 3` and `Actual: 2` may be paragraphs of their own.
+_MOST_JOINED = 2_000
 _MENTIONS = re.compile(r"^[ \t]*(?:cc|/cc|ping)?[ \t]*@[\w-]", re.IGNORECASE)
 
 
@@ -43,15 +50,47 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     if outright:
         return read_claim(outright)
     outputs = _outputs(parts)
+    told = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
+    said = [_plain(part.text) for part in told if not _says_what_should_be(part)]
+    should = [f"Expected: {line}" for part in told if _says_what_should_be(part) for line in _plain(part.text).split("\n") if line.strip()]
     checks = (
-        _failures(outputs, prose)
+        _exit_status(parts, outputs, [title, *said])
+        or _failures(outputs, prose)
         or _sides(outputs, several=sum(part.kind == "code" for part in parts) > 1)
         or _commented(main)
         or _inline(parts)
+        or _printed([part for part in outputs if not _only_times(part)])
+        or statements([title, *said, "\n".join(said)[:_MOST_JOINED]])
         or _printed(outputs)
-        or statements([title, *(part.text for part in prose if not part.about_environment or not _lists_values(part.text))])
     )
+    checks = [_on_its_card(check, main) for check in checks]
+    checks = placed([*checks, *wanted_elsewhere(checks, [*should, *said])], place_in([title, *said]))
     return Claim(checks=tuple(checks), text=title[:1000])
+
+
+def _on_its_card(check: Check, main: str) -> Check:
+    """The check, for a GPU alone where it shows a tensor on one and the main script uses none: another script printed it."""
+    if check.role is not Role.BUG or check.where.device or "cuda" in main or not names_a_card(check.lines):
+        return check
+    return check.model_copy(update={"where": check.where.model_copy(update={"device": "cuda"})})
+
+
+def _only_times(part: Part) -> bool:
+    """Whether all that is shown is how long things took: what is claimed of them stands in the prose."""
+    return all(is_timing(line) for line in _lines(part))
+
+
+def _says_what_should_be(part: Part) -> bool:
+    """Whether a piece of prose stands under a heading of what is expected, and so tells of no bug."""
+    return is_of_expectations(part.heading) and _ACTUAL_TOO.search(part.heading) is None
+
+
+_ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
+
+
+def _plain(text: str) -> str:
+    """Prose without marks of bold type."""
+    return text.replace("**", "").replace("__ ", " ")
 
 
 def _lists_values(text: str) -> bool:
@@ -85,10 +124,13 @@ def _shown_in_prose(part: Part) -> list[Part]:
     given = [line for line in found if "`" not in line and is_printed_line(line)]
     if given:
         return [Part("output", "\n".join(given), part.heading)]
+    if captioned := _captioned(part, [line.strip() for line in lines if line.strip()]):
+        return [captioned]
     printed = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
     if printed and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
         return [Part("output", text, part.heading)]
-    if printed and sides_checks([line.strip() for line in lines if line.strip()]):
+    stripped = [line.strip() for line in lines if line.strip()]
+    if printed and (sides_checks(stripped) or all(map(is_error_of_a_side, stripped))):
         return [Part("output", text, part.heading)]
     return []
 
@@ -100,11 +142,69 @@ def _failures(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
             if checks:
                 return checks
     for part in prose:
-        # A message of its own line, not one that a sentence mentions.
-        checks = exception_claim("\n".join(line for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))))
+        # A message of its own line, also between backticks, not one that a sentence mentions.
+        lines = [line for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))]
+        checks = exception_claim("\n".join(_QUOTED_LINE.sub(r"\1", line) for line in lines))
         if checks and not part.expected:
-            return checks
+            quoted = any(map(_QUOTED_LINE.match, lines)) or "Traceback (most recent" in part.text
+            return checks if quoted else [check.model_copy(update={"message": own_message(check.message or "")}) for check in checks]
     return []
+
+
+def _captioned(part: Part, lines: Sequence[str]) -> Part | None:
+    """Printed lines below a caption, `Output:` or `**What I get**`, in the same paragraph or in the one above."""
+    above = part.before.strip().split("\n")
+    for caption, shown in ((lines[:1], lines[1:]), (above[-1:] if len(above) == 1 else [], lines)):
+        if not caption or not shown or part.about_environment or not all(map(is_printed_line, shown)):
+            continue
+        wanted, seen = _WANTED_CAPTION.fullmatch(caption[0]), _SEEN_CAPTION.fullmatch(caption[0])
+        if wanted or seen:
+            return Part("output", "\n".join(shown), part.heading, "Expected:" if wanted else "Output:")
+    return None
+
+
+_MARKS = r"[\s*_:>=-]{0,6}"
+_THING = r"(?:outputs?|results?|values?|behaviou?rs?|answers?|prints?)"
+_SEEN_CAPTION = re.compile(
+    rf"{_MARKS}(?:(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program |script |seen ){{0,3}}{_THING}"
+    r"|actual(?:ly)?|observed|stdout|printed|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
+    r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?|shows?|seen|shown)"
+    r"|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens)"
+    rf"{_MARKS}",
+    re.IGNORECASE,
+)
+_WANTED_CAPTION = re.compile(
+    rf"{_MARKS}(?:(?:the |my )?(?:expected|desired|correct|wanted|right)(?: {_THING})?"
+    r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
+    r"|(?:(?:it|this|which|what it) )?(?:should|must) (?:be|print|give|return|show))"
+    rf"{_MARKS}",
+    re.IGNORECASE,
+)
+
+
+def _exit_status(parts: Sequence[Part], outputs: Sequence[Part], said: Sequence[str]) -> list[Check]:
+    """The exit status that a shell was asked for, where the words are about it; else it says no more than what was printed."""
+    status = next((part.text for part in reversed(parts) if part.kind == "status"), None)
+    if status is None:
+        return []
+    if crash := crash_check(f"exit code {status}"):
+        return crash
+    if not any(_OF_STATUS.search(text) for text in said) or not 0 <= int(status) < _STATUSES:
+        return []
+    bug = Check(text=f"exit status {status}", kind=CheckKind.EXIT_STATUS, exit_status=int(status))
+    wanted = next((int(found[1]) for text in said for found in [_SHOULD_EXIT.search(text)] if found), None)
+    expected = Check(text=f"exit status {wanted}", kind=CheckKind.EXIT_STATUS, role=Role.EXPECTED, exit_status=wanted)
+    shown = [output_check(lines, role=Role.DETAIL) for part in outputs if (lines := _lines(part)) and all(map(is_printed_line, lines))]
+    return [bug, *([expected] if wanted not in {None, int(status)} else []), *shown[:1]]
+
+
+_OF_STATUS = re.compile(r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE)
+_SHOULD_EXIT = re.compile(
+    r"\b(?:expected|(?:should|must|has to|ought to) (?:be|exit|return|give))\b[^\d.;\n]{0,30}(?<![\w.-])(\d{1,3})(?![\w.]*\d)",
+    re.IGNORECASE,
+)
+_STATUSES = 256
+_QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 
 
 def _sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
@@ -126,7 +226,9 @@ def _sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
 
 
 def _lines(part: Part) -> list[str]:
-    return [line.strip() for line in part.text.split("\n") if line.strip() and not _MENTIONS.match(line)]
+    """What a part shows, without the versions that a script or a session prints beside: other machines have others."""
+    lines = [line.strip() for line in part.text.split("\n") if line.strip() and not _MENTIONS.match(line)]
+    return [line for line in lines if not is_version_line(line)] or lines
 
 
 def _commented(main: str) -> list[Check]:
@@ -134,27 +236,49 @@ def _commented(main: str) -> list[Check]:
     if not wrong:
         return []
     bug = output_check(wrong)
-    return [bug, output_check(right, role=Role.EXPECTED)] if right and not set(right) & set(wrong) else [bug]
+    return [bug, output_check(right, role=Role.EXPECTED)] if not set(right) <= set(wrong) else [bug]
 
 
 def _inline(parts: Sequence[Part]) -> list[Check]:
     """`prints `X`, wrong` and `prints `Y`, as it should`; only where one value is the wrong one."""
     wrong: dict[str, None] = {}
     right: dict[str, None] = {}
+    before = after = ""
     control = False
     for part in parts:
         if part.kind == "code":
             control = shown_to_work(part.before)
-        if part.kind != "prose" or control:
+        if part.kind != "prose" or control or _says_what_should_be(part):
             continue
         for found in _INLINE.finditer(part.text):
+            both = seen_and_wanted_in(_line_at(part.text, found.start()))
+            if both and unquoted(both[1]) == found[1].strip():
+                # The sentence tells more than its first value.
+                return []
             if _AS_IT_SHOULD.match(found[2].strip()):
                 right[found[1].strip()] = None
             elif is_printed_line(found[1].strip()):
                 wrong[found[1].strip()] = None
+                after = part.text[found.end(1) + 1 : found.end(1) + _MOST_AFTER].partition("\n")[0]
+                before = part.text[max(0, found.start() - _MOST_AFTER) : found.start(1)].rpartition("\n")[2].rpartition(". ")[2]
     if len(wrong) != 1:
         return []
-    return [output_check(tuple(wrong)), *(output_check((line,), role=Role.EXPECTED) for line in right)]
+    raised = exception_claim(next(iter(wrong)))
+    wanted = expectation(after.strip(" .,;:"), behind=True) if not right and not raised else None
+    instead = [output_check((line,), role=Role.EXPECTED) for line in right] or ([wanted] if wanted else [])
+    checks = [*(raised or [output_check(tuple(wrong))]), *instead]
+    # `On the GPU it prints `X``: the words before it say where.
+    return placed(placed(checks, where_said(before)), said_place(before, about_it=True))
+
+
+def _line_at(text: str, place: int) -> str:
+    start = text.rfind("\n", 0, place) + 1
+    return text[start : start + _MOST_LINE].partition("\n")[0]
+
+
+_MOST_LINE = 400
+# `… but I expected `Y`` stands in the words that follow the value.
+_MOST_AFTER = 200
 
 
 def _printed(outputs: Sequence[Part]) -> list[Check]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
+from app.intake.claims import CheckKind, Claim, Over
 from app.intake.needs import needs_of
 from app.intake.randomness import is_unseeded
 from app.intake.reading import Repair, Script, ScriptRole
 from app.intake.repairs import missing_imports
-from app.intake.syntax import normalised, parsed
-from app.intake.transcripts import shows_values, without_magics
+from app.intake.rewrites import readable
+from app.intake.syntax import normalised, parsed, tree_of, was_indented
+from app.intake.transcripts import shows_last_value, shows_values, without_magics
 
 
 def digest_of(script: str) -> str:
@@ -17,18 +20,52 @@ def digest_of(script: str) -> str:
     return "sha256:" + hashlib.sha256(script.encode(errors="surrogatepass")).hexdigest()
 
 
-def make_script(as_given: str, *, role: ScriptRole = ScriptRole.MAIN, repair: bool = True, transcript: bool = False) -> Script:
-    """A script as given and as run. Raises InputError when it can't be parsed. `transcript`: it was typed at a prompt."""
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """What may be repaired: never what is claimed. `shows`: the values of bare expressions that a prompt would have shown."""
+
+    imports: bool = True
+    syntax: bool = True
+    shows: bool = False
+
+
+EVERYTHING = Mending()
+_PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
+_OF_NAMES = {"NameError", "UnboundLocalError"}
+_OF_SYNTAX = {"SyntaxError", "IndentationError", "TabError"}
+
+
+def mending_for(claim: Claim) -> Mending:
+    """What may be repaired without removing what is claimed, and whether values must be shown for it."""
+    types = {check.exception_type for check in claim.checks if check.kind is CheckKind.EXCEPTION}
+    printed = any(check.kind in _PRINTED and check.over is not Over.PAIR for check in claim.checks)
+    return Mending(imports=not types & _OF_NAMES, syntax=not types & _OF_SYNTAX, shows=printed)
+
+
+def make_script(
+    as_given: str,
+    *,
+    role: ScriptRole = ScriptRole.MAIN,
+    mending: Mending = EVERYTHING,
+    transcript: bool = False,
+) -> Script:
+    """A script as given and as run. Raises InputError when it can't be parsed and should be. `transcript`: it was typed at a prompt."""
     text, repairs = normalised(as_given), list[Repair]()
+    if was_indented(as_given):
+        repairs.append(Repair(code="common_indent", detail="Removed the indent that all lines have."))
     text, marked = without_magics(text)
     if marked:
         repairs.append(Repair(code="shell_line", detail=f"Made {marked} lines for a shell or a notebook comments."))
-    if transcript:
-        text, shown = shows_values(text)
+    if mending.syntax:
+        text, made = readable(text)
+        repairs += made
+    if transcript or mending.shows:
+        text, shown = shows_values(text) if transcript else shows_last_value(text)
         if shown:
             repairs.append(Repair(code="shown_value", detail=f"Made {shown} expressions print what a prompt shows."))
-    tree = parsed(text)
-    if repair:
+    # That Python refuses it may be the bug; then nothing is known of what it needs.
+    tree = parsed(text) if mending.syntax else tree_of(text)
+    if mending.imports and tree is not None:
         text, added = missing_imports(text, tree)
         repairs += added
         tree = parsed(text) if added else tree
@@ -38,6 +75,6 @@ def make_script(as_given: str, *, role: ScriptRole = ScriptRole.MAIN, repair: bo
         script=text,
         repairs=tuple(repairs),
         digest=digest_of(text),
-        needs=needs_of(tree),
-        unseeded=is_unseeded(tree),
+        needs=needs_of(tree) if tree else (),
+        unseeded=tree is not None and is_unseeded(tree),
     )

@@ -5,23 +5,65 @@ from __future__ import annotations
 import ast
 import platform
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from weakref import WeakKeyDictionary
 
 from app.errors import InputError
 
+_MOST_KEPT = 4
+_KEPT: ContextVar[dict[str, ast.Module] | None] = ContextVar("kept", default=None)
+
 
 def normalised(text: str) -> str:
     """The text with Unix line ends, no byte order mark, no common indent, and one newline at its end. Lines keep their numbers."""
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
-    first = next((line for line in lines if line.strip()), "")
-    indent = first[: len(first) - len(first.lstrip(" \t"))]
-    if indent and all(line.startswith(indent) for line in lines if line.strip()):
+    lines = _lines(text)
+    indent = _common_indent(lines)
+    if indent:
         lines = [line.removeprefix(indent) for line in lines]
     return "\n".join(lines) + "\n"
 
 
+def was_indented(text: str) -> bool:
+    """Whether all of its lines have an indent in common."""
+    return bool(_common_indent(_lines(text)))
+
+
+def _lines(text: str) -> list[str]:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
+
+
+def _common_indent(lines: list[str]) -> str:
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip(" \t"))]
+    return indent if all(line.startswith(indent) for line in lines if line.strip()) else ""
+
+
+@contextmanager
+def keeping_trees() -> Iterator[None]:
+    """While a report is read, the latest few trees are kept, because one text is looked at by many; nobody may change them."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
 def parsed(script: str) -> ast.Module:
     """The syntax tree. Raises InputError with line and column, and which Python refused."""
+    kept = _KEPT.get()
+    if kept is None:
+        return _parsed(script)
+    if script not in kept:
+        if len(kept) >= _MOST_KEPT:
+            # A tree is a hundred times its text.
+            del kept[next(iter(kept))]
+        kept[script] = _parsed(script)
+    return kept[script]
+
+
+def _parsed(script: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

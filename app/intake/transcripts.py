@@ -4,37 +4,39 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 
 from app.intake.names import bound_names
-from app.intake.syntax import error_line, nodes_of, parses, tree_of
+from app.intake.pieces import Piece
+from app.intake.rewrites import readable, rewritten
+from app.intake.shell_sessions import shell_session, without_status
+from app.intake.syntax import dotted, error_line, nodes_of, parses, tree_of
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
-_IPYTHON_IN = re.compile(r"In ?\[\d+\]: ?")
-_IPYTHON_OUT = re.compile(r"Out ?\[\d+\]: ?")
+_IPYTHON_IN = re.compile(r"In ?\[[\d *]{1,6}\]: ?")
+_IPYTHON_OUT = re.compile(r"Out ?\[\d{1,6}\]: ?")
 _IPYTHON_MORE = re.compile(r" {2,}\.{3,}: ?")
 _COMMANDS = r"conda|mamba|pip3?|git|apt(?:-get)?|sudo|cd|export|docker|wget|curl|source|python3?(?:\.\d+)?|torchrun|bash|uv|nvidia-smi"
 _SHELL = re.compile(
-    rf"\s*(?:[\w.@:~/-]{{0,80}}\$ +|% +(?=\w)|\([\w.-]+\) +\S{{0,80}}\$ *|> *(?=python|pip|conda)|(?=(?:{_COMMANDS})\s+[\w./-]))"
+    rf"\s*(?:[\w.@:~/-]{{0,80}}\$ +|% +(?=\w)|\([\w.-]+\) +\S{{0,80}}\$ *|> *(?=python|pip|conda)|(?=(?:{_COMMANDS})\s+[\w./-])|(?=cat >)"
+    # The prompts of zsh and fish with a sign of their own, of Windows, and of root.
+    r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
+    r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
+    rf"|\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}[: ][^\n]{{0,80}}?\]?[#%] ?(?=(?:{_COMMANDS})\b))"
 )
-_MAGIC = re.compile(r"\s*[!%](?:pip|conda|apt|env|matplotlib|load_ext|cd|time|capture)\b")
-_LIKE_CODE = re.compile(r"\s*(?:import |from \w[\w.]* import |def |class |for .+:|while .+:|if .+:|with .+:|print\(|[A-Za-z_]\w* = )")
+_MAGIC = re.compile(r"[ \t]*(?:%{1,2}[a-z]\w*(?:[ \t]|$)|![\w./~-])")
+_LIKE_CODE = re.compile(
+    r"\s*(?:import |from \w[\w.]* import |def |class |@\w|for .+:|while .+:|(?:el)?if .+:|with .+:|else:|try:|except\b.*:|finally:"
+    r"|print[( \"']"
+    r"|(?:return|raise|assert|del|exec|yield|await|global|lambda) |[A-Za-z_][\w.]*(?:\[.{0,80}\])? = "
+    r"|(?!torch\.(?:Size|device|return_types))[a-z_]\w*(?:\.[A-Za-z_]\w*)+\()"
+)
 _PRINTED = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceback")
 # Rounds of cutting at the line where the parser gives up.
 _MOST_CUTS = 12
 _MOST_LINES = 20_000
 # A session of more expressions than this is no report of a bug.
 _MOST_SHOWN = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A block taken apart. `shown` is the code as a script would have to be to print what a prompt prints."""
-
-    code: str = ""
-    output: str = ""
-    commands: str = ""
-    transcript: bool = False
 
 
 def take_apart(text: str) -> Piece:
@@ -44,16 +46,24 @@ def take_apart(text: str) -> Piece:
         return _prompts([line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines])
     if any(_IPYTHON_IN.match(line) for line in lines):
         return _ipython(lines)
-    if does_something(text):
-        return _without_tail(text)
+    if does_something(plain := readable(text)[0]):
+        return _without_tail(plain, lines)
     marked, magics = without_magics(text)
     if magics and does_something(marked):
         return Piece(code=text)
-    commands = [line for line in lines if _SHELL.match(line)]
-    if commands:
-        rest = [line for line in lines if not _SHELL.match(line)]
-        return Piece(output="\n".join(rest), commands="\n".join(commands))
-    return _cut(text)
+    are_commands = [_SHELL.match(line) is not None for line in lines]
+    return _session(lines, are_commands) if any(are_commands) else _cut(rewritten(text), lines)
+
+
+def _session(lines: list[str], are_commands: list[bool]) -> Piece:
+    """Commands, what they printed, and the script that one of them shows."""
+    status, lines, are_commands = without_status(lines, are_commands)
+    piece = shell_session(lines, are_commands)
+    if piece is not None and does_something(readable(piece.code)[0]):
+        return replace(piece, status=status)
+    commands = [line for line, is_command in zip(lines, are_commands, strict=True) if is_command]
+    rest = [line for line, is_command in zip(lines, are_commands, strict=True) if not is_command]
+    return Piece(output="\n".join(rest), commands="\n".join(commands), status=status)
 
 
 def does_something(text: str) -> bool:
@@ -104,8 +114,8 @@ def _is_printed(statement: ast.stmt, bound: set[str]) -> bool:
 _REPRESENTATIONS = {"tensor", "array", "Parameter", "Size", "OrderedDict", "defaultdict", "device", "Linear", "Sequential"}
 
 
-def _without_tail(text: str) -> Piece:
-    """Code, with the output below it that happens to parse set apart."""
+def _without_tail(text: str, given: list[str]) -> Piece:
+    """Code, with the output below it that happens to parse set apart. `given` are the lines as they stand in the report."""
     tree = tree_of(text)
     body = tree.body if tree else []
     bound = bound_names(tree) if tree else set()
@@ -114,12 +124,11 @@ def _without_tail(text: str) -> Piece:
         kept -= 1
     end = body[kept - 1].end_lineno if kept else 0
     if kept == len(body) or not end:
-        return Piece(code=text)
-    lines = text.split("\n")
-    return Piece(code="\n".join(lines[:end]), output="\n".join(lines[end:]))
+        return Piece(code="\n".join(given))
+    return Piece(code="\n".join(given[:end]), output="\n".join(given[end:]))
 
 
-def _cut(text: str) -> Piece:
+def _cut(text: str, given: list[str]) -> Piece:
     """Code above and what it printed below, in one block: cut where the parser gives up, if what follows is no code."""
     lines = text.split("\n")
     end = len(lines)
@@ -132,10 +141,10 @@ def _cut(text: str) -> Piece:
         if parses(head):
             tail = [line for line in lines[end:] if line.strip()]
             if does_something(head) and not any(_LIKE_CODE.match(line) for line in tail) and _looks_printed(tail):
-                piece = _without_tail(head)
-                return Piece(code=piece.code, output="\n".join([piece.output, *lines[end:]]).strip("\n"))
+                piece = _without_tail(head, given[:end])
+                return Piece(code=piece.code, output="\n".join([piece.output, *given[end:]]).strip("\n"))
             break
-    return Piece(output=text)
+    return Piece(output="\n".join(given))
 
 
 def _looks_printed(lines: list[str]) -> bool:
@@ -143,17 +152,32 @@ def _looks_printed(lines: list[str]) -> bool:
 
 
 def _prompts(lines: list[str]) -> Piece:
-    """A session with `>>>` prompts: what was typed, and what was answered. `...` goes on only right below what was typed."""
+    """A session with `>>>` prompts: what was typed, and what was answered. `...` goes on only right below what was typed.
+
+    A comment between the two stays one: it was written into the session later, and nobody printed it.
+    """
     code: list[str] = []
     output: list[str] = []
+    answers: list[tuple[str, list[str]]] = []
     typing = False
     for line in lines:
         typing = _PROMPT.match(line) is not None and (line.startswith(">>>") or typing)
         if typing:
             code.append(line[4:])
-        elif code:
+        elif line.startswith("#"):
+            code.append(line)
+            answers.append((line.strip("# "), []))
+        elif code and not _SHELL.match(line):
             output.append(line)
-    return Piece(code="\n".join(code), output="\n".join(output).strip("\n"), transcript=True)
+            if answers and line.strip():
+                answers[-1][1].append(line)
+    told = [(comment, "\n".join(shown)) for comment, shown in answers if shown]
+    return Piece(
+        code="\n".join(code),
+        output="\n".join(output).strip("\n"),
+        transcript=True,
+        answers=tuple(told) if len(told) > 1 else (),
+    )
 
 
 def _ipython(lines: list[str]) -> Piece:
@@ -171,17 +195,40 @@ def _ipython(lines: list[str]) -> Piece:
 
 
 def shows_values(code: str) -> tuple[str, int]:
-    """The code with the bare expressions that a prompt would have shown given to `sys.displayhook`, as a prompt does; and how many.
-
-    The code is normalised, so that the parser's columns are its own.
-    """
+    """The code with the bare expressions that a prompt would have shown given to `sys.displayhook`, as a prompt does; and how many."""
     tree = tree_of(code)
     if tree is None:
         return code, 0
+    return _displayed(code, [statement for statement in tree.body if isinstance(statement, ast.Expr) and not _prints(statement.value)])
+
+
+def shows_last_value(code: str) -> tuple[str, int]:
+    """The same for code that never prints, as for the cell of a notebook: the value of its last line, and of names that stand alone.
+
+    Other calls return values too, but nobody says that those are looked at.
+    """
+    tree = tree_of(code)
+    if tree is None or not tree.body or any(_prints(node) for node in nodes_of(tree) if isinstance(node, ast.Call)):
+        return code, 0
+    last = tree.body[-1]
+    bare = [
+        statement
+        for statement in tree.body
+        if isinstance(statement, ast.Expr)
+        and (isinstance(statement.value, _BARE) or (statement is last and isinstance(statement.value, ast.Call)))
+    ]
+    return _displayed(code, bare)
+
+
+_BARE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple)
+
+
+def _displayed(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
+    """The code with the values of these statements displayed. It is normalised, so that the parser's columns are its own."""
     lines = [line.encode() for line in code.split("\n")]
     wrapped = 0
-    for statement in reversed(tree.body):
-        if not isinstance(statement, ast.Expr) or _prints(statement.value) or statement.end_lineno is None:
+    for statement in reversed(statements):
+        if statement.end_lineno is None:
             continue
         first, last, end = statement.lineno - 1, statement.end_lineno - 1, statement.end_col_offset or 0
         lines[last] = lines[last][:end] + b")" + lines[last][end:]
@@ -195,11 +242,20 @@ DISPLAY = '__import__("sys").displayhook('
 
 
 def _prints(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in {"print", "display"}
+    """Whether it is a call that shows something itself."""
+    if not isinstance(value, ast.Call):
+        return False
+    path = dotted(value.func)
+    # `sys.stdout.buffer.write` returns how much it wrote, which nobody looks at.
+    return path[-1:] in {("print",), ("pprint",), ("display",), ("displayhook",), ("write",), ("writelines",)}
 
 
 def without_magics(code: str) -> tuple[str, int]:
-    """The code without lines of `!pip install` and `%magic`, which stay as comments so that lines keep their numbers."""
+    """The code without lines of `!pip install` and `%magic`, which stay as comments so that lines keep their numbers.
+
+    Code that can be parsed has none: there, such a line stands in a string.
+    """
     lines = code.split("\n")
     marked = [f"# {line}" if _MAGIC.match(line) else line for line in lines]
-    return "\n".join(marked), sum(one != other for one, other in zip(lines, marked, strict=True))
+    changed = sum(one != other for one, other in zip(lines, marked, strict=True))
+    return (code, 0) if not changed or parses(code) else ("\n".join(marked), changed)

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import assert_never
+import signal as signals
+from collections.abc import Callable, Mapping, Sequence
 
 from app.intake.claims import Check, CheckKind, Role
 from app.intake.reading import Script
-from app.intake.wording import device_of
+from app.intake.wording import DTYPE, device_of
 from app.judging.guards import left_out
 from app.judging.judgement import CheckResult, Finding
 from app.judging.numbers import Number, numbers_in, same_value
 from app.judging.numbers import matches as same_number
 from app.judging.output import found_lines, is_duration, nearest_line
 from app.judging.places import away, excluded
-from app.judging.reach import ABSOLUTE_TIME, ENDED_EARLIER, MEMORY_LIMIT, NO_SIDES, NOTHING_SHOWN, PATH_NOT_TAKEN, ended_by_limit, lack_of
+from app.judging.reach import (
+    ABSOLUTE_TIME,
+    ENDED_EARLIER,
+    MEMORY_LIMIT,
+    NO_SIDES,
+    NO_TIMES,
+    NOTHING_SHOWN,
+    PATH_NOT_TAKEN,
+    ended_by_limit,
+    lack_of,
+)
 from app.judging.sides import lines_of_sides, side_of, side_says, sides_agree
 from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception, warnings_in
+from app.judging.speed import is_slower, ratio_in
+from app.judging.standing import has_label, lines_with, numbers_of, numbers_standing, stands
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result
 
@@ -58,7 +70,7 @@ def _outweighs(check: Check, result: Result, lack: Reason | None, found: CheckRe
         return lack
     limit = ended_by_limit(result)
     match check.kind:
-        case CheckKind.EXIT_STATUS:
+        case CheckKind.EXIT_STATUS | CheckKind.NO_ERROR:
             return lack
         case CheckKind.OUT_OF_MEMORY:
             return limit
@@ -69,8 +81,10 @@ def _outweighs(check: Check, result: Result, lack: Reason | None, found: CheckRe
 
 
 def _says_little(check: Check) -> bool:
-    """Whether any failure of a kind, or an exit status, would do."""
-    return check.kind is CheckKind.EXIT_STATUS or (check.kind is CheckKind.EXCEPTION and not (check.message or "").strip())
+    """Whether any failure of a kind, an exit status, or that nothing is raised would do."""
+    return check.kind in {CheckKind.EXIT_STATUS, CheckKind.NO_ERROR} or (
+        check.kind is CheckKind.EXCEPTION and not (check.message or "").strip()
+    )
 
 
 def _of_time(check: Check) -> bool:
@@ -83,6 +97,8 @@ def _of_time(check: Check) -> bool:
 def _why_nothing(check: Check, result: Result) -> Reason:
     if result.outcome is not Outcome.COMPLETED:
         return ENDED_EARLIER
+    if check.kind is CheckKind.SLOWER:
+        return NO_TIMES
     return NO_SIDES if check.kind is CheckKind.DIFFERS else NOTHING_SHOWN
 
 
@@ -130,7 +146,10 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
         return result.model_copy(update={"observation": result.observation.model_copy(update={"stdout": "\n".join(kept)})})
 
     def met(other: Check, line: Result) -> bool:
-        return _of_kind(other.model_copy(update={"position": None}), line) is CheckResult.MET
+        claimed = _claimed_number(other)
+        if other.kind is CheckKind.VALUE and claimed is not None:
+            return any(same_number(claimed, number) for number in numbers_in(line.observation.stdout))
+        return _of_kind(other, line) is CheckResult.MET
 
     alone = [(line, showing([line])) for line in lines]
     kept = [line for line, one in alone if not (met(check, one) and all(met(other, one) for other in wanted))]
@@ -141,28 +160,8 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 
 
-def _of_kind(check: Check, result: Result) -> CheckResult:  # noqa: PLR0911 - one arm a kind
-    match check.kind:
-        case CheckKind.EXCEPTION:
-            return _exception(check, result)
-        case CheckKind.CRASH:
-            return _met_or(crashed_as(check.signal, result), result)
-        case CheckKind.EXIT_STATUS:
-            return _exit_status(check, result)
-        case CheckKind.OUTPUT:
-            return _output(check, result)
-        case CheckKind.VALUE:
-            return _value(check, result)
-        case CheckKind.HANG:
-            return _hang(check, result)
-        case CheckKind.OUT_OF_MEMORY:
-            return _met_or(_ran_out_of_memory(result), result)
-        case CheckKind.DIFFERS:
-            return _differs(check, result)
-        case CheckKind.VARIES:
-            return CheckResult.UNREACHED
-        case _:
-            assert_never(check.kind)
+def _of_kind(check: Check, result: Result) -> CheckResult:
+    return _JUDGES[check.kind](check, result)
 
 
 def _met_or(met: bool, result: Result) -> CheckResult:  # noqa: FBT001 - the one thing it is about
@@ -178,6 +177,19 @@ def _exception(check: Check, result: Result) -> CheckResult:
         shown = [*shown, *warnings_in(result.observation.stderr)]
     raised = any(matches_exception(check.exception_type, check.message, failure) for failure in shown)
     return _met_or(raised or prints_exception(check.exception_type, check.message, result.observation.stdout), result)
+
+
+def _no_error(check: Check, result: Result) -> CheckResult:
+    """Whether the error that is missing is still missing. Any other error than the one that is named is another thing."""
+    if check.exception_type is not None and _exception(check.model_copy(update={"message": ""}), result) is CheckResult.MET:
+        return CheckResult.ABSENT
+    if check.exception_type is not None and _names(check.exception_type, result.observation.stdout):
+        return CheckResult.OTHER
+    return CheckResult.MET if result.outcome is Outcome.COMPLETED and not printed_failure(result) else CheckResult.OTHER
+
+
+def _names(kind: str, stdout: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(kind)}(?!\w)", stdout) is not None
 
 
 def _exit_status(check: Check, result: Result) -> CheckResult:
@@ -196,9 +208,35 @@ def _ran_out_of_memory(result: Result) -> bool:
 
 def _output(check: Check, result: Result) -> CheckResult:
     seen = result.observation
-    if found_lines(check.lines, _of_its_side(check, seen.stdout)) or found_lines(check.lines, seen.stderr):
+    if len(check.lines) == 1 and re.fullmatch(DTYPE, check.lines[0]):
+        return _dtype(check.lines[0], _labelled(check, seen.stdout), result)
+    stdout = _labelled(check, _of_its_side(check, seen.stdout))
+    if not any(line.strip() for line in check.lines):
+        return _nothing_printed(result)
+    shown = stands(check.lines[0], stdout.splitlines()) if len(check.lines) == 1 else None
+    if shown or (shown is None and found_lines(check.lines, stdout)) or found_lines(check.lines, seen.stderr):
         return CheckResult.MET
     return CheckResult.OTHER if seen.stdout.strip() or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
+
+
+def _nothing_printed(result: Result) -> CheckResult:
+    if result.outcome is not Outcome.COMPLETED:
+        return CheckResult.UNREACHED
+    return CheckResult.OTHER if result.observation.stdout.strip() else CheckResult.MET
+
+
+def _labelled(check: Check, stdout: str) -> str:
+    """The lines that hold the check's label, if any does; else all."""
+    lines = stdout.splitlines()
+    return "\n".join([line for line in lines if check.label and has_label(line, check.label)] or lines)
+
+
+def _dtype(claimed: str, stdout: str, result: Result) -> CheckResult:
+    """A dtype is a word wherever it stands, also in `tensor(1., dtype=torch.float64)`."""
+    last = claimed.rsplit(".", 1)[-1]
+    if re.search(rf"(?<!\w){re.escape(last)}(?!\w)", stdout):
+        return CheckResult.MET
+    return CheckResult.OTHER if stdout.strip() or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
 
 
 def _of_its_side(check: Check, stdout: str) -> str:
@@ -211,10 +249,28 @@ def _of_its_side(check: Check, stdout: str) -> str:
 
 def _value(check: Check, result: Result) -> CheckResult:
     claimed, shown = _claimed_number(check), _numbers_in_place(check, result)
-    if claimed is not None and any(same_number(claimed, number) for number in shown):
+    if claimed is None:
+        return CheckResult.UNREACHED
+    if any(same_number(claimed, number) for number in shown) or _is_status(claimed, check, result):
         return CheckResult.MET
-    ended_by_itself = result.outcome in {Outcome.RAISED, Outcome.CRASHED}
-    return CheckResult.OTHER if claimed is not None and (shown or ended_by_itself) else CheckResult.UNREACHED
+    anywhere = [number for line in _value_lines(check, result) for number in numbers_of(line)]
+    if check.position is None and any(same_number(claimed, number) for number in anywhere):
+        # It stands in a longer line, where it may be anything.
+        return CheckResult.UNREACHED
+    return CheckResult.OTHER if anywhere or result.outcome in {Outcome.RAISED, Outcome.CRASHED} else CheckResult.UNREACHED
+
+
+def _is_status(claimed: Number, check: Check, result: Result) -> bool:
+    """Whether the number is how a shell tells of the script's end: `returns 139`."""
+    seen = result.observation
+    number = _SIGNALS.get(seen.signal or "")
+    status = seen.exit_status if number is None else 128 + number
+    ended = result.outcome in {Outcome.EXITED, Outcome.CRASHED} and status is not None
+    return ended and claimed.whole and claimed.value == status and _RETURNS.search(check.text) is not None
+
+
+_SIGNALS = {each.name: each.value for each in signals.Signals}
+_RETURNS = re.compile(r"\b(?:returns?|returned|exits?|exited|status|code)\b", re.IGNORECASE)
 
 
 def _claimed_number(check: Check) -> Number | None:
@@ -222,17 +278,23 @@ def _claimed_number(check: Check) -> Number | None:
     return found[0] if found else None
 
 
-def _numbers_in_place(check: Check, result: Result) -> list[Number]:
-    """The numbers that may be the claimed one: on lines with its label, at its position."""
+def _value_lines(check: Check, result: Result) -> list[str]:
+    """The lines that may show the claimed value: of its device, with its label."""
     stdout = result.observation.stdout
     lines = _of_its_side(check, stdout).splitlines()
     if not stdout.strip():
         # Logs go to the other stream, between warnings and tracebacks, whose numbers are those of lines.
         lines = [line for line in result.observation.stderr.splitlines() if _LINE_OF_CODE.search(line) is None]
-    if check.label:
-        lines = [line for line in lines if check.label.casefold() in line.casefold()]
+    return lines_with(check.label, lines)
+
+
+def _numbers_in_place(check: Check, result: Result) -> list[Number]:
+    """The numbers that may be the claimed one: where a value stands on its line, or at its position."""
+    lines = _value_lines(check, result)
+    if check.position is None:
+        return [number for line in lines for number in numbers_standing(line, check.label)]
     numbers = [number for line in lines for number in numbers_in(line)]
-    return numbers[-1:] if check.position == "last" else numbers[:1] if check.position == "first" else numbers
+    return numbers[-1:] if check.position == "last" else numbers[:1]
 
 
 def _hang(check: Check, result: Result) -> CheckResult:
@@ -270,3 +332,36 @@ def _only_nearly(check: Check, result: Result, expected: Sequence[Check]) -> boo
     shown = [number.value for number in _numbers_in_place(check, result)]
     exactly = any(same_value(claimed.value, value) for value in shown)
     return not exactly and all(number is not None and any(same_value(number.value, value) for value in shown) for number in wanted)
+
+
+def _crash(check: Check, result: Result) -> CheckResult:
+    return _met_or(crashed_as(check.signal, result), result)
+
+
+def _out_of_memory(_: Check, result: Result) -> CheckResult:
+    return _met_or(_ran_out_of_memory(result), result)
+
+
+def _varies(_: Check, __: Result) -> CheckResult:
+    """One attempt by itself tells nothing of repeats."""
+    return CheckResult.UNREACHED
+
+
+def _slower(check: Check, result: Result) -> CheckResult:
+    ratio = ratio_in(check, result)
+    return CheckResult.UNREACHED if ratio is None else is_slower(ratio, check.factor)
+
+
+_JUDGES: Mapping[CheckKind, Callable[[Check, Result], CheckResult]] = {
+    CheckKind.EXCEPTION: _exception,
+    CheckKind.CRASH: _crash,
+    CheckKind.EXIT_STATUS: _exit_status,
+    CheckKind.OUTPUT: _output,
+    CheckKind.VALUE: _value,
+    CheckKind.HANG: _hang,
+    CheckKind.OUT_OF_MEMORY: _out_of_memory,
+    CheckKind.VARIES: _varies,
+    CheckKind.DIFFERS: _differs,
+    CheckKind.SLOWER: _slower,
+    CheckKind.NO_ERROR: _no_error,
+}

@@ -13,6 +13,8 @@ from app.judging.dtypes import DOUBLE_PRECISION, FLOAT32, Format, Kind, coarser,
 
 # Beyond this, torch compares integers in float32 with more rounding than is worth telling.
 _EXACT_INTEGER = 2**24
+# No float is as large.
+LONGEST_INTEGER = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ def _relative(pair: Pair) -> float | None:
 
 def _ulp(pair: Pair, working: Format) -> float | None:
     """The distance in units of the last place; of a complex element that of the farther part."""
+    if any(isinstance(side, int) and side.bit_length() > LONGEST_INTEGER for side in (pair.baseline, pair.candidate)):
+        return None
     found = [
         abs(ordinal(rounded(one, working), working) - ordinal(rounded(other, working), working))
         for one, other in ((pair.baseline.real, pair.candidate.real), (pair.baseline.imag, pair.candidate.imag))

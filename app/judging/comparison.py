@@ -99,7 +99,7 @@ def compare(baseline: Result, candidate: Result, *, repeats: Repeats = Repeats()
 
 def digests_of(result: Result) -> dict[str, str]:
     """What repeats are told apart by: the captured values' digests by name."""
-    return {value.name: value.digest or value.data for value in result.observation.values if value.digest or value.data}
+    return {value.name: value.digest for value in result.observation.values if value.digest}
 
 
 def repeats_of(baseline: Sequence[Mapping[str, str]], candidate: Sequence[Mapping[str, str]], *, same_job: bool) -> Repeats:
@@ -174,7 +174,7 @@ def _apart(row: Row) -> str:
     if not found:
         return ""
     worst = max(found, key=lambda number: number.absolute or 0.0)
-    share = "" if worst.relative is None else f" ({worst.relative:.3g} of the baseline)"
+    share = "" if worst.relative is None else f", {100 * worst.relative:.3g} % of the baseline"
     return f"off by {worst.absolute:.3g}{share}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from app.intake.claims import Check, CheckKind
+from app.judging.closeness import LONGEST_INTEGER
 from app.judging.dtypes import Kind, format_of, multi_index, ordinal, rounded
 from app.judging.judgement import CheckResult, Finding
 from app.judging.numbers import Number, matches, near, numbers_in, same_value
@@ -52,7 +53,7 @@ def nearest_to(claimed: float, value: CapturedValue) -> Exact | None:
         return None
     best: tuple[float, int, float] | None = None
     for at, element in enumerate(one.real for one in elements):
-        if not _comparable(claimed, element):
+        if (isinstance(element, int) and element.bit_length() > LONGEST_INTEGER) or not _comparable(claimed, element):
             continue
         apart = 0.0 if same_value(claimed, element) else abs(claimed - element) if math.isfinite(element) else 0.0
         if best is None or apart < best[0]:

@@ -13,7 +13,8 @@ from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgem
 from app.judging.numbers import near, numbers_in
 from app.judging.places import excluded
 from app.judging.rates import rate_interval, rate_upper_bound
-from app.judging.reach import NO_SIDES, TOO_FEW_ATTEMPTS, commonest, lack_of
+from app.judging.reach import NO_SIDES, NOT_ADDED, TOO_FEW_ATTEMPTS, TOO_NOISY, commonest, lack_of
+from app.judging.speed import judge_ratios, ratio_in, spread
 from app.judging.variation import Variation, judge_repeats
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
@@ -65,7 +66,11 @@ def _judge(claim: Claim, script: Script, target: Target, results: Sequence[Resul
     evidence = counted(results)
     cold = [result for result in evidence if result.start is Start.COLD]
     if not cold:
-        return JobJudgement(verdict=Verdict.NO_RESULT, reason=_trouble(results))
+        reason = _trouble(results)
+        if reason is not None and reason.code == NOT_ADDED.code:
+            # Not trouble: the script was not begun because it could not have run.
+            return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=NOT_ADDED)
+        return JobJudgement(verdict=Verdict.NO_RESULT, reason=reason)
     bugs = [check for check in claim.having(Role.BUG) if check.over is not Over.PAIR]
     over_repeats = [check for check in bugs if is_over_repeats(check)]
     in_attempt = [check for check in bugs if not is_over_repeats(check) and (check.kind is not CheckKind.DIFFERS or check.sides)]
@@ -81,6 +86,9 @@ def _judge(claim: Claim, script: Script, target: Target, results: Sequence[Resul
     if over_repeats:
         variation = judge_repeats(over_repeats[0], cold, script=script, target=target)
         return _by_repeats(variation, (*_merged(rows), *details), least=least)
+    slower = [check for check in in_attempt if check.kind is CheckKind.SLOWER]
+    if slower:
+        return _by_ratio(slower[0], list(zip(rows, evidence, strict=True)), (*_merged(rows), *details), least=least)
     if not in_attempt or _unreadable(in_attempt, rows, evidence):
         return _without_claim(script, target, evidence, (*_merged(rows), *details), readable=not in_attempt)
     steps = [_step(in_attempt, row, result, target) for row, result in zip(rows, evidence, strict=True)]
@@ -142,6 +150,36 @@ def _by_repeats(variation: Variation, details: tuple[Finding, ...], *, least: in
     return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=of, rate_upper_bound=rate_upper_bound(of - 1), findings=findings)
 
 
+def _by_ratio(check: Check, rows: Sequence[tuple[Sequence[Finding], Result]], findings: tuple[Finding, ...], *, least: int) -> JobJudgement:
+    """A claim of speed: the ratio in each cold attempt, all of them together."""
+    cold = [(row, result) for row, result in rows if result.start is Start.COLD]
+    timed = [
+        ratio
+        for row, result in cold
+        if all(finding.result is not CheckResult.UNREACHED for finding in row) and (ratio := ratio_in(check, result)) is not None
+    ]
+    of = len(timed)
+    if not timed:
+        reason = commonest([finding.reason for row, _ in cold for finding in row if finding.reason is not None])
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=reason, findings=findings)
+    if of < least:
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=of, findings=findings)
+    ratios = spread(timed)
+    found = judge_ratios(ratios, check.factor)
+    first = findings[0].model_copy(update={"observed": str(ratios), **({} if found is None else {"result": found})})
+    findings = (first, *findings[1:])
+    match found:
+        case CheckResult.MET:
+            return JobJudgement(verdict=Verdict.REPRODUCED, matched=of, of=of, findings=findings)
+        case CheckResult.ABSENT:
+            return JobJudgement(verdict=Verdict.NOT_REPRODUCED, of=of, findings=findings)
+        case CheckResult.OTHER:
+            reason = Reason(code=DifferentKind.OTHER_VALUE, detail=_KINDS[DifferentKind.OTHER_VALUE])
+            return JobJudgement(verdict=Verdict.DIFFERENT, reason=reason, of=of, findings=findings)
+        case _:
+            return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_NOISY, of=of, findings=findings)
+
+
 def _step(checks: Sequence[Check], row: Sequence[Finding], result: Result, target: Target) -> Step:
     """What became of the bug in one attempt: every check that speaks of this target must agree."""
     spoken = [finding for check, finding in zip(checks, row, strict=True) if excluded(check, target) is None]
@@ -182,11 +220,9 @@ def _reached(steps: Sequence[Step]) -> list[Step]:
         # Beside attempts that showed it, one that showed nothing is one that did not.
         steps = [Step(step.result, CheckResult.ABSENT, ()) if _silent(step) else step for step in steps]
     said_cold = {step.found for step in steps if step.cold}
-    return [
-        step
-        for step in steps
-        if step.found is not CheckResult.UNREACHED and (step.cold or (step.found in said_cold and step.found is not CheckResult.ABSENT))
-    ]
+    # That it did not happen is no "never" where cold attempts say that it happens: left out, it would make a rate look higher.
+    borne_out = said_cold if CheckResult.MET in said_cold else said_cold - {CheckResult.ABSENT}
+    return [step for step in steps if step.found is not CheckResult.UNREACHED and (step.cold or step.found in borne_out)]
 
 
 def _silent(step: Step) -> bool:

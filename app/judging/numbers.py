@@ -89,12 +89,6 @@ def _integer(value: int) -> float:
     return float(value) if abs(value) < _EXACT or value >= _LARGEST else value
 
 
-def number_of(text: str) -> Number | None:
-    """The one number that the text is, perhaps in the dress of a print such as `np.float64(0.5)`; or None."""
-    found = numbers_in(text)
-    return found[0] if len(found) == 1 else None
-
-
 def same_value(one: float, other: float) -> bool:
     """Equal values; nan equals nan, and zero does not equal minus zero."""
     if math.isnan(one) or math.isnan(other):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claims import Check, CheckKind, Role
-from app.judging.reach import NO_GPU, OTHER_DEVICE, OTHER_OS, OTHER_VERSION, uses_gpu
+from app.judging.reach import NO_GPU, OTHER_DEVICE, OTHER_MODE, OTHER_OS, OTHER_VERSION, uses_gpu
 from app.judging.sides import lacks_a_side
 from app.targets.target import Target
 from worker.contract import Device, Reason, Result
@@ -39,7 +39,7 @@ def excluded(check: Check, target: Target) -> Reason | None:
     if check.where.device not in {None, Device.CPU, Device.CUDA}:
         # Of a device that no target grants, such as `mps`.
         return OTHER_DEVICE
-    if check.kind is CheckKind.DIFFERS and lacks_a_side(check.sides, target):
+    if check.kind in {CheckKind.DIFFERS, CheckKind.SLOWER} and lacks_a_side(check.sides, target):
         return NO_GPU
     return None
 
@@ -49,12 +49,41 @@ def away(check: Check, result: Result, target: Target) -> Reason | None:
     where, found = check.where, result.environment
     if check.role is Role.BUG and where.device == Device.CPU and target.device is Device.CUDA and uses_gpu(result):
         return OTHER_DEVICE
-    if where.version and not same_release(where.version, torch_of(result, target)):
+    if target.device is Device.CPU and not uses_gpu(result) and was_on_card(check):
+        return NO_GPU
+    if where.mode:
+        return OTHER_MODE
+    if where.version and not is_version(where.version, result, target):
         return OTHER_VERSION
     system = found.get("os.name")
     if where.os and system_of(where.os) != (system_of(system) if isinstance(system, str) else "linux"):
         return OTHER_OS
     return None
+
+
+# What only a card says of itself.
+_OF_A_CARD = re.compile(
+    r"device='cuda|\b(?:CUDA (?:error|out of memory|kernel errors?|driver error)|device-side assert|cublas\w*|cudnn\w*|cusolver\w*"
+    r"|cusparse\w*"
+    r"|NCCL error|illegal memory access|misaligned address|no kernel image)\b",
+    re.IGNORECASE,
+)
+
+
+def was_on_card(check: Check) -> bool:
+    """Whether what is claimed to be shown proves that it was seen on a GPU, whatever the words around it say."""
+    return any(_OF_A_CARD.search(shown) for shown in (*check.lines, check.message or ""))
+
+
+def is_version(claimed: str, result: Result, target: Target) -> bool:
+    """Whether an attempt ran under the claimed version: `2.1`, `>=2.1`, `python 3.12`."""
+    if claimed.startswith("python"):
+        found = result.environment.get("python.version")
+        return isinstance(found, str) and same_release(claimed, found)
+    seen = torch_of(result, target)
+    if claimed.startswith(">="):
+        return bool(release_of(seen)) and release_of(seen)[:2] >= release_of(claimed)[:2]
+    return same_release(claimed, seen)
 
 
 def torch_of(result: Result | None, target: Target) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from app.intake.distributions import DISTRIBUTIONS, WELL_KNOWN
 from app.intake.reading import NeedKind, Script
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result, WhoCanAct
@@ -23,6 +24,7 @@ OUTPUT_LIMIT = _reason("output_limit", "The script was stopped because it printe
 MEMORY_LIMIT = _reason("memory_limit", "The script was stopped at the memory limit.", _OPERATOR)
 SANDBOX_LIMIT = _reason("sandbox_limit", "The script needs something that the sandbox does not allow.", _OPERATOR)
 MISSING_PACKAGE = _reason("missing_package", "The script needs a package that the toolchain does not have.", _OPERATOR)
+NOT_ADDED = _reason("missing_package", "The packages that the script needs could not be added to the toolchain.", _OPERATOR)
 MISSING_FILE = _reason("missing_file", "The script needs a file that is not in the report.", _REPORTER)
 NEEDS_INPUT = _reason("needs_input", "The script needs arguments or input that are not in the report.", _REPORTER)
 NO_NETWORK = _reason("no_network", "The script needs the network, and the sandbox has none.", _REPORTER)
@@ -32,6 +34,7 @@ NO_COMPILER = _reason("no_compiler", "The script needs a compiler that works on 
 OTHER_OS = _reason("other_os", "The script or the claim is about another operating system.", _OPERATOR)
 OTHER_VERSION = _reason("other_version", "The claim is about another version than this target's.", _OPERATOR)
 OTHER_DEVICE = _reason("other_device", "The claim is about another device than the one that was used.", _OPERATOR)
+OTHER_MODE = _reason("other_mode", "The claim is about another way of starting the script than ours.")
 ABSOLUTE_TIME = _reason("absolute_time", "The claim is a duration, and durations of two machines can't be compared.")
 STALE = _reason("stale_reproducer", "The script uses a part of the library that this version no longer has.", _REPORTER)
 PATH_NOT_TAKEN = _reason("path_not_taken", "The script ran without using the GPU that this target grants.", _REPORTER)
@@ -39,6 +42,8 @@ GAVE_UP = _reason("gave_up_politely", "The script saw that something is missing,
 NOTHING_SHOWN = _reason("nothing_shown", "The script ended without showing anything of the claim.", _REPORTER)
 ENDED_EARLIER = _reason("ended_earlier", "The script failed before the point of the claim.", _REPORTER)
 TOO_FEW_ATTEMPTS = _reason("too_few_attempts", "Too few attempts ended in a way that counts.", WhoCanAct.SERVICE)
+TOO_NOISY = _reason("too_noisy", "The two times are too close, or vary too much, to say which is longer and by how much.")
+NO_TIMES = _reason("no_times", "The script prints no two times that could be held against each other.", _REPORTER)
 NO_SIDES = _reason("no_sides", "The script prints no two sides that could be compared.", _REPORTER)
 
 # What torch, CUDA and Python say of a lack. The first that is found in how an attempt failed is the reason.
@@ -89,6 +94,7 @@ _BY_TYPE: dict[str, Reason] = {
     "OutOfMemoryError": MEMORY_LIMIT,
     "MemoryError": MEMORY_LIMIT,
 }
+_NO_MODULE = re.compile(r"^No module named '([A-Za-z_]\w{0,60})")
 _MEMORY = re.compile(r"CUDA out of memory|DefaultCPUAllocator: (?:not enough|can't allocate) memory")
 _SANDBOX = re.compile(r"\[Errno (?:28|30)\]|can't start new thread")
 # The node's own words for a limit that the script met as an error.
@@ -141,7 +147,17 @@ def _lack_by_exception(result: Result) -> Reason | None:
     if raised is None:
         return None
     name, message = raised.type.rsplit(".", 1)[-1], raised.message[:_WINDOW]
-    return _said_lack(f"{name}: {message}") or _lack_by_message(name, message, result.reason) or _BY_TYPE.get(name)
+    known = _said_lack(f"{name}: {message}") or _lack_by_message(name, message, result.reason) or _BY_TYPE.get(name)
+    return _naming_the_package(message) if known is MISSING_PACKAGE else known
+
+
+def _naming_the_package(message: str) -> Reason:
+    """Only where it is a package that we know: the name comes from the script, and models read what we say."""
+    found = _NO_MODULE.search(message)
+    package = found and DISTRIBUTIONS.get(found[1], found[1].replace("_", "-").lower())
+    if package not in WELL_KNOWN:
+        return MISSING_PACKAGE
+    return MISSING_PACKAGE.model_copy(update={"detail": f"The script needs {package}, which the toolchain does not have."})
 
 
 def _lack_by_message(name: str, message: str, reason: Reason | None) -> Reason | None:

@@ -13,7 +13,7 @@ from app.judging.judgement import JobJudgement, Verdict
 from app.judging.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
-from worker.contract import Result
+from worker.contract import Result, Start
 
 # Equal attempts before "always", and before "never" of something that may be random.
 ALWAYS = 3
@@ -22,6 +22,8 @@ NEVER_RANDOM = 20
 # Once mixed, a rate is worth knowing: 20 attempts tell it to about a fifth; not where they would take longer than this, in seconds.
 MIXED = 20
 MIXED_SECONDS = 300.0
+# Of these so many start cold, since the interval of a rate is told of cold ones alone; the others only have to bear it out.
+MIXED_COLD = 10
 
 _SOMETIMES = re.compile(
     r"\b(?:sometimes|occasionally|intermittent(?:ly)?|flaky|random(?:ly)?|rarely|now and then|once in a while"
@@ -52,6 +54,16 @@ def next_attempts(claim: Claim, script: Script, target: Target, results: Sequenc
     if judgement.verdict is Verdict.FLAKY:
         return max(0, _wanted_of_mixed(results, plan) - have)
     return max(0, min(_wanted(judgement, claim, script, plan), _most(claim, script, plan)) - have)
+
+
+def most_warm(claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan) -> int:
+    """How many of a job's attempts may start warm in all: none before cold ones alone are mixed, and none where only cold ones count."""
+    if plan.exact or any(is_over_repeats(check) for check in claim.having(Role.BUG)):
+        return 0
+    cold = [result for result in counted(results) if result.start is Start.COLD]
+    if not cold or judge_job(claim, script, target, cold).verdict is not Verdict.FLAKY:
+        return 0
+    return max(0, _wanted_of_mixed(results, plan) - max(MIXED_COLD, plan.at_most))
 
 
 def _most(claim: Claim, script: Script, plan: RepeatPlan) -> int:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.intake.claims import Check, CheckKind, Claim, Over, Role
+from app.intake.claims import Role
 from app.intake.reading import NeedKind, Reading, ScriptRole
 from app.judging.cause import cause_of
-from app.judging.job import LEAST_FOR_NEVER, counted
 from app.judging.judged import JudgedCell
 from app.judging.judgement import CheckResult, Defect, Finding, Scope, Verdict
-from app.judging.output import contains, equal_tokens, tokens_of
+from app.judging.pairs import judge_pairs
 from app.judging.places import release_of, same_release, system_of, torch_of
-from app.judging.reach import NO_SIDES, TOO_FEW_ATTEMPTS
-from app.judging.sides import without_name
-from worker.contract import Environment, Outcome, Result, Start
+from worker.contract import Environment
 
 # `reproduced` and `flaky` are sightings of the claim itself.
 SEEN = {Verdict.REPRODUCED, Verdict.FLAKY}
@@ -47,7 +44,7 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     # A control shows how things should be; what happens to it is no verdict on the claim.
     judged = [cell for cell in cells if cell.verdict is not None and cell.role is not ScriptRole.CONTROL]
     done = without_tests(judged)
-    pairs = _judge_pairs(reading.claim, done)
+    pairs = judge_pairs(reading.claim, done)
     verdicts = {cell.verdict for cell in done} | {_PAIR_VERDICT[finding.result] for finding in pairs}
     verdict = next((verdict for verdict in Verdict if verdict in verdicts), None)
     if verdict is None and all(cell.verdict is not None for cell in cells):
@@ -83,40 +80,6 @@ def _only_tests(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
     settings = {name: value for name, value in cell.target.settings.items() if name != "fill"}
     plain = cell.target.model_copy(update={"settings": settings})
     return any(other.target == plain and other.script == cell.script for other in cells)
-
-
-def _judge_pairs(claim: Claim, cells: Sequence[JudgedCell]) -> tuple[Finding, ...]:
-    bugs = claim.having(Role.BUG)
-    return tuple(_judge_pair(check, cells) for check in bugs if check.over is Over.PAIR and check.kind is CheckKind.DIFFERS)
-
-
-def _judge_pair(check: Check, cells: Sequence[JudgedCell]) -> Finding:
-    """A difference between two targets: the plainest cell of each side, by what its first attempt that ended prints."""
-    sides = {side: _ended_on(side, cells) for side in check.sides}
-    if len(sides) < 2 or not all(sides.values()):
-        return Finding(text=check.text, result=CheckResult.UNREACHED, reason=NO_SIDES)
-    firsts = {side: ended[0].observation.stdout for side, ended in sides.items()}
-    shown = "\n".join(f"{side}: {stdout.strip()[:150]}" for side, stdout in firsts.items())
-    said = [[token for line in stdout.splitlines() for token in without_name(line, side)] for side, stdout in firsts.items()]
-    if not all(said):
-        return Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=NO_SIDES)
-    if all(equal_tokens(said[0], other) for other in said[1:]):
-        if min(len(ended) for ended in sides.values()) < LEAST_FOR_NEVER:
-            return Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=TOO_FEW_ATTEMPTS)
-        return Finding(text=check.text, result=CheckResult.ABSENT, observed=shown)
-    claimed = zip(check.sides, check.side_lines, strict=False)
-    as_claimed = all(contains(tokens_of(firsts[side]), without_name(line, side)) for side, line in claimed if line)
-    return Finding(text=check.text, result=CheckResult.MET if as_claimed else CheckResult.OTHER, observed=shown)
-
-
-def _ended_on(side: str, cells: Sequence[JudgedCell]) -> list[Result]:
-    """The cold attempts that ended, of the plainest cell on this device that could show anything."""
-    able = [cell for cell in cells if cell.target.device == side and cell.verdict in {Verdict.OBSERVED, *SEEN, *NOT_SEEN}]
-    for cell in sorted(able, key=lambda cell: len(cell.target.settings)):
-        ended = [result for result in counted(cell.results) if result.outcome is Outcome.COMPLETED and result.start is Start.COLD]
-        if ended:
-            return ended
-    return []
 
 
 _PAIR_VERDICT = {
@@ -167,8 +130,10 @@ def _same_device(reading: Reading, cell: JudgedCell, found: Environment) -> bool
     """Whether the cell granted the device that the claim is about. A claim that names none and needs no card is about the CPU."""
     about_gpu = any(check.where.device == "cuda" or "cuda" in check.sides for check in reading.claim.having(Role.BUG))
     needs_gpu = any(need.kind is NeedKind.GPU for script in reading.scripts for need in script.needs)
+    # A script that takes a card where there is one took the reporter's.
+    used_gpu = reading.probe is not None and any(device.startswith("cuda") for device in reading.probe.devices_used)
     model = reading.environment.get("gpu.0.model")
-    if not (about_gpu or needs_gpu):
+    if not (about_gpu or needs_gpu or used_gpu):
         # The card of the reporter's machine matters only where the claim is about cards.
         return True
     if isinstance(model, str):

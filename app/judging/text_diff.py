@@ -21,7 +21,6 @@ MOST_CHARACTERS = 400
 # Of a long line, what is shown before the first character that differs.
 LEAD = 80
 MOST_NUMBERS = 8
-CONTEXT = 1
 
 Meaning = tuple[str, ...]
 
@@ -89,6 +88,16 @@ class Text:
     cut: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two lines beside each other; of one that is missing, `at` or `there` is where it would be."""
+
+    one: int | None
+    other: int | None
+    at: int
+    there: int
+
+
 def same_bytes(one: Text, other: Text) -> bool:
     """Whether both printed the same, as far as anybody knows."""
     return one.digest == other.digest if one.digest and other.digest else one.text == other.text
@@ -123,8 +132,8 @@ def text_diff(baseline: Text, candidate: Text) -> TextDiff:
     rows = _rows(pairs[:MOST_ROWS], one, other)
     return TextDiff(
         result=TextResult.DIFFERENT,
-        first_baseline=next((i + 1 for i, _ in pairs if i is not None), None),
-        first_candidate=next((j + 1 for _, j in pairs if j is not None), None),
+        first_baseline=next((pair.one + 1 for pair in pairs if pair.one is not None), None),
+        first_candidate=next((pair.other + 1 for pair in pairs if pair.other is not None), None),
         differing_lines=len(pairs),
         rows=rows,
         rows_omitted=max(0, len(pairs) - MOST_ROWS),
@@ -159,24 +168,24 @@ def _word(token: str) -> str:
     return "0" if token.lstrip("-(")[:1].isdigit() or token in {"nan", "inf", "-inf"} else token
 
 
-def _pairs(blocks: Iterable[Block], left: Sequence[Meaning], right: Sequence[Meaning]) -> Iterator[tuple[int | None, int | None]]:
+def _pairs(blocks: Iterable[Block], left: Sequence[Meaning], right: Sequence[Meaning]) -> Iterator[_Pair]:
     """The lines that stand beside each other without saying the same; blank lines say nothing."""
     for i, until_i, j, until_j in blocks:
         for step in range(max(until_i - i, until_j - j)):
-            one = i + step if i + step < until_i else None
-            other = j + step if j + step < until_j else None
+            at, there = min(i + step, until_i), min(j + step, until_j)
+            one, other = at if at < until_i else None, there if there < until_j else None
             if (() if one is None else left[one]) != (() if other is None else right[other]):
-                yield one, other
+                yield _Pair(one, other, at, there)
 
 
-def _rows(pairs: Sequence[tuple[int | None, int | None]], one: Sequence[str], other: Sequence[str]) -> list[Row]:
+def _rows(pairs: Sequence[_Pair], one: Sequence[str], other: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
-    for i, j in pairs:
-        if i is not None and j is not None and i > 0 and j > 0 and one[i - 1] == other[j - 1] and one[i - 1].strip():
-            before = Row(baseline_line=i, candidate_line=j, baseline=_plain(one[i - 1]), candidate=_plain(other[j - 1]), same=True)
-            if not rows or (rows[-1].baseline_line or 0) < i:
-                rows.append(before)
-        rows.append(_row(i, j, None if i is None else one[i], None if j is None else other[j]))
+    for pair in pairs:
+        i, j = pair.at, pair.there
+        if i > 0 and j > 0 and one[i - 1] == other[j - 1] and one[i - 1].strip():
+            rows.append(Row(baseline_line=i, candidate_line=j, baseline=_plain(one[i - 1]), candidate=_plain(other[j - 1]), same=True))
+        left = None if pair.one is None else one[pair.one]
+        rows.append(_row(pair.one, pair.other, left, None if pair.other is None else other[pair.other]))
     return rows
 
 

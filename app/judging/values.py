@@ -23,6 +23,7 @@ from worker.contract import CapturedValue
 MOST_VALUES = 100
 MOST_MEASURED = 20_000
 LONGEST_NAME = 200
+MOST_WRITTEN = 6
 
 
 class ValueResult(StrEnum):
@@ -122,10 +123,31 @@ def elements_of(value: CapturedValue) -> Sequence[complex] | None:
     return None if decoded is None else decoded.elements
 
 
+def written(value: CapturedValue) -> str:
+    """The first elements as Python writes them; empty where they are not known."""
+    elements = elements_of(value)
+    if elements is None:
+        return ""
+    few = ", ".join(_written(element) for element in elements[:MOST_WRITTEN])
+    return few if not value.shape else f"[{few}{', …' if len(elements) > MOST_WRITTEN else ''}]"
+
+
 def told(made: ValueComparison) -> str:
     """One line about a comparison, in plain words."""
+    tolerance = ""
+    if made.passes_default and made.differing:
+        tolerance = "within assert_close's default tolerances"
+    elif made.smallest_rtol is not None:
+        tolerance = f"assert_close passes from rtol {made.smallest_rtol:.3g}"
+    elif made.smallest_atol is not None:
+        tolerance = f"assert_close passes from atol {made.smallest_atol:.3g}"
+    return ", ".join(filter(None, (distance(made), tolerance)))
+
+
+def distance(made: ValueComparison) -> str:
+    """How far apart the two are, without tolerances."""
     if made.result is ValueResult.DIFFERENT and made.differing is not None:
-        return _told_of_numbers(made)
+        return _distance_of_numbers(made)
     words = {
         ValueResult.IDENTICAL: "the same bit by bit",
         ValueResult.EQUAL: "the same numbers in other bits",
@@ -134,7 +156,7 @@ def told(made: ValueComparison) -> str:
     return words.get(made.result) or made.note.rstrip(".") or "not known"
 
 
-def _told_of_numbers(made: ValueComparison) -> str:
+def _distance_of_numbers(made: ValueComparison) -> str:
     several = made.elements is not None and made.elements > 1
     parts = [f"{made.differing} of {made.elements} elements differ"] if several else []
     for count, what in ((made.nan_differs, "NaN"), (made.infinity_differs, "infinite")):
@@ -144,12 +166,6 @@ def _told_of_numbers(made: ValueComparison) -> str:
         parts.append(f"{'at most ' if several else ''}{made.greatest_ulp} ULP of {made.ulp_dtype} apart")
     if made.greatest_absolute is not None:
         parts.append(f"off by {made.greatest_absolute:.3g}")
-    if made.passes_default:
-        parts.append("within assert_close's default tolerances")
-    elif made.smallest_rtol is not None:
-        parts.append(f"assert_close passes from rtol {made.smallest_rtol:.3g}")
-    elif made.smallest_atol is not None:
-        parts.append(f"assert_close passes from atol {made.smallest_atol:.3g}")
     if made.dtype != made.dtype_baseline:
         parts.append(f"dtype {made.dtype} against {made.dtype_baseline}")
     return ", ".join(parts) or "different"
@@ -225,14 +241,12 @@ def _by_statistics(facts: dict[str, object], baseline: CapturedValue, candidate:
     if _plain(baseline.dtype) != _plain(candidate.dtype):
         return _made(facts, result=ValueResult.DIFFERENT, note="The dtypes differ; there are no elements to compare.")
     if one is not None and other is not None:
-        said = [
-            f"{name} {_number(getattr(other, name))} against {_number(getattr(one, name))}"
-            for name in type(one).model_fields
-            if _number(getattr(one, name)) != _number(getattr(other, name))
-        ]
-        if said:
-            note = f"Only statistics are kept of it: candidate against baseline, {', '.join(said)}."
-            return _made(facts, result=ValueResult.DIFFERENT, note=note, nan_differs=abs(one.nan - other.nan))
+        names = [name for name in type(one).model_fields if _number(getattr(one, name)) != _number(getattr(other, name))]
+        if names:
+            sides = [", ".join(f"{name} {_number(getattr(side, name))}" for name in names) for side in (one, other)]
+            note = "Its elements were not kept, only statistics of them."
+            facts |= {"nan_differs": abs(one.nan - other.nan), "baseline": sides[0], "candidate": sides[1]}
+            return _made(facts, result=ValueResult.DIFFERENT, note=note)
     if not (baseline.digest and candidate.digest):
         return _made(facts, result=ValueResult.UNKNOWN, note="Its elements were not kept, nor a digest of them.")
     if one is None or other is None or one.zero or one.nan:
@@ -260,6 +274,8 @@ def _measured(facts: dict[str, object], one: _Decoded, other: _Decoded, *, same_
             "baseline": _written(one.elements[first]),
             "candidate": _written(other.elements[first]),
         }
+    elif len(one.elements) == 1:
+        found |= {"baseline": _written(one.elements[0]), "candidate": _written(other.elements[0])}
     if len(differing) > len(pairs):
         found |= {"passes_default": None, "smallest_rtol": None, "smallest_atol": None}
         found["note"] = f"The first {MOST_MEASURED} differing elements were measured."

@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from app.intake.claims import Check
 from app.intake.reading import Reading, Script
-from app.judging.comparison import Comparison, Difference, Repeats, compare, digests_of, repeats_of, varying_names
+from app.judging.comparison import digests_of, varying_names
 from app.judging.environments import digest_of
 from app.judging.exactness import exactly
 from app.judging.job import judge_job
 from app.judging.judged import JudgedCell
-from app.judging.judgement import ComparisonResult, Finding, JobJudgement, Verdict
-from app.judging.run import judge_run
+from app.judging.judgement import Finding, JobJudgement, Verdict
+from app.judging.run import RunJudgement, judge_run
 from app.judging.summary import summarise
+from app.judging.values import written
+from app.runs.compared import SHOWS_NOTHING, Shown, compared_jobs
 from app.runs.document import (
     AttemptPart,
     CheckPart,
     ClaimPart,
-    ComparisonPart,
-    DifferencePart,
+    ContributedPart,
     FindingPart,
     JobPart,
     ReportPart,
     RunDocument,
     ScriptPart,
     TargetPart,
+    ValuePart,
 )
 from app.states import AttemptState, JobState, RunState
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
-from worker.contract import KIB, AttemptKind, Environment, Outcome, Reason, Result, Start
+from worker.contract import KIB, AttemptKind, CapturedValue, Environment, Reason, Result, Start
 
 STREAM_BYTES = 4 * KIB
+# Of one attempt's values, and characters of each.
+MOST_VALUES = 12
+MOST_WRITTEN = 200
+CONTRIBUTED = "Contributed from elsewhere, not run on our nodes:"
 # What is said of a job that still runs: never "no", which needs them all.
 _TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
-# Trouble of ours is a second column, in sight; it is compared with nothing.
-_INCOMPARABLE = {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +83,7 @@ class RunFacts:
     source_url: str | None = None
     # Says how few attempts were asked for; unknown, those that there are must do.
     repeats: RepeatPlan | None = None
+    contributed: ContributedPart | None = None
 
 
 def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDocument:
@@ -96,7 +101,7 @@ def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDo
         seen=judgement.seen,
         defect=judgement.defect,
         cause=judgement.cause,
-        summary=summarise(judgement, decided) if finished or decided else "",
+        summary=_summary(run, judgement, decided) if finished or decided else "",
         scope=judgement.scope,
         scope_differs=list(judgement.scope_differs),
         where=list(judgement.where),
@@ -105,13 +110,20 @@ def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDo
         without_result=judgement.without_result,
         ask=list(reading.ask),
         preset=run.preset,
+        contributed=run.contributed,
         report=report_part(reading, report_id=run.report_id, title=run.title, source_url=run.source_url),
         jobs=[_job(reading, job, cell) for job, cell in zip(jobs, cells, strict=True)],
-        comparisons=_comparisons(jobs, cells),
+        comparisons=compared_jobs(cells, [_shown(job) for job in jobs], reading.scripts),
         environments=_environments(jobs),
         created_at=run.created_at,
         finished_at=run.finished_at,
     )
+
+
+def _summary(run: RunFacts, judgement: RunJudgement, decided: Sequence[JudgedCell]) -> str:
+    """Who reads this sentence alone must not take what was contributed for ours."""
+    words = summarise(judgement, decided)
+    return f"{CONTRIBUTED} {words}" if run.contributed is not None else words
 
 
 def report_part(reading: Reading, *, report_id: str | None = None, title: str = "", source_url: str | None = None) -> ReportPart:
@@ -119,7 +131,7 @@ def report_part(reading: Reading, *, report_id: str | None = None, title: str = 
     return ReportPart(
         id=report_id,
         title=title or reading.title,
-        source_url=source_url,
+        source_url=source_url or reading.source_url,
         scripts=[
             ScriptPart(
                 role=script.role,
@@ -133,6 +145,7 @@ def report_part(reading: Reading, *, report_id: str | None = None, title: str = 
         ],
         claim=ClaimPart(checks=[_check(check) for check in reading.claim.checks]),
         environment=reading.environment,
+        probe=reading.probe,
     )
 
 
@@ -173,16 +186,22 @@ def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
         of=judgement.of,
         rate_upper_bound=judgement.rate_upper_bound,
         rate_interval=judgement.rate_interval,
-        checks=[_finding(finding, reading, cell) for finding in judgement.findings],
-        varying_values=list(varying_names(_digests(job))),
+        checks=list(_findings(reading, cell, judgement.findings)),
+        varying_values=list(varying_names([digests_of(shown.result) for shown in _shown(job)])),
         attempts=[_attempt(attempt) for attempt in job.attempts],
     )
 
 
-def _finding(finding: Finding, reading: Reading, cell: JudgedCell) -> FindingPart:
-    check = next((check for check in reading.claim.checks if check.text == finding.text), None)
-    exact = "" if check is None or not cell.results else exactly(check, finding, cell.results[0].observation.values)
-    return FindingPart(text=finding.text, result=finding.result, observed=finding.observed, exact=exact)
+def _findings(reading: Reading, cell: JudgedCell, findings: Iterable[Finding]) -> Iterator[FindingPart]:
+    """Each finding with the exact value behind it. Two checks may quote the same words: they come in the same order."""
+    checks = list(reading.claim.checks)
+    for finding in findings:
+        check = next((check for check in checks if check.text == finding.text), None)
+        exact = ""
+        if check is not None:
+            checks.remove(check)
+            exact = exactly(check, finding, cell.results[0].observation.values) if cell.results else ""
+        yield FindingPart(text=finding.text, result=finding.result, observed=finding.observed, exact=exact)
 
 
 def _short(text: str) -> str:
@@ -218,9 +237,17 @@ def _attempt(attempt: AttemptFacts) -> AttemptPart:
             "flags_changed": seen.flags_changed,
             "wall_seconds": seen.wall_seconds,
             "peak_memory_bytes": seen.peak_memory_bytes,
+            "stacks": _short(seen.stacks),
+            "values": [_value(value) for value in seen.values[:MOST_VALUES]],
             "environment": digest_of(result.environment) if result.environment else None,
         }
     )
+
+
+def _value(value: CapturedValue) -> ValuePart:
+    facts = {name: getattr(value, name) for name in ("origin", "kind", "statistics")}
+    cut = {name: getattr(value, name)[:MOST_WRITTEN] for name in ("name", "dtype", "shape", "device", "digest")}
+    return ValuePart.model_validate({**facts, **cut, "value": written(value)[:MOST_WRITTEN]})
 
 
 def _environments(jobs: Sequence[JobFacts]) -> dict[str, Environment]:
@@ -228,87 +255,10 @@ def _environments(jobs: Sequence[JobFacts]) -> dict[str, Environment]:
     return {digest_of(environment): environment for environment in found if environment}
 
 
-def _first(job: JobFacts) -> tuple[str, Result] | None:
-    """The first counted attempt of a job that shows anything."""
-    return next(iter(_shown(job)), None)
-
-
-def _shown(job: JobFacts) -> list[tuple[str, Result]]:
+def _shown(job: JobFacts) -> list[Shown]:
+    """The counted attempts of a job that show anything."""
     return [
-        (attempt.id, attempt.result)
+        Shown(attempt.id, job.script, job.target, attempt.result)
         for attempt in job.attempts
-        if attempt.counted and attempt.result is not None and attempt.result.outcome not in _INCOMPARABLE
+        if attempt.counted and attempt.result is not None and attempt.result.outcome not in SHOWS_NOTHING
     ]
-
-
-def _digests(job: JobFacts) -> list[dict[str, str]]:
-    return [digests_of(result) for _, result in _shown(job)]
-
-
-def _comparisons(jobs: Sequence[JobFacts], cells: Sequence[JudgedCell]) -> list[ComparisonPart]:
-    """Within a job: the first attempt and the first that differs. Across the jobs of a script: each with the plainest target.
-
-    The plainest is looked for among targets that showed something of the claim, and on the same device before any other, so that a
-    difference stands beside the one setting that makes it.
-    """
-    parts: list[ComparisonPart] = []
-    told = {cell.job_id for cell in cells if cell.verdict not in {None, Verdict.CANNOT_SHOW, Verdict.NO_RESULT}}
-    digests = {job.id: _digests(job) for job in jobs}
-    for script in dict.fromkeys(job.script for job in jobs):
-        mine = sorted((job for job in jobs if job.script == script and _first(job) is not None), key=_plainness)
-        for job in mine:
-            part = _first_unlike(job, repeats_of(digests[job.id], digests[job.id], same_job=True))
-            parts += [] if part is None else [part]
-        telling = [job for job in mine if job.id in told] or mine
-        for job in telling[1:]:
-            same_device = next(other for other in telling if other.target.device is job.target.device)
-            plainest = same_device if same_device is not job else telling[0]
-            baseline, candidate = _first(plainest), _first(job)
-            if baseline is not None and candidate is not None:
-                repeats = repeats_of(digests[plainest.id], digests[job.id], same_job=False)
-                parts.append(_compared(baseline, candidate, repeats))
-    return parts
-
-
-def _first_unlike(job: JobFacts, repeats: Repeats) -> ComparisonPart | None:
-    """The first attempt of a job and the first that is not like it."""
-    first, *others = _shown(job)
-    compared = (_compared(first, other, repeats) for other in others)
-    return next((part for part in compared if part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}), None)
-
-
-def _plainness(job: JobFacts) -> tuple[int, int]:
-    return (len(job.target.settings), job.target.gpus)
-
-
-def _compared(baseline: tuple[str, Result], candidate: tuple[str, Result], repeats: Repeats) -> ComparisonPart:
-    return comparison_part(baseline[0], candidate[0], compare(baseline[1], candidate[1], repeats=repeats))
-
-
-def comparison_part(baseline: str, candidate: str, made: Comparison) -> ComparisonPart:
-    """A comparison of two attempts, by their ids, as the run object has it."""
-    first = (
-        {}
-        if made.first is None
-        else {
-            "about": made.first.about,
-            "line": made.first_line,
-            "candidate_line": made.first_line_candidate,
-            "baseline": made.first.baseline,
-            "candidate": made.first.candidate,
-            "note": made.first.note,
-        }
-    )
-    return ComparisonPart(
-        id=f"{baseline}-{candidate}",
-        baseline=baseline,
-        candidate=candidate,
-        result=made.result,
-        differences=[difference_part(one) for one in made.differences],
-        first_difference=first,
-    )
-
-
-def difference_part(one: Difference) -> DifferencePart:
-    """A difference as documents have it."""
-    return DifferencePart(about=one.about, baseline=one.baseline, candidate=one.candidate, note=one.note)

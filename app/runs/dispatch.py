@@ -1,4 +1,8 @@
-"""Give queued attempts to nodes: by what each can serve, fairly between runs, cheap cells first, never more than a node can hold."""
+"""Give queued attempts to nodes: by what each can serve, fairly between runs, cheap cells first, never more than a node can hold.
+
+Previews are apart from all of that: a node has a place of its own for them, so they wait only for each other, and bind their job to no
+node.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,9 @@ from app.storage.queries import nodes as node_queries
 from app.storage.queries import queue
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import Candidate, Hold
-from app.targets.fleet import can_serve
+from app.targets.fleet import can_serve, usable_cards
 from app.targets.target import Target
-from worker.contract import CONTRACT_VERSION, Attempt, Device, Heartbeat, Hello, Level
+from worker.contract import CONTRACT_VERSION, Attempt, AttemptKind, Device, Heartbeat, Hello, Level
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +43,7 @@ class Place:
     hello: Hello
     room: int
     gpus: int
+    previews: int = 0
     _answers: dict[str, bool] = field(default_factory=dict)
 
     def serves(self, target: Target, *, required_level: Level) -> bool:
@@ -52,8 +57,15 @@ class Place:
         """Whether the node has room for it now."""
         return self.room > 0 and gpus_of(target) <= self.gpus and self.serves(target, required_level=required_level)
 
-    def fill(self, target: Target) -> None:
+    def shows(self, target: Target, *, required_level: Level) -> bool:
+        """Whether the node takes a preview of it now."""
+        return self.previews > 0 and self.serves(target, required_level=required_level)
+
+    def fill(self, target: Target, kind: AttemptKind = AttemptKind.REPEAT) -> None:
         """Count one more attempt."""
+        if kind is AttemptKind.PREVIEW:
+            self.previews -= 1
+            return
         self.room -= 1
         self.gpus -= gpus_of(target)
 
@@ -72,18 +84,39 @@ def living(rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat]) -> dict
 
 
 def _places(fleet: Mapping[str, Hello], holds: Sequence[Hold]) -> dict[str, Place]:
-    places = {name: Place(hello=hello, room=hello.slots + 1, gpus=len(hello.gpus)) for name, hello in fleet.items()}
+    places = {
+        name: Place(
+            hello=hello, room=hello.slots + 1, gpus=len(usable_cards(hello.gpus)), previews=hello.previews + 1 if hello.previews > 0 else 0
+        )
+        for name, hello in fleet.items()
+    }
     for hold in holds:
         if hold.node in places:
-            places[hold.node].fill(Target.model_validate(hold.target))
+            places[hold.node].fill(Target.model_validate(hold.target), hold.kind)
     return places
 
 
+def choose_previews(candidates: Sequence[Candidate], places: Mapping[str, Place], *, required_level: Level) -> dict[str, str]:
+    """Which preview goes to which node: each run's first ones first."""
+    chosen: dict[str, str] = {}
+    for candidate in candidates:
+        if candidate.kind is not AttemptKind.PREVIEW:
+            continue
+        target = Target.model_validate(candidate.target)
+        able = [name for name in places if places[name].shows(target, required_level=required_level)]
+        if able:
+            name = max(able, key=lambda key: (places[key].previews, places[key].room, key))
+            places[name].fill(target, candidate.kind)
+            chosen[candidate.attempt_id] = name
+    return chosen
+
+
 def choose(candidates: Sequence[Candidate], places: Mapping[str, Place], busy: Counter[str], *, required_level: Level) -> dict[str, str]:
-    """Which attempt goes to which node. The run with the fewest attempts at work comes first; a job stays on its node."""
+    """Which repeat goes to which node. The run with the fewest attempts at work comes first; a job stays on its node."""
     by_run: dict[str, deque[Candidate]] = {}
     for candidate in candidates:
-        by_run.setdefault(candidate.run_id, deque()).append(candidate)
+        if candidate.kind is AttemptKind.REPEAT:
+            by_run.setdefault(candidate.run_id, deque()).append(candidate)
     bound = {candidate.job_id: candidate.node for candidate in candidates}
     chosen: dict[str, str] = {}
     turns = [(busy[run_id], run_id) for run_id in by_run]
@@ -122,21 +155,27 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     fleet = living(node_queries.lock_nodes(session, heartbeats), heartbeats)
     holds = queue.holds(session)
     places = _places(fleet, holds)
-    if not any(place.room > 0 for place in places.values()):
+    free = sum(max(0, place.room) + max(0, place.previews) for place in places.values())
+    if not free:
         return 0
-    candidates = queue.candidates(session, nodes=fleet)
-    chosen = choose(candidates, places, Counter(hold.run_id for hold in holds), required_level=settings.required_level)
+    # A job's first may be a preview that nobody takes.
+    candidates = queue.candidates(session, nodes=fleet, of_a_job=free + 1)
+    busy = Counter(hold.run_id for hold in holds if hold.kind is AttemptKind.REPEAT)
+    chosen = {
+        **choose_previews(candidates, places, required_level=settings.required_level),
+        **choose(candidates, places, busy, required_level=settings.required_level),
+    }
     if not chosen:
         return 0
     locked = queue.lock_queued(session, chosen)
     texts = queries.scripts(session, {job.script_digest for _run, job, _attempt in locked.values()})
     leased = 0
-    for attempt_id in chosen:
+    for attempt_id, node in chosen.items():
         if attempt_id not in locked:
             continue
         run, job, attempt = locked[attempt_id]
-        node = chosen[attempt_id]
-        if run.state not in queries.OPEN or job.node not in {None, node}:
+        elsewhere = attempt.kind is AttemptKind.REPEAT and job.node not in {None, node}
+        if run.state not in queries.OPEN or elsewhere:
             continue
         _lease(session, run, job, attempt, hello=fleet[node], text=texts[job.script_digest], settings=settings)
         leased += 1
@@ -153,7 +192,11 @@ def _lease(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, h
     attempt.instance = hello.instance
     attempt.leased_at = moment
     attempt.lease_until = until
-    job.node = hello.node
+    limits = settings.limits
+    if attempt.kind is AttemptKind.PREVIEW:
+        limits = limits.model_copy(update={"wall_seconds": min(limits.wall_seconds, settings.preview_seconds)})
+    else:
+        job.node = hello.node
     job.state = "running"
     run.state = "running"
     target = Target.model_validate(job.target)
@@ -167,7 +210,7 @@ def _lease(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, h
         device=target.device,
         gpus=gpus_of(target),
         settings=target.settings,
-        limits=settings.limits,
+        limits=limits,
         required_level=settings.required_level,
     )
     outbox(session).send_attempt(hello.node, message, expires=until)

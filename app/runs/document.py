@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.intake.probed import ReportersProbe
 from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.states import AttemptState, JobState, RunState
-from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start
+from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start, ValueStatistics
 
 
 class Part(BaseModel):
@@ -47,6 +48,8 @@ class ReportPart(Part):
     scripts: list[ScriptPart] = Field(default_factory=list)
     claim: ClaimPart = Field(default_factory=ClaimPart)
     environment: Environment = Field(default_factory=dict)
+    # What `probe.py` saw in the reporter's own Python; the reporter's word, no evidence of ours.
+    probe: ReportersProbe | None = None
 
 
 class TargetPart(Part):
@@ -62,6 +65,20 @@ class FindingPart(Part):
     observed: str = ""
     # The captured value that is nearest to a number of the check, in full.
     exact: str = ""
+
+
+class ValuePart(Part):
+    """A captured value without its bytes; `value` is how its first elements are written, where they are known."""
+
+    name: str
+    origin: str
+    kind: str
+    dtype: str
+    shape: list[int]
+    device: str
+    digest: str
+    value: str
+    statistics: ValueStatistics | None = None
 
 
 class AttemptPart(Part):
@@ -84,6 +101,10 @@ class AttemptPart(Part):
     flags_changed: dict[str, Any] = Field(default_factory=dict)
     wall_seconds: float | None = None
     peak_memory_bytes: int | None = None
+    # At the wall limit: where all processes stood, cut as the streams are.
+    stacks: str = ""
+    # The first captured values; the attempt by itself has all of them, with their bytes.
+    values: list[ValuePart] = Field(default_factory=list)
     environment: str | None = None
 
 
@@ -128,6 +149,15 @@ class ComparisonPart(Part):
     first_difference: dict[str, Any] = Field(default_factory=dict)
 
 
+class ContributedPart(Part):
+    """That a run was not ours: who brought it, the public names of the nodes it ran on, and when, as its bundle says."""
+
+    by: str
+    nodes: list[str] = Field(default_factory=list)
+    samehere: str = ""
+    ran_at: datetime | None = None
+
+
 class RunDocument(Part):
     schema_version: Literal[1] = Field(default=1, serialization_alias="schema", validation_alias="schema")
     id: str
@@ -146,6 +176,8 @@ class RunDocument(Part):
     without_result: int = 0
     ask: list[Ask] = Field(default_factory=list)
     preset: str | None = None
+    # Null for a run of our own nodes. A contributed one decides nothing of its report.
+    contributed: ContributedPart | None = None
     report: ReportPart = Field(default_factory=ReportPart)
     jobs: list[JobPart] = Field(default_factory=list)
     comparisons: list[ComparisonPart] = Field(default_factory=list)

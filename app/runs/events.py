@@ -21,9 +21,11 @@ EventKind = Literal[
     "attempt.requeued",
     "attempt.lost",
     "attempt.cancelled",
+    "attempt.withdrawn",
     "job.restarted",
     "job.judged",
     "run.finished",
+    "run.reopened",
     "run.cancelled",
 ]
 
@@ -38,7 +40,7 @@ class Event:
 
 
 def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
-    """Number an event. The run's row must be locked. After the run's last event there is no other."""
+    """Number an event. The run's row must be locked. After the run's last event there is no other, unless it is opened again."""
     if run.state in {"finished", "cancelled"} and kind not in {"run.created", "run.finished", "run.cancelled"}:
         return
     run.last_event += 1

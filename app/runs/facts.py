@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.errors import NotFoundError
 from app.intake.reading import Reading
 from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
-from app.runs.document import RunDocument
+from app.runs.document import ContributedPart, RunDocument
 from app.runs.keep import digests_in, join_reading, join_result
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, ReportRow, RunRow
 from app.storage.queries import runs as queries
@@ -55,7 +55,14 @@ def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
         title=report.title,
         source_url=report.source_url,
         repeats=RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact),
+        contributed=_contributed(run),
     )
+
+
+def _contributed(run: RunRow) -> ContributedPart | None:
+    if run.contributed_by is None:
+        return None
+    return ContributedPart.model_validate({**(run.made_by or {}), "by": run.contributed_by})
 
 
 def job_facts(jobs: Sequence[JobRow], attempts: Sequence[AttemptRow], results: Mapping[str, Result]) -> list[JobFacts]:

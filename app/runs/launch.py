@@ -22,9 +22,10 @@ from app.settings import ServiceSettings
 from app.states import JobState, RunState
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
+from app.targets.fleet import can_serve
 from app.targets.plan import Cell, Plan, RepeatPlan, plan
 from app.targets.target import Target
-from worker.contract import Hello
+from worker.contract import AttemptKind, Hello
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,8 @@ def launch_reading(
     attempts: list[AttemptRow] = []
     for job, cell in zip(jobs, cells, strict=True):
         if cell.reason is None:
+            if settings.preview and _is_shown_first(cell, fleet, settings=settings):
+                attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
             count = next_attempts(reading.claim, script_of(reading, cell.script), cell.target, (), repeats)
             attempts += new_attempts(session, job, count=max(1, count))
     if attempts:
@@ -119,6 +122,16 @@ def launch_reading(
         emit(session, run, "run.finished")
     session.flush()
     return document
+
+
+def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:
+    """Whether some node takes previews of a cell; whether it has one for this script is the node's to say, when it comes to that."""
+    return any(
+        hello.previews > 0
+        and any(facts.name == cell.target.toolchain and facts.torch is not None for facts in hello.toolchains)
+        and can_serve(hello, cell.target, required_level=settings.required_level) is None
+        for hello in fleet
+    )
 
 
 def _job(run: RunRow, cell: Cell, *, position: int) -> JobRow:

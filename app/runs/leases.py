@@ -6,17 +6,21 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.runs.events import emit
-from app.runs.settle import settle_job
+from app.runs.settle import settle_job, withdraw_preview
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
+from worker.contract import AttemptKind
 
 
 def end_lease(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, spent: bool, settings: ServiceSettings) -> None:
     """Take an attempt from its node. `spent` counts against the attempt. Run, job and attempt must be locked."""
     if run.state == "cancelled":
         attempt.state = "cancelled"
+        return
+    if attempt.kind is AttemptKind.PREVIEW:
+        withdraw_preview(session, run, job, attempt, settings=settings)
         return
     attempt.leases_spent += int(spent)
     attempt.lease_until = None
@@ -32,6 +36,9 @@ def end_lease(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *
 
 def lose(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings) -> None:
     """Give an attempt up; its job goes on without it."""
+    if attempt.kind is AttemptKind.PREVIEW:
+        withdraw_preview(session, run, job, attempt, settings=settings)
+        return
     attempt.state = "lost"
     attempt.lease_until = None
     emit(session, run, "attempt.lost", job=job.id, attempt=attempt.id)

@@ -21,6 +21,7 @@ from app.runs.document import RunDocument
 from app.runs.repeating import attempts_wanted
 from app.runs.stream import NodeStream
 from app.states import AttemptState, JobState, RunState
+from app.targets.fleet import usable
 from app.targets.plan import Cell, Plan, plan
 from app.targets.target import Target
 from worker.contract import Attempt, AttemptKind, Cancel, Hello, Level, Limits, Outcome, Refused, Result, Start, Started
@@ -43,6 +44,15 @@ class LocalWish:
     repeats: int | None = None
     limits: Limits = field(default_factory=Limits)
     level: Level | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRun:
+    """A run that ended, and the facts that it was made of."""
+
+    document: RunDocument
+    facts: RunFacts
+    jobs: tuple[JobFacts, ...]
 
 
 class Progress(Protocol):
@@ -93,9 +103,14 @@ def run_locally(reading: Reading, wish: LocalWish, *, progress: Progress, title:
 
     Raises InputError for a wish that can't be planned, SetupError for a machine that lacks something, NodeError for a broken node.
     """
+    return keep_locally(reading, wish, progress=progress, title=title).document
+
+
+def keep_locally(reading: Reading, wish: LocalWish, *, progress: Progress, title: str = "") -> LocalRun:
+    """As `run_locally`, with everything that was kept."""
     created_at = now()
     if reading.ask:
-        return _document(reading, None, (), created_at=created_at, state="finished", title=title)
+        return _local_run(reading, None, (), created_at=created_at, state="finished", title=title)
     with _node(wish.level) as first:
         hello = first.hello()
         _require_toolchain(hello)
@@ -106,7 +121,7 @@ def run_locally(reading: Reading, wish: LocalWish, *, progress: Progress, title:
         progress.planned(made.cells, hello)
         conductor = _Conductor(reading, made, jobs=jobs, node=first, hello=hello, wish=wish, progress=progress)
         state: RunState = "finished" if conductor.run() else "cancelled"
-    return _document(reading, made, jobs, created_at=created_at, state=state, title=title)
+    return _local_run(reading, made, jobs, created_at=created_at, state=state, title=title)
 
 
 @contextmanager
@@ -119,7 +134,7 @@ def _node(level: Level | None) -> Iterator[NodeStream]:
 
 
 def _require_toolchain(hello: Hello) -> None:
-    if any(toolchain.state == "ready" for toolchain in hello.toolchains):
+    if usable(hello):
         return
     others = "".join(f"\n  {toolchain.name} is {toolchain.state}: {toolchain.detail}" for toolchain in hello.toolchains)
     raise SetupError(
@@ -304,9 +319,7 @@ def _facts(job: _Job) -> JobFacts:
     )
 
 
-def _document(
-    reading: Reading, made: Plan | None, jobs: Sequence[_Job], *, created_at: datetime, state: RunState, title: str
-) -> RunDocument:
+def _local_run(reading: Reading, made: Plan | None, jobs: Sequence[_Job], *, created_at: datetime, state: RunState, title: str) -> LocalRun:
     facts = RunFacts(
         id=new_id(),
         state=state,
@@ -316,4 +329,5 @@ def _document(
         title=title or reading.title,
         repeats=None if made is None else made.repeats,
     )
-    return assemble(facts, reading, [_facts(job) for job in jobs])
+    cells = tuple(_facts(job) for job in jobs)
+    return LocalRun(assemble(facts, reading, cells), facts, cells)

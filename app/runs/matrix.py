@@ -17,7 +17,7 @@ from worker.contract import Reason
 
 
 class MatrixCell(BaseModel):
-    """A script on a target; `verdict` is null where no run has judged it yet."""
+    """A script on a target; `verdict` is null where no run has judged it yet. One that was contributed stands beside ours, never for it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,6 +29,7 @@ class MatrixCell(BaseModel):
     run: str
     job: str
     created_at: datetime
+    contributed_by: str | None = None
 
 
 class Matrix(BaseModel):
@@ -60,8 +61,9 @@ def matrix(session: Session, report_id: str) -> Matrix:
                 run=run.id,
                 job=job.id,
                 created_at=run.created_at,
+                contributed_by=run.contributed_by,
             )
         )
     order = {digest: number for number, digest in enumerate(scripts)}
-    cells.sort(key=lambda cell: (order.get(cell.script, len(order)), cell.label))
+    cells.sort(key=lambda cell: (order.get(cell.script, len(order)), cell.label, cell.contributed_by or ""))
     return Matrix(report=report_id, scripts=list(dict.fromkeys(scripts)), cells=cells)

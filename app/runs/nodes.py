@@ -21,7 +21,7 @@ NodeState = Literal["ready", "draining", "away", "unknown"]
 
 
 class PublicToolchain(ToolchainFacts):
-    """A toolchain as anyone may see it: without where it lies."""
+    """A toolchain as anyone may see it: without where it lies, and without the resolver's words."""
 
     python: str = Field(default="", exclude=True)
 
@@ -76,9 +76,15 @@ def _summary(row: NodeRow, *, busy: int, state: NodeState) -> NodeSummary:
         cores=hello.cores,
         cpu_model=hello.cpu_model,
         gpus=hello.gpus,
-        toolchains=[PublicToolchain(**facts.model_dump(exclude={"python"})) for facts in hello.toolchains],
+        toolchains=[_public(facts) for facts in hello.toolchains],
         hello_at=row.hello_at,
     )
+
+
+def _public(facts: ToolchainFacts) -> PublicToolchain:
+    """Why one failed is said in the resolver's words, which name the operator's folders and indexes."""
+    said = {"detail": "It could not be built; on the node, `samehere toolchain list --json` says why."} if facts.state == "failed" else {}
+    return PublicToolchain(**{**facts.model_dump(exclude={"python"}), **said})
 
 
 def fleet(session: Session, *, absence_seconds: float) -> list[Hello]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from typing import Any
 
 import structlog
@@ -13,20 +11,22 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.judging.environments import digest_of
+from app.runs.bundle import NODE_NAME
+from app.runs.digests import with_digests
+from app.runs.doubt import doubt_cards, rests_on
 from app.runs.events import emit
 from app.runs.keep import split_result, storable
 from app.runs.leases import end_lease, void_leases
-from app.runs.settle import restart_job, settle_job
+from app.runs.settle import restart_job, settle_job, withdraw_preview
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import keys, nodes, queue
 from app.storage.queries import runs as queries
-from worker.contract import Draining, Hello, Observation, Outcome, Result, Started, from_node
+from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start, Started, from_node
 
 log = structlog.get_logger(__name__)
 
-NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 # The observation of these says nothing of the environment a script ran in.
 NOT_RUN = frozenset({Outcome.SETUP_FAILED, Outcome.CANCELLED, Outcome.LOST})
 HELD = frozenset({"leased", "running"})
@@ -63,6 +63,7 @@ def _hello(session: Session, message: Hello, *, settings: ServiceSettings) -> No
     nodes.store_hello(session, name=message.node, instance=message.instance, hello=hello, moment=now())
     for run_id in queue.runs_held_by(session, node=message.node, other_than=message.instance):
         void_leases(session, run_id, node=message.node, keep_instance=message.instance, only_unstarted=False, settings=settings)
+    doubt_cards(session, message, settings=settings)
     outbox(session).wake_dispatcher()
 
 
@@ -128,11 +129,14 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
         # Nobody asked for that: the node ends, or lost sight of the attempt. Someone else runs it.
         end_lease(session, run, job, attempt, spent=message.outcome is Outcome.LOST, settings=settings)
         return
+    elif attempt.kind is AttemptKind.PREVIEW and (message.start is not Start.WARM or message.outcome in NOT_RUN):
+        withdraw_preview(session, run, job, attempt, settings=settings)
+        return
     _keep(session, attempt, message)
     if run.state == "cancelled" and message.outcome is Outcome.CANCELLED:
         attempt.state = "cancelled"
         return
-    if message.outcome not in NOT_RUN:
+    if message.outcome not in NOT_RUN and attempt.kind is AttemptKind.REPEAT:
         _same_environment(session, run, job, attempt, settings=settings)
     emit(session, run, "attempt.recorded", job=job.id, attempt=attempt.id)
     settle_job(session, run, job, settings=settings)
@@ -141,29 +145,22 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
 def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
     """Store a result. What the attempt was asked to be is ours to say, and so are the digests."""
     moment = now()
-    observation = _with_digests(message.observation)
-    kept, environment = split_result(message.model_copy(update={"kind": attempt.kind, "start": attempt.start, "observation": observation}))
+    observation = with_digests(message.observation)
+    # Of a warm start only the node can say whether there was one; nobody asks it of another.
+    start = message.start if attempt.start is Start.WARM else attempt.start
+    kept, environment = split_result(message.model_copy(update={"kind": attempt.kind, "start": start, "observation": observation}))
     digest = digest_of(environment) if environment else None
     if digest is not None:
         keys.keep_environment(session, digest, environment, moment=moment)
     attempt.state = "recorded"
+    attempt.start = start
     attempt.result = kept
     attempt.outcome = message.outcome
     attempt.environment_digest = digest
+    attempt.cards = rests_on(message.node, observation) or None
     attempt.instance = message.instance
     attempt.recorded_at = moment
     attempt.lease_until = None
-
-
-def _with_digests(observation: Observation) -> Observation:
-    """Recompute the digest of each stream that is whole; of one that was cut only the node has seen all."""
-    update: dict[str, str] = {}
-    for stream in ("stdout", "stderr"):
-        data = getattr(observation, stream).encode()
-        if len(data) == getattr(observation, f"{stream}_bytes"):
-            prefix = "sha256:" if getattr(observation, f"{stream}_digest").startswith("sha256:") else ""
-            update[f"{stream}_digest"] = prefix + hashlib.sha256(data).hexdigest()
-    return observation.model_copy(update=update)
 
 
 def _same_environment(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings) -> None:

@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.errors import InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.judging.judgement import Verdict
+from app.judging.standing_verdict import RunWord, Standing, standing
 from app.runs.assemble import RunFacts, assemble
 from app.runs.document import ReportPart, RunDocument
 from app.runs.facts import reading_of
 from app.runs.keep import digest_of, without_nul
 from app.runs.launch import Wish, launch_reading
 from app.runs.nodes import fleet as known_fleet
+from app.runs.same_again import SameReport, same_as
 from app.runs.submit import answered_before
 from app.settings import ServiceSettings
 from app.states import RunState
@@ -41,10 +43,11 @@ class RunSummary(BaseModel):
     summary: str
     created_at: datetime
     finished_at: datetime | None
+    contributed_by: str | None = None
 
 
 class ReportSummary(BaseModel):
-    """A report in a list, with its latest run."""
+    """A report in a list, with its latest run by our own nodes."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,7 +70,9 @@ class ReportDetails(BaseModel):
     text: str
     claim_text: str | None
     report: ReportPart
+    standing: Standing = Field(description="the verdict of our own runs; beside it what was contributed, which decides nothing")
     runs: list[RunSummary]
+    same_as: list[SameReport] = Field(default_factory=list, description="reports with an equal or nearly equal script, newest first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,7 @@ def _run_summary(row: RunRow) -> RunSummary:
         summary=row.summary,
         created_at=row.created_at,
         finished_at=row.finished_at,
+        contributed_by=row.contributed_by,
     )
 
 
@@ -146,6 +152,7 @@ def _report(session: Session, report_id: str) -> ReportRow:
 def report_details(session: Session, report_id: str) -> ReportDetails:
     """A report with its runs. Raises NotFoundError."""
     row = _report(session, report_id)
+    runs = queries.runs_of_report(session, report_id)
     facts = RunFacts(id=row.id, state="queued", created_at=row.created_at, report_id=row.id, title=row.title, source_url=row.source_url)
     return ReportDetails(
         id=row.id,
@@ -154,7 +161,11 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         text=row.text,
         claim_text=row.claim_text,
         report=assemble(facts, reading_of(session, row), ()).report,
-        runs=[_run_summary(run) for run in queries.runs_of_report(session, report_id)],
+        standing=standing(
+            [RunWord(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by) for run in runs if run.verdict is not None]
+        ),
+        runs=[_run_summary(run) for run in runs],
+        same_as=same_as(session, row),
     )
 
 

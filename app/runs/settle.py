@@ -9,8 +9,9 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading, Script
-from app.judging.job import judge_job
-from app.judging.repeats import next_attempts
+from app.judging.job import UNCOUNTED, judge_job
+from app.judging.repeats import most_warm, next_attempts
+from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
 from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
 from app.runs.repeating import attempts_wanted
@@ -23,19 +24,22 @@ from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Result, Start
 
 
-def new_attempts(session: Session, job: JobRow, *, count: int) -> list[AttemptRow]:
-    """Queue attempts of a job."""
+def new_attempts(
+    session: Session, job: JobRow, *, count: int, kind: AttemptKind = AttemptKind.REPEAT, start: Start = Start.COLD
+) -> list[AttemptRow]:
+    """Queue attempts of a job. A preview starts warm or not at all, and never counts; a repeat that may start warm may also start cold."""
     moment = now()
+    preview = kind is AttemptKind.PREVIEW
     rows = [
         AttemptRow(
             id=new_id(),
             run_id=job.run_id,
             job_id=job.id,
             generation=job.generation,
-            kind=AttemptKind.REPEAT,
-            start=Start.COLD,
+            kind=kind,
+            start=Start.WARM if preview else start,
             state="queued",
-            counted=True,
+            counted=not preview,
             lease_no=0,
             leases_spent=0,
             created_at=moment,
@@ -71,21 +75,30 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     if run.state not in queries.OPEN or job.state not in queries.OPEN:
         return
     session.flush()
+    if run.repeats_exact and _goes_on_as_asked(session, run, job, settings=settings):
+        return
     attempts = [row for row in queries.attempts_of_job(session, job.id) if row.generation == job.generation]
     results_by_id = results_by_attempt(session, attempts)
     results = [results_by_id[row.id] for row in attempts if row.state == "recorded" and row.counted]
     waiting = [row for row in attempts if row.state in queries.WAITING]
     reading = reading_of(session, report_of_run(session, run))
     script = script_of(reading, job.script_digest)
-    wanted = _wanted(run, job, reading, script, attempts=attempts, results=results, settings=settings)
-    if wanted > len(waiting):
-        new_attempts(session, job, count=wanted - len(waiting))
-        outbox(session).wake_dispatcher()
-        return
-    if wanted == 0:
-        for row in [row for row in waiting if row.state == "queued"]:
+    repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
+    wanted = _wanted(run, job, reading, script, attempts=repeats, results=results, settings=settings)
+    coming = sum(row.kind is AttemptKind.REPEAT for row in waiting)
+    for row in [row for row in waiting if row.state == "queued"]:
+        # What is shown before the first result comes too late after it.
+        if wanted == 0 or (results and row.kind is AttemptKind.PREVIEW):
             waiting.remove(row)
             _withdraw(session, row)
+    if wanted > coming:
+        plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+        most = most_warm(reading.claim, script, Target.model_validate(job.target), results, plan)
+        warm = min(wanted - coming, max(0, most - sum(row.start is Start.WARM for row in repeats)))
+        new_attempts(session, job, count=wanted - coming - warm)
+        new_attempts(session, job, count=warm, start=Start.WARM)
+        outbox(session).wake_dispatcher()
+        return
     if waiting:
         return
     job.state = "judged"
@@ -93,6 +106,23 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     job.verdict = judge_job(reading.claim, script, Target.model_validate(job.target), results, plan=plan).verdict
     emit(session, run, "job.judged", job=job.id)
     finish_if_done(session, run)
+
+
+def _goes_on_as_asked(session: Session, run: RunRow, job: JobRow, *, settings: ServiceSettings) -> bool:
+    """Whether an exact number of repeats was asked for and enough of it waits: then nothing need be read or judged yet."""
+    tallies = queries.tally_of_job(session, job.id, generation=job.generation)
+    if any(tally.kind is AttemptKind.PREVIEW and tally.state == "queued" for tally in tallies):
+        return False
+    repeats = [tally for tally in tallies if tally.kind is AttemptKind.REPEAT]
+    evidence = sum(tally.number for tally in repeats if tally.state == "recorded" and tally.counted and tally.outcome not in UNCOUNTED)
+    wanted = attempts_wanted(
+        max(0, run.repeats_at_most - evidence),
+        plan=RepeatPlan(at_most=run.repeats_at_most, exact=True),
+        ended=sum(tally.number for tally in repeats if tally.state not in queries.WAITING),
+        useless=sum(tally.number for tally in repeats if tally.state == "lost" or tally.outcome is Outcome.SETUP_FAILED),
+        leases=settings.leases,
+    )
+    return 0 < wanted <= sum(tally.number for tally in repeats if tally.state in queries.WAITING)
 
 
 def _wanted(
@@ -116,6 +146,13 @@ def _wanted(
     )
 
 
+def withdraw_preview(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings) -> None:
+    """There is no preview after all: it is as if none had been asked for. Run, job and attempt must be locked."""
+    emit(session, run, "attempt.withdrawn", job=job.id, attempt=attempt.id)
+    session.delete(attempt)
+    settle_job(session, run, job, settings=settings)
+
+
 def _withdraw(session: Session, attempt: AttemptRow) -> None:
     """Take an attempt back that is not needed: one that no node ever held has not happened."""
     if attempt.lease_no == 0:
@@ -134,4 +171,5 @@ def finish_if_done(session: Session, run: RunRow) -> None:
     document = document_of(session, run)
     run.verdict = document.verdict
     run.summary = document.summary
+    keep_comparisons(session, document.comparisons)
     emit(session, run, "run.finished")

@@ -1,4 +1,4 @@
-"""Look at what is kept: a run, an attempt, a comparison."""
+"""Look at what is kept: a run, an attempt."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
-from app.ids import PATTERN, is_id
-from app.runs.document import ComparisonPart, RunDocument, TargetPart
+from app.ids import is_id
+from app.runs.document import RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
 from app.states import AttemptState
-from app.storage.models import AttemptRow, JobRow
+from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.queries import runs as queries
 from worker.contract import AttemptKind, Environment, Level, Observation, Outcome, Reason, Start
 
@@ -39,21 +39,12 @@ class AttemptDetails(BaseModel):
     observation: Observation | None = None
     environment_digest: str | None = None
     environment: Environment = Field(default_factory=dict)
+    # Null for one of our own nodes.
+    contributed_by: str | None = None
     created_at: datetime
     leased_at: datetime | None = None
     started_at: datetime | None = None
     recorded_at: datetime | None = None
-
-
-class ComparisonDetails(BaseModel):
-    """A comparison with both of its attempts."""
-
-    model_config = ConfigDict(frozen=True)
-
-    run: str
-    comparison: ComparisonPart
-    baseline: AttemptDetails
-    candidate: AttemptDetails
 
 
 def run_document(session: Session, run_id: str) -> RunDocument:
@@ -68,7 +59,8 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
     """An attempt, in full. Raises NotFoundError."""
     attempt = session.get(AttemptRow, attempt_id) if is_id(attempt_id) else None
     job = None if attempt is None else session.get(JobRow, attempt.job_id)
-    if attempt is None or job is None:
+    run = None if attempt is None else session.get(RunRow, attempt.run_id)
+    if attempt is None or job is None or run is None:
         raise NotFoundError("There is no attempt with this id.")
     result = results_by_attempt(session, [attempt]).get(attempt.id)
     return AttemptDetails(
@@ -89,25 +81,9 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
         observation=None if result is None else result.observation,
         environment_digest=attempt.environment_digest,
         environment={} if result is None else result.environment,
+        contributed_by=run.contributed_by,
         created_at=attempt.created_at,
         leased_at=attempt.leased_at,
         started_at=attempt.started_at,
         recorded_at=attempt.recorded_at,
     )
-
-
-def comparison(session: Session, comparison_id: str) -> ComparisonDetails:
-    """A comparison of two attempts of one run, made anew. Raises NotFoundError."""
-    # Its id holds the ids of both attempts; which run it belongs to follows from either.
-    ids = PATTERN.findall(comparison_id)
-    place = queries.place_of_attempt(session, ids[0]) if ids else None
-    if place is not None:
-        for part in run_document(session, place[0]).comparisons:
-            if part.id == comparison_id:
-                return ComparisonDetails(
-                    run=place[0],
-                    comparison=part,
-                    baseline=attempt_details(session, part.baseline),
-                    candidate=attempt_details(session, part.candidate),
-                )
-    raise NotFoundError("There is no comparison with this id.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from urllib.parse import urlsplit
 
 from sqlalchemy.orm import Session
 
@@ -13,20 +12,22 @@ from app.errors import IdempotencyError, InputError, TooLargeError
 from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
+from app.intake.thread import is_address
 from app.runs.document import RunDocument
 from app.runs.facts import document_of
 from app.runs.keep import digest_of, split_reading, without_nul
 from app.runs.launch import Wish, launch_reading, plan_document
 from app.runs.nodes import fleet as known_fleet
+from app.runs.same_again import mark
 from app.settings import ServiceSettings
 from app.storage.models import ReportRow
+from app.storage.models.report import Form
 from app.storage.queries import keys
 from app.storage.queries import runs as queries
 from app.targets.target import Target
 from worker.contract import Hello
 
 TITLE_CHARACTERS = 300
-URL_CHARACTERS = 2000
 KEY_CHARACTERS = 255
 
 
@@ -72,29 +73,51 @@ def submit(
     wish = Wish(preset=request.preset, targets=request.targets, repeats=request.repeats)
     nodes = known_fleet(session, absence_seconds=settings.node_absence_seconds) if fleet is None else fleet
     if dry_run:
-        document = plan_document(reading, wish, fleet=nodes, settings=settings, title=request.title, source_url=request.source_url)
+        document = plan_document(
+            reading, wish, fleet=nodes, settings=settings, title=request.title, source_url=request.source_url or reading.source_url
+        )
         return SubmitResult(document=document, created=False)
     run_id = new_id()
     answered = answered_before(session, request.idempotency_key, body_digest=request.digest(), run_id=run_id)
     if answered is not None:
         return SubmitResult(document=answered, created=False)
+    report = keep_report(
+        session,
+        reading,
+        form="report" if request.script is None else "script",
+        text=_text(request),
+        claim=request.claim,
+        title=request.title,
+        source_url=request.source_url,
+    )
+    document = launch_reading(session, report, reading, wish, run_id=run_id, fleet=nodes, settings=settings)
+    return SubmitResult(document=document, created=True)
+
+
+def keep_report(
+    session: Session, reading: Reading, *, form: Form, text: str, claim: str | None, title: str, source_url: str | None
+) -> ReportRow:
+    """Store a report with what was read from it."""
     kept, texts = split_reading(reading)
     moment = now()
     keys.keep_scripts(session, texts, moment=moment)
+    main = reading.scripts[0].digest if reading.scripts else None
+    if main is not None:
+        mark(session, main, texts[main])
     report = ReportRow(
         id=new_id(),
-        title=without_nul(request.title or reading.title),
-        source_url=request.source_url,
-        form="report" if request.script is None else "script",
-        text=_text(request),
-        claim_text=None if request.claim is None else without_nul(request.claim),
+        title=without_nul(title or reading.title),
+        source_url=source_url or reading.source_url,
+        form=form,
+        text=text,
+        claim_text=None if claim is None else without_nul(claim),
         reading=kept,
+        main_script=main,
         created_at=moment,
     )
     session.add(report)
     session.flush()
-    document = launch_reading(session, report, reading, wish, run_id=run_id, fleet=nodes, settings=settings)
-    return SubmitResult(document=document, created=True)
+    return report
 
 
 def answered_before(session: Session, key: str | None, *, body_digest: str, run_id: str) -> RunDocument | None:
@@ -116,6 +139,21 @@ def answered_before(session: Session, key: str | None, *, body_digest: str, run_
     return document_of(session, run)
 
 
+def check_report(*, form: Form, text: str, claim: str | None, title: str, source_url: str | None, settings: ServiceSettings) -> Reading:
+    """Read what was submitted. Raises InputError for what can't be taken."""
+    most = settings.script_bytes if form == "script" else settings.report_bytes
+    if len(text.encode(errors="replace")) > most:
+        raise TooLargeError(f"The {form} is larger than {most} bytes.", field=form)
+    if claim is not None and len(claim) > settings.report_bytes:
+        raise TooLargeError(f"The claim is larger than {settings.report_bytes} bytes.", field="claim")
+    if len(title) > TITLE_CHARACTERS:
+        raise InputError(f"A title has at most {TITLE_CHARACTERS} characters.", code="bad_title", field="title")
+    if source_url is not None and not is_address(source_url):
+        raise InputError("A source_url is an http or https address.", code="bad_source_url", field="source_url")
+    # A NUL in a script is left for its parser to refuse, by line and column.
+    return read(text if form == "script" else without_nul(text), form=form, claim=claim, title=title)
+
+
 def _text(request: Submission) -> str:
     return without_nul((request.script if request.report is None else request.report) or "")
 
@@ -124,28 +162,11 @@ def _read(request: Submission, *, settings: ServiceSettings) -> Reading:
     """Check what was sent and read it."""
     if (request.script is None) == (request.report is None):
         raise InputError("Send either a script or a report.", code="script_or_report")
-    form, most = ("script", settings.script_bytes) if request.report is None else ("report", settings.report_bytes)
-    text = (request.script if request.report is None else request.report) or ""
-    if len(text.encode(errors="replace")) > most:
-        raise TooLargeError(f"The {form} is larger than {most} bytes.", field=form)
-    if request.claim is not None and len(request.claim) > settings.report_bytes:
-        raise TooLargeError(f"The claim is larger than {settings.report_bytes} bytes.", field="claim")
-    if len(request.title) > TITLE_CHARACTERS:
-        raise InputError(f"A title has at most {TITLE_CHARACTERS} characters.", code="bad_title", field="title")
-    if request.source_url is not None:
-        _check_url(request.source_url)
-    # A NUL in a script is left for its parser to refuse, by line and column.
-    text = text if form == "script" else without_nul(text)
-    return read(text, form="script" if form == "script" else "report", claim=request.claim, title=request.title)
-
-
-def _check_url(url: str) -> None:
-    problem = InputError("A source_url is an http or https address.", code="bad_source_url", field="source_url")
-    if len(url) > URL_CHARACTERS or not url.isprintable() or " " in url:
-        raise problem
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise problem from error
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise problem
+    return check_report(
+        form="report" if request.script is None else "script",
+        text=(request.script if request.report is None else request.report) or "",
+        claim=request.claim,
+        title=request.title,
+        source_url=request.source_url,
+        settings=settings,
+    )

@@ -1,4 +1,4 @@
-"""Who can reach the web: only this machine, until a token exists."""
+"""Who can reach what: the web only this machine, until a token exists; the embedded servers never a script."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ipaddress
 
 from app.errors import SetupError, UnavailableError
 from app.settings import ServiceSettings
+from worker.contract import Level
 
 
 def is_loopback(host: str) -> bool:
@@ -39,4 +40,14 @@ def require_token(settings: ServiceSettings, database_url: str) -> None:
         raise SetupError(
             f"{settings.host} is reachable from other machines, and no token exists: create one first "
             "(samehere token create --scope submit), or stay on 127.0.0.1"
+        )
+
+
+def require_isolation(settings: ServiceSettings) -> None:
+    """Raise SetupError if strangers' code could run beside the embedded servers without namespaces that hide them."""
+    embedded = settings.database_url is None or settings.broker_url is None
+    if embedded and not settings.required_level.satisfies(Level.NAMESPACES):
+        raise SetupError(
+            f"SAMEHERE_REQUIRED_LEVEL={settings.required_level} lets strangers' code run without namespaces, and the embedded servers lie "
+            "beside it: give SAMEHERE_DATABASE_URL and SAMEHERE_BROKER_URL of servers on another machine, or ask for ns+seccomp"
         )

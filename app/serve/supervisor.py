@@ -20,7 +20,7 @@ from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError
 from app.serve.child import Backoff, Child, can_drop_to, installation
 from app.serve.database import migrate
-from app.serve.exposure import is_loopback, require_token
+from app.serve.exposure import is_loopback, require_isolation, require_token
 from app.settings import ServiceSettings
 
 TICK_SECONDS = 0.1
@@ -92,6 +92,7 @@ class Supervisor:
 
     def _start(self, listener: socket.socket) -> None:
         settings = self._settings
+        require_isolation(settings)
         database_url = settings.database_url or self._serve_by(EmbeddedPostgres(settings.home, service_uid=settings.service_uid))
         broker_url = settings.broker_url or self._serve_by(EmbeddedValkey(settings.home, service_uid=settings.service_uid))
         migrate(database_url)

@@ -9,11 +9,12 @@ from app.errors import InputError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """A named matrix: the newest toolchain × each device there is × these settings."""
+    """A named matrix: the newest toolchain, or each that has what the script needs, × each device there is × these settings."""
 
     name: str
     summary: str
     settings: tuple[dict[str, str], ...]
+    versions: bool = False
     # What a "never" of this preset rests on: a failure in 45 % of attempts is missed once in twenty series of 5, one in 26 % of 10.
     repeats: int = 5
 
@@ -37,6 +38,12 @@ PRESETS: dict[str, Preset] = {
             summary="As it is, with deterministic algorithms, and with one thread. For results that change from run to run.",
             settings=({}, {"deterministic": "on"}, {"threads": "1"}),
             repeats=10,
+        ),
+        Preset(
+            name="versions",
+            summary="Every toolchain that has what the script imports, the newest first. For since when it happens.",
+            settings=({},),
+            versions=True,
         ),
     )
 }

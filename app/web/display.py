@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
+from app.judging.text_diff import TextResult
 from worker.contract import Outcome
 
 
@@ -52,6 +53,12 @@ COMPARISONS: dict[ComparisonResult, Look] = {
     ComparisonResult.EQUIVALENT: Look("equivalent", "The same in everything that is said.", "≈", "gone"),
     ComparisonResult.DIFFERENT: Look("different", "Not the same.", "≠", "part"),
     ComparisonResult.INCOMPARABLE: Look("incomparable", "One side shows nothing that could be compared.", "–", "cant"),
+}
+TEXTS: dict[TextResult, str] = {
+    TextResult.IDENTICAL: "the same, byte for byte.",
+    TextResult.EQUIVALENT: "the same values, otherwise written or in another order.",
+    TextResult.DIFFERENT: "not the same.",
+    TextResult.UNKNOWN: "the same in what was kept.",
 }
 DEFECTS: dict[Defect, str] = {
     Defect.YES: "This is a defect.",

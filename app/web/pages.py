@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.http.problems import Problem
+from app.judging.values import written
 from app.runs.as_read import needs_in_words, repair_diff
 from app.web import display
 from app.web.hostile import one_line, visible
@@ -26,7 +27,14 @@ def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"visible": visible, "one_line": one_line, "look": display.look, "repair_diff": repair_diff, "needs": needs_in_words}
+    made.filters |= {
+        "visible": visible,
+        "one_line": one_line,
+        "look": display.look,
+        "repair_diff": repair_diff,
+        "needs": needs_in_words,
+        "written": written,
+    }
     made.globals |= {"display": display, "static": static_url}
     return made
 

@@ -6,23 +6,25 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Query
-from fastapi.responses import RedirectResponse, Response
+from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.errors import ConflictError, InputError
 from app.http.access import CanRead, CanSubmit
 from app.http.problems import status_of
 from app.http.state import BrokerDep, SessionDep, SettingsDep
-from app.intake.markdown import looks_like_markdown
+from app.intake.thread import looks_like_report
 from app.runs.as_read import reporters_place
 from app.runs.cancel import cancel_run
+from app.runs.comparisons import compare_attempts, comparison
 from app.runs.matrix import matrix
 from app.runs.nodes import list_nodes
 from app.runs.reports import launch, list_reports, report_details
-from app.runs.show import attempt_details, comparison, run_document
+from app.runs.show import attempt_details, run_document
 from app.runs.submit import Submission, submit
 from app.targets.presets import PRESETS
-from app.web import views
+from app.web import side_by_side, views
 from app.web.pages import page
+from worker.reporters_probe import probe_program
 
 router = APIRouter(include_in_schema=False)
 RECENT = 8
@@ -49,7 +51,7 @@ def post_home(
 ) -> Response:
     """Submit; an error is shown beside its field, and nothing typed is lost."""
     text = text.replace("\r\n", "\n")
-    is_report = form == "report" or (form != "script" and looks_like_markdown(text))
+    is_report = form == "report" or (form != "script" and looks_like_report(text))
     request = Submission(
         script=None if is_report else text,
         report=text if is_report else None,
@@ -108,13 +110,22 @@ def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> Response:
 @router.get("/attempts/{attempt_id}")
 def get_attempt(attempt_id: str, session: SessionDep, _may: CanRead) -> Response:
     """An attempt with its streams as kept."""
-    return page("attempt.html", attempt=attempt_details(session, attempt_id))
+    return page("attempt.html", **side_by_side.attempt_values(attempt_details(session, attempt_id)))
 
 
 @router.get("/compare")
-def get_compare(session: SessionDep, _may: CanRead, id: Annotated[str, Query(max_length=100)]) -> Response:  # noqa: A002
-    """Two attempts side by side."""
-    return page("compare.html", found=comparison(session, id))
+def get_compare(
+    session: SessionDep,
+    _may: CanRead,
+    baseline: Annotated[str, Query(max_length=100)] = "",
+    candidate: Annotated[str, Query(max_length=100)] = "",
+    id: Annotated[str, Query(max_length=100)] = "",  # noqa: A002
+) -> Response:
+    """Two attempts side by side, by their ids or by that of their comparison; without ids, a form for them."""
+    if not (id or baseline or candidate):
+        return page("compare_form.html", baseline="", candidate="")
+    found = comparison(session, id) if id else compare_attempts(session, baseline, candidate)
+    return page("compare.html", **side_by_side.values_of(found))
 
 
 @router.get("/reports")
@@ -137,6 +148,13 @@ def post_report_run(
     """Run a report again."""
     document = launch(session, report_id, settings=settings, preset=preset or None)
     return RedirectResponse(f"/runs/{document.id}", status_code=303)
+
+
+@router.get("/probe.py")
+def get_probe(_may: CanRead) -> Response:
+    """The file that a reporter runs in their own Python."""
+    headers = {"Content-Disposition": 'attachment; filename="probe.py"'}
+    return PlainTextResponse(probe_program(), media_type="text/x-python", headers=headers)
 
 
 @router.get("/nodes")

@@ -9,7 +9,7 @@ from app.judging.judgement import CheckResult
 from app.runs.document import AttemptPart, CheckPart, ComparisonPart, JobPart, RunDocument
 from app.targets.target import Target
 from app.web.hostile import one_line
-from worker.contract import Device
+from worker.contract import AttemptKind, Device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,8 @@ class CellRow:
     seen: str
     script: int
     waiting: bool
+    # What is seen is a preview's: nothing that counts is there yet.
+    early: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +49,28 @@ def label_of(job: JobPart) -> str:
 
 
 def what_was_seen(job: JobPart) -> str:
-    """The words for a cell: what stood in the claim's place, else how the first attempt ended."""
+    """The words for a cell: what stood in the claim's place, else how the first attempt ended, else its preview."""
     observed = next((finding.observed for finding in job.checks if finding.observed), "")
     if observed:
         return one_line(observed)
-    shown = next((attempt for attempt in job.attempts if attempt.counted and attempt.outcome is not None), None)
+    shown = _first_shown(job)
     if shown is None:
         return ""
     if shown.exception is not None:
         return one_line(f"{shown.exception.type}: {shown.exception.message}")
     return one_line(shown.signal or shown.stdout or shown.stderr)
+
+
+def _first_shown(job: JobPart) -> AttemptPart | None:
+    """The first attempt that counts and has ended; until there is one, the preview."""
+    ended = [attempt for attempt in job.attempts if attempt.outcome is not None]
+    previews = [attempt for attempt in ended if attempt.kind is AttemptKind.PREVIEW]
+    return next((attempt for attempt in ended if attempt.counted), next(iter(previews), None))
+
+
+def _is_early(job: JobPart) -> bool:
+    shown = _first_shown(job)
+    return shown is not None and shown.kind is AttemptKind.PREVIEW
 
 
 def cells_of(run: RunDocument) -> list[CellRow]:
@@ -69,6 +83,7 @@ def cells_of(run: RunDocument) -> list[CellRow]:
             seen=what_was_seen(job),
             script=numbers.get(job.script, 1),
             waiting=job.state in {"queued", "running"},
+            early=_is_early(job),
         )
         for job in run.jobs
     ]
@@ -103,10 +118,11 @@ def command_of(run: RunDocument) -> str:
 
 
 def printed_of(run: RunDocument, *, most: int = 24) -> list[tuple[str, AttemptPart]]:
-    """The first attempt of each cell that printed something, with the cell's label."""
+    """The first attempt of each cell that printed something, with the cell's label; a preview while nothing that counts is there."""
     found = []
     for job in run.jobs:
-        shown = next((attempt for attempt in job.attempts if attempt.counted and (attempt.stdout or attempt.stderr)), None)
+        early = _is_early(job)
+        shown = next((attempt for attempt in job.attempts if (attempt.counted or early) and (attempt.stdout or attempt.stderr)), None)
         if shown is not None:
             found.append((label_of(job), shown))
     return found[:most]

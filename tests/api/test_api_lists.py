@@ -117,6 +117,18 @@ def test_the_matrix_has_the_latest_verdict_of_each_target(web: Web) -> None:
     assert web.client.get(f"/api/v1/reports/{new_id()}/matrix").status_code == 404
 
 
+def test_the_resolvers_words_stay_here(web: Web) -> None:
+    secret = "https://index.operator.example/simple"
+    failed = {"name": "torch-2.13-cpu+einops", "state": "failed", "detail": f"ERROR: nothing at {secret}"}
+    with web.stage.session() as session:
+        row = session.get_one(NodeRow, "n")
+        session.execute(update(NodeRow).values(hello={**row.hello, "toolchains": [*row.hello["toolchains"], failed]}))
+    for path in ("/api/v1/nodes", "/api/v1/toolchains", "/nodes"):
+        answer = web.client.get(path)
+        assert "torch-2.13-cpu+einops" in answer.text
+        assert secret not in answer.text
+
+
 def test_where_a_toolchain_lies_stays_here(web: Web) -> None:
     secret = "/home/operator/toolchains/torch/bin/python"
     with web.stage.session() as session:
@@ -139,5 +151,5 @@ def test_where_a_toolchain_lies_stays_here(web: Web) -> None:
 
 def test_the_presets(web: Web) -> None:
     found = web.client.get("/api/v1/presets").json()["items"]
-    assert [item["name"] for item in found] == ["quick", "cpu-isa", "determinism"]
+    assert [item["name"] for item in found] == ["quick", "cpu-isa", "determinism", "versions"]
     assert all(item["summary"] for item in found)

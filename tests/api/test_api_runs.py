@@ -52,7 +52,20 @@ def test_the_run_object_has_every_field_of_the_contract(web: Web) -> None:
     assert {"role", "as_given", "script", "repairs", "digest", "needs"} <= set(found["report"]["scripts"][0])
     assert {"text", "kind", "role", "where", "over"} <= set(found["report"]["claim"]["checks"][0])
     [job] = found["jobs"]
-    parts = {"id", "script", "target", "state", "verdict", "reason", "matched", "of", "rate_upper_bound", "rate_interval", "checks", "attempts"}
+    parts = {
+        "id",
+        "script",
+        "target",
+        "state",
+        "verdict",
+        "reason",
+        "matched",
+        "of",
+        "rate_upper_bound",
+        "rate_interval",
+        "checks",
+        "attempts",
+    }
     assert parts <= set(job)
     assert set(job["target"]) == {"device", "gpus", "toolchain", "settings"}
     assert datetime.fromisoformat(found["created_at"]).tzinfo is not None

@@ -27,14 +27,16 @@ def own(home: Path, plain_toolchains: Path) -> Iterator[Whole]:
 
 
 def _running_scripts(own: Whole) -> list[int]:
-    """Strangers' code: it has an empty environment, and the toolchain's interpreter."""
+    """Strangers' code, told from that of other services on this machine by the toolchain that is mounted for it."""
     found = []
     for process in psutil.process_iter():
         try:
-            words = process.cmdline()
-        except psutil.Error:
+            if "/home/u/script.py" not in process.cmdline():
+                continue
+            mounts = Path(f"/proc/{process.pid}/mountinfo").read_text()
+        except (psutil.Error, OSError):
             continue
-        if "/home/u/script.py" in words and any(str(own.toolchains) in word for word in words):
+        if str(own.toolchains) in mounts:
             found.append(process.pid)
     return found
 

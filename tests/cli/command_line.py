@@ -29,4 +29,4 @@ def samehere(*words: str | bytes, environment: Mapping[str, str], stdin: bytes =
 def bare_environment(home: Path) -> dict[str, str]:
     """A home with nothing in it: what gets as far as a node says that there is no toolchain."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
-    return {**kept, "SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(home / "none")}
+    return {**kept, "SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_TOOLCHAINS": str(home / "none")}

@@ -19,12 +19,12 @@ def script(tmp_path: Path) -> str:
 
 
 def refused(home: Path, *words: str, stdin: bytes = b"") -> str:
-    """The message of a refusal; nothing may have been printed or left in the home but a bwrap that others can read."""
+    """The message of a refusal; nothing may have been printed or left in the home but locks, and a bwrap that others can read."""
     ended = samehere("reproduce", *words, environment=bare_environment(home), stdin=stdin)
     assert ended.returncode == 2, ended
     assert ended.stdout == ""
     assert "Traceback" not in ended.stderr
-    assert [path.name for path in home.iterdir() if path.name != "sandbox"] == []
+    assert [path.name for path in home.iterdir() if path.name not in {"sandbox", "locks"}] == []
     return " ".join(ended.stderr.split())
 
 
@@ -107,8 +107,9 @@ def test_an_option_that_can_not_be_meant(home: Path, script: str, words: tuple[s
     assert refused(home, script, *words)
 
 
-def test_limits_only_is_not_for_standard_input(home: Path) -> None:
-    assert "limits-only" in refused(home, "-", "--isolation", "limits-only", stdin=b"print(1)\n")
+@pytest.mark.parametrize("weaker", ["landlock+seccomp", "limits-only"])
+def test_weaker_isolation_is_not_for_standard_input(home: Path, weaker: str) -> None:
+    assert weaker in refused(home, "-", "--isolation", weaker, stdin=b"print(1)\n")
 
 
 def test_reading_refuses_the_same(home: Path, tmp_path: Path) -> None:

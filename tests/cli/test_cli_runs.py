@@ -54,7 +54,20 @@ RUN_KEYS = [
 REPORT_KEYS = ["title", "scripts", "claim", "environment"]
 SCRIPT_KEYS = ["role", "as_given", "script", "repairs", "digest", "needs"]
 CHECK_KEYS = ["text", "kind", "role", "where", "over"]
-JOB_KEYS = ["id", "script", "target", "state", "verdict", "reason", "matched", "of", "rate_upper_bound", "rate_interval", "checks", "attempts"]
+JOB_KEYS = [
+    "id",
+    "script",
+    "target",
+    "state",
+    "verdict",
+    "reason",
+    "matched",
+    "of",
+    "rate_upper_bound",
+    "rate_interval",
+    "checks",
+    "attempts",
+]
 TARGET_KEYS = ["device", "gpus", "toolchain", "settings"]
 ATTEMPT_KEYS = [
     "id",
@@ -142,14 +155,23 @@ def open_toolchain(home: Path) -> dict[str, str]:
     return environment
 
 
-def test_without_isolation_it_warns_and_says_so(home: Path, open_toolchain: dict[str, str]) -> None:
+@pytest.mark.parametrize(("weaker", "warning"), [("limits-only", "does not isolate"), ("landlock+seccomp", "isolates less")])
+def test_with_weaker_isolation_it_warns_and_says_so(home: Path, open_toolchain: dict[str, str], weaker: str, warning: str) -> None:
     (home / "script.py").write_text(RAISES)
-    words = ("--isolation", "limits-only", "--target", "cpu@plain", "--repeats", "1", "--json")
+    words = ("--isolation", weaker, "--target", "cpu@plain", "--repeats", "1", "--json")
     ended = samehere("reproduce", str(home / "script.py"), *words, environment=open_toolchain)
     document = json.loads(ended.stdout)
     assert (document["verdict"], ended.returncode) == ("reproduced", 0)
-    assert [attempt["level"] for attempt in document["jobs"][0]["attempts"]] == ["limits-only"]
-    assert "does not isolate" in ended.stderr
+    assert [attempt["level"] for attempt in document["jobs"][0]["attempts"]] == [weaker]
+    assert warning in ended.stderr
+
+
+def test_a_setting_of_the_harness_is_refused_where_nothing_starts_it(home: Path, open_toolchain: dict[str, str]) -> None:
+    (home / "script.py").write_text(RAISES)
+    words = ("--isolation", "landlock+seccomp", "--target", "cpu@plain:deterministic", "--repeats", "1", "--json")
+    document = json.loads(samehere("reproduce", str(home / "script.py"), *words, environment=open_toolchain).stdout)
+    assert document["verdict"] == "no_result"
+    assert "deterministic" in document["jobs"][0]["reason"]["detail"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has slots with uids of their own")

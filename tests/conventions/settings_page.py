@@ -24,7 +24,7 @@ def shown_default(name: str, default: object) -> str:
     """As an operator would write it."""
     if default is PydanticUndefined:
         return COMPUTED[name]
-    if default is None or default == "":
+    if default in (None, "", {}):
         return "not set"
     if name.endswith("_bytes") and isinstance(default, int):
         for size, unit in UNITS:

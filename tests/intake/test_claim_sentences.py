@@ -24,6 +24,18 @@ from app.intake.claims import CheckKind, Role
         "I get 3, the correct value is 4",
         "the answer is 3 where 4 was expected",
         "The script prints 3. It should print 4. Please help!",
+        "the sum is 3 but it has to be 4",
+        "it says 3 and I say it ought to be 4",
+        "I get 3 here, but 4 is what the manual promises (`n` counts from one)",
+        "what comes out is 3, it must be 4",
+        "I get 3 where scipy says 4",
+        "still prints 3, not 4",
+        "it comes out as 3; 4 would be correct",
+        "I get 3 where we'd expect 4",
+        "I obtain: 3, exact is 4",
+        "Instead of 4 I get 3.",
+        "instead of the expected 4, the script prints 3",
+        "I'm getting 3 but it should've been 4",
         "I use torch 2.1 on my laptop. The script prints 3. It should print 4.",
     ],
 )
@@ -42,6 +54,9 @@ def test_what_is_seen_and_what_is_wanted(text: str) -> None:
         ("Output: `False`. Expected: `True`.", "False", "True"),
         ("It prints True; it should print False", "True", "False"),
         ("returns [1, 2] where [2, 1] is right", "[1, 2]", "[2, 1]"),
+        ("The docs promise float64, but what comes out is torch.float32", "torch.float32", "float64"),
+        ("it comes back as (3, 4), it ought to be (4, 3)", "(3, 4)", "(4, 3)"),
+        ("We get `[0, 1]` where I'd assume `[1, 0]`.", "[0, 1]", "[1, 0]"),
     ],
 )
 def test_prints_that_are_no_numbers(text: str, seen: str, wanted: str) -> None:
@@ -62,9 +77,29 @@ def test_eager_and_compiled_are_sides(text: str) -> None:
     [
         "El resultado es nan (debería ser 0.0), gracias",
         "结果是 nan",
-        "loss becomes nan after 10 steps",
-        "gradients contain NaN",
-        "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
+        "if the loss becomes nan, stop",
+        "the gradients contain no NaN",
+        # What should be, what once was, what others have, and what is counted is not what is seen.
+        "All three should print 0.3333.",
+        "`x.min()` must give inf, but:",
+        "Of 3, 4, 5, 6 the median should be 4.5",
+        "according to the manual it returns 7",
+        "it used to print 7",
+        "It would give 7 if it worked",
+        "What I want is 7, not 8",
+        "The docs say 7, not 8",
+        "numpy says 7 but torch says 8",
+        "It prints 7 lines",
+        "I got 7 different results",
+        "I see 7 warnings",
+        "gives 7% more",
+        "returns 7-tuples",
+        "a generator must give different numbers every time",
+        "the size must be 7 but comes out as 8 later on",
+        "I'd have thought it prints 7",
+        "numpy returns 7 and torch returns 8",
+        "with 2.1 it prints 7, with 2.2 it prints 8",
+        "the accuracy drops from 0.7 to 0.5",
     ],
 )
 def test_what_is_said_is_not_taken_for_a_print(text: str) -> None:
@@ -78,6 +113,29 @@ def test_what_is_printed_is_literal(text: str) -> None:
     (check,) = read_claim(text).checks
     assert check.kind is CheckKind.OUTPUT
     assert check.lines == tuple(line.strip().strip("`") for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("I get 0.5 every time I run it. A random function must give different numbers!", "0.5"),
+        ("all I get is 0.5, which is wrong", "0.5"),
+        ("it evaluates to 0.5 for me", "0.5"),
+        ("Python 3.12. The script prints 0.5", "0.5"),
+        ("type 3 and you get 0.5, expected 1.5", "0.5"),
+        ("The error is 0.5 while it should be below 1e-6", "0.5"),
+    ],
+)
+def test_what_is_seen_and_nothing_else_that_is_a_number(text: str, number: str) -> None:
+    assert [check.number for check in read_claim(text).having(Role.BUG)] == [number]
+
+
+def test_a_bound_is_no_value_that_is_wanted() -> None:
+    assert [check.role for check in read_claim("the error is 0.5, it should be less than 1e-6").checks] == [Role.BUG]
+
+
+def test_a_version_at_the_end_of_a_sentence_is_no_value() -> None:
+    assert read_claim("Python 3.12. Expected: `1.5` and `True`").checks == ()
 
 
 def test_a_message_ends_with_its_quote() -> None:
@@ -98,3 +156,17 @@ def test_a_place_is_taken_only_where_one_is_named() -> None:
 def test_numbers_of_other_kinds() -> None:
     assert read_claim("prints 0x1.999999999999ap-4").checks[0].number == "0x1.999999999999ap-4"
     assert read_claim("not reproducible between runs").checks[0].kind is CheckKind.VARIES
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("the exit code is 3", 3),
+        ("It should exit with status 4 but exits with status 3", 3),
+        ("exits with code 3 instead of exit code 4", 3),
+        ("I expect exit status 4", None),
+        ("does not exit with code 4", None),
+    ],
+)
+def test_an_exit_status_that_is_seen(text: str, status: int | None) -> None:
+    assert [check.exit_status for check in read_claim(text).having(Role.BUG)] == ([] if status is None else [status])

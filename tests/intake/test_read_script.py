@@ -107,7 +107,7 @@ def test_sizes_are_limits() -> None:
     ("text", "words"),
     [
         ("x = 1\nprint(", "line 2, column 6"),
-        ("print 'a'", "line 1, column 1"),
+        ("exec 'a'", "line 1, column 1"),
         ("x = 1\0", "script"),
         ("(" * 5000, "nested"),
         ("x = '\ud800'", "character"),
@@ -179,6 +179,25 @@ def test_outputs_beside_calls_that_print() -> None:
     )
     assert wrong == ("tensor([[1.]])", "0.5", "Success")
     assert right == ("tensor([[3.]], device='cuda:0')",)
+
+
+@pytest.mark.parametrize(
+    ("script", "wrong", "right"),
+    [
+        ("print(f(1))  # [1, 2] BAD, must be [2, (1)]\nprint(f(2))  # [1, 2] ok\n", ("[1, 2]", "[1, 2]"), ("[2, (1)]", "[1, 2]")),
+        ("print(f(1))  # 3, expected 4\n", ("3",), ("4",)),
+        ("print(f(1))  # 3 instead of 4\n", ("3",), ("4",)),
+        ("print(f(1))  # 3 (as expected)\n", (), ("3",)),
+        ("print(f(1))  # tensor(3) (in torch 2.1)\n", ("tensor(3)",), ()),
+        ("print(f(1))  # tensor(3\n", (), ()),
+        ("print(x)\nprint(y)\n\n# Result:\n# 2.5\n# True\n", ("2.5", "True"), ()),
+        ("print(x)\n# prints\n#   2.5\n# Expected output:\n#   3.5\n", ("2.5",), ("3.5",)),
+        ("print(x)\n# Output\n# The above is what we get when it rains\n", (), ()),
+        ("# Output\n# 3\nprint(x)\n", (), ()),
+    ],
+)
+def test_outputs_in_comments(script: str, wrong: tuple[str, ...], right: tuple[str, ...]) -> None:
+    assert commented_outputs(script) == (wrong, right)
 
 
 @pytest.mark.parametrize(

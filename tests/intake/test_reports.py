@@ -75,7 +75,7 @@ def test_a_transcript_prints_what_the_prompt_showed() -> None:
 
 
 def test_a_transcript_that_is_no_python_is_asked_about() -> None:
-    assert [ask.code for ask in report("```\n>>> print 'a'\na\n```").ask] == ["no_python"]
+    assert [ask.code for ask in report("```\n>>> exec 'a'\na\n```").ask] == ["no_python"]
 
 
 def test_lines_for_a_notebook_are_commented_out_in_a_report() -> None:
@@ -107,7 +107,7 @@ def test_continuation_lines_of_a_transcript() -> None:
         ("```sh\npython train.py\n```", "no_script"),
         ("```cpp\nint main() { return 0; }\n```", "no_python"),
         ("```python\n#include <torch/torch.h>\nint main() {}\n```", "no_python"),
-        ("```python\nimport torch\nprint 'a'\n```", "no_python"),
+        ("```python\nimport torch\nexec 'a'\n```", "no_python"),
         ("```python\nimport torch\nnet = build(config)\nnet(batch)\n```", "undefined_name"),
         ("```python\nimport torch\nw = torch.load('a.pt')\n```", "file"),
         ("python a.py --rank 0\n\n```python\nimport argparse\np = argparse.ArgumentParser()\np.add_argument('--rank')\n```", "arguments"),

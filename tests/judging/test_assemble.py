@@ -6,13 +6,14 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from held_values import tensor
 from judging_builders import CPU, CUDA, claim, prints, result, script
 
 from app.ids import PATTERN, new_id
 from app.intake.claims import Role
 from app.intake.reading import Ask, Reading
 from app.judging.environments import digest_of
-from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.assemble import MOST_VALUES, AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.document import RunDocument
 from app.states import JobState, RunState
 from app.targets.plan import RepeatPlan
@@ -92,6 +93,22 @@ def test_streams_are_cut_to_four_kibibytes_in_whole_characters() -> None:
     assert part.truncated
     assert part.stdout.endswith("loss nan\n")
     assert not document(job(*three("loss nan\n"))).jobs[0].attempts[0].truncated
+
+
+def test_values_are_few_and_without_their_bytes_and_stacks_are_cut() -> None:
+    values = [tensor(f"x{number}", 1.5, number) for number in range(40)]
+    [part] = document(job(attempt(result("", values=values, stacks="line\n" * 5000)))).jobs[0].attempts
+    assert [value.name for value in part.values] == [f"x{number}" for number in range(MOST_VALUES)]
+    assert (part.values[1].value, part.values[1].dtype, part.values[1].shape) == ("[1.5, 1.0]", "torch.float32", [2])
+    assert "data" not in part.values[0].model_dump()
+    assert "[… cut …]" in part.stacks
+    assert len(part.stacks) <= 4096
+
+
+def test_what_varies_among_repeats_is_named() -> None:
+    repeats = [attempt(result("loss nan\n", values=[tensor("loss", 1.0), tensor("took", seconds)])) for seconds in (1.0, 2.0, 3.0)]
+    made = document(job(*repeats))
+    assert (made.jobs[0].varying_values, made.comparisons) == (["took"], [])
 
 
 def test_environments_stand_once_under_their_digest() -> None:

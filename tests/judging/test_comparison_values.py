@@ -8,6 +8,8 @@ import struct
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from judging_builders import check, result
 
 from app.intake.claims import CheckKind
@@ -54,7 +56,7 @@ def test_a_line_comes_before_a_value() -> None:
     assert made.first is not None
     assert (made.first.about, made.first.note, made.first_line, made.first_line_candidate) == (
         "stdout",
-        "off by 0.5 (0.5 of the baseline)",
+        "off by 0.5, 50 % of the baseline",
         1,
         1,
     )
@@ -114,3 +116,16 @@ def test_no_element_is_near_nan() -> None:
     assert found is not None
     assert (found.index, found.ulp) == ([1], None)
     assert nearest_to(1.0, value("x", 1.0, 2.0, code="f", dtype="torch.complex64")) is None
+
+
+NUMBERS = st.lists(st.sampled_from([0.0, -0.0, 1.0, 1.0000001192092896, float("nan"), float("inf"), -2.5]), min_size=1, max_size=3)
+HELD = st.dictionaries(st.sampled_from("abc"), NUMBERS, max_size=3)
+
+
+@given(HELD, HELD)
+def test_a_comparison_of_values_has_no_direction(one: dict[str, list[float]], other: dict[str, list[float]]) -> None:
+    sides = [holding(*(value(name, *numbers) for name, numbers in side.items())) for side in (one, other)]
+    there, back = compare(sides[0], sides[1]), compare(sides[1], sides[0])
+    assert there.result == back.result
+    assert {(found.about, found.baseline) for found in there.differences} == {(found.about, found.candidate) for found in back.differences}
+    assert compare(sides[0], sides[0]).result == "identical"

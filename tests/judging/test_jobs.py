@@ -11,7 +11,7 @@ from app.intake.claims import Check, CheckKind, Claim, Over, Role, Where
 from app.intake.reading import ScriptRole
 from app.judging.job import judge_job
 from app.judging.judgement import JobJudgement
-from app.judging.rates import rate_upper_bound
+from app.judging.rates import rate_interval, rate_upper_bound
 from app.targets.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Reason, Start
@@ -63,6 +63,20 @@ def test_warm_attempts_count_only_beside_a_cold_one_that_says_the_same() -> None
     assert (together.verdict, together.matched, together.of) == ("reproduced", 5, 5)
     apart = judged(FAILS, results=[*warm, *several(3, "fine\n")])
     assert (apart.verdict, apart.of) == ("not_reproduced", 3)
+
+
+def test_beside_mixed_cold_attempts_warm_ones_count_whichever_of_the_two_they_say() -> None:
+    cold = [result(attempt="c1", **FAILED), result("fine\n", attempt="c2")]
+    warm = [result(attempt=f"w{number}", start=Start.WARM, **(FAILED if number < 3 else {"stdout": "fine\n"})) for number in range(9)]
+    mixed = judged(FAILS, results=[*cold, *warm])
+    assert (mixed.verdict, mixed.matched, mixed.of) == ("flaky", 4, 11)
+    # The interval is of independent attempts, which are the cold ones.
+    assert mixed.rate_interval == rate_interval(1, 2)
+    # Where all cold ones showed it, a warm one that did not is not evidence that it sometimes doesn't.
+    always = judged(FAILS, results=[*several(3, **FAILED), *warm])
+    assert (always.verdict, always.matched, always.of) == ("reproduced", 6, 6)
+    stranger = result(attempt="w9", start=Start.WARM, raised=("RuntimeError", "another"))
+    assert judged(FAILS, results=[*cold, stranger]).of == 2
 
 
 def test_a_never_counts_cold_attempts_alone() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.intake.read import read
+from app.intake.reading import Reading
 from app.judging.job import judge_job
 from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.targets.target import Target
@@ -33,6 +34,28 @@ def result_of(attempt: dict[str, Any], environments: dict[str, Any]) -> Result:
         observation=Observation.model_validate({name: attempt[name] for name in fields}),
         environment=environments.get(attempt["environment"], {}),
     )
+
+
+def jobs_of(recorded: dict[str, Any], reading: Reading) -> list[JobFacts]:
+    return [
+        JobFacts(
+            id=job["id"],
+            script=reading.scripts[0].digest,
+            target=Target.model_validate(job["target"]),
+            state="judged",
+            attempts=tuple(
+                AttemptFacts(
+                    id=one["id"],
+                    kind=AttemptKind.REPEAT,
+                    start=Start.COLD,
+                    state="recorded",
+                    result=result_of(one, recorded["environments"]),
+                )
+                for one in job["attempts"]
+            ),
+        )
+        for job in recorded["jobs"]
+    ]
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
@@ -61,25 +84,7 @@ def test_the_founding_report_is_settled_by_rest() -> None:
 def test_the_setting_that_makes_the_difference_stands_beside_it() -> None:
     recorded = json.loads((RECORDINGS / "h200" / "logdet_cpu_isa.json").read_text())
     reading = read(recorded["report"]["scripts"][0]["as_given"], form="script", claim=CASES["logdet_singular"]["claim"])
-    jobs = [
-        JobFacts(
-            id=job["id"],
-            script=reading.scripts[0].digest,
-            target=Target.model_validate(job["target"]),
-            state="judged",
-            attempts=tuple(
-                AttemptFacts(
-                    id=one["id"],
-                    kind=AttemptKind.REPEAT,
-                    start=Start.COLD,
-                    state="recorded",
-                    result=result_of(one, recorded["environments"]),
-                )
-                for one in job["attempts"]
-            ),
-        )
-        for job in recorded["jobs"]
-    ]
+    jobs = jobs_of(recorded, reading)
     facts = RunFacts(id="run", state="finished", created_at=datetime(2026, 11, 28, tzinfo=UTC))
     run = assemble(facts, reading, jobs)
     seen = next(job for job in jobs if job.target.label().startswith("cuda") and "sse4.2" in job.target.label())
@@ -89,3 +94,40 @@ def test_the_setting_that_makes_the_difference_stands_beside_it() -> None:
     assert [one.about for one in beside.differences[:2]] == ["stdout", "environment: blas.path"]
     assert run.verdict == "reproduced"
     assert run.where == ["cuda@torch-2.11-cuda:cpu-isa=sse4.2", "cuda@torch-2.11-cuda:cpu-isa=compatible"]
+
+
+def judged_again(name: str, report: str, *, form: Any = "report") -> Any:
+    recorded = json.loads((RECORDINGS / "h200" / f"{name}.json").read_text())
+    reading = read((RECORDINGS / "h200" / "reports" / report).read_text(), form=form)
+    return assemble(RunFacts(id="r", state="finished", created_at=datetime(2026, 11, 28, tzinfo=UTC)), reading, jobs_of(recorded, reading))
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "defect"),
+    [
+        ("uninitialised_quick", "uninitialised_memory", "yes"),
+        ("atomics_quick", "nondeterministic_kernel", "no"),
+        ("conv_quick", "reduced_precision", "no"),
+    ],
+)
+def test_the_cells_that_a_preset_gained_found_the_cause_on_a_card(name: str, cause: str, defect: str) -> None:
+    document = judged_again(name, f"{name}.md")
+    assert (document.verdict, document.cause, document.defect) == ("reproduced", cause, defect)
+    assert document.where == ["cuda@torch-2.11-cuda"]
+
+
+def test_a_hang_on_a_card_is_told_with_where_it_stood() -> None:
+    (attempt,) = json.loads((RECORDINGS / "h200" / "hang.json").read_text())["jobs"][0]["attempts"]
+    assert 'File "/home/u/script.py", line 8 in <module>' in attempt["stacks"]
+
+
+def test_values_of_a_card_are_captured_and_a_poisoned_context_is_left_alone() -> None:
+    def values(name: str) -> dict[str, dict[str, Any]]:
+        (attempt,) = json.loads((RECORDINGS / "h200" / f"{name}.json").read_text())["jobs"][0]["attempts"][:1]
+        return {value["name"]: value for value in attempt["values"]}
+
+    found = values("values")
+    assert (found["print[0]"]["dtype"], found["print[0]"]["device"]) == ("torch.bfloat16", "cuda:0")
+    assert found["nan"]["statistics"]["nan"] == found["nan"]["statistics"]["positive_infinite"] == 1
+    assert found["print[0]"]["digest"] == found["b"]["digest"]
+    assert all(value["device"] == "cpu" or not value["digest"] for value in values("poisoned").values())

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging.numbers import matches, near, number_of, numbers_in, same_value
+from app.judging.numbers import Number, matches, near, numbers_in, same_value
+
+
+def number_of(text: str) -> Number | None:
+    """The one number that the text is; None where it is none, or several."""
+    found = numbers_in(text)
+    return found[0] if len(found) == 1 else None
 
 
 def values(text: str) -> list[float]:

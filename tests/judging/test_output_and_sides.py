@@ -83,6 +83,7 @@ def test_sides_that_print_the_same_agree_to_the_last_digit() -> None:
     assert not sides_agree(lines_of_sides("cpu 0.0\ncuda -0.0\n", BOTH))
 
 
-def test_unknown_sides_are_no_sides() -> None:
-    assert lines_of_sides("left 1\nright 2\n", ("left", "right")) == {"left": [], "right": []}
+def test_sides_of_any_name() -> None:
+    assert lines_of_sides("a.left 1\nb.right 2\n", ("a.left", "b.right")) == {"a.left": ["a.left 1"], "b.right": ["b.right 2"]}
+    assert lines_of_sides("left 1\nright 2\n", ("up", "down")) == {"up": [], "down": []}
     assert not side_says([], "left", "1")

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 from judging_builders import CPU, NO_CUDA, check, claim, prints, raises, result, script, several
 
-from app.intake.claims import CheckKind, Claim
-from app.judging.repeats import MIXED, may_vary, next_attempts
+from app.intake.claims import CheckKind, Claim, Over
+from app.judging.repeats import MIXED, MIXED_COLD, may_vary, most_warm, next_attempts
 from app.targets.plan import RepeatPlan
-from worker.contract import Outcome, Result
+from worker.contract import Outcome, Result, Start
 
 FAILS = raises("RuntimeError", "shape mismatch")
 FAILED = {"raised": ("RuntimeError", "shape mismatch")}
 QUICK = RepeatPlan(5)
+VARIES = check(CheckKind.VARIES, "another result every time", over=Over.REPEATS)
 
 
 def more(results: list[Result], *, told: Claim | None = None, plan: RepeatPlan = QUICK, **of_script: Any) -> int:
@@ -101,3 +102,24 @@ def test_words_of_chance() -> None:
     for text in ("It fails intermittently", "in 3 out of 10 runs", "about 30 % of the time", "randomly crashes"):
         assert may_vary(claim(text=text), script())
     assert not may_vary(claim(text="It always fails."), script())
+
+
+def warm_of(results: list[Result], *, told: Claim | None = None, plan: RepeatPlan = QUICK) -> int:
+    return most_warm(told or claim(FAILS), script(), CPU, results, plan)
+
+
+def test_the_further_repeats_of_a_mixed_job_may_start_warm() -> None:
+    met, absent = result(attempt="a1", **FAILED), result("fine\n", attempt="a2")
+    assert warm_of([met, absent]) == MIXED - MIXED_COLD
+    assert warm_of([]) == 0
+    assert warm_of([met]) == 0
+    assert warm_of([result(attempt="a1", **FAILED), result(attempt="a2", **FAILED)]) == 0
+    # Mixed by cold attempts alone, or it may be the warm start that makes the difference.
+    assert warm_of([met, result("fine\n", attempt="a2", start=Start.WARM)]) == 0
+    # A number that was asked for is of cold ones, and so are all that would be among the first anyway.
+    assert warm_of([met, absent], plan=RepeatPlan(20, exact=True)) == 0
+    assert warm_of([met, absent], plan=RepeatPlan(18)) == MIXED - 18
+    # A claim about the repeats themselves is judged over cold ones alone.
+    assert warm_of([result("1\n", attempt="a1"), result("2\n", attempt="a2")], told=claim(VARIES)) == 0
+    # None where they would take too long in any case.
+    assert warm_of([result(attempt="a1", wall_seconds=50.0, **FAILED), result("x\n", attempt="a2", wall_seconds=50.0)]) == 0

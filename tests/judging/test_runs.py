@@ -8,6 +8,7 @@ import pytest
 from judging_builders import CPU, CUDA, check, claim, differs, prints, raises, result, script, several
 
 from app.intake.claims import Check, CheckKind, Claim, Over
+from app.intake.probed import ReportersProbe
 from app.intake.reading import Ask, Reading, Script, ScriptRole
 from app.judging.cause import sentence
 from app.judging.job import judge_job
@@ -107,6 +108,15 @@ def test_a_no_on_the_cpu_says_nothing_of_the_gpu() -> None:
     with_card: Environment = {**claimed, "gpu.0.model": "NVIDIA A100"}
     assert run(at(CUDA, Verdict.NOT_REPRODUCED), environment=with_card, code=script(gpus=1)).scope_differs == ("device",)
     assert run(at(CPU, Verdict.NOT_REPRODUCED), environment=with_card).scope_differs == ()
+
+
+def test_a_script_that_took_the_reporters_card_was_not_tried_as_reported_without_one() -> None:
+    claimed: Environment = {"torch.version": "2.13.0", "os.name": "Linux"}
+    for used, differs_in in ((("cuda:0",), ("device",)), (("cpu",), ())):
+        probe = ReportersProbe(whole=True, ran=True, devices_used=used)
+        reading = Reading(scripts=(script(),), claim=claim(FAILS), environment=claimed, probe=probe)
+        assert judge_run(reading, [at(CPU, Verdict.NOT_REPRODUCED)]).scope_differs == differs_in
+        assert judge_run(reading, [at(CUDA, Verdict.NOT_REPRODUCED)]).scope_differs == ()
 
 
 PAIR = Check(text="differ", kind=CheckKind.DIFFERS, over=Over.PAIR, sides=("cpu", "cuda"))

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from celery import Celery
 
 from app.embedded.valkey import EmbeddedValkey
 from worker.broker import connect, redis_url
+from worker.cards.nvml import find_gpus
 from worker.contract import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, Outcome, Result, cancel_key, heartbeat_key, node_queue
 from worker.spool import Spool
 from worker.tasks import make_celery
@@ -118,6 +120,40 @@ def test_an_attempt_there_and_back_and_a_clean_end(service: Service, start_node:
 
 
 @pytest.mark.sandbox
+def test_a_preview_has_a_place_beside_the_slots(service: Service, start_node: StartNode, toolchain: str) -> None:
+    start_node()
+    assert service.hear("hello")["previews"] == 1
+    torch = "import torch\nprint(torch.ones(2).sum().item())\n"
+    service.give("first", torch, toolchain, kind="preview", start="warm", limits={"wall_seconds": 10})
+    first = service.hear()
+    # Made ready at the start, before anything was asked for; and nobody was told that it began.
+    assert (first["type"], first["attempt_id"], first["start"], first["outcome"]) == ("result", "first", "warm", "completed"), first
+    service.give("long", "import time\ntime.sleep(8)\nprint('done')", toolchain)
+    assert service.hear("started")["attempt_id"] == "long"
+    for number in range(3):
+        service.give(f"p{number}", torch, toolchain, kind="preview", start="warm", limits={"wall_seconds": 10})
+        shown = service.hear()
+        assert (shown["attempt_id"], shown["kind"], shown["start"], shown["observation"]["stdout"]) == (
+            f"p{number}",
+            "preview",
+            "warm",
+            "2.0\n",
+        )
+    service.give("cold", "print(1)", toolchain, kind="preview", start="warm")
+    sent_back = service.hear()
+    assert (sent_back["attempt_id"], sent_back["start"], sent_back["outcome"]) == ("cold", "cold", "setup_failed")
+    assert sent_back["reason"]["code"] == "no_torch_import"
+    counted = service.hear()
+    assert (counted["attempt_id"], counted["start"], counted["observation"]["stdout"]) == ("long", "cold", "done\n")
+
+
+@pytest.mark.sandbox
+def test_without_warm_starts_it_takes_no_previews(service: Service, start_node: StartNode) -> None:
+    start_node(SAMEHERE_WARM="false")
+    assert service.hear("hello")["previews"] == 0
+
+
+@pytest.mark.sandbox
 def test_cancel_by_the_brokers_set(service: Service, start_node: StartNode, toolchain: str) -> None:
     start_node()
     service.give("a", "import time; time.sleep(100)", toolchain)
@@ -191,8 +227,8 @@ def test_a_killed_node_comes_back_and_takes_more(service: Service, start_node: S
 
 @pytest.mark.sandbox
 def test_an_outage_of_the_broker_loses_no_result(session_home: Path, start_node: StartNode, toolchain: str) -> None:
-    folder = session_home / "outage"
-    folder.mkdir()
+    # A second run starts with a folder of its own.
+    folder = Path(tempfile.mkdtemp(prefix="outage-", dir=session_home))
     folder.chmod(0o711)
     server = EmbeddedValkey(folder)
     url = server.start()
@@ -243,3 +279,94 @@ def test_broker_urls() -> None:
     assert redis_url("redis+socket:///run/v.sock?virtual_host=2") == "unix:///run/v.sock?db=2"
     assert redis_url("redis+socket://:pw@/run/v.sock") == "unix://:pw@/run/v.sock"
     assert redis_url("rediss://h:1/3") == "rediss://h:1/3"
+
+
+def heartbeat(service: Service, *, draining: bool, seconds: float = 20) -> dict[str, Any]:
+    """The next one that says so."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        beat = json.loads(str(service.client.get(heartbeat_key(NODE)) or "{}"))
+        if beat.get("draining") is draining:
+            return dict(beat)
+        time.sleep(0.1)
+    pytest.fail(f"no heartbeat with draining={draining} within {seconds} s")
+
+
+@pytest.mark.sandbox
+def test_a_machine_is_had_back_and_lent_again(service: Service, start_node: StartNode, toolchain: str, tmp_path: Path) -> None:
+    pause = tmp_path / "pause"
+    start_node(SAMEHERE_PAUSE_FILE=str(pause))
+    service.hear("hello")
+    service.give("long", "import time; time.sleep(30)", toolchain)
+    assert service.hear("started")["attempt_id"] == "long"
+    # What runs may end, and nothing new begins.
+    pause.touch()
+    assert heartbeat(service, draining=True)["free_slots"] == 0
+    service.give("later", "print(1)", toolchain)
+    time.sleep(2)
+    assert heartbeat(service, draining=True)["running"] == ["long"]
+    # Now it is given back whole, without a word: its lease runs out, and others run it.
+    pause.write_text("now")
+    end = time.monotonic() + 10
+    while heartbeat(service, draining=True)["running"] and time.monotonic() < end:
+        time.sleep(0.1)
+    assert heartbeat(service, draining=True)["running"] == []
+    pause.unlink()
+    assert heartbeat(service, draining=False)["free_slots"] == 1
+    service.give("again", "print('again')", toolchain)
+    result = service.hear("result")
+    assert (result["attempt_id"], result["observation"]["stdout"]) == ("again", "again\n")
+
+
+@pytest.mark.sandbox
+def test_outside_its_hours_a_node_takes_nothing(service: Service, start_node: StartNode) -> None:
+    hour = (time.localtime().tm_hour + 12) % 24
+    start_node(SAMEHERE_HOURS=f"{hour:02d}:00-{hour:02d}:01")
+    service.hear("hello")
+    assert heartbeat(service, draining=True)["free_slots"] == 0
+
+
+def test_hours_that_are_none_end_the_start(start_node: StartNode, tmp_path: Path) -> None:
+    node = start_node(SAMEHERE_HOURS="at night")
+    assert node.wait(30) == 2
+    assert "22:00-07:00" in (tmp_path / "node.log").read_text()
+
+
+ON_CARD = "import torch\nprint((torch.ones(8, 8, device='cuda') @ torch.ones(8, 8, device='cuda')).sum().item())\n"
+HOLDS_CARD = "import time, torch\nx = torch.ones(1, device='cuda')\nprint('held', flush=True)\ntime.sleep(60)\n"
+
+
+@pytest.mark.sandbox
+def test_a_card_is_checked_before_it_gives_evidence(service: Service, start_node: StartNode, toolchains: Path, toolchain: str) -> None:
+    if not find_gpus():
+        pytest.skip("no NVIDIA card here")
+    start_node(SAMEHERE_CARD_CHECK_MEMORY_BYTES=str(1 << 28))
+    until_card(service, "unchecked")
+    checked = until_card(service, "sound")
+    service.give("a", ON_CARD, toolchain, device="cuda", gpus=1)
+    result = service.hear("result", seconds=90)
+    assert result["observation"]["stdout"] == "512.0\n", result
+    (reading,) = result["observation"]["cards"]
+    assert (reading["ecc_uncorrected"], reading["xids"], reading["sound_at"]) == (0, [], checked["sound_at"])
+    assert 10 < reading["temperature"] < 110
+    # Somebody else computes on it: the attempt is given back, without a result.
+    python = toolchains / toolchain / "bin" / "python"
+    other = subprocess.Popen([python, "-c", HOLDS_CARD], stdout=subprocess.PIPE)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        service.give("b", ON_CARD, toolchain, device="cuda", gpus=1)
+        until_card(service, "in_use")
+    finally:
+        other.kill()
+        other.wait()
+    until_card(service, "sound")
+
+
+def until_card(service: Service, state: str) -> dict[str, Any]:
+    """What the node says of its first card once it is in this state."""
+    for _ in range(20):
+        card: dict[str, Any] = service.hear("hello")["gpus"][0]
+        if card["state"] == state:
+            return card
+    pytest.fail(f"the card is {card}")

@@ -144,7 +144,7 @@ print(json.dumps({
     "modules": before,
     "meta_path": [getattr(f, "__name__", type(f).__name__) for f in sys.meta_path],
     "spec": [type(torch.__spec__).__module__, type(torch.__spec__).__qualname__, type(torch.__loader__).__name__],
-    "path": [p for p in sys.path if "samehere" in p and "toolchains" not in p],
+    "path": [p for p in sys.path if "samehere" in p and "toolchains" not in p and not p.startswith("/opt/samehere/lib/")],
     "hook": sys.excepthook is sys.__excepthook__,
     "torch": [torch.are_deterministic_algorithms_enabled(), str(torch.get_default_dtype())],
 }))
@@ -191,6 +191,22 @@ if __name__ == "__main__":
     again = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
     print("again", again.stdout.strip(), again.returncode)
 """
+
+
+def test_a_card_that_was_not_given_was_not_used(execute: Execute) -> None:
+    forged = 'import os\nos.write(900, b\'{"kind": "end", "devices": ["cuda:0", "cpu"]}\\n\')\nos._exit(0)'
+    assert execute(forged).observation.devices_used == ["cpu"]
+
+
+def test_whoever_asks_for_torch_before_the_import_changes_nothing(execute: Execute) -> None:
+    """As transformers do."""
+    script = (
+        "import importlib.util\nfor _ in range(2): print(importlib.util.find_spec('torch').__class__.__name__)\n"
+        "import torch\nprint(torch.are_deterministic_algorithms_enabled())"
+    )
+    result = execute(script, settings={"deterministic": "on"})
+    assert result.observation.stdout == "ModuleSpec\nModuleSpec\nTrue\n"
+    assert result.observation.flags["deterministic"] is True
 
 
 def test_children_get_the_settings_and_stay_silent(execute: Execute) -> None:

@@ -132,7 +132,10 @@ def test_every_ending_has_an_outcome() -> None:
         assert (outcome is Outcome.COMPLETED) == (ending is Ending.EXITED)
         assert bool(code) == (ending is not Ending.EXITED)
     assert ended(signal=25) == (Outcome.OUTPUT_EXCEEDED, "file_size_limit")
-    assert ended(signal=24) == (Outcome.TIMED_OUT, "time_limit")
+    # Who sends it to itself has not used the time.
+    assert ended(signal=24) == (Outcome.CRASHED, "")
+    assert ended(signal=24, cpu_seconds=1e6) == (Outcome.TIMED_OUT, "time_limit")
+    assert ended(ExceptionFacts(type="OSError", message="[Errno 27] File too large"), exit_status=1) == (Outcome.RAISED, "file_size_limit")
     assert ended(ExceptionFacts(type="OSError", message="[Errno 28] No space left on device"), exit_status=1) == (
         Outcome.RAISED,
         "scratch_limit",
@@ -158,7 +161,7 @@ def test_a_report_is_hostile() -> None:
         deep,
         b"\xff",
         b"null",
-        b'{"kind": "end", "devices": ["cuda:0", "<b>", 7], "flags": {"a": {"b": 1}, "B!": 1, "threads": 2, "big": 1e999}}',
+        b'{"kind": "end", "devices": ["cuda:0", "<b>", 7, "cuda:\xd9\xa3"], "flags": {"a": {"b": 1}, "B!": 1, "threads": 2, "big": 1e999}}',
     ]
     read = read_report(b"\n".join(lines))
     assert read.devices == ["cuda:0"]

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,15 @@ import pytest
 
 pytestmark = pytest.mark.sandbox
 
+NO_CGROUPS = ("unshare", "--mount", "sh", "-c", 'umount --recursive /sys/fs/cgroup && exec "$@"', "sh")
+
 
 class Talk:
     """A stream process, line by line."""
 
-    def __init__(self, home: Path, toolchains: Path, *options: str) -> None:
+    def __init__(self, home: Path, toolchains: Path, *options: str, wrapper: Sequence[str] = ()) -> None:
         variables = {**os.environ, "SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains), "SAMEHERE_MESSAGE_BYTES": "100000"}
-        command = [sys.executable, "-m", "worker", *options]
+        command = [*wrapper, sys.executable, "-m", "worker", *options]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables)
 
     def say(self, message: dict[str, Any] | bytes) -> None:
@@ -153,7 +155,8 @@ def test_sigterm_cancels_and_leaves_nothing(talk: Talk, toolchain: str) -> None:
 
 
 def test_two_streams_share_the_machines_slots(tmp_path: Path, toolchains: Path, toolchain: str) -> None:
-    streams = [Talk(tmp_path, toolchains, "--slots", "1") for _ in range(2)]
+    # Of two homes: the slots, their uids and the cards are the machine's.
+    streams = [Talk(tmp_path / name, toolchains, "--slots", "1") for name in ("one", "other")]
     spans: list[list[str]] = []
     script = "import time\nstart = time.time()\ntime.sleep(1)\nprint(start, time.time())"
 
@@ -173,8 +176,20 @@ def test_two_streams_share_the_machines_slots(tmp_path: Path, toolchains: Path, 
     assert first[1] <= second[0]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root takes the cgroups away")
 def test_without_a_sandbox_it_says_why(tmp_path: Path, toolchains: Path) -> None:
-    stream = Talk(tmp_path, toolchains, "--level", "landlock+seccomp")
-    assert stream.hear()["type"] == "refused"
+    stream = Talk(tmp_path, toolchains, "--level", "ns+seccomp+cgroup", wrapper=NO_CGROUPS)
+    assert "no cgroup for each job" in stream.hear("refused")["detail"]
+    assert stream.process.wait(20) == 3
+    stream.stop()
+
+
+def test_a_folder_of_locks_that_others_write_to_is_refused(tmp_path: Path, toolchains: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setenv("SAMEHERE_LOCKS", str(folder))
+    stream = Talk(tmp_path, toolchains)
+    assert "nobody else writes to" in stream.hear("refused")["detail"]
     assert stream.process.wait(20) == 3
     stream.stop()

@@ -18,6 +18,7 @@ from worker.sandbox import Sandbox
 from worker.toolchains import ToolchainError, ToolchainStore
 from worker.toolchains.adopt import adopt
 from worker.toolchains.build import add
+from worker.toolchains.store import INSIDE
 
 PACKAGE = "filelock"
 WRITES = """
@@ -72,8 +73,10 @@ def test_a_built_one_runs_and_is_byte_compiled(store: ToolchainStore) -> None:
 
 
 def test_the_same_again_is_left_alone_and_another_is_refused(store: ToolchainStore) -> None:
-    first = add(store, "small", requirements=[PACKAGE])
-    assert add(store, "small", requirements=[PACKAGE, PACKAGE]).build_id == first.build_id
+    add(store, "small", requirements=[PACKAGE])
+    first = store.find("small")
+    add(store, "small", requirements=[PACKAGE, PACKAGE])
+    assert store.find("small") == first
     with pytest.raises(ToolchainError, match="other requirements"):
         add(store, "small", requirements=["six"])
 
@@ -90,24 +93,23 @@ def test_a_failure_is_kept_in_the_resolvers_words(store: ToolchainStore) -> None
 
 
 def test_builders_of_one_name_exclude_each_other(store: ToolchainStore) -> None:
-    ids: list[str] = []
-    threads = [threading.Thread(target=lambda: ids.append(add(store, "small", requirements=[PACKAGE]).build_id)) for _ in range(3)]
+    threads = [threading.Thread(target=add, args=(store, "small"), kwargs={"requirements": [PACKAGE]}) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(ids) == 3
-    assert len(set(ids)) == 1
+    assert [facts.state for facts in store.list()] == ["ready"]
+    assert len(list((store.root / ".built").glob("*/*"))) == 1
 
 
 def test_an_interrupted_build_is_said(store: ToolchainStore) -> None:
     store.note("half", "building")
     assert [(facts.name, facts.state) for facts in store.list()] == [("half", "failed")]
-    with store.exclusive("half"):
+    with store.lock("half"):
         assert store.list()[0].state == "building"
 
 
-@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "UPPER", "x" * 65, "a b"])
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "UPPER", "x" * 101, "a b"])
 def test_names_are_names(name: str, store: ToolchainStore) -> None:
     with pytest.raises(ToolchainError, match="name"):
         add(store, name, requirements=[PACKAGE])
@@ -145,8 +147,34 @@ def test_a_plain_interpreter_can_be_adopted(store: ToolchainStore) -> None:
     adopt(store, "plain", python=base)
     found = store.find("plain")
     assert found is not None
-    done = subprocess.run([found.python, "-B", "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [found.facts.python, "-B", "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True
+    )
     assert Path(done.stdout.strip()).resolve() == Path(sys.base_prefix).resolve()
+
+
+ELSEWHERE = """
+import multiprocessing, subprocess, sys, filelock
+if __name__ == "__main__":
+    print(sys.executable, sys.prefix, filelock.__file__)
+    with multiprocessing.get_context("spawn").Pool(1) as pool: print(pool.map(abs, [-1]))
+    print(subprocess.check_output([sys.executable, "-c", "import filelock; print(filelock.__cached__)"], text=True).strip())
+    filelock.FileLock(3.5)
+"""
+
+
+@pytest.mark.sandbox
+def test_inside_its_path_is_not_the_operators(store: ToolchainStore, sandbox: Sandbox, tmp_path: Path) -> None:
+    add(store, "small", requirements=[PACKAGE])
+    executor = Executor(Identity("n", "i"), store, EnvironmentRecorder(tmp_path / "cache", probe_seconds=60))
+    attempt = Attempt(attempt_id="a", script=ELSEWHERE, toolchain="small")
+    seen = executor.execute(attempt, sandbox, granted=[], cancelled=threading.Event()).observation
+    where, pool, cached = seen.stdout.splitlines()
+    assert where.split()[:2] == [f"{INSIDE}/bin/python", INSIDE]
+    assert (pool, cached.startswith(INSIDE)) == ("[1]", True)
+    # Compiled elsewhere, and still the frames of packages name where they are.
+    assert f'File "{INSIDE}/lib/' in seen.stderr
+    assert str(store.root) not in seen.stdout + seen.stderr
 
 
 def test_facts_follow_a_changed_environment(store: ToolchainStore, venv: Path) -> None:

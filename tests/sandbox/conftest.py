@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,8 @@ from sandbox_jobs import Jobs
 from sandbox_runner import AS_ROOT, Runner, make_runner
 
 KINDS = ["counted", "polled", *(["plain"] if AS_ROOT else [])]
+# Without namespaces: with a uid of the slot's own, and with that of the node.
+LANDLOCK_KINDS = ["landlock", "landlock-plain"] if AS_ROOT else ["landlock-plain"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,11 +31,35 @@ def sandbox_home() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="session", params=KINDS)
-def runner(request: pytest.FixtureRequest, sandbox_home: Path) -> Iterator[Runner]:
-    made = make_runner(request.param, sandbox_home)
-    yield made
-    made.close()
+@pytest.fixture(scope="session")
+def runners(sandbox_home: Path) -> Iterator[Callable[[str], Runner]]:
+    """One of each kind, made when it is first asked for."""
+    made: dict[str, Runner] = {}
+
+    def get(kind: str) -> Runner:
+        if kind not in made:
+            made[kind] = make_runner(kind, sandbox_home)
+        return made[kind]
+
+    yield get
+    for each in made.values():
+        each.close()
+
+
+@pytest.fixture(params=KINDS)
+def runner(request: pytest.FixtureRequest, runners: Callable[[str], Runner]) -> Runner:
+    return runners(request.param)
+
+
+@pytest.fixture(params=[*KINDS, *LANDLOCK_KINDS])
+def walled(request: pytest.FixtureRequest, runners: Callable[[str], Runner]) -> Jobs:
+    """Jobs of both backends that isolate."""
+    return Jobs(runners(request.param))
+
+
+@pytest.fixture(params=LANDLOCK_KINDS)
+def landlocked(request: pytest.FixtureRequest, runners: Callable[[str], Runner]) -> Jobs:
+    return Jobs(runners(request.param))
 
 
 @pytest.fixture

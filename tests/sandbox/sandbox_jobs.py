@@ -14,7 +14,10 @@ from sandbox_runner import NODE_PYTHON, Runner, readable_prefix
 from worker.contract import MIB, Level, Limits
 from worker.sandbox import Bind, SandboxJob, SandboxResult
 
-SMALL = Limits(wall_seconds=20, memory_bytes=512 * MIB, scratch_bytes=32 * MIB)
+# Without namespaces a program is where it is.
+SYSTEM_PYTHON = "/usr/bin/python3"
+# As few processes as a job may be held to, on any number of cores, so that their memory isn't what ends a storm of forks.
+SMALL = Limits(wall_seconds=20, memory_bytes=512 * MIB, scratch_bytes=32 * MIB, processes_per_core=1)
 
 
 def python_job(
@@ -25,10 +28,13 @@ def python_job(
     variables: Mapping[str, str] | None = None,
     devices: tuple[str, ...] = (),
     files: Mapping[str, bytes] | None = None,
+    system: bool = False,
 ) -> SandboxJob:
-    binds = () if sys.base_prefix == "/usr" else (Bind(readable_prefix(uid=uid), sys.base_prefix),)
+    """On the node's own Python, or the system's, which lies where every uid reads it."""
+    python = SYSTEM_PYTHON if system else NODE_PYTHON
+    binds = () if system or sys.base_prefix == "/usr" else (Bind(readable_prefix(uid=uid), sys.base_prefix),)
     return SandboxJob(
-        argv=(NODE_PYTHON, "/home/u/script.py", *arguments),
+        argv=(python, "/home/u/script.py", *arguments),
         files={"/home/u/script.py": source.encode(), **(files or {})},
         binds=binds,
         limits=limits,
@@ -50,7 +56,7 @@ class Jobs:
         return self.level is Level.NAMESPACES_CGROUP
 
     def job(self, source: str, *arguments: str, **options: object) -> SandboxJob:
-        return python_job(source, *arguments, uid=self.runner.uid, **options)  # type: ignore[arg-type]
+        return python_job(source, *arguments, uid=self.runner.uid, system=self.level is Level.LANDLOCK, **options)  # type: ignore[arg-type]
 
     def run(self, source: str, *arguments: str, cancel_after: float | None = None, **options: object) -> SandboxResult:
         return self.runner.run(self.job(source, *arguments, **options), cancel_after=cancel_after)

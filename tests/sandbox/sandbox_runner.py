@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import BinaryIO
@@ -37,14 +39,15 @@ def _receive(stream: BinaryIO) -> object:
 class Runner:
     """A node's slot in another process."""
 
-    def __init__(self, *, level: Level, home: Path, uid: int | None = None) -> None:
+    def __init__(self, *, level: Level, home: Path, uid: int | None = None, slot: int = 0) -> None:
         self.level = level
         self.uid = uid
+        self.slot = slot
         prefix = readable_prefix(uid=uid)
         path = readable_path(uid=uid)
         here = str(Path(path[0], Path(__file__).resolve().relative_to(ROOT)))
         self.process = subprocess.Popen(
-            [NODE_PYTHON.replace(sys.base_prefix, prefix, 1), here, level.value, str(home)],
+            [NODE_PYTHON.replace(sys.base_prefix, prefix, 1), here, level.value, str(home), str(slot)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": ":".join(path), "LD_LIBRARY_PATH": f"{prefix}/lib", "NODE_SECRET": SECRET, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -53,6 +56,11 @@ class Runner:
             extra_groups=None if uid is None else [],
         )
         self.sandbox_uid = _receive(self._stdout)
+
+    @property
+    def folder(self) -> Path:
+        """Where its jobs are without namespaces."""
+        return Path(tempfile.gettempdir(), f"samehere-job-{self.sandbox_uid}-{self.slot}")
 
     @property
     def _stdout(self) -> BinaryIO:
@@ -104,9 +112,17 @@ def make_runner(kind: str, home: Path) -> Runner:
         import pytest
 
         pytest.skip(cgroup.find().detail)
-    uid = PLAIN_UID if kind == "plain" else None
-    level = Level.NAMESPACES_CGROUP if kind == "counted" else Level.NAMESPACES
-    return Runner(level=level, home=home, uid=uid)
+    levels = {"counted": Level.NAMESPACES_CGROUP, "landlock": Level.LANDLOCK, "landlock-plain": Level.LANDLOCK}
+    uid = PLAIN_UID if kind.endswith("plain") and AS_ROOT else None
+    return Runner(level=levels.get(kind, Level.NAMESPACES), home=home, uid=uid, slot=own_slot() if kind.startswith("landlock") else 0)
+
+
+_slots = itertools.count()
+
+
+def own_slot() -> int:
+    """One that no other test process uses at the same time: without namespaces a slot's uid and folder are what jobs are told by."""
+    return 1000 + 8 * (os.getpid() % 1000) + next(_slots) % 8
 
 
 def _open_descriptors() -> list[str]:
@@ -120,7 +136,7 @@ def _open_descriptors() -> list[str]:
 
 
 def main() -> None:
-    sandbox = Sandbox(slot=0, home=Path(sys.argv[2]), level=Level(sys.argv[1]))
+    sandbox = Sandbox(slot=int(sys.argv[3]), home=Path(sys.argv[2]), level=Level(sys.argv[1]))
     # Inheritable, and its bytes are a secret: what a careless library leaves open.
     planted = os.memfd_create("planted-in-the-node", 0)
     os.write(planted, SECRET.encode())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from sandbox_runner import ROOT
 
 from worker.contract import MIB
 from worker.sandbox import cgroup
@@ -59,6 +61,9 @@ def test_version_1_goes_before_version_2_because_it_holds_the_controllers(tmp_pa
     )
     candidates = cgroup._candidates("4:memory:/job\n8:pids:/job\n0::/\n", mounts)
     assert candidates == [cgroup.Parents(1, memory / "job", pids)]
+    with_cpu = cgroup._candidates("4:memory:/job\n8:pids:/job\n0::/\n", mounts + MOUNT_1.format(point=tmp_path, controller="cpu,cpuacct"))
+    # Where no share of the processor can be given, memory is limited nevertheless.
+    assert with_cpu == [cgroup.Parents(1, memory / "job", pids, tmp_path), *candidates]
 
 
 def test_a_leaf_that_cannot_be_set_up_is_removed_again(tmp_path: Path) -> None:
@@ -88,8 +93,36 @@ def test_a_real_leaf() -> None:
     if pid == 0:
         os.read(os.pipe()[0], 1)
     leaf.add(pid)
-    assert not cgroup._remove(parents.memory / cgroup.leaf_name("test", 1), 0.0)
+    for folder in parents.folders:
+        assert not cgroup._remove(folder / cgroup.leaf_name("test", 1), 0.0)
     assert (leaf.oom_kills(), leaf.used_bytes() < 64 * MIB) == (0, True)
     os.kill(pid, 9)
     os.waitpid(pid, 0)
     assert leaf.remove()
+
+
+EXPECTS = """
+import os, sys
+from pathlib import Path
+from worker.sandbox import cgroup
+parents = cgroup.find().parents
+leaf = cgroup.Leaf(parents, cgroup.leaf_name("expects", 1), memory_bytes=1 << 28, processes=64)
+before = Path("/proc/self/cgroup").read_text()
+leaf.expect()
+assert Path("/proc/self/cgroup").read_text() == before
+# Somebody moves us: it does not move us back.
+leaf.add(os.getpid())
+moved = Path("/proc/self/cgroup").read_text()
+leaf.expect()
+assert moved != before and Path("/proc/self/cgroup").read_text() == moved
+for folder in parents.folders: (folder / "cgroup.procs").write_text(str(os.getpid()))
+assert leaf.remove()
+print(parents.home is not None)
+"""
+
+
+@pytest.mark.sandbox
+@pytest.mark.skipif(cgroup.find().parents is None, reason="no cgroup can be made here")
+def test_to_expect_a_move_moves_nothing() -> None:
+    said = subprocess.run([sys.executable, "-c", EXPECTS], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (said.stdout, said.stderr) == ("True\n", "")

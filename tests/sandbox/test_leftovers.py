@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import uuid
 from pathlib import Path
 
 from sandbox_jobs import SMALL, Jobs, fields, until_gone
+from sandbox_runner import AS_ROOT
 
 from worker.sandbox import Ending, cgroup
 
@@ -16,6 +19,7 @@ PROGRAMS = (
     "import os, time\nif os.fork() == 0:\n os.setsid(); time.sleep(60)\nos._exit(0)",
     "import time; time.sleep(60)",
     "import os\nwhile True: os.write(1, b'x' * 65536)",
+    "import os, socket, tempfile\nsocket.socket(socket.AF_UNIX).bind(tempfile.mkdtemp() + '/s'); os.mkfifo('f'); os.mkdir('/dev/shm/d')",
 )
 SHORT = SMALL.model_copy(update={"wall_seconds": 0.4, "stream_kill_bytes": 1 << 20})
 
@@ -38,25 +42,62 @@ def _zombies(parent: int) -> int:
     return count
 
 
-def test_thirty_jobs(jobs: Jobs) -> None:
+def _state(jobs: Jobs) -> dict[str, object]:
+    """All that a job could leave on the host."""
+    pid = jobs.runner.process.pid
+    return {
+        "descriptors": jobs.runner.ask("descriptors"),
+        "zombies": _zombies(pid),
+        "cgroups": _cgroups(pid),
+        "mounts": Path("/proc/self/mountinfo").read_text(),
+        "the node's mounts": Path(f"/proc/{pid}/mountinfo").read_text(),
+        "temporary files": sorted(path.name for path in Path(tempfile.gettempdir()).iterdir() if str(jobs.runner.sandbox_uid) in path.name),
+        "shared memory": sorted(path.name for path in Path("/dev/shm").iterdir() if path.stat().st_uid == jobs.runner.sandbox_uid),
+        "segments": _segments(jobs.runner.sandbox_uid),
+        "keyrings": _keys(jobs.runner.sandbox_uid),
+    }
+
+
+def _keys(uid: object) -> int:
+    try:
+        return sum(f" {uid} " in line for line in Path("/proc/keys").read_text().splitlines())
+    except OSError:
+        return 0
+
+
+def _segments(uid: object) -> int:
+    return sum(line.split()[7] == str(uid) for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:])
+
+
+def test_two_hundred_jobs(jobs: Jobs) -> None:
     marker = uuid.uuid4().hex
+    # Polling differs from counting in nothing that could be left.
+    many = 200 if jobs.counted or jobs.runner.uid is not None else 40
     jobs.run(PROGRAMS[0], marker)
-    descriptors, zombies, mounts = (
-        jobs.runner.ask("descriptors"),
-        _zombies(jobs.runner.process.pid),
-        Path("/proc/self/mountinfo").read_text(),
-    )
-    mine = Path(f"/proc/{jobs.runner.process.pid}/mountinfo").read_text()
-    assert not _cgroups(jobs.runner.process.pid)
-    for number in range(30):
+    before = _state(jobs)
+    assert (before["cgroups"], before["zombies"]) == (set(), 0)
+    for number in range(many):
         result = jobs.run(PROGRAMS[number % len(PROGRAMS)], marker, limits=SHORT)
         assert result.ending in (Ending.EXITED, Ending.WALL_LIMIT, Ending.OUTPUT_LIMIT)
     until_gone(marker)
-    assert jobs.runner.ask("descriptors") == descriptors
-    assert Path("/proc/self/mountinfo").read_text() == mounts
-    assert Path(f"/proc/{jobs.runner.process.pid}/mountinfo").read_text() == mine
-    assert not _cgroups(jobs.runner.process.pid)
-    assert _zombies(jobs.runner.process.pid) == zombies == 0
+    assert _state(jobs) == before
+
+
+def test_the_look_for_leftovers_sees_them(jobs: Jobs) -> None:
+    """The control: something of each kind, left on purpose."""
+    before = _state(jobs)
+    left = Path(tempfile.gettempdir(), f"left-{jobs.runner.sandbox_uid}")
+    shared = Path("/dev/shm/samehere-left")
+    left.touch()
+    shared.touch()
+    try:
+        if AS_ROOT:
+            os.chown(shared, jobs.runner.sandbox_uid, -1)  # type: ignore[arg-type]
+        after = _state(jobs)
+    finally:
+        left.unlink()
+        shared.unlink()
+    assert {name for name in before if before[name] != after[name]} == {"temporary files", "shared memory"}
 
 
 def test_jobs_see_nothing_of_each_other(jobs: Jobs) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import time
 import uuid
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from sandbox_jobs import SMALL, Jobs, until_gone
+from sandbox_runner import Runner
 
-from worker.contract import MIB
-from worker.sandbox import Ending
+from worker.contract import MIB, Level
+from worker.sandbox import Ending, cgroup, processes
 from worker.sandbox.limits import process_limit
 
 TIGHT = SMALL.model_copy(update={"memory_bytes": 256 * MIB, "wall_seconds": 15.0})
@@ -138,6 +146,51 @@ print(held)
         assert result.stdout.head == b"memfd: Operation not permitted\nshm: Operation not permitted\n0\n"
 
 
+PAGE_TABLES = """
+import ctypes, mmap, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+size = 256 << 30
+# Only reserved, read and never written: of no page of it is there more than the page of zeros. Of each 2 MiB there is a table.
+place = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, -1, 0)
+libc.madvise(ctypes.c_void_p(place), ctypes.c_size_t(size), 15)
+for at in range(0, size, 2 << 20): ctypes.c_char.from_address(place + at).value
+time.sleep(1)
+print("got 512 MiB of tables")
+"""
+
+
+def test_tables_of_pages(walled: Jobs) -> None:
+    result = walled.run(PAGE_TABLES, limits=TIGHT)
+    assert (result.ending, result.stdout.head) == (Ending.MEMORY_LIMIT, b"")
+
+
+def test_every_child_of_a_process_with_many_is_seen() -> None:
+    source = "import os, signal, sys\nfor _ in range(1000):\n if os.fork() == 0: signal.pause()\nprint(flush=True)\nsignal.pause()"
+    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, start_new_session=True) as many:
+        assert many.stdout is not None
+        many.stdout.readline()
+        seen = processes.tree(many.pid)
+        os.killpg(many.pid, signal.SIGKILL)
+    assert len(seen) == 1001
+
+
+def test_semaphores_and_messages_of_the_kernel(jobs: Jobs) -> None:
+    source = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+sets = next((count for count in range(200) if libc.semget(0, 32000, 0o600) < 0), 200)
+print("semaphores:", os.strerror(ctypes.get_errno()), sets)
+print("messages:", "got" if libc.msgget(0, 0o600) >= 0 else os.strerror(ctypes.get_errno()))
+"""
+    result = jobs.run(source, limits=TIGHT)
+    if jobs.counted:
+        assert result.ending is Ending.MEMORY_LIMIT or b"Cannot allocate memory" in result.stdout.head
+    else:
+        assert result.stdout.head == b"semaphores: Operation not permitted 0\nmessages: Operation not permitted\n"
+
+
 def test_scratch_folders_are_bounded(jobs: Jobs) -> None:
     source = """
 import os
@@ -202,6 +255,36 @@ def test_spin_of_a_child_is_busy_too(jobs: Jobs) -> None:
 def test_processor_time_of_many_children_is_no_offence(jobs: Jobs) -> None:
     source = "import os\nfor _ in range(20):\n if os.fork() == 0:\n  while True: pass\nwhile True: pass"
     assert jobs.run(source, limits=BRIEF).ending is Ending.WALL_LIMIT
+
+
+STORM = """
+import os, time
+for _ in range(60):
+    if os.fork() == 0:
+        os.setsid()
+        while True: pass
+while True: pass
+"""
+SHARE = """
+import time
+began, used = time.monotonic(), time.process_time()
+while time.monotonic() < began + 2: pass
+print(time.process_time() - used > 0.4)
+"""
+
+
+def test_a_storm_leaves_the_processor_to_the_job_beside_it(runners: Callable[[str], Runner], sandbox_home: Path) -> None:
+    """Where there are control groups; elsewhere each process counts by itself."""
+    if (found := cgroup.find().parents) is None or found.cpu is None:
+        pytest.skip("no share of the processor can be given here")
+    storming, beside = Jobs(runners("counted")), Jobs(Runner(level=Level.NAMESPACES_CGROUP, home=sandbox_home, slot=95))
+    try:
+        storming.runner.start(storming.job(STORM, limits=SMALL.model_copy(update={"wall_seconds": 5})))
+        time.sleep(1)
+        assert beside.said(SHARE) == "True\n"
+        assert storming.runner.result().ending is Ending.WALL_LIMIT
+    finally:
+        beside.runner.close()
 
 
 def test_what_a_job_does_to_stay(jobs: Jobs) -> None:

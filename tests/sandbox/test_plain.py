@@ -24,7 +24,7 @@ def shell(request: pytest.FixtureRequest, sandbox_home: Path) -> Iterator[Runner
     runner = Runner(level=Level.LIMITS_ONLY, home=sandbox_home, uid=PLAIN_UID if AS_ROOT and request.param == "plain" else None)
     yield runner
     runner.close()
-    assert not list(Path(tempfile.gettempdir()).glob("samehere-job-*"))
+    assert not list(Path(tempfile.gettempdir()).glob("samehere-job-????????"))
 
 
 def _run(runner: Runner, script: str, *arguments: str, cancel_after: float | None = None) -> SandboxResult:

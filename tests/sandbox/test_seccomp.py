@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -11,7 +12,15 @@ from worker.sandbox import SandboxUnavailableError, seccomp
 
 HEADERS = {"x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), "aarch64": Path("/usr/include/asm-generic/unistd.h")}
 # Newer than the headers of the distributions that we test on.
-NEWER = {"statmount": 457, "listmount": 458, "open_tree_attr": 467}
+NEWER = {
+    "fchmodat2": 452,
+    "statmount": 457,
+    "listmount": 458,
+    "setxattrat": 463,
+    "removexattrat": 466,
+    "open_tree_attr": 467,
+    "file_setattr": 469,
+}
 
 
 @pytest.mark.parametrize("machine", seccomp.ARCHITECTURES)
@@ -26,8 +35,8 @@ def test_numbers(machine: str) -> None:
 
 @pytest.mark.parametrize("machine", seccomp.ARCHITECTURES)
 def test_program_is_well_formed(machine: str) -> None:
-    for counted in (True, False):
-        program = seccomp.build_filter(memory_is_counted=counted, machine=machine)
+    for counted, namespaces, own_uid in itertools.product((True, False), repeat=3):
+        program = seccomp.build_filter(memory_is_counted=counted, own_namespaces=namespaces, own_uid=own_uid, machine=machine)
         assert len(program) % 8 == 0
         assert len(program) // 8 < 4096
     assert len(seccomp.build_filter(memory_is_counted=False, machine=machine)) > len(

@@ -174,6 +174,24 @@ print(server.accept()[0].recv(20).decode())
     assert jobs.said(source).split("\n") == ["EAFNOSUPPORT"] * 8 + ["own loopback", ""]
 
 
+def test_only_reviewed_protocols_of_the_internet(jobs: Jobs) -> None:
+    """The kernel would load a module for others."""
+    source = """
+import errno, itertools, socket
+rare = itertools.product((2, 10), ((1, 132), (5, 132), (6, 33), (6, 0), (2, 136), (1, 262), (1, 256), (2, 115), (4, 0)))
+for family, (kind, protocol) in rare:
+    try:
+        socket.socket(family, kind | socket.SOCK_CLOEXEC, protocol).close()
+        print("open")
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+for family, (kind, protocol) in itertools.product((2, 10), ((1, 0), (1, 6), (2, 0), (2, 17))):
+    socket.socket(family, kind | socket.SOCK_NONBLOCK, protocol).close()
+"""
+    said = jobs.said(source).split()
+    assert said == ["EPROTONOSUPPORT", "ESOCKTNOSUPPORT", *["ESOCKTNOSUPPORT"] * 2, *["EPROTONOSUPPORT"] * 4, "ESOCKTNOSUPPORT"] * 2
+
+
 # 7. A job dies with the node.
 
 
@@ -214,6 +232,27 @@ print(os.getppid())
 """
     closed = [f"{name} EACCES" for name in ("mem", "environ", "fd", "root", "cwd", "exe", "maps", "ns/net")]
     assert jobs.said(source).splitlines() == [*closed, "1"]
+
+
+def test_no_signal_ends_pid_1(jobs: Jobs) -> None:
+    """Not that of the keyboard either, which Python catches. The program itself has it as by hand."""
+    source = """
+import os, signal, time
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+for number in range(1, 65): os.kill(1, number)
+time.sleep(0.2)
+print("on", flush=True)
+os.kill(os.getpid(), signal.SIGINT)
+"""
+    result = jobs.run(source)
+    assert (result.stdout.head, result.ending, result.signal) == (b"on\n", Ending.EXITED, signal.SIGINT)
+    assert b"init.py" not in result.stderr.head
+
+
+def test_the_kernel_would_kill_a_job_before_the_node_and_starts_no_program_for_its_core(walled: Jobs) -> None:
+    source = "import resource; print(open('/proc/self/oom_score_adj').read(), resource.getrlimit(resource.RLIMIT_CORE))"
+    # With a limit of 1 and not 0, `do_coredump` starts none.
+    assert walled.said(source) == "600\n (1, 1)\n"
 
 
 def test_signals_of_the_terminal_do_not_reach_a_job(jobs: Jobs) -> None:

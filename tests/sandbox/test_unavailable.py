@@ -10,7 +10,7 @@ import pytest
 from sandbox_runner import AS_ROOT, ROOT
 
 from worker.contract import Level
-from worker.sandbox import Sandbox, SandboxUnavailableError, advice, cgroup
+from worker.sandbox import advice, cgroup
 
 # As a container's default profile: what the sandbox needs is denied to the node itself.
 FILTERED = """
@@ -66,9 +66,10 @@ def test_in_a_container_with_masked_paths(sandbox_home: Path) -> None:
     assert "systempaths=unconfined" in detail
 
 
-def test_a_level_that_is_not_built(sandbox_home: Path) -> None:
-    with pytest.raises(SandboxUnavailableError, match="not built"):
-        Sandbox(slot=0, home=sandbox_home, level=Level.LANDLOCK)
+def test_the_weaker_level_is_offered_and_never_taken_by_itself(sandbox_home: Path) -> None:
+    level, detail = _detect_after(FILTERED, sandbox_home)
+    assert level == "None"
+    assert "--isolation landlock+seccomp" in detail
 
 
 @pytest.mark.skipif(not AS_ROOT or cgroup.find().parents is None, reason="cgroups cannot be made here anyway")

@@ -15,9 +15,11 @@ import psutil
 import pytest
 from running_service import Service, free_port, is_ready, service_environment, start_service, stop_service
 
+from app.errors import SetupError
 from app.serve.child import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Backoff, Child
-from app.serve.exposure import is_loopback
-from app.settings import SERVICE_UID
+from app.serve.exposure import is_loopback, require_isolation
+from app.settings import SERVICE_UID, ServiceSettings
+from worker.contract import Level
 
 pytestmark = pytest.mark.service
 
@@ -103,6 +105,19 @@ def test_what_is_killed_starts_again(own_service: Service, words: str) -> None:
     assert eventually(lambda: any(words in command for other, command in processes(own_service.home).items() if other != pid), seconds=20)
     assert eventually(lambda: is_ready(own_service.url), seconds=20)
     assert own_service.process.poll() is None
+
+
+@pytest.mark.parametrize("level", ["landlock+seccomp", "limits-only"])
+def test_strangers_code_without_namespaces_is_refused_beside_the_embedded_servers(home: Path, level: str) -> None:
+    done = run_serve(home, "--port", str(free_port()), SAMEHERE_REQUIRED_LEVEL=level)
+    assert done.returncode == 2
+    assert "embedded servers lie beside it" in done.stderr
+    assert processes(home) == {}
+    with pytest.raises(SetupError):
+        require_isolation(ServiceSettings(required_level=Level(level), database_url="postgresql://h/x"))
+    # Servers of one's own on other machines: the operator may accept it.
+    require_isolation(ServiceSettings(required_level=Level(level), database_url="postgresql://h/x", broker_url="redis://h"))
+    require_isolation(ServiceSettings())
 
 
 def test_a_second_one_on_the_same_home_is_refused(own_service: Service) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.errors import InputError
 from app.intake.read import read
 from app.intake.reading import Reading
-from app.targets.fleet import can_serve, is_meant, nearest_lack, newest_toolchain, resolve_toolchain
+from app.targets.fleet import can_serve, is_meant, nearest_lack, resolve_toolchain
 from app.targets.matrix import Exclusion, Matrix
 from app.targets.parse import parse_target
 from app.targets.plan import Plan, plan
@@ -233,7 +233,7 @@ def test_the_newest_that_can_be_served_is_meant() -> None:
     weak = node(toolchain("torch-2.14-cpu", torch="2.14.0"), level=Level.LIMITS_ONLY)
     assert labels(planned("cpu", fleet=(weak, CPU_NODE))) == ["cpu@torch-2.13-cpu"]
     assert labels(planned("cpu", fleet=(weak,))) == ["cpu@torch-2.14-cpu"]
-    assert newest_toolchain((weak, CPU_NODE), Device.CPU) == "torch-2.14-cpu"
+    assert resolve_toolchain((weak, CPU_NODE), Target()) == "torch-2.14-cpu"
 
 
 def test_a_setting_does_not_change_which_toolchain_is_meant() -> None:
@@ -244,7 +244,7 @@ def test_a_setting_does_not_change_which_toolchain_is_meant() -> None:
 
 def test_a_release_is_newer_than_its_candidates_and_odd_versions_are_oldest() -> None:
     odd = node(toolchain("a", torch="master"), toolchain("b", torch="2.9.0"), toolchain("c", torch="2.10.0"))
-    assert newest_toolchain((odd,), Device.CPU) == "c"
+    assert resolve_toolchain((odd,), Target()) == "c"
 
 
 @pytest.mark.parametrize(

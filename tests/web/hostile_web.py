@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import html
+import json
 from dataclasses import dataclass
 
 import httpx2
+from held_values import showing, tensor
 from stage import Stage, result
 
+from app.runs.contribute import contribute, export
+from app.runs.document import RunDocument
+from app.runs.keep import digest_of
 from app.runs.show import run_document
 from app.runs.submit import Submission, submit
 from app.targets.target import Target
-from worker.contract import Device, ExceptionFacts, Observation, Outcome, Reason
+from worker.contract import CapturedValue, Device, ExceptionFacts, Observation, Outcome, Reason
 
 # Whatever a stranger may write anywhere, in one string: tags, attributes, comments, bidi, colours, a long line.
 EVIL = '</pre></textarea><script>alert(1)</script><img src=x onerror=alert(1)>\'" onload="x '
@@ -28,7 +33,17 @@ raise RuntimeError("boom")
 ```
 
 Expected: no error. But: RuntimeError: boom {EVIL}
+
+samehere-probe 1
+environment cpu.model = {json.dumps(EVIL)}
+outcome exit_status = 1
+outcome exception.type = "RuntimeError"
+outcome exception.message = {json.dumps(EVIL)}
+stdout 1 = {json.dumps(EVIL)}
+value 1 = {json.dumps({"name": EVIL, "of": "number", "dtype": EVIL, "device": EVIL, "shape": [-1] * 9})}
+end 6
 """
+NAME = "</span><script>alert(1)</script>"
 
 
 def observation() -> Observation:
@@ -46,7 +61,32 @@ def observation() -> Observation:
         devices_used=[EVIL],
         flags_changed={EVIL: EVIL},
         hash_seed=EVIL,
+        values=held(2.0, evil=4.0),
+        values_omitted=10**9,
     )
+
+
+def held(number: float, *, evil: float) -> list[CapturedValue]:
+    """Values under hostile names, with hostile facts."""
+    odd = {"dtype": EVIL, "shape": [-1] * 64, "device": EVIL, "digest": EVIL, "data": ""}
+    return [
+        tensor("x" * 5000, number, 1.0),
+        tensor(EVIL, evil, origin="printed"),
+        tensor(f"odd {EVIL}", number).model_copy(update={**odd, "digest": f"{EVIL}{number}"}),
+        tensor("same", 1.0),
+    ]
+
+
+def contributed(stage: Stage, run_id: str) -> RunDocument:
+    """The run once more, as one that others made, brought by someone with a hostile name."""
+    with stage.session() as session:
+        bundle = export(session, run_id)
+        for job in bundle["jobs"]:
+            for attempt in job["attempts"]:
+                attempt["result"]["node"] = "lab-of-others"
+        content = {name: value for name, value in bundle.items() if name != "digest"}
+        data = json.dumps({**content, "digest": digest_of(content)}).encode()
+        return contribute(session, data, by=NAME, settings=stage.settings).document
 
 
 @dataclass(frozen=True)
@@ -73,10 +113,11 @@ def fill(stage: Stage) -> dict[str, str]:
         run_id = submit(session, request, settings=stage.settings).document.id
     for number, attempt in enumerate(stage.dispatch()):
         reason = Reason(code="x", detail=EVIL, who_can_act="operator")
-        more = {"observation": observation(), "reason": reason} if number % 2 else {"observation": Observation(exit_status=0, stdout=EVIL)}
+        more = {"observation": observation(), "reason": reason} if number % 2 else {"observation": showing(EVIL, *held(1.0, evil=3.0))}
         stage.say(result(attempt, node="n", outcome=Outcome.CRASHED if number % 2 else Outcome.COMPLETED, cpu=EVIL, **more))
     with stage.session() as session:
         run = run_document(session, run_id)
+    other = contributed(stage, run_id)
     attempts = sorted((attempt for job in run.jobs for attempt in job.attempts), key=lambda attempt: attempt.outcome == Outcome.CRASHED)
     return {
         "home": "/",
@@ -86,6 +127,12 @@ def fill(stage: Stage) -> dict[str, str]:
         "report": f"/reports/{run.report.id}",
         "nodes": "/nodes",
         "compare": f"/compare?id={run.comparisons[0].id}",
+        "compare completed": f"/compare?baseline={attempts[0].id}&candidate={attempts[1].id}",
+        "compare crashed": f"/compare?baseline={attempts[0].id}&candidate={attempts[-1].id}",
+        "compare form": "/compare",
+        "contributed": f"/runs/{other.id}",
+        "compare contributed": f"/compare?baseline={attempts[0].id}&candidate={other.jobs[0].attempts[0].id}",
+        "contributed attempt": f"/attempts/{other.jobs[0].attempts[0].id}",
         "completed": f"/attempts/{attempts[0].id}",
         "crashed": f"/attempts/{attempts[-1].id}",
     }

@@ -103,13 +103,13 @@ def test_what_is_not_there(web: Web, path: str) -> None:
 
 
 def test_a_cursor_or_a_query_that_is_none(web: Web) -> None:
-    for path in ("/reports?cursor=x", f"/reports?q={'x' * 301}", "/compare"):
+    for path in ("/reports?cursor=x", f"/reports?q={'x' * 301}", f"/compare?baseline={'x' * 101}"):
         answer = web.client.get(path)
         assert answer.status_code == 422, path
         assert list(faults(answer.text)) == []
 
 
 def test_an_empty_service_is_a_page_too(web: Web) -> None:
-    for path in ("/", "/reports", "/reports?q=nothing", "/nodes"):
+    for path in ("/", "/reports", "/reports?q=nothing", "/nodes", "/compare"):
         answer = web.client.get(path)
         assert (answer.status_code, list(faults(answer.text))) == (200, [])

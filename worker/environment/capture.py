@@ -17,15 +17,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from worker.contract import Environment, Gpu, Limits
 from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, probe_source
+from worker.harness.scrub import is_private
 from worker.machine import read_cpu
 from worker.sandbox import Ending, Sandbox, SandboxJob
 from worker.toolchains import Toolchain
 
 PROBE_PATH = "/run/samehere/probe.py"
 _environment: TypeAdapter[Environment] = TypeAdapter(Environment)
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
-_PATH = re.compile(r"(?<![\w.])/(?:home|root|Users|mnt|srv|opt|var|tmp|work|data)(?:/|$)")
 _NO_VALUES = re.compile(rb'"report_bytes": \d+')
+_SEED = re.compile(rb'"seed": "\d+"')
 _MAX_KEYS = 5000
 _MAX_TEXT = 1000
 
@@ -42,6 +42,7 @@ class EnvironmentRecorder:
         self._limits = Limits(wall_seconds=probe_seconds)
         self._known: dict[str, Environment] = {}
         self._lock = threading.Lock()
+        self._asking: dict[str, threading.Lock] = {}
 
     def record(self, job: SandboxJob, sandbox: Sandbox, *, toolchain: Toolchain, granted: Sequence[Gpu]) -> Environment:
         """The environment in which `job` runs: same binds, devices, variables and settings. Raise ProbeFailedError."""
@@ -49,9 +50,15 @@ class EnvironmentRecorder:
         key = self._key(probe, toolchain, granted)
         with self._lock:
             known = self._known.get(key) or self._read(key)
+            asking = self._asking.setdefault(key, threading.Lock())
         if known is None:
-            known = self._run(probe, sandbox)
-            self._write(key, known)
+            # Whoever asks the same meanwhile waits for the answer.
+            with asking:
+                known = self._known.get(key)
+                if known is None:
+                    known = self._run(probe, sandbox)
+                    self._write(key, known)
+                self._known[key] = known
         with self._lock:
             self._known[key] = known
         return known
@@ -59,9 +66,11 @@ class EnvironmentRecorder:
     def _probe_job(self, job: SandboxJob, toolchain: Toolchain) -> SandboxJob:
         harness = {path: content for path, content in job.files.items() if path.startswith("/run/samehere/")}
         # Values are captured of a script only; how much of them may be told is a limit like those below.
-        harness[HARNESS_CONFIG_PATH] = _NO_VALUES.sub(b'"report_bytes": 0', harness.get(HARNESS_CONFIG_PATH, b"{}"))
+        config = _NO_VALUES.sub(b'"report_bytes": 0', harness.get(HARNESS_CONFIG_PATH, b"{}"))
+        # Nothing that is found depends on it, and there are as many as anyone asks for.
+        harness[HARNESS_CONFIG_PATH] = _SEED.sub(b'"seed": "0"', config)
         variables = {name: value for name, value in job.variables.items() if name != "PYTHONHASHSEED"}
-        argv = (toolchain.python, PROBE_PATH)
+        argv = (toolchain.python_inside, PROBE_PATH)
         # Of the limits only that on memory is the job's own: the rest can't change what is found.
         limits = self._limits.model_copy(update={"memory_bytes": job.limits.memory_bytes})
         return replace(job, argv=argv, files={**harness, PROBE_PATH: probe_source()}, variables=variables, limits=limits)
@@ -111,7 +120,7 @@ def scrub(environment: Environment) -> Environment:
     clean: Environment = {}
     for name, value in list(environment.items())[:_MAX_KEYS]:
         texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
-        if any(_UUID.search(text) or _PATH.search(text) or len(text) > _MAX_TEXT for text in [name, *texts]):
+        if any(is_private(text) or len(text) > _MAX_TEXT for text in [name, *texts]):
             continue
         if any(host and host in text for text in texts for host in [_host_name()]):
             continue

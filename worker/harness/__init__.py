@@ -18,9 +18,26 @@ def harness_sources() -> dict[str, bytes]:
     return {path: (_HERE / name).read_bytes() for path, name in names.items()}
 
 
+def paused_sources() -> dict[str, bytes]:
+    """The program that waits for a script in the script's own interpreter, in the harness's place, and what it loads."""
+    names = {HARNESS_PATH: "paused.py", "/run/samehere/hidden.py": "hidden.py", "/run/samehere/watch.py": "watch.py"}
+    return {path: (_HERE / name).read_bytes() for path, name in names.items()}
+
+
 def probe_source() -> bytes:
     """The program that records the environment in which a script would run."""
     return (_HERE / "probe.py").read_bytes()
+
+
+def known_answer_source() -> bytes:
+    """The program that shows whether the cards it is given compute rightly; its argument is how much of their memory to try, in bytes."""
+    return (_HERE / "known_answer.py").read_bytes()
+
+
+def reporter_sources() -> dict[str, str]:
+    """The programs that `probe.py` is made of, by their names."""
+    names = ("probe.py", "watch.py", "values.py", "elements.py", "scrub.py", "reported.py", "reporter.py")
+    return {name: (_HERE / name).read_text(encoding="utf-8") for name in names}
 
 
 def hook_source() -> str:

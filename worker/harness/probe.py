@@ -1,5 +1,6 @@
-"""Records an environment from inside the sandbox, with the settings in force; prints one JSON object. Standard library, Python 3.8 syntax.
+"""Records an environment, with the settings in force; prints one JSON object. Standard library, Python 3.8 syntax.
 
+Runs inside the sandbox; and, as a part of `probe.py`, in the Python of a reporter, which may be on macOS or Windows.
 Holds only what two equal machines have in common: no host name, serial number, UUID, path or volatile value.
 """
 
@@ -63,6 +64,25 @@ CPU_FLAGS = [
     "sve",
     "sve2",
 ]
+# The same by the names that macOS has for them, and by Windows' numbers.
+MACOS_FLAGS = {
+    "avx1_0": "avx",
+    "avx2_0": "avx2",
+    "sse4_1": "sse4_1",
+    "sse4_2": "sse4_2",
+    "avx512f": "avx512f",
+    "avx512bw": "avx512bw",
+    "avx512vl": "avx512vl",
+    "avx512dq": "avx512dq",
+    "advsimd": "asimd",
+    "neon": "asimd",
+    "neon_fp16": "asimdhp",
+    "feat_fp16": "asimdhp",
+    "feat_dotprod": "asimddp",
+    "feat_bf16": "bf16",
+    "feat_i8mm": "i8mm",
+}
+WINDOWS_FLAGS = {"sse4_1": 37, "sse4_2": 38, "avx": 39, "avx2": 40, "avx512f": 41}
 # Words of MKL's own banner for the instruction set it will use, most specific first.
 MKL_ISA = (("AVX-512", "avx512"), ("AVX2", "avx2"), ("(Intel(R) AVX)", "avx"), ("SSE4.2", "sse4.2"), ("SSSE3", "ssse3"))
 ONEDNN_ISA = re.compile(r"onednn_verbose,(?:v\d+,)?info,cpu,isa:(.+)")
@@ -87,6 +107,13 @@ def first_line(*command):
 
 
 def os_name():
+    if sys.platform == "darwin":
+        return "macOS " + platform.mac_ver()[0]
+    if sys.platform == "win32":
+        release, build = platform.win32_ver()[:2]
+        # Older Pythons call Windows 11 by the name of 10.
+        release = "11" if release == "10" and int(build.split(".")[2]) >= 22000 else release
+        return "Windows %s (%s)" % (release, build)
     with open("/usr/lib/os-release", encoding="utf-8") as file:
         fields = dict(line.strip().split("=", 1) for line in file if "=" in line)
     return fields["PRETTY_NAME"].strip('"')
@@ -96,16 +123,33 @@ def system():
     put("os.name", os_name)
     put("os.kernel", platform.release)
     put("os.machine", platform.machine)
-    put("os.libc", lambda: " ".join(platform.libc_ver()))
+    put("os.libc", lambda: " ".join(platform.libc_ver()).strip() or None)
     put("python.version", platform.python_version)
     put("python.implementation", platform.python_implementation)
     put("python.compiler", platform.python_compiler)
     put("python.bits", lambda: sys.maxsize.bit_length() + 1)
-    for name in ("gcc", "clang", "cmake"):
+    # Without developer tools macOS opens a window that offers them.
+    for name in ("gcc", "clang", "cmake") if sys.platform != "darwin" else ():
         put("tool." + name, first_line, name, "--version")
 
 
 def processor():
+    fields = {}
+    for source in (of_linux, of_macos, of_windows):
+        try:
+            fields = source()
+            break
+        except Exception:  # noqa: S112 - the next one may know
+            continue
+    for name in ("model", "vendor", "family", "number", "stepping"):
+        put("cpu." + name, fields.get, name)
+    flags = set(fields.get("flags", ()))
+    found["cpu.flags"] = [flag for flag in CPU_FLAGS if flag in flags]
+    put("cpu.cores", os.cpu_count)
+    put("cpu.affinity", lambda: len(os.sched_getaffinity(0)))
+
+
+def of_linux():
     fields = {}
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -113,18 +157,40 @@ def processor():
             if not colon:
                 break
             fields[key.strip()] = value.strip()
-    for ours, theirs in (
-        ("model", "model name"),
-        ("vendor", "vendor_id"),
-        ("family", "cpu family"),
-        ("number", "model"),
-        ("stepping", "stepping"),
-    ):
-        put("cpu." + ours, fields.get, theirs)
-    flags = set((fields.get("flags") or fields.get("Features") or "").split())
-    found["cpu.flags"] = [flag for flag in CPU_FLAGS if flag in flags]
-    put("cpu.cores", os.cpu_count)
-    put("cpu.affinity", lambda: len(os.sched_getaffinity(0)))
+    ours = {"model": "model name", "vendor": "vendor_id", "family": "cpu family", "number": "model", "stepping": "stepping"}
+    named = {name: fields[theirs] for name, theirs in ours.items() if theirs in fields}
+    return dict(named, flags=(fields.get("flags") or fields.get("Features") or "").split())
+
+
+def of_macos():
+    done = subprocess.run(
+        ("sysctl", "machdep.cpu", "hw.optional"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20, check=False
+    )
+    told = dict(line.split(": ", 1) for line in done.stdout.decode("utf-8", "replace").splitlines() if ": " in line)
+    fields = {"model": told["machdep.cpu.brand_string"]}
+    for ours, theirs in (("vendor", "vendor"), ("family", "family"), ("number", "model"), ("stepping", "stepping")):
+        if "machdep.cpu." + theirs in told:
+            fields[ours] = told["machdep.cpu." + theirs]
+    words = " ".join(told.get("machdep.cpu." + name, "") for name in ("features", "leaf7_features")).lower().split()
+    flags = {"avx" if word == "avx1.0" else word.replace(".", "_") for word in words}
+    on = {name.rpartition(".")[2].lower() for name, value in told.items() if name.startswith("hw.optional.") and value.strip() == "1"}
+    flags |= {MACOS_FLAGS[name] for name in on if name in MACOS_FLAGS}
+    return dict(fields, flags=flags)
+
+
+def of_windows():
+    import winreg
+
+    with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, "HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0") as key:
+        fields = {"model": winreg.QueryValueEx(key, "ProcessorNameString")[0].strip()}
+        fields["vendor"] = winreg.QueryValueEx(key, "VendorIdentifier")[0].strip()
+        identifier = winreg.QueryValueEx(key, "Identifier")[0]
+    for name, pattern in (("family", "Family (\\d+)"), ("number", "Model (\\d+)"), ("stepping", "Stepping (\\d+)")):
+        match = re.search(pattern, identifier)
+        if match:
+            fields[name] = match.group(1)
+    present = ctypes.windll.kernel32.IsProcessorFeaturePresent
+    return dict(fields, flags={flag for flag, number in WINDOWS_FLAGS.items() if present(number)})
 
 
 def packages():
@@ -220,6 +286,8 @@ def torch_build(torch):
     put("torch.distributed", lambda: torch.distributed.is_available())
     put("torch.xpu", lambda: torch.xpu.is_available())
     put("torch.cxx11_abi", lambda: bool(torch._C._GLIBCXX_USE_CXX11_ABI))
+    if sys.platform == "darwin":
+        put("mps.available", lambda: torch.backends.mps.is_available())
     put("onednn.version", lambda: re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show()).group(1))
 
 
@@ -248,7 +316,7 @@ def torch_state(torch):
 
 
 def nvidia_driver():
-    library = ctypes.CDLL("libnvidia-ml.so.1")
+    library = ctypes.CDLL("nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1")
     text = ctypes.create_string_buffer(96)
     if library.nvmlInit_v2() or library.nvmlSystemGetDriverVersion(text, 96):
         return None
@@ -258,7 +326,7 @@ def nvidia_driver():
 def cuda_driver():
     """The newest CUDA that the driver speaks."""
     number = ctypes.c_int()
-    if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(number)):
+    if ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1").cuDriverGetVersion(ctypes.byref(number)):
         return None
     return "%d.%d" % (number.value // 1000, number.value % 1000 // 10)
 

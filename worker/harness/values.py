@@ -102,7 +102,7 @@ def array(value):
     return found
 
 
-def tensor(value, until, *, cards=True):
+def tensor(value, limit, until, *, cards=True):
     """Its facts, and its elements where they lie in plain memory. None for one that only looks like a plain tensor."""
     torch = sys.modules["torch"]
     native = torch._C
@@ -122,7 +122,10 @@ def tensor(value, until, *, cards=True):
         if not size:
             return found
         if value.device.type == "cuda":
-            value = from_card(torch, value, until) if cards else None
+            try:
+                value = from_card(torch, value, limit, until) if cards else None
+            except Exception:
+                value = None
         if value is not None:
             found.region = memory_of(native, value, size)
     return found
@@ -140,6 +143,8 @@ def memory_of(native, value, size):
     if value.storage_offset() * size + region.span > held:
         return None
     region.address = value.data_ptr()
+    # A copy from a card lives as long as it is read.
+    region.owner = value
     if hasattr(value, "is_conj"):
         conjugated, negated = value.is_conj(), value.is_neg()
         if conjugated or negated:
@@ -150,12 +155,12 @@ def memory_of(native, value, size):
     return region
 
 
-def from_card(torch, value, until):
+def from_card(torch, value, limit, until):
     """A copy, if the card is in order and has finished what it was given; it never waits for long and disturbs no recording."""
     native, cuda = torch._C, torch.cuda
     modes = getattr(native, "_len_torch_dispatch_stack", None)
     profiling = getattr(torch.autograd, "_profiler_enabled", None)
-    if value.numel() * value.element_size() > FINAL_BYTES or (modes is not None and modes()) or (profiling is not None and profiling()):
+    if value.numel() * value.element_size() > limit or (modes is not None and modes()) or (profiling is not None and profiling()):
         return None
     if cuda.get_sync_debug_mode() or cuda.is_current_stream_capturing():
         return None
@@ -176,11 +181,24 @@ class Shown:
         self.omitted = 0
         self.seconds = 0.0
         self.busy = False
+        self.set_eval_frame = None
 
     def see(self, value):
+        """Whatever it calls is nothing that torch.compile should look at."""
+        if self.set_eval_frame is None:
+            self.keep(value)
+            return
+        prior = self.set_eval_frame(None)
+        try:
+            self.keep(value)
+        finally:
+            self.set_eval_frame(prior)
+
+    def keep(self, value):
         if type(value) is not sys.modules["torch"].Tensor and not is_parameter(value):
             return
-        if self.busy or os.getpid() != self.pid:
+        # A profiler or a tracer would count what we do.
+        if self.busy or os.getpid() != self.pid or sys.getprofile() is not None or sys.gettrace() is not None:
             return
         if len(self.values) >= MOST_PRINTED or self.seconds > PRINTED_SECONDS:
             self.omitted += 1
@@ -188,7 +206,8 @@ class Shown:
         self.busy = True
         began = time.monotonic()
         try:
-            found = tensor(value, began)
+            # What formats it waits for the card as well.
+            found = tensor(value, PRINTED_BYTES, began + PRINTED_SECONDS - self.seconds)
             if found is not None:
                 self.values.append(found)
                 # Outside of what its memory holds nothing can be said later: it may change.
@@ -226,9 +245,31 @@ class Shown:
             def _str(self):
                 names.pop("_str", None)
 
+        if not self.hide_from_compilation([Module._str.fget.__code__, self.see.__func__.__code__]):
+            return
         Module.__name__ = Module.__qualname__ = "module"
         Module.__module__ = "builtins"
         module.__class__ = Module
+
+    def hide_from_compilation(self, codes):
+        """Inside a compiled function torch.compile takes up every Python frame that it was not told to leave alone."""
+        compiler = getattr(sys.modules["torch"]._C, "_dynamo", None)
+        if compiler is None:
+            return True
+        native = compiler.eval_frame
+        skip = getattr(native, "skip_code", None)
+        if skip is None and hasattr(native, "set_code_exec_strategy"):
+            strategy = native._FrameExecStrategy(native._FrameAction.SKIP, native._FrameAction.DEFAULT)
+
+            def skip(code):
+                native.set_code_exec_strategy(code, strategy)
+
+        self.set_eval_frame = getattr(native, "set_eval_frame", None)
+        if skip is None or self.set_eval_frame is None:
+            return False
+        for code in codes:
+            skip(code)
+        return True
 
 
 def is_parameter(value):
@@ -237,11 +278,13 @@ def is_parameter(value):
 
 
 def read(value, limit):
-    """Leaves the facts alone where memory can't be had or read."""
+    """Leaves the facts alone where memory can't be had or read; nothing of the script's is held on to."""
     try:
         value.read(limit)
     except Exception:
-        value.told.pop("digest", None)
+        pass
+    finally:
+        value.region = None
 
 
 def is_value(value):
@@ -262,7 +305,7 @@ def look(value, until, *, cards):
         return number(value)
     torch = sys.modules.get("torch")
     if torch is not None and (kind is torch.Tensor or is_parameter(value)):
-        return tensor(value, until, cards=cards)
+        return tensor(value, FINAL_BYTES, until, cards=cards)
     return array(value)
 
 

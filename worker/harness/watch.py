@@ -1,7 +1,7 @@
 """Watches a script from its own process: applies a target's settings after `import torch`; reports flags, devices, exception and values.
 
-Every process of the script can be asked where it stands, too. It stands in nobody's way: no wrapper is on the stack while the script or torch run, `sys.excepthook` stays as it is,
-and what it needs beyond `sys` and `os` is imported after the script has ended.
+Every process of the script can be asked where it stands, too. It stands in nobody's way: no wrapper is on the stack while the script or
+torch run, `sys.excepthook` stays as it is, and what it needs beyond `sys` and `os` is imported after the script has ended.
 """
 
 import os
@@ -105,6 +105,15 @@ def channel_of_an_ancestor():
         with open("/proc/%d/stat" % pid, "rb") as file:
             pid = int(file.read().rpartition(b")")[2].split()[1])
     return -1
+
+
+def holds_values():
+    """Whether the capture is worth loading, which takes longer than a small script."""
+    if "torch" in sys.modules or "numpy" in sys.modules:
+        return True
+    return any(
+        type(value) in (bool, int, float, complex) and not name.startswith("_") for name, value in vars(sys.modules["__main__"]).items()
+    )
 
 
 def load_values():
@@ -230,7 +239,11 @@ def call_after_import(wanted, action):
             object.__setattr__(self, name, value)
             if name == "_initializing" and not value:
                 object.__setattr__(self, "__class__", specification)
+                sys.meta_path[:] = [other for other in sys.meta_path if other is not Finder]
                 action()
+
+    # Whoever asks for it before the import sees what there is to see.
+    Spec.__name__, Spec.__qualname__, Spec.__module__ = specification.__name__, specification.__qualname__, specification.__module__
 
     class Finder:
         @staticmethod
@@ -242,7 +255,6 @@ def call_after_import(wanted, action):
                     continue
                 spec = finder.find_spec(name, path, target)
                 if spec is not None:
-                    sys.meta_path[:] = [other for other in sys.meta_path if other is not Finder]
                     if type(spec) is specification:
                         spec.__class__ = Spec
                     return spec
@@ -252,21 +264,32 @@ def call_after_import(wanted, action):
 
 
 class Watch:
-    def __init__(self, config):
+    def __init__(self):
+        self.settings = {}
+        self.report_bytes = 0
+        self.at_import = self.values = self.shown = self.channel = None
+        self.registered = False
+
+    def register(self):
+        known = "atexit" in sys.modules
+        import atexit
+
+        # First in, last out: what the script and torch do at exit has been done by then.
+        atexit.register(self.at_exit)
+        self.registered = True
+        if not known:
+            del sys.modules["atexit"]
+
+    def begin(self, config, channel=None):
+        """With a channel of someone else's nobody asks for stacks."""
         self.settings = config.get("settings") or {}
         self.report_bytes = config.get("report_bytes") or 0
-        self.at_import = self.values = self.shown = None
         call_after_import("torch", self.after_import)
-        self.channel = Channel(config.get("report_fd"))
-        if self.channel.fd >= 0:
-            known = "atexit" in sys.modules
-            import atexit
-
-            # First in, last out: what the script and torch do at exit has been done by then.
-            atexit.register(self.at_exit)
-            if not known:
-                del sys.modules["atexit"]
-        attempt(answer_with_stacks, self.channel.fd)
+        self.channel = channel or Channel(config.get("report_fd"))
+        if self.channel.fd >= 0 and not self.registered:
+            self.register()
+        if channel is None:
+            attempt(answer_with_stacks, self.channel.fd)
 
     def after_import(self):
         torch = sys.modules.get("torch")
@@ -299,7 +322,7 @@ class Watch:
 
     def at_exit(self):
         try:
-            if not self.channel.is_ours():
+            if self.channel is None or not self.channel.is_ours():
                 return
             # The interpreter leaves an uncaught exception here before it prints it; no hook is needed, so none can be noticed.
             kind = getattr(sys, "last_type", None)
@@ -309,12 +332,12 @@ class Watch:
             torch = sys.modules.get("torch")
             flags = attempt(numeric_flags, torch) if self.at_import is not None else None
             self.channel.send({"kind": "end", "flags": flags or {}, "devices": devices_used(torch)})
-            if self.report_bytes:
+            if self.report_bytes and holds_values():
                 self.send_values(exception)
         except Exception:
             return
 
 
-# Python executes the start-up files of a virtual environment twice.
-if not any(getattr(finder, "__module__", None) == __name__ for finder in sys.meta_path):
-    Watch(read_config())
+# Python executes the start-up files of a virtual environment twice. A paused interpreter brings its own watch, by another name.
+if __name__ == "samehere_harness" and not any(getattr(finder, "__module__", None) == __name__ for finder in sys.meta_path):
+    Watch().begin(read_config())

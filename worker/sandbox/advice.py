@@ -63,5 +63,7 @@ def causes() -> list[str]:
 
 def explain(said: str) -> str:
     """The message of `SandboxUnavailableError`."""
+    # bubblewrap guesses at a cause, which is looked up here instead.
+    said = said.partition(", likely because")[0]
     found = ([_MASKED_PROC] if "mount proc" in said else []) + causes()
     return f"no isolation can be had here: {said.rstrip('.')}. " + "; ".join(found or [_UNKNOWN])

@@ -18,12 +18,16 @@ from worker.sandbox import advice, binary, cgroup, gpu, launch, limits, processe
 from worker.sandbox.bubblewrap import Bubblewrap, Identity
 from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.job import Ending, SandboxJob, SandboxResult
-from worker.sandbox.launch import Launch
+from worker.sandbox.landlock import Landlocked
+from worker.sandbox.landlock import require as require_landlock
+from worker.sandbox.launch import Backend, Launch
 from worker.sandbox.memory import CountedMemory, PolledMemory
 from worker.sandbox.plain import Plain
 
 # One uid per slot: no two strangers share what the kernel counts per uid. The operator keeps the range free.
 FIRST_SLOT_UID = 47001
+# For looking at a machine while a node may run on it: of no node's slots, and below the uid that the service drops to.
+PROBE_SLOT = 97
 _PROBE_LIMITS = Limits(wall_seconds=30, memory_bytes=256 * MIB, scratch_bytes=16 * MIB)
 _PR_SET_CHILD_SUBREAPER = 36
 _END_SECONDS = 5.0
@@ -69,26 +73,59 @@ class Sandbox:
             self.level_detail = _LIMITS_ONLY
             self._backend = Plain(identity=self._identity)
             return
-        self.level = self._choose(level)
-        self._backend = Bubblewrap(
-            binary.find(uid=self._identity.effective, home=home),
-            identity=self._identity,
-            memory_is_counted=self._parents is not None,
-        )
+        if level is Level.LANDLOCK:
+            self._use_landlock()
+            return
+        try:
+            self._use_namespaces(level, home=home)
+        except SandboxUnavailableError as error:
+            raise SandboxUnavailableError(f"{error}{self._offer_landlock()}") from error
+
+    def _use_namespaces(self, level: Level | None, *, home: Path) -> None:
+        if level is not Level.NAMESPACES:
+            self._find_cgroup()
+            if level is Level.NAMESPACES_CGROUP and self._parents is None:
+                raise SandboxUnavailableError(self.level_detail)
+        self.level = Level.NAMESPACES if self._parents is None else Level.NAMESPACES_CGROUP
+        if self._parents is None:
+            self.level_detail = f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
+        bubblewrap = binary.find(uid=self._identity.effective, home=home)
+        self._backend = Bubblewrap(bubblewrap, identity=self._identity, memory_is_counted=self._parents is not None)
         self._prove()
 
-    def _choose(self, level: Level | None) -> Level:
-        if level is Level.LANDLOCK:
-            raise SandboxUnavailableError(f"the level {level} is not built; name none, or one of the others")
-        if level is not Level.NAMESPACES:
-            found = cgroup.find()
-            self._parents, self.level_detail = found.parents, found.detail
-            if level is Level.NAMESPACES_CGROUP and found.parents is None:
-                raise SandboxUnavailableError(found.detail)
-        if self._parents is not None:
-            return Level.NAMESPACES_CGROUP
-        self.level_detail = f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
-        return Level.NAMESPACES
+    @property
+    def bubblewrap(self) -> Bubblewrap | None:
+        """What starts this slot's jobs, where it has namespaces."""
+        return self._backend if isinstance(self._backend, Bubblewrap) else None
+
+    def _use_landlock(self) -> None:
+        self._find_cgroup()
+        backend = Landlocked(identity=self._identity, slot=self.slot, memory_is_counted=self._parents is not None)
+        self._backend, self.level = backend, Level.LANDLOCK
+        memory = "counted by a cgroup" if self._parents is not None else f"watched by polling; {self.level_detail}"
+        self.level_detail = f"closed in by Landlock (version {backend.abi}), without namespaces; memory is {memory}"
+        if self._identity.uid is None:
+            self.level_detail += (
+                "; with the node's own uid a program may connect to no socket and change no mode of a file, which a DataLoader with "
+                "workers does not survive"
+            )
+        self._prove()
+
+    def _offer_landlock(self) -> str:
+        """Never taken by itself."""
+        try:
+            require_landlock(self._identity)
+        except SandboxUnavailableError:
+            return ""
+        return (
+            f". The weaker level {Level.LANDLOCK} can be had here if it is named: for a file of your own by "
+            f"`samehere reproduce --isolation {Level.LANDLOCK}`, for a node by SAMEHERE_LEVEL and, for what strangers submit, "
+            "SAMEHERE_REQUIRED_LEVEL; docs/security.md says what it does not hold"
+        )
+
+    def _find_cgroup(self) -> None:
+        found = cgroup.find()
+        self._parents, self.level_detail = found.parents, found.detail
 
     def _prove(self) -> None:
         """Run the whole policy once, on nothing."""
@@ -97,29 +134,30 @@ class Sandbox:
             said = result.detail or result.stderr.head.decode(errors="replace") or f"the probe ended with {result.exit_status}"
             raise SandboxUnavailableError(advice.explain(said))
 
-    def run(self, job: SandboxJob, *, cancelled: threading.Event) -> SandboxResult:
-        """Run one job to its end and leave nothing of it; blocks."""
-        self._reap_lost()
-        if self._lost:
+    def run(self, job: SandboxJob, *, cancelled: threading.Event, backend: Backend | None = None) -> SandboxResult:
+        """Run one job to its end and leave nothing of it; blocks. `backend` starts it otherwise than by a program of its own."""
+        backend = backend or self._backend
+        if self.is_held():
             raise SandboxUnavailableError(f"slot {self.slot} is held by a process of an earlier job that cannot be killed")
         leaf: cgroup.Leaf | None = None
         started: Launch | None = None
         self._jobs += 1
         try:
             leaf = self._make_leaf(job)
-            started = self._backend.start(job)
-            return self._watch(job, started, leaf, cancelled)
+            if leaf is not None:
+                threading.Thread(target=leaf.expect, name="expect-a-move", daemon=True).start()
+            started = backend.start(job)
+            return self._watch(job, started, leaf, backend=backend, cancelled=cancelled)
         except SetupError as error:
             return SandboxResult(ending=Ending.SETUP_FAILED, level=self.level, detail=str(error))
         finally:
-            if started is not None and not self._end(started):
+            if started is not None and not _end(started, backend):
                 self._lost.append(_Lost(os.dup(started.init_fd), leaf))
             elif leaf is not None:
                 leaf.remove()
             if started is not None:
                 started.close()
-            if isinstance(self._backend, Plain):
-                self._backend.clean()
+            self._backend.clean()
 
     def _make_leaf(self, job: SandboxJob) -> cgroup.Leaf | None:
         if self._parents is None:
@@ -130,14 +168,16 @@ class Sandbox:
         except OSError as error:
             raise SetupError(f"the job's cgroup could not be made: {error.strerror}") from error
 
-    def _watch(self, job: SandboxJob, started: Launch, leaf: cgroup.Leaf | None, cancelled: threading.Event) -> SandboxResult:
+    def _watch(
+        self, job: SandboxJob, started: Launch, leaf: cgroup.Leaf | None, *, backend: Backend, cancelled: threading.Event
+    ) -> SandboxResult:
         nodes = gpu.nodes(job.devices)
         wanted = limits.process_limits(
             job.limits,
             uid=self._identity.effective,
             has_devices=bool(nodes),
             memory_is_counted=leaf is not None,
-            confined=self.level is not Level.LIMITS_ONLY,
+            confined=isinstance(self._backend, Bubblewrap),
         )
         try:
             if leaf is not None:
@@ -146,36 +186,23 @@ class Sandbox:
             raise SetupError(f"the job could not be moved into its cgroup: {error.strerror}") from error
         launch.await_ready(started)
         memory = CountedMemory(leaf) if leaf else PolledMemory(limit_bytes=job.limits.memory_bytes, folders=started.folders)
-        self._hand_over(job, started, wanted)
+        argv, variables, folder = self._backend.program(job)
+        launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
         watched = supervise.Watched(
             limits=job.limits,
             level=self.level,
-            memory=memory,
+            memory=self._backend.watched(memory, job),
             devices=processes.device_numbers(nodes),
             cancelled=cancelled,
-            kill=lambda: self._backend.kill(started),
+            kill=lambda: backend.kill(started),
             kill_harder=_harder(started, leaf),
         )
         return supervise.Supervision(started, watched).watch()
 
-    def _hand_over(self, job: SandboxJob, started: Launch, wanted: dict[int, tuple[int, int]]) -> None:
-        if isinstance(self._backend, Plain):
-            argv, variables, folder = self._backend.program(job)
-        else:
-            library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
-            argv, variables, folder = job.argv, launch.variables_of(job, library_path=library_path), job.working_directory
-        launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
-
-    def _end(self, started: Launch) -> bool:
-        """Whatever happened: whether nothing of the job goes on."""
-        if started.process.poll() is None:
-            self._backend.kill(started)
-            try:
-                started.process.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                started.process.kill()
-                started.process.wait(_END_SECONDS)
-        return _ended(started.init_fd)
+    def is_held(self) -> bool:
+        """Whether a process of an earlier job is still there, which could not be killed."""
+        self._reap_lost()
+        return bool(self._lost)
 
     def _reap_lost(self) -> None:
         still: list[_Lost] = []
@@ -191,6 +218,18 @@ class Sandbox:
     def self_test(self) -> list[str]:
         """What does not hold here, in plain words; empty when all holds."""
         return self_test.problems(self)
+
+
+def _end(started: Launch, backend: Backend) -> bool:
+    """Whatever happened: whether nothing of the job goes on."""
+    if started.process.poll() is None:
+        backend.kill(started)
+        try:
+            started.process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            started.process.kill()
+            started.process.wait(_END_SECONDS)
+    return _ended(started.init_fd)
 
 
 def _ended(pidfd: int) -> bool:
@@ -214,7 +253,7 @@ def _harder(started: Launch, leaf: cgroup.Leaf | None) -> Callable[[], None]:
 def detect(*, home: Path) -> Detected:
     """Probe this machine with the real policy."""
     try:
-        sandbox = Sandbox(slot=0, home=home)
+        sandbox = Sandbox(slot=PROBE_SLOT, home=home)
     except SandboxUnavailableError as error:
         return Detected(None, str(error))
     return Detected(sandbox.level, sandbox.level_detail)

@@ -12,13 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from worker.contract import MIB
 from worker.sandbox import gpu, launch, private_mounts, processes, seccomp
 from worker.sandbox.errors import SetupError
 from worker.sandbox.job import Bind, SandboxJob
 from worker.sandbox.launch import Channels, Launch
+from worker.sandbox.memory import MemoryWatch
 
-_INIT = "/run/samehere/init.py"
+INIT_PATH = "/run/samehere/init.py"
 _INFO_SECONDS = 30.0
+# Of ours beside the script: a folder that the program could make writable again.
+_FILES_BYTES = 16 * MIB
 
 _ETC = {
     "/etc/passwd": (
@@ -32,7 +36,7 @@ _ETC = {
 }
 
 _NAMESPACES = (
-    *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--disable-userns"),
+    *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     *("--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--clearenv", "--cap-drop", "ALL"),
     *("--die-with-parent", "--new-session", "--as-pid-1"),
 )
@@ -84,10 +88,10 @@ def interpreter(job: SandboxJob) -> tuple[str, tuple[Bind, ...]]:
     return os.path.realpath(sys.executable), (Bind(sys.base_prefix, sys.base_prefix),)
 
 
-def arguments_of(job: SandboxJob, *, uid: int, extra: Sequence[Bind] = ()) -> list[str]:
-    """Everything but the files and the descriptors."""
+def arguments_of(job: SandboxJob, *, uid: int, extra: Sequence[Bind] = (), nests: bool = False) -> list[str]:
+    """Everything but the files and the descriptors. What `nests` may make namespaces of its own."""
     scratch = str(job.limits.scratch_bytes)
-    arguments = [*_NAMESPACES, *_system_arguments()]
+    arguments = [*_NAMESPACES, *(() if nests else ("--disable-userns",)), *_system_arguments()]
     folders = ["/sys/devices/system/cpu", "/sys/devices/system/node"]
     binds = [*job.binds, *extra]
     if gpu.is_nvidia(job.devices):
@@ -102,58 +106,103 @@ def arguments_of(job: SandboxJob, *, uid: int, extra: Sequence[Bind] = ()) -> li
     return arguments + _bind_arguments(binds, uid=uid)
 
 
+@dataclass(slots=True)
+class Opened:
+    """A sandbox that came up: bubblewrap itself, and the program in it that is pid 1."""
+
+    process: subprocess.Popen[bytes]
+    init_pid: int
+    init_fd: int
+
+
 class Bubblewrap:
     """Starts jobs of one slot."""
 
     def __init__(self, binary: str, *, identity: Identity, memory_is_counted: bool) -> None:
         self._binary = binary
         self._identity = identity
-        self._filter = seccomp.build_filter(memory_is_counted=memory_is_counted)
+        self.filter = seccomp.build_filter(memory_is_counted=memory_is_counted)
 
     def start(self, job: SandboxJob) -> Launch:
         """Up to the point where pid 1 waits for its configuration."""
         python, extra = interpreter(job)
         channels = Channels.make()
-        memory_files: list[int] = []
-        info_read, info_write = os.pipe()
+        control, report = channels.their_control.fileno(), channels.theirs[2]
+        command = [python, "-I", "-S", "-E", INIT_PATH, str(control), "confined"]
+        files = {**launch.files_of(job), INIT_PATH: launch.INIT_SOURCE.read_bytes()}
+        arguments = arguments_of(job, uid=self._identity.effective, extra=extra)
         try:
-            arguments = arguments_of(job, uid=self._identity.effective, extra=extra)
-            files = {**_ETC, **launch.files_of(job), _INIT: launch.INIT_SOURCE.read_bytes()}
-            for path, data in files.items():
-                memory_files.append(_memory_file(data))
-                arguments += ["--perms", "0644", "--file", str(memory_files[-1]), path]
-            # The dev tmpfs has no size and is writable before this.
-            arguments += ["--remount-ro", "/dev", "--remount-ro", "/"]
-            memory_files.append(_memory_file(self._filter))
-            arguments += ["--seccomp", str(memory_files[-1]), "--info-fd", str(info_write)]
-            # By descriptor, because pid 1's command line can be read inside.
-            memory_files.append(_memory_file(b"".join(argument.encode(errors="surrogateescape") + b"\0" for argument in arguments)))
-            command = [self._binary, "--args", str(memory_files[-1]), "--", python, "-I", "-S", "-E", _INIT]
-            process = self._popen(command, channels, [*memory_files, info_write])
-            for fd in (info_write, *memory_files):
-                os.close(fd)
-            memory_files, info_write = [], -1
-            report_inside = channels.theirs[2]
-            channels.close_theirs()
-            return _await_init(process, info_read, channels, report_inside=report_inside)
+            opened = self.open(command, arguments, files, channels=channels, passed=(control, report))
         except BaseException:
             channels.close()
             raise
+        stdout, stderr, read_report = channels.ours
+        return Launch(opened.process, opened.init_pid, opened.init_fd, channels.control, stdout, stderr, read_report, report)
+
+    def pause(
+        self,
+        job: SandboxJob,
+        command: Sequence[str],
+        files: Mapping[str, bytes],
+        *,
+        channels: Channels,
+        passed: Sequence[int],
+        nests: bool,
+    ) -> Opened:
+        """Another program in the job's place, to take jobs later. What `nests` confines its own children, and may do what that takes."""
+        arguments = arguments_of(job, uid=self._identity.effective, nests=nests)
+        # A fork mounts one of its own.
+        arguments += [] if nests else ["--size", str(_FILES_BYTES), "--perms", "0755", "--tmpfs", str(Path(INIT_PATH).parent)]
+        return self.open(command, arguments, files, channels=channels, passed=passed, filtered=not nests)
+
+    def open(
+        self,
+        command: Sequence[str],
+        arguments: Sequence[str],
+        files: Mapping[str, bytes],
+        *,
+        channels: Channels,
+        passed: Sequence[int],
+        filtered: bool = True,
+    ) -> Opened:
+        """Run a command as pid 1 of a new sandbox, with these descriptors; the caller's ends of the channels stay open on failure only."""
+        memory_files: list[int] = []
+        info_read, info_write = os.pipe()
+        try:
+            told = [*arguments]
+            for path, data in {**_ETC, **files}.items():
+                memory_files.append(launch.memory_file(data))
+                told += ["--perms", "0644", "--file", str(memory_files[-1]), path]
+            # The dev tmpfs has no size and is writable before this.
+            told += ["--remount-ro", "/dev", "--remount-ro", "/"]
+            if filtered:
+                memory_files.append(launch.memory_file(self.filter))
+                told += ["--seccomp", str(memory_files[-1])]
+            told += ["--info-fd", str(info_write)]
+            # By descriptor, because pid 1's command line can be read inside.
+            memory_files.append(launch.memory_file(b"".join(argument.encode(errors="surrogateescape") + b"\0" for argument in told)))
+            started = [self._binary, "--args", str(memory_files[-1]), "--", *command]
+            process = self._popen(started, channels, [*memory_files, info_write, *passed])
+            for fd in (info_write, *memory_files):
+                os.close(fd)
+            memory_files, info_write = [], -1
+            channels.close_theirs()
+            return _await_init(process, info_read, channels)
         finally:
             for fd in (info_read, info_write, *memory_files):
                 if fd >= 0:
                     os.close(fd)
 
     def _popen(self, command: list[str], channels: Channels, passed: Sequence[int]) -> subprocess.Popen[bytes]:
-        stdout, stderr, report = channels.theirs
+        stdout, stderr, *_ = channels.theirs
         uid = self._identity.uid
         try:
             return subprocess.Popen(
-                [*command, str(channels.their_control.fileno()), "confined"],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                pass_fds=[*passed, channels.their_control.fileno(), report],
+                pass_fds=passed,
                 env={},
                 cwd="/",
                 umask=0o022,
@@ -165,6 +214,22 @@ class Bubblewrap:
             raise SetupError(f"bubblewrap could not be started as uid {self._identity.effective}: {error}") from error
 
     @staticmethod
+    def program(job: SandboxJob) -> tuple[tuple[str, ...], dict[str, str], str]:
+        """Arguments, variables and folder: inside, the paths are the job's own."""
+        library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
+        return job.argv, launch.variables_of(job, library_path=library_path), job.working_directory
+
+    @staticmethod
+    def watched(memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
+        """As it is: the scratch folders have a size."""
+        del job
+        return memory
+
+    @staticmethod
+    def clean() -> None:
+        """Nothing is outside."""
+
+    @staticmethod
     def kill(started: Launch) -> None:
         """Killing pid 1 of the namespace kills all that is in it, before its own end shows."""
         try:
@@ -173,15 +238,7 @@ class Bubblewrap:
             return
 
 
-def _memory_file(data: bytes) -> int:
-    fd = os.memfd_create("samehere")
-    with os.fdopen(fd, "wb", closefd=False) as file:
-        file.write(data)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
-
-
-def _await_init(process: subprocess.Popen[bytes], info: int, channels: Channels, *, report_inside: int) -> Launch:
+def _await_init(process: subprocess.Popen[bytes], info: int, channels: Channels) -> Opened:
     """The id of pid 1 on the host, from what bubblewrap says."""
     said = b""
     while b"}" not in said:
@@ -202,8 +259,7 @@ def _await_init(process: subprocess.Popen[bytes], info: int, channels: Channels,
         process.kill()
         process.wait()
         raise SetupError(f"bubblewrap did not come up: {launch.printed(channels.ours[1])}") from error
-    stdout, stderr, report = channels.ours
-    return Launch(process, init_pid, init_fd, channels.control, stdout, stderr, report, report_inside)
+    return Opened(process, init_pid, init_fd)
 
 
 def _parsed(said: bytes) -> Mapping[str, int]:

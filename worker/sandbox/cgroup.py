@@ -7,13 +7,26 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 _PREFIX = "samehere-"
 _OWN_LEAF = "samehere-node"
 _REMOVE_SECONDS = 2.0
+_SHARES_OF_A_PROCESS = 1024
 _lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """Where this process itself is, and what it read of that then."""
+
+    folder: Path
+    told: str
+
+    def is_left(self) -> bool:
+        """Whether somebody moved this process since."""
+        return _told() != self.told
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +36,13 @@ class Parents:
     version: int
     memory: Path
     pids: Path | None
+    # So that a job of many processes gets no more of the processor than another: where it can be had.
+    cpu: Path | None = None
+    home: _Home | None = None
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return tuple(dict.fromkeys(folder for folder in (self.memory, self.pids, self.cpu) if folder is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +66,9 @@ class Leaf:
 
     def __init__(self, parents: Parents, name: str, *, memory_bytes: int, processes: int) -> None:
         self._version = parents.version
+        self._home = parents.home
         self._memory = parents.memory / name
-        self._folders = [self._memory]
-        if parents.pids is not None and parents.pids != parents.memory:
-            self._folders.append(parents.pids / name)
+        self._folders = [folder / name for folder in parents.folders]
         try:
             for folder in self._folders:
                 folder.mkdir()
@@ -62,6 +81,9 @@ class Leaf:
                 _write_if_there(self._memory / "memory.oom.group", 1)
             if parents.pids is not None:
                 _write(parents.pids / name / "pids.max", processes)
+            if parents.cpu is not None:
+                # As many as its threads would have by themselves, beside what is in no leaf.
+                _write(parents.cpu / name / "cpu.shares", _SHARES_OF_A_PROCESS * len(os.sched_getaffinity(0)))
         except OSError:
             self.remove()
             raise
@@ -70,6 +92,14 @@ class Leaf:
         """Move a process in; what it starts later is born inside."""
         for folder in self._folders:
             _write(folder / "cgroup.procs", pid)
+
+    def expect(self) -> None:
+        """Beside the start of the process that `add` will move: what the kernel waits for before a move, 10 ms long, is over by then.
+
+        All processors must have noticed that something moves. We move ourselves to where we are.
+        """
+        if self._home is not None and not self._home.is_left():
+            _write_if_there(self._home.folder / "cgroup.procs", os.getpid())
 
     def oom_kills(self) -> int:
         """How many processes the kernel killed for this cgroup's memory."""
@@ -165,10 +195,11 @@ def _own_folder(mount: _Mount, path: str) -> Path:
 def _candidates(proc_cgroup: str, mountinfo: str) -> list[Parents]:
     own = _own_paths(proc_cgroup)
     mounts = _mounts(mountinfo)
-    first = {name: next((m for m in mounts if m.kind == "cgroup" and name in m.controllers), None) for name in ("memory", "pids")}
-    memory, pids = first["memory"], first["pids"]
-    if memory is not None:
-        return [Parents(1, _own_folder(memory, own.get("memory", "/")), _own_folder(pids, own.get("pids", "/")) if pids else None)]
+    first = {name: next((m for m in mounts if m.kind == "cgroup" and name in m.controllers), None) for name in ("memory", "pids", "cpu")}
+    folders = {name: _own_folder(mount, own.get(name, "/")) for name, mount in first.items() if mount is not None}
+    if "memory" in folders:
+        without = Parents(1, folders["memory"], folders.get("pids"))
+        return [replace(without, cpu=folders["cpu"]), without] if "cpu" in folders else [without]
     found = []
     for mount in mounts:
         if mount.kind == "cgroup2":
@@ -180,7 +211,12 @@ def _candidates(proc_cgroup: str, mountinfo: str) -> list[Parents]:
 
 
 def _delegate(folder: Path) -> None:
-    """Have a version 2 folder hand memory and pids to its children; it may not hold processes itself then."""
+    """Have a version 2 folder hand memory and pids, and the processor if it has it, to its children; it may not hold processes then."""
+    _delegate_what_must(folder)
+    _write_if_there(folder / "cgroup.subtree_control", "+cpu")
+
+
+def _delegate_what_must(folder: Path) -> None:
     wanted = {"memory", "pids"}
     if wanted <= set((folder / "cgroup.subtree_control").read_text().split()):
         return
@@ -199,7 +235,7 @@ def _delegate(folder: Path) -> None:
 
 def _sweep(parents: Parents) -> None:
     """Remove what a killed node left behind: leaves of processes that are gone."""
-    for parent in {parents.memory, parents.pids or parents.memory}:
+    for parent in parents.folders:
         for folder in parent.glob(f"{_PREFIX}[0-9]*"):
             owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
             if not _lives(owner):
@@ -220,6 +256,20 @@ def _try(parents: Parents) -> None:
     _sweep(parents)
     leaf = Leaf(parents, leaf_name("probe", threading.get_native_id()), memory_bytes=1 << 26, processes=16)
     leaf.remove()
+
+
+def _told() -> str:
+    return Path("/proc/self/cgroup").read_text()
+
+
+def _find_home(parents: Parents) -> _Home | None:
+    for folder in (parents.memory, parents.memory / _OWN_LEAF):
+        try:
+            if str(os.getpid()) in (folder / "cgroup.procs").read_text().split():
+                return _Home(folder, _told())
+        except OSError:
+            continue
+    return None
 
 
 def leaf_name(label: str | int, number: int) -> str:
@@ -260,5 +310,5 @@ def _first_that_works(candidates: Sequence[Parents]) -> Found:
         except OSError as error:
             why = f"{parents.memory}: {error.strerror}"
         else:
-            return Found(parents)
+            return Found(replace(parents, home=_find_home(parents)))
     return Found(None, f"no cgroup for each job ({why}); {_HOW}")

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from worker.contract import GIB, Level
-from worker.sandbox import backend, binary, cgroup, gpu, limits, private_mounts, processes, seccomp
+from worker.sandbox import backend, binary, cgroup, gpu, landlock, limits, private_mounts, processes, seccomp
 from worker.sandbox.errors import SandboxUnavailableError
 
 _OLDEST_KERNEL = (5, 3)  # pidfd_open
-_STEP = {
+_MEANS = {
     Level.NAMESPACES_CGROUP: "strangers' code is isolated, and its memory is counted by the kernel",
     Level.NAMESPACES: "strangers' code is isolated; its memory is watched by polling, which a hostile program can evade up to a floor",
-    Level.LIMITS_ONLY: "no isolation",
+    Level.LANDLOCK: (
+        "a program is closed in without namespaces: enough for files of your own, and for strangers' code only where you accept what "
+        "docs/security.md says of this level; it is taken only if it is named"
+    ),
+    Level.LIMITS_ONLY: "no isolation: only for a file of your own, and only if it is named",
 }
 
 
@@ -32,10 +36,11 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The level in force, what it means, and what was looked at."""
+    """The level that can be reached, what it means, how to get the next one up, and what was looked at."""
 
     level: Level | None
     means: str
+    more: str
     checks: tuple[Check, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -43,23 +48,57 @@ class Examination:
         return asdict(self)
 
 
-def examine(*, home: Path) -> Examination:
-    """Look at all of it; runs two small jobs in the real sandbox."""
-    checks = [_kernel(), _machine(), _user(), _bubblewrap(home), _memory(), _cards()]
-    try:
-        sandbox = backend.Sandbox(slot=0, home=home)
-    except SandboxUnavailableError as error:
-        checks.append(Check("namespaces", ok=False, found="a sandbox could not be started", cure=str(error)))
-        return Examination(None, "strangers' code cannot run here", tuple(checks))
-    checks.append(Check("namespaces", ok=True, found="a sandbox was started with the real policy"))
-    found = cgroup.find()
-    if found.parents is None:
-        checks.append(Check("cgroup", ok=False, found="none can be made", cure=found.detail))
-    else:
-        checks.append(Check("cgroup", ok=True, found=f"version {found.parents.version}, below {found.parents.memory}"))
+def examine(*, home: Path, level: Level | None = None) -> Examination:
+    """Look at all of it; runs two small jobs in the real sandbox, at the level that the operator named, else at the strongest."""
+    checks = [_kernel(), _machine(), _user(), _bubblewrap(home), _landlock(), _memory(), _cards()]
+    sandbox = None
+    refusals: list[str] = []
+    for wanted in (level,) if level in (Level.LANDLOCK, Level.LIMITS_ONLY) else dict.fromkeys((level, None, Level.LANDLOCK)):
+        try:
+            sandbox = backend.Sandbox(slot=backend.PROBE_SLOT, home=home, level=wanted)
+        except SandboxUnavailableError as error:
+            refusals.append(str(error))
+            continue
+        break
+    more = "; ".join(dict.fromkeys(refusals if sandbox is None else refusals[:1]))
+    checks.append(_namespaces(sandbox, more))
+    if sandbox is None:
+        return Examination(None, "strangers' code cannot run here", more, tuple(checks))
+    checks.append(_cgroup())
     problems = sandbox.self_test()
     checks.append(Check("attack from inside", ok=not problems, found="; ".join(problems) or "nothing got out", cure=_cure_of(problems)))
-    return Examination(sandbox.level, _STEP[sandbox.level], tuple(checks))
+    if sandbox.level is Level.NAMESPACES and not more:
+        more = cgroup.find().detail
+    elif not more and sandbox.level is not Level.NAMESPACES_CGROUP:
+        more = f"name no weaker level: {sandbox.level} was asked for"
+    return Examination(sandbox.level, _MEANS[sandbox.level], more, tuple(checks))
+
+
+def _namespaces(sandbox: backend.Sandbox | None, why_not: str) -> Check:
+    if sandbox is not None and sandbox.level.satisfies(Level.NAMESPACES):
+        return Check("namespaces", ok=True, found="a sandbox was started with the real policy")
+    if sandbox is not None and not why_not:
+        return Check("namespaces", ok=True, found=f"not tried, since {sandbox.level} was named")
+    return Check("namespaces", ok=False, found="a sandbox could not be started", cure=why_not)
+
+
+def _cgroup() -> Check:
+    found = cgroup.find()
+    if found.parents is None:
+        return Check("cgroup", ok=False, found="none can be made", cure=found.detail)
+    return Check("cgroup", ok=True, found=f"version {found.parents.version}, below {found.parents.memory}")
+
+
+def _landlock() -> Check:
+    """A second-best: nothing is wrong without it where namespaces work."""
+    try:
+        abi = landlock.find_abi()
+    except SandboxUnavailableError as error:
+        return Check("landlock", ok=True, found=f"none: {error}")
+    held = ["files"]
+    held += ["ports"] if abi >= landlock.NETWORK_ABI else []
+    held += ["signals and abstract sockets"] if abi >= landlock.SCOPES_ABI else []
+    return Check("landlock", ok=True, found=f"version {abi}, which judges {', '.join(held)}")
 
 
 def _cure_of(problems: list[str]) -> str:

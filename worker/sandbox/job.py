@@ -75,4 +75,6 @@ class SandboxResult:
     peak_memory_bytes: int = 0
     # At the wall limit: whether all processes were idle for the last second.
     idle: bool | None = None
+    # At the wall limit: where the processes stood, in part by their own words.
+    stacks: str = ""
     devices_opened: tuple[str, ...] = ()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import select
 import socket
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from worker.sandbox.errors import SetupError
 from worker.sandbox.job import SandboxJob
@@ -27,11 +27,26 @@ INIT_SOURCE = Path(__file__).with_name("init.py")
 _BASE_VARIABLES = {"HOME": "/home/u", "LANG": "C.UTF-8", "TMPDIR": "/tmp", "USER": "u", "LOGNAME": "u"}  # noqa: S108
 
 
+class Launcher(Protocol):
+    """What was started on the host and ends with the sandbox."""
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def kill(self) -> None: ...
+
+
+class Backend(Protocol):
+    """Starts jobs, each up to the point where pid 1 waits for its configuration, and kills them."""
+
+    def start(self, job: SandboxJob) -> Launch: ...
+    def kill(self, started: Launch) -> None: ...
+
+
 @dataclass(slots=True)
 class Launch:
     """The process that was started, pid 1 of the sandbox, and our ends of its channels."""
 
-    process: subprocess.Popen[bytes]
+    process: Launcher
     init_pid: int
     init_fd: int
     control: socket.socket
@@ -69,6 +84,8 @@ class Channels:
         pipes = [os.pipe() for _ in range(3)]
         for reading, _ in pipes:
             os.set_blocking(reading, False)
+        # A process that the program executed may open the report anew under /proc, with the slot's uid, and write.
+        os.fchmod(pipes[2][1], 0o602)
         return cls([reading for reading, _ in pipes], [writing for _, writing in pipes], control, their_control)
 
     def close_theirs(self) -> None:
@@ -86,9 +103,20 @@ class Channels:
             os.close(fd)
 
 
-def variables_of(job: SandboxJob, *, base: Mapping[str, str] = _BASE_VARIABLES, library_path: Sequence[str] = ()) -> dict[str, str]:
-    """The whole environment of the program."""
-    variables = {**base, "PATH": f"{Path(job.argv[0]).parent}:/usr/local/bin:/usr/bin:/bin", **job.variables}
+def memory_file(data: bytes) -> int:
+    """A descriptor with these bytes to read."""
+    fd = os.memfd_create("samehere")
+    with os.fdopen(fd, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def variables_of(
+    job: SandboxJob, *, program: str = "", base: Mapping[str, str] = _BASE_VARIABLES, library_path: Sequence[str] = ()
+) -> dict[str, str]:
+    """The whole environment of the program, which may lie elsewhere than the job says."""
+    variables = {**base, "PATH": f"{Path(program or job.argv[0]).parent}:/usr/local/bin:/usr/bin:/bin", **job.variables}
     if library_path:
         variables["LD_LIBRARY_PATH"] = ":".join([*library_path, *filter(None, [variables.get("LD_LIBRARY_PATH")])])
     return variables

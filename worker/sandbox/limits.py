@@ -28,6 +28,11 @@ def process_limit(limits: Limits) -> int:
     return max(_FEWEST_PROCESSES, limits.processes_per_core * cores())
 
 
+def processor_seconds(limits: Limits) -> int:
+    """What one process may use of the processor. Never below wall times cores: threads that work are no offence."""
+    return int(limits.wall_seconds) * cores() + _CPU_SLACK_SECONDS
+
+
 def kernel_version() -> tuple[int, int]:
     """Major and minor."""
     major, minor = platform.release().split(".")[:2]
@@ -49,14 +54,15 @@ def _threads_of(uid: int) -> int:
 def process_limits(limits: Limits, *, uid: int, has_devices: bool, memory_is_counted: bool, confined: bool) -> dict[int, tuple[int, int]]:
     """Soft and hard values by resource.
 
-    Never RLIMIT_AS: CUDA reserves tens of GiB. Never RLIMIT_CPU below wall times cores: threads that work are no offence.
+    Never RLIMIT_AS: CUDA reserves tens of GiB.
     """
     process_count = process_limit(limits)
     if not confined or kernel_version() < _COUNTS_PER_NAMESPACE:
         process_count += _threads_of(uid)
-    cpu = int(limits.wall_seconds) * cores() + _CPU_SLACK_SECONDS
+    cpu = processor_seconds(limits)
     wanted: dict[int, tuple[int, int]] = {
-        resource.RLIMIT_CORE: (0, 0),
+        # Not 0, which the kernel ignores where cores go to a program of the host, as on Ubuntu; with 1 it starts none.
+        resource.RLIMIT_CORE: (1, 1),
         resource.RLIMIT_NOFILE: (_OPEN_FILES, _OPEN_FILES),
         resource.RLIMIT_NPROC: (process_count, process_count),
         resource.RLIMIT_CPU: (cpu, cpu),

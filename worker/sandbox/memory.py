@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from worker.contract import KIB
@@ -13,16 +15,23 @@ from worker.sandbox.cgroup import Leaf
 from worker.sandbox.limits import memory_floor_bytes
 
 _INODE_BYTES = KIB
+_ENTER_AND_WRITE = 0o300
 # An exact count walks page tables; one that found nothing wrong is not repeated at once.
 _EXACT_PAUSE_SECONDS = 0.25
 _SIGKILL = 9
+_FOLDER_PAUSE_SECONDS = 0.2
+# Of the time between two looks at a folder, at most a tenth goes into looking.
+_PAUSE_PER_COST = 10
 
 
 class MemoryWatch(Protocol):
     """Asked at each look, and once after the end."""
 
-    peak_bytes: int
     interval_seconds: float
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that was seen."""
 
     def exceeded(self, pids: Sequence[int]) -> str | None:
         """What was exceeded, in plain words."""
@@ -63,6 +72,8 @@ class PolledMemory:
         self._floor = memory_floor_bytes()
         self._exact_again_at = 0.0
         self._kills_before = processes.machine_oom_kills()
+        # What no folder of the job's own holds.
+        self.beside: SharedFiles | None = None
         self.peak_bytes = 0
 
     def exceeded(self, pids: Sequence[int]) -> str | None:
@@ -89,7 +100,7 @@ class PolledMemory:
         return None
 
     def _stored_bytes(self) -> int:
-        total = 0
+        total = 0 if self.beside is None else self.beside.stored_bytes()
         for folder in self._folders:
             try:
                 use = os.fstatvfs(folder)
@@ -97,3 +108,90 @@ class PolledMemory:
                 continue
             total += (use.f_blocks - use.f_bfree) * use.f_frsize + (use.f_files - use.f_ffree) * _INODE_BYTES
         return total
+
+
+class SharedFiles:
+    """A user's files in the machine's shared memory, but for those that were there before the job."""
+
+    def __init__(self, uid: int, *, folder: str) -> None:
+        self._uid = uid
+        self._folder = folder
+        self._before = frozenset(self._files())
+
+    def stored_bytes(self) -> int:
+        return sum(_INODE_BYTES + size for file, size in self._files().items() if file not in self._before)
+
+    def _files(self) -> dict[int, int]:
+        found = {}
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    if status.st_uid == self._uid:
+                        found[status.st_ino] = 512 * status.st_blocks
+        except OSError:
+            return {}
+        return found
+
+
+class WatchedFolder:
+    """Beside another watch: a scratch folder on the host's disk, whose use nothing bounds, looked at as often as is cheap.
+
+    Files that are open and have no name any more are not seen.
+    """
+
+    def __init__(self, memory: MemoryWatch, folder: Path, *, limit_bytes: int) -> None:
+        self._memory = memory
+        self._folder = folder
+        self._limit = limit_bytes
+        self._again_at = 0.0
+        self.interval_seconds = memory.interval_seconds
+
+    @property
+    def peak_bytes(self) -> int:
+        """Of memory."""
+        return self._memory.peak_bytes
+
+    def exceeded(self, pids: Sequence[int]) -> str | None:
+        """Memory first."""
+        now = time.monotonic()
+        exceeded = self._memory.exceeded(pids)
+        if exceeded is None and now >= self._again_at:
+            used = stored_bytes(self._folder, most=self._limit)
+            self._again_at = time.monotonic() + max(_FOLDER_PAUSE_SECONDS, _PAUSE_PER_COST * (time.monotonic() - now))
+            if used > self._limit:
+                return f"the scratch folder held more than {self._limit} bytes, or what cannot be counted"
+        return exceeded
+
+    def killed(self, signal: int | None) -> str | None:
+        """Of memory."""
+        return self._memory.killed(signal)
+
+
+def stored_bytes(folder: Path, *, most: int) -> int:
+    """What lies in a folder, files and their names; stops counting above `most`, which all that cannot be counted is. Follows no link."""
+    total = 0
+    waiting = [folder]
+    while waiting and total <= most:
+        looked_at = waiting.pop()
+        try:
+            with os.scandir(looked_at) as entries:
+                for entry in entries:
+                    total += _INODE_BYTES + 512 * entry.stat(follow_symlinks=False).st_blocks
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(Path(entry.path))
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG or (error.errno == errno.EACCES and _takes_files(looked_at)):
+                return most + 1
+    return total
+
+
+def _takes_files(folder: Path) -> bool:
+    """Whether its owner may put files into it."""
+    try:
+        return folder.lstat().st_mode & _ENTER_AND_WRITE == _ENTER_AND_WRITE
+    except OSError:
+        return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,8 +16,10 @@ from worker.sandbox.bubblewrap import Identity
 from worker.sandbox.errors import SetupError
 from worker.sandbox.job import SandboxJob
 from worker.sandbox.launch import Channels, Launch
+from worker.sandbox.memory import MemoryWatch
 
 _KILL_SECONDS = 3.0
+_SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 class Plain:
@@ -35,16 +36,18 @@ class Plain:
     def program(self, job: SandboxJob) -> tuple[tuple[str, ...], dict[str, str], str]:
         """Arguments, variables and folder, with the sandbox's paths replaced by those in the scratch folder."""
         uid = self._identity.uid
-        if uid is not None and not private_mounts.readable(job.argv[0], uid=uid):
+        program = on_the_host(job.argv[0], job)
+        if uid is not None and Path(program).exists() and not private_mounts.readable(program, uid=uid):
             raise SetupError(
-                f"{os.path.realpath(job.argv[0])} cannot be read by the uid of the slot ({uid}), and without isolation it cannot be shown "
+                f"{os.path.realpath(program)} cannot be read by the uid of the slot ({uid}), and without namespaces it cannot be shown "
                 "to it: put toolchains and their Python where every user can read them, such as /opt, or run as another user than root"
             )
         written = {path: self.inside(path) for path in job.files}
         library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
         base = {"HOME": self.inside("/home/u"), "LANG": "C.UTF-8", "TMPDIR": self.inside("/tmp"), "USER": "u", "LOGNAME": "u"}  # noqa: S108
-        argv = tuple(written.get(argument, argument) for argument in job.argv)
-        return argv, launch.variables_of(job, base=base, library_path=library_path), self.inside(job.working_directory)
+        argv = (program, *(written.get(argument, argument) for argument in job.argv[1:]))
+        variables = launch.variables_of(job, program=program, base=base, library_path=library_path)
+        return argv, variables, self.inside(job.working_directory)
 
     def start(self, job: SandboxJob) -> Launch:
         """Up to the point where the parent of the program waits for its configuration."""
@@ -56,7 +59,7 @@ class Plain:
         uid = self._identity.uid
         try:
             process = subprocess.Popen(
-                [python, "-I", "-S", "-E", str(init), str(channels.their_control.fileno()), "open"],
+                [python, "-I", "-S", "-E", str(init), str(channels.their_control.fileno()), "open", *self._init_arguments(self.scratch)],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -77,8 +80,21 @@ class Plain:
         mine = channels.ours
         return Launch(process, process.pid, os.pidfd_open(process.pid), channels.control, mine[0], mine[1], mine[2], report)
 
+    def _new_folder(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix="samehere-job-"))
+
+    def _init_arguments(self, scratch: Path) -> list[str]:
+        """What pid 1 is told besides."""
+        del scratch
+        return []
+
+    def watched(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
+        """As it is."""
+        del job
+        return memory
+
     def _make_scratch(self, job: SandboxJob) -> Path:
-        scratch = Path(tempfile.mkdtemp(prefix="samehere-job-"))
+        scratch = self._new_folder()
         contents = {**launch.files_of(job), "/init.py": launch.INIT_SOURCE.read_bytes()}
         for folder in ("/home/u", "/tmp", job.working_directory):  # noqa: S108
             Path(str(scratch) + folder).mkdir(parents=True, exist_ok=True)
@@ -108,12 +124,38 @@ class Plain:
     def clean(self) -> None:
         """Remove the scratch folder; what resists is left to the system's own tidying of its folder for temporary files."""
         if self.scratch is not None:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            remove_tree(self.scratch)
             self.scratch = None
 
 
+def on_the_host(path: str, job: SandboxJob) -> str:
+    """What lies at a path that a bind would show elsewhere."""
+    for bind in job.binds:
+        if bind.source != bind.destination and Path(path).is_relative_to(bind.destination):
+            return str(Path(bind.source, Path(path).relative_to(bind.destination)))
+    return path
+
+
+def remove_tree(folder: Path) -> None:
+    """However deep it is: our own language would run out of stack."""
+    _run_quietly("/bin/rm", "-rf", "--one-file-system", "--", str(folder))
+    if folder.exists():
+        # Of the same user, who need not let itself read or change its own folders.
+        _run_quietly("/bin/chmod", "-R", "u+rwX", "--", str(folder))
+        _run_quietly("/bin/rm", "-rf", "--one-file-system", "--", str(folder))
+
+
+def _run_quietly(*command: str) -> None:
+    subprocess.run(command, env={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+
+
 def _interpreter(uid: int) -> tuple[str, dict[str, str]]:
-    """This node's Python where the uid can read it, with the variables that it needs there."""
-    prefix = private_mounts.show(sys.base_prefix, uid=uid)
+    """This node's Python where the uid can read it, with the variables that it needs there; else the system's."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    try:
+        prefix = private_mounts.show(sys.base_prefix, uid=uid)
+    except SetupError:
+        if not Path(_SYSTEM_PYTHON).exists():
+            raise
+        return _SYSTEM_PYTHON, {}
     return str(Path(prefix, "bin", name)), {} if prefix == sys.base_prefix else {"LD_LIBRARY_PATH": f"{prefix}/lib"}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from worker.contract import Level, Limits
-from worker.sandbox import processes, streams
+from worker.sandbox import processes, stacks, streams
 from worker.sandbox.job import Ending, SandboxResult
 from worker.sandbox.launch import Launch
 from worker.sandbox.memory import MemoryWatch
@@ -67,6 +67,7 @@ class Supervision:
         self._ending: Ending | None = None
         self._detail = ""
         self._idle: bool | None = None
+        self._stacks = ""
         self._exit: _Exit | None = None
         self._failed: int | None = None
         self._devices: set[str] = set()
@@ -84,6 +85,8 @@ class Supervision:
             selector.register(self._launch.init_fd, selectors.EVENT_READ)
             while not self._step(selector, began):
                 pass
+            if self._ending is Ending.WALL_LIMIT:
+                self._ask_for_stacks(selector)
             gone = self._await_end(selector)
         wall = time.monotonic() - began
         if gone:
@@ -175,6 +178,28 @@ class Supervision:
             since, before = self._idle_sample
             self._idle = self._cpu_seen - before < _IDLE_SHARE * (now - since)
 
+    def _ask_for_stacks(self, selector: selectors.BaseSelector) -> None:
+        """What comes on the report channel meanwhile is an answer. The job stays within its memory, or is asked no more."""
+        report, interval = self._launch.report, self._watched.memory.interval_seconds
+        look_at = time.monotonic() + interval
+
+        def listen(into: streams.Capture, timeout: float) -> bool:
+            nonlocal look_at
+            self._into[report] = into
+            if self._take(selector, timeout) or self._watched.cancelled.is_set():
+                return True
+            if time.monotonic() < look_at:
+                return False
+            look_at = time.monotonic() + interval
+            return self._watched.memory.exceeded(processes.tree(self._launch.init_pid)) is not None
+
+        self._take(selector, 0.0)
+        try:
+            below = [pid for pid in processes.tree(self._launch.init_pid) if pid != self._launch.init_pid]
+            self._stacks = stacks.collect(below, listen)
+        finally:
+            self._into[report] = self._report
+
     def _await_end(self, selector: selectors.BaseSelector) -> bool:
         """Kill what is left, and wait for pid 1's end, which comes after that of all others; whether it came."""
         if self._ending is not None:
@@ -235,6 +260,7 @@ class Supervision:
             cpu_seconds=told.cpu_seconds if told else self._cpu_seen,
             peak_memory_bytes=max(self._watched.memory.peak_bytes, told.peak_bytes if told else 0),
             idle=self._idle if self._ending is Ending.WALL_LIMIT else None,
+            stacks=self._stacks if self._ending is Ending.WALL_LIMIT else "",
             devices_opened=tuple(sorted(self._devices)),
         )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from worker.toolchains import inspect
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.store import Manifest, ToolchainStore, write_manifest
-from worker.toolchains.venv import Interpreter, ask_interpreter, make_venv
+from worker.toolchains.venv import Interpreter, add_hook, ask_interpreter, make_venv
 
 ADOPTED_PTH = "samehere_adopted.pth"
 
@@ -29,7 +29,7 @@ def adopt(store: ToolchainStore, name: str, *, python: Path) -> Manifest:
         python = Path.cwd() / python
     if not python.exists():
         raise ToolchainError(f"There is no {python}.")
-    with store.exclusive(name):
+    with store.lock(name):
         existing = store.read_manifest(name)
         if existing is not None:
             if existing.adopted_from == str(python):
@@ -60,6 +60,7 @@ def _adopt(store: ToolchainStore, name: str, python: Path) -> Manifest:
     folder = store.work_folder(name)
     shutil.rmtree(folder, ignore_errors=True)
     own = make_venv(folder, base, system_packages=adopted.system_packages)
+    add_hook(own)
     # Paths only: the start-up code in the environment's own .pth files does not run.
     in_venv = [path for path in adopted.site_packages if not path.is_relative_to(base.prefix)] if adopted.prefix != base.prefix else []
     if in_venv:
@@ -75,6 +76,16 @@ def _adopt(store: ToolchainStore, name: str, python: Path) -> Manifest:
     )
     store.publish(name, manifest)
     return manifest
+
+
+def adopted_paths(folder: Path, own: Path) -> tuple[list[str], bool]:
+    """What a thin environment adds to the path, and whether it sees its interpreter's own packages."""
+    try:
+        paths = (own / ADOPTED_PTH).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        paths = []
+    config = _read_config(folder / "pyvenv.cfg") or {}
+    return paths, config.get("include-system-site-packages") == "true"
 
 
 def _look_at(python: Path, base: Interpreter) -> _Environment:

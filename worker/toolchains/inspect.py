@@ -7,13 +7,16 @@ import hashlib
 import importlib.metadata
 import mmap
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from worker.contract import ToolchainFacts
 
 # MKL inside libtorch itself (PyPI's builds), or beside it (conda's).
 _MKL_MARKS = (b"mkl_serv_cpu_detect", b"libmkl_")
+# What `torch.cuda.get_arch_list()` returns is one string constant.
+_KERNELS = re.compile(rb"(?<=\0)(?:sm|compute)_\d{2,3}[af]?(?: (?:sm|compute)_\d{2,3}[af]?)*(?=\0)")
 
 
 def read_facts(name: str, site_packages: Sequence[Path], *, detail: str = "") -> ToolchainFacts:
@@ -32,6 +35,7 @@ def read_facts(name: str, site_packages: Sequence[Path], *, detail: str = "") ->
         packages=dict(sorted(packages.items())),
         torch=version.get("__version__") or packages.get("torch"),
         cuda_build=version.get("cuda"),
+        kernels=_kernels(torch) if torch and version.get("cuda") else [],
         mkl=torch is not None and _has_mkl(torch),
         detail=detail,
     )
@@ -60,8 +64,21 @@ def _assignments(path: Path) -> dict[str, str]:
 
 
 def _has_mkl(torch: Path) -> bool:
-    library = torch / "lib" / "libtorch_cpu.so"
-    if not library.is_file() or library.stat().st_size == 0:
-        return False
-    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+    with _content(torch / "lib" / "libtorch_cpu.so") as content:
         return any(content.find(mark) >= 0 for mark in _MKL_MARKS)
+
+
+def _kernels(torch: Path) -> list[str]:
+    """The longest list that there is; none where the library says nothing."""
+    with _content(torch / "lib" / "libtorch_python.so") as content:
+        found = max((hit[0].decode() for hit in _KERNELS.finditer(content)), key=len, default="")
+    return found.split()
+
+
+@contextmanager
+def _content(library: Path) -> Iterator[mmap.mmap | bytes]:
+    if not library.is_file() or library.stat().st_size == 0:
+        yield b""
+        return
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        yield content

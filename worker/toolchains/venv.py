@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +20,10 @@ HOOK_PTH = f"import sys, {HOOK_MODULE}; {HOOK_MODULE}.start(); sys.modules.pop('
 
 # `-S` keeps the environment's own start-up files from running, `-B` from leaving bytecode.
 _ASK = (
-    "import json, sys; print(json.dumps([getattr(sys, '_base_executable', sys.executable), sys.base_prefix, list(sys.version_info[:3])]))"
+    "import json, sys, sysconfig; print(json.dumps([getattr(sys, '_base_executable', sys.executable), sys.base_prefix,"
+    " list(sys.version_info[:3]), sys.implementation.name, sysconfig.get_platform()]))"
 )
+_VERSION = re.compile(r"3\.\d{1,2}(?:\.\d{1,2})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +33,12 @@ class Interpreter:
     executable: Path
     prefix: Path
     version: tuple[int, int, int]
+    implementation: str = "cpython"
+    platform: str = ""
+
+    @property
+    def release(self) -> str:
+        return ".".join(map(str, self.version))
 
     @property
     def library(self) -> str:
@@ -39,20 +50,61 @@ def ask_interpreter(python: Path) -> Interpreter:
     command = [str(python), "-I", "-S", "-B", "-c", _ASK]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env={}, cwd="/")
-        executable, prefix, version = json.loads(answer.stdout)
+        executable, prefix, version, implementation, platform = json.loads(answer.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise ToolchainError(f"{python} does not answer as a Python interpreter.") from error
     if tuple(version) < (3, 8):
         raise ToolchainError("The interpreter must be Python 3.8 or newer.")
-    return Interpreter(executable=Path(executable).resolve(), prefix=Path(prefix).resolve(), version=(version[0], version[1], version[2]))
+    return Interpreter(
+        executable=Path(executable).resolve(),
+        prefix=Path(prefix).resolve(),
+        version=(version[0], version[1], version[2]),
+        implementation=implementation,
+        platform=platform,
+    )
 
 
-def running_interpreter() -> Interpreter:
-    return ask_interpreter(Path(sys.executable))
+def find_interpreter(wanted: str | Path | None) -> Interpreter:
+    """By its path, or by a version such as `3.11`; None is the one that runs us. Raise ToolchainError."""
+    if wanted is None:
+        return ask_interpreter(Path(sys.executable))
+    if not _VERSION.fullmatch(str(wanted)):
+        return ask_interpreter(Path(wanted))
+    parts = tuple(map(int, str(wanted).split(".")))
+    tried: set[Path] = set()
+    for candidate in _candidates(parts):
+        # Not where a link leads: what an environment's leads to has not its packages, but is found all the same.
+        if candidate in tried or not os.access(candidate, os.X_OK):
+            continue
+        tried.add(candidate)
+        try:
+            found = ask_interpreter(candidate)
+        except ToolchainError:
+            # A shim of pyenv for a version that is not chosen, say.
+            continue
+        if found.version[: len(parts)] == parts:
+            return found
+    raise ToolchainError(f"There is no Python {wanted} on this machine; name one by --python /path/to/python.")
+
+
+def _candidates(parts: tuple[int, ...]) -> Iterator[Path]:
+    """Ours, those on the path, and those that pyenv and uv keep."""
+    minor = f"{parts[0]}.{parts[1]}"
+    yield Path(sys.executable)
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        if folder:
+            yield Path(folder, f"python{minor}")
+            yield Path(folder, "python3")
+    homes = (
+        (Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions"), f"{minor}*"),
+        (Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local/share/uv/python"), f"cpython-{minor}*"),
+    )
+    for home, pattern in homes:
+        yield from sorted(home.glob(f"{pattern}/bin/python{minor}"), reverse=True)
 
 
 def make_venv(folder: Path, base: Interpreter, *, system_packages: bool = False) -> Path:
-    """A fresh environment with our hook in it; gives its site-packages."""
+    """A fresh environment; gives its site-packages."""
     site_packages = folder / base.library / "site-packages"
     site_packages.mkdir(parents=True)
     (folder / "lib64").symlink_to("lib")
@@ -62,11 +114,16 @@ def make_venv(folder: Path, base: Interpreter, *, system_packages: bool = False)
     (binaries / "python").symlink_to(base.executable)
     for name in ("python3", f"python3.{base.version[1]}"):
         (binaries / name).symlink_to("python")
-    version = ".".join(map(str, base.version))
+    # `relocatable` is for uv: commands that it installs then find their interpreter beside themselves, wherever the folder is shown.
     (folder / "pyvenv.cfg").write_text(
-        f"home = {base.executable.parent}\ninclude-system-site-packages = {str(system_packages).lower()}\nversion = {version}\n",
+        f"home = {base.executable.parent}\ninclude-system-site-packages = {str(system_packages).lower()}\n"
+        f"version = {base.release}\nrelocatable = true\n",
         encoding="utf-8",
     )
+    return site_packages
+
+
+def add_hook(site_packages: Path) -> None:
+    """What starts the harness in an attempt, before the script."""
     (site_packages / f"{HOOK_MODULE}.py").write_text(hook_source(), encoding="utf-8")
     (site_packages / f"{HOOK_MODULE}.pth").write_text(HOOK_PTH, encoding="utf-8")
-    return site_packages

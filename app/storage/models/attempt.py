@@ -17,7 +17,8 @@ class AttemptRow(Base):
     __tablename__ = "attempt"
     __table_args__ = (
         Index(None, "job_id"),
-        Index("ix_attempt_queued", "run_id", postgresql_where=text("state = 'queued'")),
+        Index("ix_attempt_queued", "job_id", "id", postgresql_where=text("state = 'queued'")),
+        Index("ix_attempt_cards", "cards", postgresql_using="gin"),
         Index("ix_attempt_held", "node", postgresql_where=text("state IN ('leased', 'running')")),
     )
 
@@ -44,5 +45,7 @@ class AttemptRow(Base):
     recorded_at: Mapped[datetime | None]
     outcome: Mapped[Outcome | None] = mapped_column(choice("outcome", Outcome))
     environment_digest: Mapped[str | None] = mapped_column(ForeignKey("environment.digest"))
+    # The cards it ran on, each with the check that it rests on (`app.runs.doubt`).
+    cards: Mapped[list[str] | None]
     # The Result, without its environment: that is kept once, by digest.
     result: Mapped[dict[str, Any] | None]

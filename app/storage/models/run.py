@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ForeignKey, Index, text
+from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.judgement import Verdict
@@ -14,7 +15,11 @@ from app.storage.models.base import Base, Id, choice
 
 class RunRow(Base):
     __tablename__ = "run"
-    __table_args__ = (Index(None, "report_id"), Index("ix_run_open", "id", postgresql_where=text("state IN ('queued', 'running')")))
+    __table_args__ = (
+        Index(None, "report_id"),
+        Index("ix_run_open", "id", postgresql_where=text("state IN ('queued', 'running')")),
+        UniqueConstraint("evidence_digest"),
+    )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
     report_id: Mapped[Id] = mapped_column(ForeignKey("report.id"))
@@ -27,5 +32,10 @@ class RunRow(Base):
     # Kept for lists; the run object judges anew.
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
     summary: Mapped[str] = mapped_column(default="")
+    # Who brought it here; none for a run of our own nodes. What was brought, by its evidence, is taken in once.
+    contributed_by: Mapped[str | None]
+    evidence_digest: Mapped[str | None]
+    # Of a contributed run: the nodes, the version and the time that its bundle names.
+    made_by: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]

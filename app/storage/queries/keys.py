@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from sqlalchemy import update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -17,6 +18,12 @@ def keep_scripts(session: Session, texts: Mapping[str, str], *, moment: datetime
     rows = [{"digest": digest, "text": text, "created_at": moment} for digest, text in sorted(texts.items())]
     if rows:
         session.execute(insert(ScriptRow).on_conflict_do_nothing(), rows)
+
+
+def mark_script(session: Session, digest: str, *, shape_digest: str, sketch: bytes) -> None:
+    """Give a script that is kept what it is found again by, once."""
+    statement = update(ScriptRow).where(ScriptRow.digest == digest, ScriptRow.shape_digest.is_(None))
+    session.execute(statement.values(shape_digest=shape_digest, sketch=sketch))
 
 
 def keep_environment(session: Session, digest: str, facts: dict[str, Any], *, moment: datetime) -> None:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import func, or_, select, true, update
 from sqlalchemy.orm import Session
 
 from app.storage.models import AttemptRow, JobRow, RunRow
+from worker.contract import AttemptKind
 
+OPEN = ("queued", "running")
 HELD = ("leased", "running")
 # More of one run need not be looked at in one round: no fleet takes more at once.
 PER_RUN = 400
@@ -27,6 +29,7 @@ class Candidate:
     run_id: str
     node: str | None
     target: dict[str, Any]
+    kind: AttemptKind = AttemptKind.REPEAT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,29 +39,42 @@ class Hold:
     node: str
     run_id: str
     target: dict[str, Any]
+    kind: AttemptKind = AttemptKind.REPEAT
 
 
-def candidates(session: Session, *, nodes: Iterable[str]) -> list[Candidate]:
-    """Queued attempts that are free or bound to one of these nodes; each run's first ones first, cheap cells before others."""
-    rank = func.row_number().over(partition_by=AttemptRow.run_id, order_by=(JobRow.position, AttemptRow.id)).label("rank")
+def candidates(session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RUN) -> list[Candidate]:
+    """Queued attempts that are free or bound to one of these nodes; each run's first ones first, cheap cells before others.
+
+    A job's attempts are alike: no more `of_a_job` than there are places need be looked at, however many wait.
+    """
+    waiting = (
+        select(AttemptRow.id, AttemptRow.kind)
+        .where(AttemptRow.job_id == JobRow.id, AttemptRow.state == "queued")
+        .order_by(AttemptRow.id)
+        .limit(of_a_job)
+        .lateral()
+    )
+    rank = func.row_number().over(partition_by=JobRow.run_id, order_by=(JobRow.position, waiting.c.id)).label("rank")
     ranked = (
-        select(AttemptRow.id, AttemptRow.job_id, AttemptRow.run_id, JobRow.node, JobRow.target, rank)
-        .join(JobRow, JobRow.id == AttemptRow.job_id)
-        .where(AttemptRow.state == "queued", or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
+        select(waiting.c.id, JobRow.id.label("job_id"), JobRow.run_id, waiting.c.kind, JobRow.node, JobRow.target, rank)
+        .join(waiting, true())
+        .where(JobRow.state.in_(OPEN), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
         .subquery()
     )
     rows = session.execute(select(ranked).where(ranked.c.rank <= PER_RUN).order_by(ranked.c.rank, ranked.c.run_id).limit(AT_ONCE))
-    return [Candidate(attempt_id=row.id, job_id=row.job_id, run_id=row.run_id, node=row.node, target=row.target) for row in rows]
+    return [
+        Candidate(attempt_id=row.id, job_id=row.job_id, run_id=row.run_id, node=row.node, target=row.target, kind=row.kind) for row in rows
+    ]
 
 
 def holds(session: Session) -> list[Hold]:
     """All attempts that nodes hold."""
     rows = session.execute(
-        select(AttemptRow.node, AttemptRow.run_id, JobRow.target)
+        select(AttemptRow.node, AttemptRow.run_id, AttemptRow.kind, JobRow.target)
         .join(JobRow, JobRow.id == AttemptRow.job_id)
         .where(AttemptRow.state.in_(HELD), AttemptRow.node.is_not(None))
     )
-    return [Hold(node=row.node, run_id=row.run_id, target=row.target) for row in rows]
+    return [Hold(node=row.node, run_id=row.run_id, target=row.target, kind=row.kind) for row in rows]
 
 
 def lock_queued(session: Session, attempt_ids: Iterable[str]) -> dict[str, tuple[RunRow, JobRow, AttemptRow]]:
@@ -122,3 +138,11 @@ def held_of_cancelled_runs(session: Session) -> list[tuple[str, str]]:
         .where(AttemptRow.state.in_(HELD), RunRow.state == "cancelled", AttemptRow.node.is_not(None))
     )
     return [(row.node, row.id) for row in session.execute(query)]
+
+
+def runs_on_cards(session: Session, checks: Sequence[str]) -> Sequence[str]:
+    """Runs with counted attempts that rest on one of these checks of cards, in order."""
+    query = (
+        select(AttemptRow.run_id).where(AttemptRow.cards.overlap(list(checks)), AttemptRow.counted).distinct().order_by(AttemptRow.run_id)
+    )
+    return session.scalars(query).all()

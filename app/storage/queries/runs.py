@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from app.ids import is_id
+from app.states import AttemptState
 from app.storage.models import AttemptRow, EnvironmentRow, EventRow, JobRow, ReportRow, RunRow, ScriptRow
+from worker.contract import AttemptKind, Outcome
 
 OPEN = ("queued", "running")
 WAITING = ("queued", "leased", "running")
@@ -17,6 +20,12 @@ WAITING = ("queued", "leased", "running")
 def run_of(session: Session, run_id: str) -> RunRow | None:
     """A run."""
     return session.get(RunRow, run_id) if is_id(run_id) else None
+
+
+def run_with_evidence(session: Session, digest: str) -> RunRow | None:
+    """The contributed run with this evidence. Until this transaction ends nobody else gets an answer for the same."""
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(digest, 0))))
+    return session.scalar(select(RunRow).where(RunRow.evidence_digest == digest))
 
 
 def lock_run(session: Session, run_id: str) -> RunRow | None:
@@ -56,6 +65,27 @@ def attempts_of_job(session: Session, job_id: str) -> Sequence[AttemptRow]:
     """The attempts of a job, oldest first, locked and as they are now; run and job must be locked before."""
     query = select(AttemptRow).where(AttemptRow.job_id == job_id).order_by(AttemptRow.id).with_for_update()
     return session.scalars(query, execution_options={"populate_existing": True}).all()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many attempts of a job are alike in all that decides whether more are needed."""
+
+    kind: AttemptKind
+    state: AttemptState
+    counted: bool
+    outcome: Outcome | None
+    number: int
+
+
+def tally_of_job(session: Session, job_id: str, *, generation: int) -> list[Tally]:
+    """The attempts of one generation of a job, counted; run and job must be locked before."""
+    alike = (AttemptRow.kind, AttemptRow.state, AttemptRow.counted, AttemptRow.outcome)
+    query = select(*alike, func.count()).where(AttemptRow.job_id == job_id, AttemptRow.generation == generation).group_by(*alike)
+    return [
+        Tally(kind=kind, state=state, counted=counted, outcome=outcome, number=number)
+        for kind, state, counted, outcome, number in session.execute(query)
+    ]
 
 
 def has_open_jobs(session: Session, run_id: str) -> bool:

@@ -45,7 +45,7 @@
   };
 
   const events = new EventSource(`/api/v1/runs/${run}/events`);
-  const kinds = ["attempt.leased", "attempt.started", "attempt.recorded", "attempt.requeued", "attempt.lost", "attempt.cancelled", "job.judged", "job.restarted"];
+  const kinds = ["attempt.leased", "attempt.started", "attempt.recorded", "attempt.requeued", "attempt.lost", "attempt.cancelled", "attempt.withdrawn", "job.judged", "job.restarted", "run.reopened"];
   for (const kind of kinds) events.addEventListener(kind, refresh);
   for (const kind of ["run.finished", "run.cancelled"]) events.addEventListener(kind, () => { events.close(); refresh(); });
 })();

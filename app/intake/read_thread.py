@@ -1,0 +1,187 @@
+"""A report or a thread → a reading: whose script is run, and what the reporter claims. What a volunteer saw is never the claim."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.errors import InputError
+from app.intake.asks import ask
+from app.intake.claim_text import read_claim
+from app.intake.claimed_environment import claimed_environment
+from app.intake.claims import CheckKind, Claim, Role
+from app.intake.codes import asks_about, codes_of, scripts_of
+from app.intake.markdown import Block, blocks_of, unix_lines, without_comments
+from app.intake.probed import ReportersProbe, checks_of, without_probes
+from app.intake.reading import Ask, Reading, Script, ScriptRole
+from app.intake.report import Part, parts_of
+from app.intake.report_claim import claim_of
+from app.intake.roles import Code, roles_of, shown_to_work
+from app.intake.thread import Post, Thread
+from app.intake.title import title_of
+from worker.contract import Environment
+
+# What a correction shows, and not only says, takes the place of what was shown before.
+_SHOWN = {CheckKind.EXCEPTION, CheckKind.CRASH, CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS}
+_LINK_OR_PICTURE = re.compile(r"https?://|!\[|<img\b", re.IGNORECASE)
+_MOST_CLAIM = 1_000
+# Of the comments so many pieces of code are looked at for one that runs.
+_MOST_CODES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A post, taken apart."""
+
+    post: Post
+    blocks: Sequence[Block]
+    parts: Sequence[Part]
+    codes: Sequence[Code]
+    roles: Sequence[ScriptRole]
+
+    @property
+    def main(self) -> Code:
+        """Its main piece of code; there is one where there are `codes`."""
+        return self.codes[self.roles.index(ScriptRole.MAIN)]
+
+    def claim(self, title: str) -> Claim:
+        """What it claims of its own script."""
+        return claim_of(self.parts, self.main.source if self.codes else "", title)
+
+    def scripts(self, claim: Claim) -> tuple[tuple[Script, ...], tuple[Ask, ...]]:
+        """Its scripts, and what is missing for them."""
+        try:
+            scripts = scripts_of(self.codes, self.roles, claim)
+        except InputError:
+            # It would be code only with a repair that removes what is claimed.
+            return (), (ask("no_python"),)
+        return scripts, asks_about(scripts, claim, self.post.body)
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is all that its script needs, and it is not there to show what works."""
+        return not shown_to_work(self.main.before) and not self.scripts(self.claim(""))[1]
+
+
+def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
+    """Read a thread, or a report as a thread without comments. Scripts may be larger than they may be: the caller looks."""
+    thread, probe = _take_probe(thread)
+    body = _read(Post(thread.body, by_reporter=True))
+    title = title or thread.title or title_of(body.blocks)
+    environment = {**_environment(thread), **({} if probe is None else probe.environment)}
+    chosen, corrected = _chosen(thread, body)
+    if not chosen.codes:
+        # It is read all the same, so that the reporter sees what will be looked for.
+        said = read_claim(claim) if claim is not None else _or_probed(claim_of(body.parts, "", title), probe)
+        asks: tuple[Ask, ...] = (_missing(thread, body),)
+        return Reading(title=title, source_url=thread.url, claim=said, environment=environment, ask=asks, probe=probe)
+    said = read_claim(claim) if claim is not None else _or_probed(_claim(thread, body, chosen, title, corrected=corrected), probe)
+    scripts, asks = chosen.scripts(said)
+    return Reading(title=title, source_url=thread.url, scripts=scripts, claim=said, environment=environment, ask=asks, probe=probe)
+
+
+def _take_probe(thread: Thread) -> tuple[Thread, ReportersProbe | None]:
+    """The thread without what `probe.py` printed, and of the reporter's own the last; what others saw is not the claim."""
+    body, found = without_probes(thread.body)
+    posts: list[Post] = []
+    for post in thread.comments:
+        rest, probe = without_probes(post.body)
+        posts.append(post if rest == post.body else replace(post, body=rest))
+        found = probe if probe is not None and post.by_reporter else found
+    return replace(thread, body=body, comments=tuple(posts)), found
+
+
+def _or_probed(said: Claim, probe: ReportersProbe | None) -> Claim:
+    """The claim; where the reporter's words hold none, what their probe shows beside what they expect."""
+    if said.having(Role.BUG):
+        return said
+    shown = checks_of(probe)
+    return said.model_copy(update={"checks": (*shown, *said.checks)}) if shown else said
+
+
+def _read(post: Post) -> _Read:
+    blocks = blocks_of(post.body)
+    parts = parts_of(blocks)
+    codes = codes_of(parts)
+    return _Read(post, blocks, parts, codes, roles_of(codes))
+
+
+def _chosen(thread: Thread, body: _Read) -> tuple[_Read, bool]:
+    """Whose script is run, and whether it is a correction: the reporter's last one, else the body's, else the first that runs.
+
+    Someone else's shows what that person thinks of, unless the reporter says that this is it.
+    """
+    posts = [post for post in thread.comments if post.may_hold_code]
+    looked = _Looked()
+    for post in reversed(posts):
+        if post.by_reporter and post.corrects and (found := looked.runnable(post)):
+            return found, True
+    if posts and not (body.codes and body.runs):
+        for post in sorted(posts, key=lambda each: not each.by_reporter):
+            if (post.by_reporter or _adopted(thread, post)) and (found := looked.runnable(post)):
+                return found, False
+    return body, False
+
+
+def _adopted(thread: Thread, post: Post) -> bool:
+    """Whether the reporter's next comment says that someone else's script shows it."""
+    later = thread.comments[next(at for at, each in enumerate(thread.comments) if each is post) + 1 :]
+    answer = next((each for each in later if each.by_reporter), None)
+    # A script that is said not to show it is nobody's script of the bug.
+    return answer is not None and answer.agrees and not post.denies
+
+
+class _Looked:
+    """The comments that were looked at for a script, each once, and not without end."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, _Read | None] = {}
+        self._codes = 0
+
+    def runnable(self, post: Post) -> _Read | None:
+        """The comment, if its script runs."""
+        if id(post) not in self._found:
+            if self._codes >= _MOST_CODES:
+                return None
+            comment = _read(post)
+            self._codes += len(comment.codes)
+            self._found[id(post)] = comment if comment.codes and comment.runs else None
+        return self._found[id(post)]
+
+
+def _claim(thread: Thread, body: _Read, chosen: _Read, title: str, *, corrected: bool) -> Claim:
+    """What the reporter claims: in the body, else in a comment; a correction that shows something replaces what was shown."""
+    if corrected:
+        said = _titled(chosen.claim(""), title)
+        if any(check.role is Role.BUG and check.kind in _SHOWN for check in said.checks):
+            return said
+    # A comment in someone else's script is not the reporter's word.
+    main = chosen.main.source if chosen.post.by_reporter else ""
+    said = claim_of(body.parts, main, title)
+    for post in thread.comments:
+        if said.checks:
+            break
+        if post.by_reporter:
+            said = _titled(chosen.claim("") if post is chosen.post else claim_of(_read(post).parts, "", ""), title)
+    return said
+
+
+def _titled(claim: Claim, title: str) -> Claim:
+    return claim.model_copy(update={"text": title[:_MOST_CLAIM]})
+
+
+def _environment(thread: Thread) -> Environment:
+    """What the reporter says of the machine: in the body, and in comments what the body does not say."""
+    found = claimed_environment(without_comments(unix_lines(thread.body)))
+    for post in thread.comments:
+        if post.by_reporter:
+            found = {**claimed_environment(without_comments(unix_lines(post.body))), **found}
+    return dict(sorted(found.items()))
+
+
+def _missing(thread: Thread, body: _Read) -> Ask:
+    if any(part.kind == "foreign" for part in body.parts):
+        return ask("no_python")
+    said = (thread.body, *(post.body for post in thread.comments if post.by_reporter))
+    return ask("no_script_but_link" if any(_LINK_OR_PICTURE.search(text) for text in said) else "no_script")

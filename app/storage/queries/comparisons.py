@@ -1,0 +1,65 @@
+"""Comparisons as kept, and what repeats are told apart by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import cast, func, select
+from sqlalchemy.dialects.postgresql import JSONPATH, insert
+from sqlalchemy.orm import Session
+
+from app.judging.judgement import ComparisonResult
+from app.storage.models import AttemptRow, ComparisonRow
+from worker.contract import Outcome
+
+# Trouble of ours shows nothing.
+_SHOWS_NOTHING = (Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED)
+
+
+def comparison_of(session: Session, baseline: str, candidate: str, *, rules: int) -> ComparisonRow | None:
+    """A kept comparison by these rules."""
+    row = session.get(ComparisonRow, (baseline, candidate))
+    return row if row is not None and row.rules == rules else None
+
+
+def keep_comparison(
+    session: Session,
+    baseline: str,
+    candidate: str,
+    *,
+    rules: int,
+    result: ComparisonResult,
+    content: dict[str, Any],
+    moment: datetime,
+) -> None:
+    """Keep a comparison; one by older rules is replaced."""
+    new = {"rules": rules, "result": result, "content": content, "created_at": moment}
+    statement = insert(ComparisonRow).values(baseline=baseline, candidate=candidate, **new)
+    session.execute(
+        statement.on_conflict_do_update(
+            index_elements=[ComparisonRow.baseline, ComparisonRow.candidate], set_=new, where=ComparisonRow.rules < rules
+        )
+    )
+
+
+def can_be_kept(session: Session, attempts: Iterable[str]) -> bool:
+    """Whether the attempts can be referred to at once: whoever only looks waits for nobody, and never in a ring."""
+    wanted = set(attempts)
+    query = select(AttemptRow.id).where(AttemptRow.id.in_(wanted)).with_for_update(key_share=True, read=True, skip_locked=True)
+    return len(session.scalars(query).all()) == len(wanted)
+
+
+def value_digests(session: Session, job_id: str) -> list[dict[str, str]]:
+    """The digests of the captured values by name, of each counted attempt of a job that showed something."""
+    names, digests = (
+        func.jsonb_path_query_array(AttemptRow.result, cast(f"$.observation.values[*].{key}", JSONPATH)) for key in ("name", "digest")
+    )
+    query = (
+        select(names, digests)
+        .where(AttemptRow.job_id == job_id, AttemptRow.counted, AttemptRow.state == "recorded", AttemptRow.outcome.not_in(_SHOWS_NOTHING))
+        .order_by(AttemptRow.id)
+    )
+    found = session.execute(query).all()
+    return [{name: digest for name, digest in zip(*row, strict=True) if digest} for row in found]

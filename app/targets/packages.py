@@ -1,0 +1,84 @@
+"""Which toolchains fit what a script imports and what a report says of versions: over all, nearest to it, and with packages added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from app.intake.reading import NeedKind, Reading, Script
+from app.targets.fleet import nearest_lack, newest_first, serves, usable_toolchains
+from app.targets.target import Target
+from worker.contract import Device, Hello, Level, ToolchainFacts, add_layers
+
+# Longer names are refused by nodes.
+_MOST_NAME = 100
+# Where a report says which version it is about; the first that the script needs counts.
+_CLAIMED = (("torch", "torch.version"), ("numpy", "package.numpy"))
+
+
+def packages_of(script: Script) -> set[str]:
+    """The packages that a script imports, as indexes call them."""
+    return {canonicalize_name(need.name) for need in script.needs if need.kind is NeedKind.PACKAGE}
+
+
+def with_packages(target: Target, script: Script, fleet: Sequence[Hello], *, required_level: Level) -> Target:
+    """The target with the packages that the script needs, that its toolchain lacks, and that a node would add; else as it is.
+
+    What no node adds is left to the attempt: the name of a package can't always be told from what is imported.
+    """
+    facts = usable_toolchains(fleet).get(target.toolchain)
+    if facts is None:
+        return target
+    lacking = packages_of(script) - set(facts.packages)
+    allowed = [lacking & set(hello.packages_allowed) for hello in fleet]
+    for packages in sorted(allowed, key=len, reverse=True):
+        layered = target.model_copy(update={"toolchain": add_layers(target.toolchain, packages)}) if packages else target
+        if len(layered.toolchain) <= _MOST_NAME and nearest_lack(fleet, layered, required_level=required_level) is None:
+            return layered
+    return target
+
+
+def versions_for(script: Script, device: Device, fleet: Sequence[Hello]) -> list[str]:
+    """All toolchains that serve a device and have what the script imports, newest first."""
+    able = _able(fleet, device)
+    addable = {package for hello in fleet for package in hello.packages_allowed}
+    needed = {package for package in packages_of(script) if any(package in facts.packages for facts in able)}
+    fitting = [facts for facts in able if needed <= {*facts.packages, *addable}]
+    having = [facts for facts in fitting if needed & set(facts.packages)] if needed else fitting
+    return [facts.name for facts in newest_first(having, device)]
+
+
+def nearest_to_claim(reading: Reading, device: Device, fleet: Sequence[Hello]) -> str | None:
+    """The toolchain whose version is nearest to the one that the report is about; None where it says none that helps to choose."""
+    needed = {package for script in reading.scripts for package in packages_of(script)}
+    for package, field in _CLAIMED:
+        claimed = _release(reading.environment.get(field))
+        if claimed is None or package not in needed:
+            continue
+        # Of equally near ones the newest.
+        distances = [
+            (abs(version - claimed), facts.name)
+            for facts in newest_first(_able(fleet, device), device)
+            if (version := _release(_version(facts, package))) is not None
+        ]
+        return min(distances, key=lambda pair: pair[0])[1] if distances else None
+    return None
+
+
+def _able(fleet: Sequence[Hello], device: Device) -> list[ToolchainFacts]:
+    return [facts for facts in usable_toolchains(fleet).values() if serves(facts, device) and not facts.base]
+
+
+def _version(facts: ToolchainFacts, package: str) -> str | None:
+    return facts.torch if package == "torch" else facts.packages.get(package)
+
+
+def _release(version: object) -> int | None:
+    """One number for major, minor and micro, in their order."""
+    try:
+        found = Version(version) if isinstance(version, str) else None
+    except InvalidVersion:
+        return None
+    return None if found is None else (found.major * 1000 + min(found.minor, 999)) * 1000 + min(found.micro, 999)

@@ -1,0 +1,219 @@
+"""`python -m tests.fuzz --minutes N`: hostile reports, made at random from the corpus, are read and judged until the time is over.
+
+What must hold: reading raises nothing but InputError; it is linear in the length; no line of code comes from anywhere but the report,
+repairs aside; judging never fails, and never says `not_reproduced` where a counted attempt met the check. Ends with 1 on the first breach,
+and writes the report that shows it beside the seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.errors import InputError
+from app.intake.read import MOST_REPORT_BYTES, read
+from app.intake.reading import Reading
+from app.judging.job import judge_job
+from app.judging.judgement import CheckResult, Verdict
+from app.targets.target import Target
+from worker.contract import AttemptKind, Device, ExceptionFacts, Observation, Outcome, Result, Start
+
+HERE = Path(__file__).parent
+CPU = Target(device=Device.CPU, toolchain="torch-2.13-cpu")
+# Reading a megabyte takes about a second of a quiet processor; what is above this is worth a look.
+MOST_SECONDS_PER_MEGABYTE = 10.0
+# Four times the text may take four times as long, and twice that for noise.
+MOST_GROWTH = 8.0
+# Shorter times say nothing of growth.
+TIMES = 3
+LEAST_SECONDS = 0.5
+PIECES = (
+    "```\n", "```python\n", "~~~\n", "````\n", "<details>\n", "</details>\n", "<!--", "-->", ">>> ", "... ", "In [1]: ", "Out[1]: ", "> ",
+    "    ", "\t", "\r\n", "\r", "\x00", "\x1b[31m", "\u202e", "\ufeff", "\ud83d",
+    "Traceback (most recent call last):\n", '  File "a.py", line 1\n',
+    "ValueError: x\n", "CPU 1\nGPU 2\n", "expected 3, got 4. ", "is 3 times slower than numpy. ", "should raise ValueError but does not. ",
+    "torch 2.3 on an A100. ", "numpy==1.2\n", "import torch\n", "print(1)\n", "if x:\n", "def f(:\n", '"""', "'",
+    "(" * 50, "[" * 50, "1" * 100,
+    "a." * 50, "e" * 100, "`" * 7, "*_" * 20, "|" * 20, "hangs ", "segfault ", "exit code 139 ", "nan ", "since 2.1 ", "only on Windows. ",
+    "different result every time. ", "x.grad is None. ", "eager and compiled differ. ", "#" * 7 + " ", "- [ ] ",
+    "<a href='", "&lt;", "\\" * 9,
+)  # fmt: skip
+OUTPUTS = (
+    "",
+    "1\n",
+    "nan\n",
+    "cpu 1\ncuda 2\n",
+    "eager 1 s\ncompiled 3 s\n",
+    "ValueError: x\n",
+    "None\n",
+    "4\n",
+    "\x00\n",
+    "numpy 1 ms\nmine 2 ms\n",
+)
+
+
+class BreachError(AssertionError):
+    """A property that does not hold; the message says which."""
+
+
+def corpus() -> list[str]:
+    """The texts of all reports that there are."""
+    folders = (HERE / "reports", HERE.parent.parent / "shared" / "reports")
+    found = [json.loads(path.read_text()) for folder in folders for path in sorted(folder.glob("*.json"))]
+    return [report.get("text") or report.get("body") or "" for report in found]
+
+
+def hostile(rng: random.Random, texts: list[str]) -> str:
+    """One report: a mutated one, pieces at random, one piece many times, or something nested."""
+    match rng.randrange(4):
+        case 0 if texts:
+            return mutated(rng, rng.choice(texts), rng.choice(texts))
+        case 1:
+            return "".join(rng.choices(PIECES, k=rng.randrange(1, 400)))
+        case 2:
+            bait = "".join(rng.choices(PIECES, k=rng.randrange(1, 4)))
+            return bait * (rng.choice((2_000, 20_000, 200_000)) // len(bait))
+        case _:
+            depth = rng.randrange(1, 2_000)
+            opening, closing = rng.choice(
+                (("> ", ""), ("(", ")"), ("<details>", "</details>"), ("- ", ""), ("```\n", "```\n"), ("if 1:\n ", ""))
+            )
+            return opening * depth + rng.choice(PIECES) + closing * depth
+
+
+def mutated(rng: random.Random, text: str, other: str) -> str:
+    """The text with lines dropped, doubled, swapped, cut, and pieces of another in between."""
+    lines = text.split("\n")
+    for _ in range(rng.randrange(1, 12)):
+        at = rng.randrange(len(lines) + 1)
+        match rng.randrange(5):
+            case 0:
+                del lines[at : at + rng.randrange(1, 4)]
+            case 1:
+                lines[at:at] = lines[at : at + rng.randrange(1, 6)]
+            case 2:
+                lines[at:at] = rng.sample(other.split("\n"), 1)
+            case 3:
+                lines.insert(at, rng.choice(PIECES))
+            case _ if lines:
+                at = rng.randrange(len(lines))
+                lines[at] = lines[at][: rng.randrange(len(lines[at]) + 1)] + rng.choice(PIECES)
+            case _:
+                pass
+        lines = lines or [""]
+    return "\n".join(lines)
+
+
+def reading_of(text: str) -> Reading | None:
+    try:
+        return read(text, form="report")
+    except InputError:
+        return None
+
+
+def _timed(text: str, most: float) -> tuple[Reading | None, float]:
+    """What was read, and the seconds of the processor that it took: the least of a few times, because others are at work."""
+    least = float("inf")
+    for _ in range(TIMES):
+        started = time.process_time()
+        reading = reading_of(text)
+        least = min(least, time.process_time() - started)
+        if least <= most:
+            break
+    return reading, least
+
+
+def check_reading(text: str) -> Reading | None:
+    """Read, and hold what was read against the report."""
+    most = MOST_SECONDS_PER_MEGABYTE * max(0.1, len(text) / MOST_REPORT_BYTES)
+    reading, took = _timed(text, most)
+    if took > most:
+        raise BreachError(f"reading {len(text)} characters took {took:.1f} s")
+    if took > LEAST_SECONDS and len(text) * 4 < MOST_REPORT_BYTES and _timed(text * 4, MOST_GROWTH * took)[1] > MOST_GROWTH * took:
+        raise BreachError("four times the text takes much more than four times as long")
+    for script in reading.scripts if reading else ():
+        for line in script.as_given.split("\n"):
+            if line.strip() and "".join(line.split()) not in _squeezed(text):
+                raise BreachError(f"a line that is not in the report: {line[:200]!r}")
+        if (
+            script.script != script.as_given
+            and not script.repairs
+            and script.script.split() != script.as_given.removeprefix("\ufeff").split()
+        ):
+            raise BreachError("the script was changed and no repair says so")
+    return reading
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.replace("\0", "\ufffd").split())
+
+
+def check_judging(reading: Reading, rng: random.Random) -> None:
+    """Judge random attempts of what was read."""
+    if not reading.scripts:
+        return
+    results = [attempt(rng, number) for number in range(rng.randrange(8))]
+    judgement = judge_job(reading.claim, reading.scripts[0], CPU, results)
+    # A warm attempt counts only where a cold one says the same.
+    cold = judge_job(reading.claim, reading.scripts[0], CPU, [result for result in results if result.start is Start.COLD])
+    met = any(finding.result is CheckResult.MET for finding in cold.findings)
+    bugs = sum(check.role == "bug" for check in reading.claim.checks)
+    if judgement.verdict is Verdict.NOT_REPRODUCED and met and bugs == 1 and len(reading.claim.checks) == 1:
+        raise BreachError("not_reproduced where an attempt met the check")
+    if judge_job(reading.claim, reading.scripts[0], CPU, results[::-1]) != judgement:
+        raise BreachError("the order of the attempts changes the judgement")
+
+
+def attempt(rng: random.Random, number: int) -> Result:
+    outcome = rng.choice([Outcome.COMPLETED] * 4 + list(Outcome))
+    raised = (
+        ExceptionFacts(type=rng.choice(("ValueError", "RuntimeError", "NameError")), message="x") if outcome is Outcome.RAISED else None
+    )
+    seen = Observation(
+        stdout="".join(rng.choices(OUTPUTS, k=rng.randrange(3))),
+        exit_status={Outcome.COMPLETED: 0, Outcome.RAISED: 1, Outcome.EXITED: 3}.get(outcome),
+        signal="SIGSEGV" if outcome is Outcome.CRASHED else None,
+        exception=raised,
+    )
+    kind, start = rng.choice((AttemptKind.REPEAT, AttemptKind.PREVIEW)), rng.choice((Start.COLD, Start.WARM))
+    return Result(node="n", instance="i", attempt_id=f"a{number}", lease_no=1, kind=kind, start=start, outcome=outcome, observation=seen)
+
+
+def cases(seed: int, seconds: float) -> Iterator[tuple[int, str, random.Random]]:
+    """(number, report, source of chance) until the time is over."""
+    texts, until, number = corpus(), time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        rng = random.Random(f"{seed}/{number}")  # noqa: S311 - chance, not secrets
+        yield number, hostile(rng, texts), rng
+        number += 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    number = read_texts = characters = 0
+    for number, text, rng in cases(options.seed, options.minutes * 60):
+        try:
+            reading = check_reading(text)
+            if reading is not None:
+                read_texts += 1
+                check_judging(reading, rng)
+        except Exception as error:  # noqa: BLE001 - any failure is a breach
+            path = Path(f"fuzz-{options.seed}-{number}.txt")
+            path.write_text(text, encoding="utf-8", errors="surrogatepass")
+            print(f"case {number} of seed {options.seed}: {type(error).__name__}: {error}\nthe report is in {path}", file=sys.stderr)  # noqa: T201
+            return 1
+        characters += len(text)
+    print(f"{number + 1} reports, {characters / 1e6:.1f} million characters, {read_texts} of them read and judged; nothing found")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

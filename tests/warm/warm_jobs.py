@@ -1,0 +1,60 @@
+"""The same program run cold and warm in one slot."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+
+from worker.contract import MIB, Limits
+from worker.harness import HARNESS_CONFIG_PATH, harness_sources
+from worker.sandbox import Sandbox, SandboxJob, SandboxResult
+from worker.toolchains import Toolchain
+from worker.warm.pool import WarmPool
+
+# As few processes as a job may be held to, on any number of cores, so that their memory isn't what ends a storm of forks.
+SMALL = Limits(wall_seconds=60, memory_bytes=1024 * MIB, scratch_bytes=32 * MIB, processes_per_core=1)
+SCRIPT_PATH = "/home/u/script.py"
+
+
+@dataclass(frozen=True)
+class Both:
+    """Runs programs cold and warm, without asking whether they may start warm."""
+
+    sandbox: Sandbox
+    pool: WarmPool
+    toolchain: Toolchain
+    devices: tuple[str, ...] = ()
+
+    def job(self, script: str, *, limits: Limits = SMALL, settings: str = "{}") -> SandboxJob:
+        return SandboxJob(
+            argv=(self.toolchain.python_inside, SCRIPT_PATH),
+            files={
+                SCRIPT_PATH: script.encode(),
+                **harness_sources(),
+                HARNESS_CONFIG_PATH: f'{{"report_fd": @REPORT_FD@, "report_bytes": 1000000, "settings": {settings}}}'.encode(),
+            },
+            variables={"PYTHONHASHSEED": "1"},
+            binds=self.toolchain.binds,
+            devices=self.devices,
+            limits=limits,
+        )
+
+    def prepare(self) -> None:
+        """Have an interpreter ready for the next job."""
+        self.pool.prepare(self.sandbox, self.job(""), ending=lambda: False)
+
+    def warm(self, script: str, *, cancelled: threading.Event | None = None, **options: object) -> SandboxResult:
+        with self.pool.lend(self.sandbox, self.job(script, **options)) as loan:  # type: ignore[arg-type]
+            return self.sandbox.run(loan.job, cancelled=cancelled or threading.Event(), backend=loan.zygote)
+
+    def cold(self, script: str, *, hash_seed: str = "1", **options: object) -> SandboxResult:
+        job = self.job(script, **options)  # type: ignore[arg-type]
+        return self.sandbox.run(replace(job, variables={"PYTHONHASHSEED": hash_seed}), cancelled=threading.Event())
+
+    def said(self, script: str, **options: object) -> tuple[str, str]:
+        """What the program prints, cold and warm."""
+        results = self.cold(script, **options), self.warm(script, **options)
+        for result in results:
+            assert (result.ending, result.exit_status) == ("exited", 0), (result, result.stderr.head.decode())
+        cold, warm = (result.stdout.head.decode() for result in results)
+        return cold, warm

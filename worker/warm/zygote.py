@@ -1,0 +1,205 @@
+"""A paused interpreter of one slot, seen from the node: it takes jobs, where the system lets it by forks, else one and is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from worker.contract import MIB
+from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, paused_sources
+from worker.sandbox import launch
+from worker.sandbox.bubblewrap import INIT_PATH, Bubblewrap, Opened
+from worker.sandbox.errors import SetupError
+from worker.sandbox.job import SandboxJob
+from worker.sandbox.launch import Channels, Launch
+from worker.warm.variables import READ_AT_START
+
+_FILTER_PATH = "/run/samehere/filter"
+# An import of torch from a cold disk, on a busy machine.
+_READY_SECONDS = 120.0
+_ANSWER_SECONDS = 30.0
+_END_SECONDS = 5.0
+_MESSAGE_BYTES = 1 << 12
+# As in a process of its own: the C library takes the size of a thread's stack from it at start.
+_STACK = (8 * MIB, 64 * MIB)
+
+
+class ForksRefusedError(SetupError):
+    """This system gives a fork no namespaces of its own."""
+
+
+class Zygote:
+    """Construct it, and start jobs, in the slot's own thread: it dies with it. A `Backend` for the slot's sandbox."""
+
+    def __init__(self, bubblewrap: Bubblewrap, job: SandboxJob, *, forks: bool, modules: tuple[str, ...] = ("torch",)) -> None:
+        """Binds, devices, variables and program are the job's; returns before the imports are done. Raise SetupError."""
+        self.forks = forks
+        self.jobs = 0
+        self.started_at = time.monotonic()
+        self._is_ready = False
+        self._template = job
+        channels = Channels.make()
+        try:
+            self._opened = self._open(bubblewrap, job, channels, modules)
+        except BaseException:
+            channels.close()
+            raise
+        self._control = channels.control
+        self._printed = channels.ours[:2]
+        os.close(channels.ours[2])
+
+    def _open(self, bubblewrap: Bubblewrap, job: SandboxJob, channels: Channels, modules: tuple[str, ...]) -> Opened:
+        control = channels.their_control.fileno()
+        config = {
+            "control_fd": control,
+            "forks": self.forks,
+            "modules": list(modules),
+            "read_at_start": READ_AT_START,
+            "argv": list(job.argv),
+            "variables": self._variables(job),
+            "limits": {str(resource.RLIMIT_STACK): _STACK},
+        }
+        files = {
+            **paused_sources(),
+            HARNESS_CONFIG_PATH: json.dumps(config).encode(),
+            INIT_PATH: launch.INIT_SOURCE.read_bytes(),
+            _FILTER_PATH: bubblewrap.filter,
+        }
+        command = [job.argv[0], "-I", "-S", "-E", HARNESS_PATH]
+        return bubblewrap.pause(replace(job, files={}), command, files, channels=channels, passed=(control,), nests=self.forks)
+
+    @property
+    def pid(self) -> int:
+        """On the host."""
+        return self._opened.init_pid
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it takes no job any more."""
+        return self._opened.process.poll() is not None or (self.jobs > 0 and not self.forks)
+
+    def is_settled(self, seconds: float) -> bool:
+        """Whether `await_ready` would answer at once, looked at for so long."""
+        return self._is_ready or bool(select.select([self._control], [], [], seconds)[0])
+
+    def await_ready(self) -> None:
+        """Until the imports are done. Raise SetupError when forks of it would not be what a process of its own is."""
+        if self._is_ready:
+            return
+        if not select.select([self._control], [], [], _READY_SECONDS)[0]:
+            raise SetupError(f"the imports were not done within {_READY_SECONDS:.0f} s")
+        said = self._control.recv(_MESSAGE_BYTES)
+        if said.startswith(b"alone "):
+            raise ForksRefusedError(said.removeprefix(b"alone ").decode(errors="replace"))
+        if said != b"ready":
+            raise SetupError(said.removeprefix(b"trouble ").decode(errors="replace") or f"the imports failed: {self._said()}")
+        if select.select(self._printed, [], [], 0)[0]:
+            # A fork would not print it again.
+            raise SetupError("the imports print")
+        self._is_ready = True
+
+    def start(self, job: SandboxJob) -> Launch:
+        """A process for the job, up to the point where its pid 1 waits for its configuration. Raise SetupError."""
+        self.await_ready()
+        self.jobs += 1
+        channels = Channels.make()
+        memory_files: list[int] = []
+        try:
+            files = {**launch.files_of(job), INIT_PATH: launch.INIT_SOURCE.read_bytes()}
+            memory_files += [launch.memory_file(data) for data in files.values()]
+            message = "\0".join([str(job.limits.scratch_bytes), *files]).encode()
+            try:
+                socket.send_fds(self._control, [message], [channels.their_control.fileno(), *channels.theirs, *memory_files])
+            except OSError as error:
+                raise SetupError(f"the paused interpreter is gone: {error.strerror}") from error
+            channels.close_theirs()
+            init_fd, report_inside = self._hear_of_init(channels)
+        except BaseException:
+            channels.close()
+            raise
+        finally:
+            for fd in memory_files:
+                os.close(fd)
+        stdout, stderr, report = channels.ours
+        process = _Fork(self, init_fd)
+        return Launch(process, _pid_behind(init_fd), init_fd, channels.control, stdout, stderr, report, report_inside)
+
+    def _hear_of_init(self, channels: Channels) -> tuple[int, int]:
+        """A descriptor of the job's pid 1, and the number of its end of the report channel."""
+        if not select.select([channels.control], [], [], _ANSWER_SECONDS)[0]:
+            raise SetupError("the paused interpreter does not answer")
+        said, fds, _, _ = socket.recv_fds(channels.control, _MESSAGE_BYTES, 1)
+        word, _, number = said.partition(b" ")
+        if word != b"init" or len(fds) != 1:
+            raise SetupError(f"the paused interpreter could not start the job: {launch.printed(channels.ours[1])}")
+        return fds[0], int(number)
+
+    @staticmethod
+    def kill(started: Launch) -> None:
+        """Killing pid 1 of the job's namespace kills all that is in it."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(started.init_fd, signal.SIGKILL)
+
+    def destroy(self) -> None:
+        """Kill it with every job of it."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._opened.init_fd, signal.SIGKILL)
+
+    def close(self) -> None:
+        """End it; nothing is left of it afterwards."""
+        self.destroy()
+        try:
+            self._opened.process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._opened.process.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                # What hangs in the kernel is the slot's to report.
+                self._opened.process.wait(_END_SECONDS)
+        self._control.close()
+        for fd in (self._opened.init_fd, *self._printed):
+            os.close(fd)
+
+    def _said(self) -> str:
+        return launch.printed(self._printed[1])
+
+    @staticmethod
+    def _variables(job: SandboxJob) -> Mapping[str, str]:
+        from worker.sandbox import gpu
+
+        return launch.variables_of(job, library_path=gpu.driver().library_path if gpu.is_nvidia(job.devices) else ())
+
+
+class _Fork:
+    """The launcher of a job that no process of its own started: it is over when the job's pid 1 is."""
+
+    def __init__(self, zygote: Zygote, init_fd: int) -> None:
+        self._zygote = zygote
+        self._init_fd = init_fd
+
+    def poll(self) -> int | None:
+        return 0 if select.select([self._init_fd], [], [], 0)[0] else None
+
+    def wait(self, timeout: float | None = None) -> int:
+        if not select.select([self._init_fd], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired("a fork of a paused interpreter", timeout or 0.0)
+        return 0
+
+    def kill(self) -> None:
+        self._zygote.destroy()
+
+
+def _pid_behind(pidfd: int) -> int:
+    with open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as file:  # noqa: PTH123
+        pid = next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
+    if pid <= 0:
+        raise SetupError("the job's first process is gone")
+    return pid
