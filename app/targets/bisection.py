@@ -1,4 +1,4 @@
-"""Where, in an ordered series, something begins or ceases to be seen: by Bayes' rule, so that a flaky reproducer costs attempts, not the answer.
+"""Where, in an ordered series, something begins or ceases to be seen: by Bayes' rule, so that flakiness costs attempts, not the answer.
 
 The series has one change: on one side of it all points show something, at one rate, and on the other side none does; or it has none.
 """
