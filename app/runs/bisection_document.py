@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, Field
@@ -66,5 +67,11 @@ class BisectionDocument(BaseModel):
     ask: list[AskPart] = Field(default_factory=list)
     attempts: int = 0
     points: list[PointPart] = Field(default_factory=list)
+    # On a service only: the run holds every attempt.
+    report: str | None = None
+    run: str | None = None
+    asked_by: str | None = None
+    created_at: datetime | None = None
+    finished_at: datetime | None = None
 
     model_config = {"populate_by_name": True}

@@ -17,7 +17,8 @@ from app.runs.assemble import JobFacts, RunFacts, assemble
 from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
-from app.runs.settle import new_attempts, script_of
+from app.runs.queueing import new_attempts
+from app.runs.settle import script_of
 from app.settings import ServiceSettings
 from app.states import JobState, RunState
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow

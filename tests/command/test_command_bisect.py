@@ -19,7 +19,16 @@ pytestmark = pytest.mark.sandbox
 RELEASES = ("1.24.4", "1.26.4", "2.0.2", "2.2.6", "2.3.5")
 needs_old_numpy = pytest.mark.skipif(sys.version_info >= (3, 12), reason="numpy 1.24 has no wheels for this Python")
 # Under 2.x a Python number takes the dtype of the array (NEP 50); under 1.x its value decided.
-WRAPS = "A sum wraps around.\n\n```python\nimport numpy as np\nprint(int(np.uint8(200) + np.uint8(0) + 100))\n```\n\nIt prints 44, expected 300.\n"
+WRAPS = """\
+A sum wraps around.
+
+```python
+import numpy as np
+print(int(np.uint8(200) + np.uint8(0) + 100))
+```
+
+It prints 44, expected 300.
+"""
 WIDENS = WRAPS.replace("wraps around", "does not wrap around").replace("prints 44, expected 300", "prints 300, expected 44")
 FLAKY = """\
 It wraps around sometimes.
@@ -134,7 +143,8 @@ def test_neighbours_that_differ_in_more_are_confounded_and_the_missing_cell_is_o
 
 
 def test_over_threads(home: Path) -> None:
-    report = "```python\nimport os\nprint('many' if int(os.environ['OMP_NUM_THREADS']) >= 3 else 'few')\n```\n\nIt prints `many`, expected `few`.\n"
+    script = "import os\nprint('many' if int(os.environ['OMP_NUM_THREADS']) >= 3 else 'few')"
+    report = f"```python\n{script}\n```\n\nIt prints `many`, expected `few`.\n"
     done = command(home, report, "--over", "threads", "--to", "5", "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
