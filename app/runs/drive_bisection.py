@@ -18,6 +18,7 @@ from app.runs.queueing import new_attempts, withdraw
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, BisectionRow, JobRow, RunRow
 from app.storage.outbox import outbox
+from app.storage.queries import queue
 from app.storage.queries import runs as queries
 from app.targets.fleet import usable_toolchains
 from app.targets.series import Point, Series
@@ -64,23 +65,14 @@ def drive(session: Session, run: RunRow, *, settings: ServiceSettings) -> bool:
     under_way = [trial.place for trial in trials if not trial.ended()]
     wanted = bisecting.wanted(row.side_by_side, under_way=under_way)
     for place in wanted:
-        job = jobs.get(place) or _new_job(session, run, bisecting, place)
-        jobs[place] = job
+        job = jobs[place] = jobs.get(place) or _new_job(session, run, bisecting, place)
         if job.state not in queries.OPEN:
             job.state, job.verdict = "queued", None
         new_attempts(session, job, count=bisecting.subject.attempts_of_trial)
     if wanted:
         outbox(session).wake_dispatcher()
     elif bisecting.done or not under_way:
-        for attempt in attempts:
-            if attempt.state == "queued":
-                withdraw(session, attempt)
-        if all(attempt.state in {*_ENDED, "queued"} for attempt in attempts):
-            by_job: dict[str, list[Result]] = {}
-            for attempt in attempts:
-                if attempt.counted and attempt.id in results:
-                    by_job.setdefault(attempt.job_id, []).append(results[attempt.id])
-            _judge(session, run, list(jobs.values()), subject=bisecting.subject, results=by_job)
+        _end(session, run, list(jobs.values()), attempts, subject=bisecting.subject, results=results)
     row.answer = bisecting.document(row.id, run.state).model_dump(mode="json", by_alias=True)
     return True
 
@@ -127,10 +119,24 @@ def _new_job(session: Session, run: RunRow, bisecting: Bisecting, place: int) ->
     return job
 
 
-def _judge(session: Session, run: RunRow, jobs: Sequence[JobRow], *, subject: Subject, results: Mapping[str, Sequence[Result]]) -> None:
-    """All that was wanted has ended."""
+def _end(
+    session: Session,
+    run: RunRow,
+    jobs: Sequence[JobRow],
+    attempts: Sequence[AttemptRow],
+    *,
+    subject: Subject,
+    results: Mapping[str, Result],
+) -> None:
+    """Take back what waits; judge every point once what runs has ended, since it may still speak against the answer."""
+    for attempt in attempts:
+        if attempt.state == "queued":
+            withdraw(session, attempt)
+    if any(attempt.state in queue.HELD for attempt in attempts):
+        return
     for job in jobs:
         if job.state in queries.OPEN:
+            own = [results[attempt.id] for attempt in attempts if attempt.job_id == job.id and attempt.counted and attempt.id in results]
             job.state = "judged"
-            job.verdict = judge_job(subject.claim, subject.script, Target.model_validate(job.target), results.get(job.id, ())).verdict
+            job.verdict = judge_job(subject.claim, subject.script, Target.model_validate(job.target), own).verdict
             emit(session, run, "job.judged", job=job.id)

@@ -55,6 +55,19 @@ def test_the_form_cancels_and_leads_back(web: Web) -> None:
     assert web.client.post(f"/bisections/{made}/cancel", follow_redirects=False).status_code == 303
 
 
+def test_the_form_of_a_report_leads_to_the_page(web: Web) -> None:
+    report = several(web)
+    assert 'action="/reports/' in web.client.get(f"/reports/{report}").text
+    answer = web.client.post(f"/reports/{report}/bisections", data={"over": "torch"}, follow_redirects=False)
+    assert answer.status_code == 303
+    place = answer.headers["Location"]
+    assert web.client.get(place).status_code == 200
+    assert f'href="{place}"' in web.client.get(place.replace("/bisections/", "/runs/")).text
+    refused = web.client.post(f"/reports/{report}/bisections", data={"over": "<b>"}, follow_redirects=False)
+    assert refused.status_code == 422
+    assert "<b>" not in refused.text
+
+
 def test_what_is_wrong_is_a_problem_with_its_field(web: Web) -> None:
     report = several(web)
     path = f"/api/v1/reports/{report}/bisections"
