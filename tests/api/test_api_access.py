@@ -20,6 +20,8 @@ READ = {
     ("GET", "/runs/{run_id}"),
     ("GET", "/runs/{run_id}/fragment"),
     ("GET", "/attempts/{attempt_id}"),
+    ("GET", "/bisections/{bisection_id}"),
+    ("GET", "/bisections/{bisection_id}/fragment"),
     ("GET", "/compare"),
     ("GET", "/nodes"),
     ("GET", "/api/v1/runs"),
@@ -31,6 +33,8 @@ READ = {
     ("GET", "/api/v1/reports"),
     ("GET", "/api/v1/reports/{report_id}"),
     ("GET", "/api/v1/reports/{report_id}/matrix"),
+    ("GET", "/api/v1/reports/{report_id}/bisections"),
+    ("GET", "/api/v1/bisections/{bisection_id}"),
     ("GET", "/api/v1/presets"),
     ("GET", "/api/v1/nodes"),
     ("GET", "/api/v1/toolchains"),
@@ -39,6 +43,10 @@ SUBMIT = {
     ("POST", "/"),
     ("POST", "/runs/{run_id}/cancel"),
     ("POST", "/reports/{report_id}/runs"),
+    ("POST", "/reports/{report_id}/bisections"),
+    ("POST", "/bisections/{bisection_id}/cancel"),
+    ("POST", "/api/v1/reports/{report_id}/bisections"),
+    ("POST", "/api/v1/bisections/{bisection_id}/cancel"),
     ("POST", "/api/v1/runs"),
     ("POST", "/api/v1/runs/{run_id}/cancel"),
     ("POST", "/api/v1/reports/{report_id}/runs"),
@@ -55,7 +63,7 @@ def closed(settings: ServiceSettings) -> Iterator[Web]:
 
 def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
     address = path
-    for name in ("run_id", "report_id", "attempt_id", "comparison_id"):
+    for name in ("run_id", "report_id", "attempt_id", "comparison_id", "bisection_id"):
         address = address.replace(f"{{{name}}}", new_id())
     body = {"json": {"script": "print(1)"}} if path.startswith("/api/") and method == "POST" else {}
     query = {"id": new_id()} if path == "/compare" else {}
