@@ -124,6 +124,55 @@ def reproduce(
     raise typer.Exit(run(request))
 
 
+@application.command(epilog="Example: samehere bisect report.md --over numpy --from 1.26 --to 2.2")
+def bisect(
+    file: File,
+    *,
+    over: Annotated[str, typer.Option(metavar="AXIS", help="What has an order: a package, python, threads, cpu-isa.")] = "torch",
+    begin: Annotated[str | None, typer.Option("--from", metavar="VALUE", help="Where the series begins; default: the oldest.")] = None,
+    end: Annotated[str | None, typer.Option("--to", metavar="VALUE", help="Where it ends; default: the newest.")] = None,
+    toolchain_: Annotated[
+        list[str] | None, typer.Option("--toolchain", metavar="NAME", help="Only this toolchain and the others named; again for more.")
+    ] = None,
+    target: Annotated[str, typer.Option(help="The device, and settings that hold everywhere, such as cpu:threads=1.")] = "cpu",
+    error: Annotated[float, typer.Option(help="The probability, at most, that the answer is wrong.")] = 0.01,
+    most_attempts: Annotated[int, typer.Option(help="After so many attempts the answer is what is known by then.")] = 500,
+    form: As = None,
+    claim: Annotated[str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")] = None,
+    isolation: Annotated[
+        IsolationName | None, typer.Option(help="Weaker isolation, or only limits and none: for a file of your own.")
+    ] = None,
+    wall: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of an attempt.")] = None,
+    memory: Annotated[int | None, typer.Option(metavar="MIB", help="Memory limit of an attempt.")] = None,
+    json: Json = False,
+) -> None:
+    """Find since which version (or up to which number of threads, …) something happens, or in which it was fixed.
+
+    A reproducer may be flaky. What can't be built or can't show it is skipped. Exit status: 0 any answer, 2 bad input, 3 nothing could be
+    told, 1 a fault of ours.
+    """
+    from app.command.bisect_report import Request
+    from app.command.bisect_report import bisect as run
+
+    request = Request(
+        file=file,
+        over=over,
+        begin=begin,
+        end=end,
+        toolchains=tuple(toolchain_ or ()),
+        target=target,
+        error=error,
+        most_attempts=most_attempts,
+        form=_form(form),
+        claim=claim,
+        isolation=None if isolation is None else isolation.value,
+        wall_seconds=wall,
+        memory_mib=memory,
+        as_json=json,
+    )
+    raise typer.Exit(run(request))
+
+
 @application.command(epilog="Example: samehere read report.md --json")
 def read(file: File, *, form: As = None, json: Json = False) -> None:
     """Show what is taken from a report (scripts, claim, environment) and what would be asked; nothing is run."""

@@ -11,16 +11,16 @@ from anyio import to_thread
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from app.api import bundles, changes, comparisons, fleet, maintain, operations, reports, runs
+from app.api import bisections, bundles, changes, comparisons, fleet, maintain, operations, reports, runs
 from app.http import problems
 from app.http.guards import Guards
 from app.http.state import WebState
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.session import make_engine, session_factory
+from app.web import bisection_pages, matrix_routes
 from app.web import changes as change_pages
 from app.web import maintain as maintain_pages
-from app.web import matrix_routes
 from app.web import routes as pages
 from app.web.pages import STATIC, problem_page
 
@@ -63,13 +63,11 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     )
     application.state.web = WebState(settings=chosen, engine=engine, sessions=session_factory(engine, broker), broker=broker)
     problems.install(application, page=problem_page)
-    for area in (runs, bundles, comparisons, reports, changes, fleet, maintain):
+    for area in (runs, bisections, bundles, comparisons, reports, changes, fleet, maintain):
         application.include_router(area.router, prefix="/api/v1")
     application.include_router(operations.router)
-    application.include_router(pages.router)
-    application.include_router(change_pages.router)
-    application.include_router(maintain_pages.router)
-    application.include_router(matrix_routes.router)
+    for part in (pages, change_pages, maintain_pages, matrix_routes, bisection_pages):
+        application.include_router(part.router)
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
     application.add_middleware(

@@ -75,7 +75,7 @@ class Request:
 def reproduce(request: Request) -> int:
     """Do it; the exit status. Raises SamehereError."""
     try:
-        with _interruptible():
+        with interruptible():
             status = _reproduce(request)
     except SamehereError as error:
         # A bisection must not take our fault for an answer.
@@ -152,9 +152,14 @@ def _check(request: Request, settings: ServiceSettings) -> None:
                 raise InputError(f"{option} is for runs on this machine; the server has its own.", code="not_on_server", field=option)
     elif sys.platform != "linux":
         raise SetupError("Scripts run on Linux only. Elsewhere: samehere reproduce --server URL, and samehere read.", code="not_linux")
-    elif request.isolation is not None and request.file == "-":
+    check_isolation(request.file, request.isolation)
+
+
+def check_isolation(file: str, isolation: str | None) -> None:
+    """Raises InputError where weaker isolation is asked for and nobody says whose the script is."""
+    if isolation is not None and file == "-":
         raise InputError(
-            f"--isolation {request.isolation} is for a file of your own that you name; standard input may be anyone's.",
+            f"--isolation {isolation} is for a file of your own that you name; standard input may be anyone's.",
             code="isolation_needs_file",
             field="--isolation",
         )
@@ -167,6 +172,11 @@ def _check_targets(request: Request) -> None:
         parse_inclusion(text)
     for text in request.exclude:
         parse_exclusion(text)
+
+
+def warn_of_isolation(level: Level) -> None:
+    """Say what the weaker level does not hold."""
+    errors().print(f"Warning: {_WARNINGS[level]}", style="bold yellow", highlight=False)
 
 
 def _here(source: Source, reading: Reading, request: Request, settings: ServiceSettings) -> RunDocument:
@@ -188,11 +198,7 @@ def _wish(request: Request, settings: ServiceSettings) -> LocalWish:
     level = None
     if request.isolation is not None:
         level = Level(request.isolation)
-        errors().print(
-            f"Warning: {_WARNINGS[level]}",
-            style="bold yellow",
-            highlight=False,
-        )
+        warn_of_isolation(level)
     return LocalWish(
         preset=request.preset,
         targets=tuple(map(parse_target, request.targets)) or None,
@@ -200,7 +206,7 @@ def _wish(request: Request, settings: ServiceSettings) -> LocalWish:
         include=request.include,
         exclude=request.exclude,
         presets=known_presets(settings),
-        limits=_limits(request, settings),
+        limits=limits_of(settings, wall_seconds=request.wall_seconds, memory_mib=request.memory_mib),
         level=level,
     )
 
@@ -222,12 +228,13 @@ def _write(name: str, run: LocalRun, source: Source, reading: Reading, request: 
     errors().print(f"{HOLDS} To contribute it: samehere import FILE --by NAME --server URL", style="dim", highlight=False)
 
 
-def _limits(request: Request, settings: ServiceSettings) -> Limits:
+def limits_of(settings: ServiceSettings, *, wall_seconds: float | None, memory_mib: int | None) -> Limits:
+    """The limits of an attempt, as the options say, else the settings. Raises InputError."""
     given: dict[str, Any] = {}
-    if request.wall_seconds is not None:
-        given["wall_seconds"] = request.wall_seconds
-    if request.memory_mib is not None:
-        given["memory_bytes"] = request.memory_mib * MIB
+    if wall_seconds is not None:
+        given["wall_seconds"] = wall_seconds
+    if memory_mib is not None:
+        given["memory_bytes"] = memory_mib * MIB
     try:
         return Limits.model_validate(settings.limits.model_dump() | given)
     except ValidationError as error:
@@ -294,7 +301,7 @@ def _cancel(client: Client, run_id: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """SIGTERM and SIGHUP end a run as Ctrl-C does: with nothing left behind."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -21,7 +21,8 @@ from app.runs.keep import digest_of
 from app.runs.launch import Wish, first_attempts, job_row, launch_reading, plan_of
 from app.runs.nodes import fleet as known_fleet
 from app.runs.nodes import whole_fleet
-from app.runs.settle import finish_if_done, new_attempts, script_of
+from app.runs.queueing import new_attempts
+from app.runs.settle import finish_if_done, script_of
 from app.runs.standing import keep_standing
 from app.runs.submit import answered_before
 from app.settings import ServiceSettings
@@ -30,6 +31,7 @@ from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import HELD
 from app.targets.plan import Cell, Plan, RepeatPlan, plan_cell, runnable
+from app.targets.presets import BISECTION
 from app.targets.target import Target
 from app.targets.too_many import too_many
 from worker.contract import AttemptKind
@@ -148,15 +150,21 @@ def _end_if_all_stopped(session: Session, run: RunRow) -> None:
 
 
 def _own_run(session: Session, run_id: str) -> RunRow:
-    """The run, locked; one that others brought is theirs, as it was."""
+    """The run, locked; one that others brought is theirs, as it was, and a bisection chooses its cells itself."""
     run = queries.lock_run(session, run_id)
     if run is None:
         raise NotFoundError("There is no run with this id.")
     if run.contributed_by is not None:
         raise ConflictError("This run was contributed from elsewhere and stays as it is; run its report again.", code="contributed_run")
+    _refuse_bisection(run)
     if run.kept is not None:
         raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
     return run
+
+
+def _refuse_bisection(run: RunRow) -> None:
+    if run.preset == BISECTION and run.contributed_by is None:
+        raise ConflictError("This run is a bisection, which chooses its cells itself: ask its report for another one.", code="bisection")
 
 
 def _by(who: str | None) -> dict[str, str]:
@@ -206,6 +214,7 @@ def _anew(session: Session, run_id: str, *, settings: ServiceSettings, idempoten
     run = queries.run_of(session, run_id)
     if run is None:
         raise NotFoundError("There is no run with this id.")
+    _refuse_bisection(run)
     fresh = new_id()
     answered = answered_before(session, idempotency_key, body_digest=digest_of({"rerun": run_id}), run_id=fresh)
     if answered is not None:

@@ -61,6 +61,8 @@ def reopen(session: Session, run_id: str, *, doubted: Doubted, settings: Service
         job.state, job.verdict, job.rules = "queued", None, None
         mine = queries.attempts_of_job(session, job.id)
         restart_job(session, run, job, attempts=mine)
+    # A bisection looks at all of them: none may rest on what is in doubt when the first is settled.
+    for job in [job for job in jobs.values() if job.id in again]:
         settle_job(session, run, job, settings=settings)
     keep_standing(session, run.report_id)
     if again:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from app.intake.reading import Ask, Reading, Script
+from app.runs.bisection_document import BisectionDocument
 from app.runs.document import AttemptPart, ClaimPart, JobPart, ReportPart, RunDocument, ScriptPart
 from worker.contract import Observation, Reason, Result
 
@@ -42,6 +43,18 @@ def erased_document(run: RunDocument, *, moment: datetime) -> RunDocument:
     kept = run.model_copy(update={"report": report, "jobs": [_job(job) for job in run.jobs], "comparisons": [], "withdrawn_at": moment})
     # Who says what of the run now is added when it is shown.
     return kept.model_copy(update={"acts": [], "overruled": None, "held_back": [], "scope_differs": [], "outdated": None})
+
+
+def erased_bisection(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a bisection found, without the words of what was seen instead."""
+    found = BisectionDocument.model_validate(answer)
+    points = [point.model_copy(update={"reason": _code_only(point.reason)}) for point in found.points]
+    return found.model_copy(update={"points": points}).model_dump(mode="json", by_alias=True)
+
+
+def erased_points(points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The points of a series: what one lacks can name what a script imports."""
+    return [{**point, "lack": point["lack"] and {**point["lack"], "detail": ""}} for point in points]
 
 
 def _job(job: JobPart) -> JobPart:

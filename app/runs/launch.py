@@ -24,7 +24,8 @@ from app.runs.indexing import keep_cells
 from app.runs.nodes import whole_fleet
 from app.runs.planned import state_of
 from app.runs.presets import known_presets
-from app.runs.settle import new_attempts, script_of
+from app.runs.queueing import new_attempts
+from app.runs.settle import script_of
 from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
 from app.states import Occasion

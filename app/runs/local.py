@@ -74,7 +74,9 @@ class Progress(Protocol):
 
 
 @dataclass(slots=True)
-class _Attempt:
+class LocalAttempt:
+    """One attempt, and how far it is."""
+
     id: str = field(default_factory=new_id)
     lease_no: int = 1
     started: bool = False
@@ -83,15 +85,17 @@ class _Attempt:
 
 
 @dataclass(slots=True)
-class _Job:
+class LocalJob:
+    """One cell, and its attempts."""
+
     cell: Cell
     script: Script
     id: str = field(default_factory=new_id)
-    attempts: list[_Attempt] = field(default_factory=list)
+    attempts: list[LocalAttempt] = field(default_factory=list)
     wanted: int = 0
     state: JobState = "queued"
 
-    def waiting(self) -> list[_Attempt]:
+    def waiting(self) -> list[LocalAttempt]:
         return [attempt for attempt in self.attempts if attempt.state in {"queued", "leased", "running"}]
 
     def results(self) -> list[Result]:
@@ -117,14 +121,14 @@ def keep_locally(reading: Reading, wish: LocalWish, *, progress: Progress, title
     created_at = now()
     if reading.ask:
         return _local_run(reading, None, (), created_at=created_at, state="finished", title=title)
-    with _node(wish.level) as first:
+    with opened_node(wish.level) as first:
         hello = first.hello()
-        _require_toolchain(hello)
+        require_toolchain(hello)
         made = _plan(reading, wish, hello)
         scripts = {script.digest: script for script in reading.scripts}
-        jobs = [_Job(cell=cell, script=scripts[cell.script]) for cell in made.cells]
+        jobs = [LocalJob(cell=cell, script=scripts[cell.script]) for cell in made.cells]
         progress.planned(made.cells, hello)
-        conductor = _Conductor(reading, made, jobs=jobs, node=first, hello=hello, wish=wish, progress=progress)
+        conductor = Conductor(reading, made, jobs=jobs, node=first, hello=hello, wish=wish, progress=progress)
         state: RunState = "finished" if conductor.run() else "cancelled"
     return _local_run(reading, made, jobs, created_at=created_at, state=state, title=title)
 
@@ -133,9 +137,9 @@ def plan_locally(reading: Reading, wish: LocalWish, *, title: str = "") -> RunDo
     """The run as it would be planned on this machine, with what it would take while nothing else runs. Raises as `run_locally`."""
     if reading.ask:
         return plan_document(reading, None, title=title, source_url=reading.source_url)
-    with _node(wish.level) as node:
+    with opened_node(wish.level) as node:
         hello = node.hello()
-    _require_toolchain(hello)
+    require_toolchain(hello)
     made = _plan(reading, wish, hello)
     document = plan_document(reading, made, title=title, source_url=reading.source_url)
     return estimated_plan(document, made, Durations(wall_seconds=wish.limits.wall_seconds), slots=hello.slots)
@@ -156,7 +160,8 @@ def _plan(reading: Reading, wish: LocalWish, hello: Hello) -> Plan:
 
 
 @contextmanager
-def _node(level: Level | None) -> Iterator[NodeStream]:
+def opened_node(level: Level | None) -> Iterator[NodeStream]:
+    """The node of this machine, while it is needed."""
     node = NodeStream(level=level)
     try:
         yield node
@@ -164,7 +169,8 @@ def _node(level: Level | None) -> Iterator[NodeStream]:
         node.stop()
 
 
-def _require_toolchain(hello: Hello) -> None:
+def require_toolchain(hello: Hello) -> None:
+    """Raises SetupError where nothing could run."""
     if usable(hello):
         return
     others = "".join(f"\n  {toolchain.name} is {toolchain.state}: {toolchain.detail}" for toolchain in hello.toolchains)
@@ -176,11 +182,11 @@ def _require_toolchain(hello: Hello) -> None:
     )
 
 
-class _Conductor:
+class Conductor:
     """Keeps the node's slots busy until every job is decided."""
 
     def __init__(
-        self, reading: Reading, made: Plan, *, jobs: Sequence[_Job], node: NodeStream, hello: Hello, wish: LocalWish, progress: Progress
+        self, reading: Reading, made: Plan, *, jobs: Sequence[LocalJob], node: NodeStream, hello: Hello, wish: LocalWish, progress: Progress
     ) -> None:
         self._reading = reading
         self._plan = made
@@ -189,7 +195,7 @@ class _Conductor:
         self._hello = hello
         self._wish = wish
         self._progress = progress
-        self._owner: dict[str, tuple[_Job, _Attempt]] = {}
+        self._owner: dict[str, tuple[LocalJob, LocalAttempt]] = {}
         self._heard_at = time.monotonic()
         self._fruitless = 0
         self._said_waiting = False
@@ -233,7 +239,7 @@ class _Conductor:
                     job.state = "running"
                     held += 1
 
-    def _message(self, job: _Job, attempt: _Attempt) -> Attempt:
+    def _message(self, job: LocalJob, attempt: LocalAttempt) -> Attempt:
         target = job.cell.target
         return Attempt(
             attempt_id=attempt.id,
@@ -287,7 +293,7 @@ class _Conductor:
         self._progress.attempted(job.cell.target, result)
         self._settle(job)
 
-    def _settle(self, job: _Job) -> None:
+    def _settle(self, job: LocalJob) -> None:
         """After a change of a job: queue more attempts, take back what is not needed, or judge it."""
         target, claim = job.cell.target, self._reading.claim
         wanted = 0
@@ -300,17 +306,20 @@ class _Conductor:
                 leases=LEASES,
             )
         waiting = job.waiting()
-        job.attempts += [_Attempt() for _ in range(wanted - len(waiting))]
+        job.attempts += [LocalAttempt() for _ in range(wanted - len(waiting))]
         if wanted == 0:
             for attempt in waiting:
                 if attempt.state == "queued":
                     job.attempts.remove(attempt)
                 elif attempt.state == "leased":
-                    self._node.send(Cancel(attempt_id=attempt.id))
+                    self._cancel(attempt)
             if not job.waiting():
                 job.state = "judged"
                 if job.cell.reason is None:
                     self._progress.judged(target, judge_job(claim, job.script, target, job.results(), plan=self._plan.repeats))
+
+    def _cancel(self, attempt: LocalAttempt) -> None:
+        self._node.send(Cancel(attempt_id=attempt.id))
 
     def _replace_node(self, error: NodeError) -> None:
         """Start the node again, and give what it held to the new one. Raises NodeError when none comes up."""
@@ -336,7 +345,7 @@ class _Conductor:
             self._settle(job)
 
 
-def _facts(job: _Job) -> JobFacts:
+def _facts(job: LocalJob) -> JobFacts:
     return JobFacts(
         id=job.id,
         script=job.script.digest,
@@ -350,7 +359,9 @@ def _facts(job: _Job) -> JobFacts:
     )
 
 
-def _local_run(reading: Reading, made: Plan | None, jobs: Sequence[_Job], *, created_at: datetime, state: RunState, title: str) -> LocalRun:
+def _local_run(
+    reading: Reading, made: Plan | None, jobs: Sequence[LocalJob], *, created_at: datetime, state: RunState, title: str
+) -> LocalRun:
     facts = RunFacts(
         id=new_id(),
         state=state,

@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.ids import new_id
 from app.intake.reading import Reading, Script
 from app.judging.job import UNCOUNTED, judge_job
 from app.judging.repeats import most_warm, next_attempts
 from app.judging.rules import RULES
 from app.runs.changes import find_changes
 from app.runs.comparisons import keep_comparisons
+from app.runs.drive_bisection import drive
 from app.runs.events import emit
 from app.runs.facts import as_told, judged_now, reading_of, report_of_run, results_by_attempt
 from app.runs.indexing import keep_cells
 from app.runs.kept_documents import keep_document
+from app.runs.queueing import new_attempts, withdraw
 from app.runs.repeating import attempts_wanted
 from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
@@ -25,35 +26,9 @@ from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.targets.plan import RepeatPlan
+from app.targets.presets import BISECTION
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Result, Start
-
-
-def new_attempts(
-    session: Session, job: JobRow, *, count: int, kind: AttemptKind = AttemptKind.REPEAT, start: Start = Start.COLD
-) -> list[AttemptRow]:
-    """Queue attempts of a job. A preview starts warm or not at all, and never counts; a repeat that may start warm may also start cold."""
-    moment = now()
-    preview = kind is AttemptKind.PREVIEW
-    rows = [
-        AttemptRow(
-            id=new_id(),
-            run_id=job.run_id,
-            job_id=job.id,
-            generation=job.generation,
-            kind=kind,
-            start=Start.WARM if preview else start,
-            state="queued",
-            counted=not preview,
-            lease_no=0,
-            leases_spent=0,
-            created_at=moment,
-            queued_at=moment,
-        )
-        for _ in range(count)
-    ]
-    session.add_all(rows)
-    return rows
 
 
 def script_of(reading: Reading, digest: str) -> Script:
@@ -80,6 +55,9 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     if run.state not in queries.OPEN or job.state not in queries.OPEN:
         return
     session.flush()
+    if run.preset == BISECTION and drive(session, run, settings=settings):
+        finish_if_done(session, run)
+        return
     if run.repeats_exact and _goes_on_as_asked(session, run, job, settings=settings):
         return
     attempts = [row for row in queries.attempts_of_job(session, job.id) if row.generation == job.generation]
@@ -95,7 +73,7 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
         # What is shown before the first result comes too late after it.
         if wanted == 0 or (results and row.kind is AttemptKind.PREVIEW):
             waiting.remove(row)
-            _withdraw(session, row)
+            withdraw(session, row)
     if wanted > coming:
         plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
         most = most_warm(reading.claim, script, Target.model_validate(job.target), results, plan)
@@ -157,14 +135,6 @@ def withdraw_preview(session: Session, run: RunRow, job: JobRow, attempt: Attemp
     emit(session, run, "attempt.withdrawn", job=job.id, attempt=attempt.id)
     session.delete(attempt)
     settle_job(session, run, job, settings=settings)
-
-
-def _withdraw(session: Session, attempt: AttemptRow) -> None:
-    """Take an attempt back that is not needed: one that no node ever held has not happened."""
-    if attempt.lease_no == 0:
-        session.delete(attempt)
-    else:
-        attempt.state = "cancelled"
 
 
 def finish_if_done(session: Session, run: RunRow) -> None:

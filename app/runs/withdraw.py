@@ -12,12 +12,12 @@ from app.clock import now
 from app.errors import ConflictError, NotFoundError
 from app.runs.acts import SUBMITTER, checked_reason, keep_act
 from app.runs.cancel import cancel_run
-from app.runs.erase import erased_document, erased_reading, erased_result
+from app.runs.erase import erased_bisection, erased_document, erased_points, erased_reading, erased_result
 from app.runs.facts import document_of
 from app.runs.indexing import forget_words
 from app.runs.keep import digests_in, join_result, split_result, storable
 from app.runs.standing import keep_standing
-from app.storage.models import ReportRow, RunRow
+from app.storage.models import BisectionRow, ReportRow, RunRow
 from app.storage.queries import runs as queries
 from app.storage.queries import withdrawals
 from app.storage.queries.run_documents import forget_documents
@@ -88,6 +88,10 @@ def _erase_run(session: Session, run: RunRow) -> None:
     for attempt in withdrawals.attempts_with_results(session, run.id):
         attempt.result, _environment = split_result(erased_result(join_result(attempt.result or {}, None)))
     withdrawals.forget_comparisons(session, (attempt.id for attempt in queries.attempts_of_run(session, run.id)))
+    bisection = session.get(BisectionRow, run.id)
+    if bisection is not None:
+        bisection.answer = erased_bisection(bisection.answer)
+        bisection.points = erased_points(bisection.points)
     run.kept = storable(document.model_dump(mode="json", by_alias=True))
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from app.errors import InputError
 from app.targets.parse import parse_target
 from app.targets.pattern import ANY, Pattern, parse_exclusion, parse_inclusion
-from app.targets.presets import FORMER_NAMES, PRESETS, Preset
+from app.targets.presets import BISECTION, FORMER_NAMES, PRESETS, Preset
 from worker.contract import Device
 
 Value = TypeVar("Value")
@@ -39,7 +39,7 @@ def _preset(name: str, table: Any) -> Preset:
     at = f"presets.{name}"
     if not _NAME.fullmatch(name):
         raise _wrong(at, "a name has at most 40 of a-z, 0-9, . and -, and begins with a letter or a digit")
-    if name in PRESETS or name in FORMER_NAMES:
+    if name in PRESETS or name in FORMER_NAMES or name == BISECTION:
         raise _wrong(at, "there is a preset of this name already; take another name")
     if not isinstance(table, dict):
         raise _wrong(at, "a preset is a table, [presets.NAME]")

@@ -82,6 +82,8 @@ PRESETS: dict[str, Preset] = {
     )
 }
 # Names from before, which still mean the same.
+# What runs that belong to a bisection are named; there is no such matrix.
+BISECTION = "bisection"
 FORMER_NAMES = {"versions": "version"}
 
 

@@ -10,6 +10,7 @@ from app.judging.again import Which, is_wanted
 from app.runs.document import ComparisonPart, RunDocument
 from app.runs.reports import RunSummary
 from app.targets.confounding import axes_between, missing_cells
+from app.targets.presets import BISECTION
 from app.targets.target import Target
 
 
@@ -24,7 +25,7 @@ class Missing:
 
 def again_of(run: RunDocument) -> list[tuple[Which, int]]:
     """How many cells could run again, of each kind that has some; `undecided` only where that is more."""
-    if run.contributed is not None or run.withdrawn_at is not None:
+    if run.contributed is not None or run.withdrawn_at is not None or run.preset == BISECTION:
         return []
     counts = Counter(
         which for job in run.jobs for which in Which if is_wanted(which, state=job.state, verdict=job.verdict, reason=job.reason)
@@ -37,7 +38,7 @@ def missing_of(run: RunDocument, comparison: ComparisonPart) -> Missing | None:
     """The cell that would tell apart what a comparison mixes; none where one axis differs, or where the run has them all."""
     targets = {attempt.id: Target.model_validate(job.target.model_dump()) for job in run.jobs for attempt in job.attempts}
     baseline, candidate = targets.get(comparison.baseline), targets.get(comparison.candidate)
-    if run.contributed is not None or run.withdrawn_at is not None or baseline is None or candidate is None:
+    if run.contributed is not None or run.withdrawn_at is not None or run.preset == BISECTION or baseline is None or candidate is None:
         return None
     there = {target.label() for target in targets.values()} | {Target.model_validate(job.target.model_dump()).label() for job in run.jobs}
     lacking = [target.label() for target in missing_cells(baseline, candidate) if target.label() not in there]
@@ -49,4 +50,4 @@ def missing_of(run: RunDocument, comparison: ComparisonPart) -> Missing | None:
 
 def run_to_add_to(runs: list[RunSummary]) -> str | None:
     """The latest run of our own that has cells."""
-    return next((run.id for run in runs if run.contributed_by is None and run.verdict != "needs_info"), None)
+    return next((run.id for run in runs if run.contributed_by is None and run.preset != BISECTION and run.verdict != "needs_info"), None)

@@ -20,6 +20,8 @@ READ = {
     ("GET", "/runs/{run_id}"),
     ("GET", "/runs/{run_id}/fragment"),
     ("GET", "/attempts/{attempt_id}"),
+    ("GET", "/bisections/{bisection_id}"),
+    ("GET", "/bisections/{bisection_id}/fragment"),
     ("GET", "/compare"),
     ("GET", "/nodes"),
     ("GET", "/probe.py"),
@@ -36,6 +38,8 @@ READ = {
     ("GET", "/api/v1/reports/{report_id}"),
     ("GET", "/api/v1/reports/{report_id}/matrix"),
     ("GET", "/api/v1/changes"),
+    ("GET", "/api/v1/reports/{report_id}/bisections"),
+    ("GET", "/api/v1/bisections/{bisection_id}"),
     ("GET", "/api/v1/presets"),
     ("GET", "/api/v1/nodes"),
     ("GET", "/api/v1/toolchains"),
@@ -60,6 +64,10 @@ SUBMIT = {
     ("POST", "/api/v1/runs/{run_id}/cells"),
     ("POST", "/api/v1/runs/{run_id}/cells/{job_id}/cancel"),
     ("POST", "/reports/{report_id}/runs"),
+    ("POST", "/reports/{report_id}/bisections"),
+    ("POST", "/bisections/{bisection_id}/cancel"),
+    ("POST", "/api/v1/reports/{report_id}/bisections"),
+    ("POST", "/api/v1/bisections/{bisection_id}/cancel"),
     ("POST", "/api/v1/runs"),
     ("POST", "/api/v1/runs/{run_id}/cancel"),
     ("POST", "/api/v1/reports/{report_id}/runs"),
@@ -86,7 +94,7 @@ def closed(settings: ServiceSettings) -> Iterator[Web]:
 
 def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
     address = path
-    for name in ("run_id", "job_id", "report_id", "attempt_id", "comparison_id", "quarantine_id", "secret"):
+    for name in ("run_id", "job_id", "report_id", "attempt_id", "comparison_id", "bisection_id", "quarantine_id", "secret"):
         address = address.replace(f"{{{name}}}", new_id())
     body = {"json": {"script": "print(1)"}} if path.startswith("/api/") and method == "POST" else {}
     query = {"id": new_id()} if path == "/compare" else {}

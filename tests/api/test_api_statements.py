@@ -38,6 +38,7 @@ PATHS = (
     "/api/v1/reports?source_url=https://example.org/1",
     "/api/v1/reports/{report}",
     "/api/v1/reports/{report}/matrix",
+    "/api/v1/reports/{report}/bisections",
     "/api/v1/runs",
     "/api/v1/runs?cursor={run}",
     "/api/v1/runs/{run}",

@@ -3,6 +3,7 @@
 from app.storage.models.act import ActRow
 from app.storage.models.attempt import AttemptRow
 from app.storage.models.base import Base
+from app.storage.models.bisection import BisectionRow
 from app.storage.models.change import ChangeRow
 from app.storage.models.comparison import ComparisonRow
 from app.storage.models.environment import EnvironmentRow
@@ -23,6 +24,7 @@ __all__ = [
     "ActRow",
     "AttemptRow",
     "Base",
+    "BisectionRow",
     "ChangeRow",
     "ComparisonRow",
     "EnvironmentRow",

@@ -1,0 +1,104 @@
+"""Bisections over REST: ask, look, list, cancel."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import ConfigDict, Field
+
+from app.api.bodies import Body, PageBody, TargetBody, Words
+from app.api.runs import Key
+from app.errors import InputError
+from app.http.access import CanRead, CanSubmit
+from app.http.problems import BODY, LOCATION, documented
+from app.http.state import SessionDep, SettingsDep
+from app.runs.bisecting import MOST_ATTEMPTS
+from app.runs.bisection_document import BisectionDocument
+from app.runs.bisections import BisectionRequest, bisection_document, bisections_of_report, cancel_bisection, start_bisection
+from app.targets.bisection import ERROR
+
+router = APIRouter(tags=["bisections"])
+
+
+class BisectionBody(Body):
+    """Over which series to look, and how sure the answer has to be."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"over": "numpy", "from": "1.26", "to": "2.2"}]})
+
+    over: Words = Field(min_length=1, max_length=100, description="a package, `python`, `threads` or `cpu-isa`", examples=["torch"])
+    begin: Words | None = Field(default=None, alias="from", max_length=100, description="where the series begins", examples=["2.1"])
+    end: Words | None = Field(default=None, alias="to", max_length=100, description="where it ends", examples=["2.13"])
+    toolchains: list[Words] = Field(default_factory=list, max_length=400, description="only these, by their full names")
+    target: TargetBody = Field(default_factory=TargetBody, description="the device and settings that hold everywhere")
+    error: float = Field(default=ERROR, gt=0, lt=0.5, description="the probability, at most, that the answer is wrong")
+    most_attempts: int = Field(default=MOST_ATTEMPTS, ge=2, le=2 * MOST_ATTEMPTS)
+
+    def request(self) -> BisectionRequest:
+        """What is asked for. Raises InputError."""
+        if not self.over.strip():
+            raise InputError("over names an axis, such as torch.", code="bad_series", field="over")
+        return BisectionRequest(
+            axis=self.over.strip(),
+            base=self.target.target(),
+            begin=self.begin,
+            end=self.end,
+            toolchains=tuple(self.toolchains),
+            error=self.error,
+            most_attempts=self.most_attempts,
+        )
+
+
+@router.post(
+    "/reports/{report_id}/bisections",
+    operation_id="bisect_report",
+    status_code=202,
+    response_model=BisectionDocument,
+    responses={202: LOCATION, **documented(401, 404, 409, *BODY)},
+)
+def post_bisection(
+    *,
+    report_id: str,
+    body: BisectionBody,
+    response: Response,
+    session: SessionDep,
+    settings: SettingsDep,
+    who: CanSubmit,
+    idempotency_key: Key = None,
+) -> BisectionDocument:
+    """Find since which version, or up to which value, what the report claims is seen. Its run has the same id."""
+    document = start_bisection(
+        session,
+        report_id,
+        body.request(),
+        settings=settings,
+        asked_by=None if who is None else who.name,
+        idempotency_key=idempotency_key,
+    )
+    response.headers["Location"] = f"/api/v1/bisections/{document.id}"
+    return document
+
+
+@router.get("/reports/{report_id}/bisections", operation_id="list_bisections", responses=documented(401, 404, 422))
+def get_bisections(
+    report_id: str,
+    session: SessionDep,
+    _may: CanRead,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> PageBody[BisectionDocument]:
+    """The bisections of a report, newest first."""
+    page = bisections_of_report(session, report_id, cursor=cursor, limit=limit)
+    return PageBody(items=list(page.items), next=page.next_cursor)
+
+
+@router.get("/bisections/{bisection_id}", operation_id="get_bisection", responses=documented(401, 404))
+def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> BisectionDocument:
+    """A bisection as far as it is."""
+    return bisection_document(session, bisection_id)
+
+
+@router.post("/bisections/{bisection_id}/cancel", operation_id="cancel_bisection", responses=documented(401, 404, 409))
+def post_cancel(bisection_id: str, session: SessionDep, _may: CanSubmit) -> BisectionDocument:
+    """Stop a bisection. What was told stays."""
+    return cancel_bisection(session, bisection_id)

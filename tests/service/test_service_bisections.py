@@ -1,0 +1,211 @@
+"""A bisection on the service: driven by what is recorded, through lost nodes, restarts and flaky results, until the answer stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from stage import Stage, result
+
+from app.errors import ConflictError, InputError
+from app.judging.judgement import Verdict
+from app.runs.bisection_document import BisectionDocument
+from app.runs.bisections import BisectionRequest, bisection_document, bisections_of_report, cancel_bisection, start_bisection
+from app.settings import ServiceSettings
+from app.targets.bisection import Kind
+from app.targets.target import Target
+from worker.contract import Attempt, Hello, Level, Observation, Outcome, ToolchainFacts
+
+pytestmark = pytest.mark.service
+RELEASES = ("2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0")
+
+
+@pytest.fixture
+def stage(database: str, broker_url: str) -> Iterator[Stage]:
+    stage = Stage(ServiceSettings(database_url=database, broker_url=broker_url, lease_seconds=2.0))
+    say_hello(stage, "n1")
+    yield stage
+    stage.close()
+
+
+def say_hello(stage: Stage, name: str, *, instance: str = "one", slots: int = 2) -> None:
+    facts = [
+        ToolchainFacts(name=f"torch-{release}", state="ready", packages={"torch": release}, torch=release, detail="Python 3.11.7")
+        for release in RELEASES
+    ]
+    stage.say(Hello(node=name, instance=instance, slots=slots, level=Level.NAMESPACES_CGROUP, toolchains=facts, cores=4))
+    stage.beat(name, instance=instance)
+
+
+def report_of(stage: Stage) -> str:
+    return stage.submit(repeats=1).document.report.id or ""
+
+
+def begin(stage: Stage, report: str, **wish: object) -> BisectionDocument:
+    request = BisectionRequest(axis="torch", base=Target(), **wish)  # type: ignore[arg-type]  # its fields by name
+    with stage.session() as session:
+        return start_bisection(session, report, request, settings=stage.settings, asked_by="a bot")
+
+
+def shown(stage: Stage, bisection_id: str) -> BisectionDocument:
+    with stage.session() as session:
+        return bisection_document(session, bisection_id)
+
+
+def passed(attempt: Attempt, *, node: str = "n1", instance: str = "one") -> object:
+    clean = Observation(exit_status=0, stdout="fine\n", stdout_bytes=5)
+    return answered(attempt, node=node, instance=instance, outcome=Outcome.COMPLETED, observation=clean)
+
+
+def answered(attempt: Attempt, *, node: str = "n1", instance: str = "one", **more: object) -> object:
+    said = result(attempt, node=node, instance=instance, **more)  # type: ignore[arg-type]  # its fields by name
+    version = attempt.toolchain.removeprefix("torch-")
+    return said.model_copy(update={"environment": {"cpu.model": "x", "torch.version": version, "package.torch": version}})
+
+
+def play(stage: Stage, bisection_id: str, is_seen: Callable[[str], bool], *, most: int = 200) -> int:
+    """Answer every attempt of the bisection until it ends; how many there were."""
+    own = 0
+    for _ in range(most):
+        if shown(stage, bisection_id).state not in {"queued", "running"}:
+            return own
+        for attempt in stage.dispatch():
+            own += any(row.id == attempt.attempt_id for row in stage.attempts(bisection_id))
+            stage.start(attempt, node="n1")
+            stage.say(answered(attempt) if is_seen(attempt.toolchain) else passed(attempt))  # type: ignore[arg-type]
+    raise AssertionError("it does not end")
+
+
+def new_from(release: str) -> Callable[[str], bool]:
+    bad = {f"torch-{each}" for each in RELEASES[RELEASES.index(release) :]}
+    return lambda toolchain: toolchain in bad
+
+
+def test_it_ends_with_the_neighbours_of_the_change(stage: Stage) -> None:
+    report = report_of(stage)
+    begun = begin(stage, report)
+    assert (begun.state, begun.kind, begun.asked_by, begun.report) == ("queued", None, "a bot", report)
+    attempts = play(stage, begun.id, new_from("2.11.0"))
+    ended = shown(stage, begun.id)
+    assert (ended.state, ended.kind, ended.last_good, ended.first_bad) == ("finished", Kind.APPEARED, "2.10.0", "2.11.0")
+    assert (ended.exact, ended.one_axis, ended.attempts) == (True, True, attempts)
+    assert attempts <= 20
+    run = stage.run(begun.id)
+    assert (run.state, run.verdict) == ("finished", Verdict.REPRODUCED)
+    tried = {point.target.toolchain for point in ended.points if point.of}
+    assert {job.target.toolchain for job in run.jobs} == tried
+    assert all(attempt.start == "cold" for job in run.jobs for attempt in job.attempts)
+
+
+def test_a_fix_is_told_as_such_also_beside_another_bisection(stage: Stage) -> None:
+    report = report_of(stage)
+    fixed, other = begin(stage, report), begin(stage, report)
+    seen = new_from("2.12.1")
+    play(stage, fixed.id, lambda toolchain: not seen(toolchain))
+    ended = shown(stage, fixed.id)
+    assert (ended.kind, ended.last_bad, ended.first_good) == (Kind.FIXED, "2.11.0", "2.12.1")
+    # The other one's attempts were answered in the same rounds, by the same rule.
+    play(stage, other.id, lambda toolchain: not seen(toolchain))
+    assert shown(stage, other.id).first_good == "2.12.1"
+
+
+def test_what_is_seen_nowhere_ends_and_says_so(stage: Stage) -> None:
+    begun = begin(stage, report_of(stage))
+    play(stage, begun.id, lambda _toolchain: False)
+    ended = shown(stage, begun.id)
+    assert (ended.state, ended.kind, ended.first_bad) == ("finished", Kind.NOWHERE, None)
+    assert stage.run(begun.id).verdict is Verdict.NOT_REPRODUCED
+
+
+def test_a_node_that_dies_and_a_service_that_starts_again_change_nothing(stage: Stage) -> None:
+    begun = begin(stage, report_of(stage))
+    given = stage.dispatch()
+    assert given
+    for attempt in given:
+        stage.start(attempt, node="n1")
+    # The node is another instance now: what the old one held is given anew.
+    say_hello(stage, "n1", instance="two")
+    again = Stage(stage.settings)
+    seen = new_from("2.13.0")
+    try:
+        for _ in range(100):
+            if shown(again, begun.id).state == "finished":
+                break
+            for attempt in again.dispatch():
+                again.start(attempt, node="n1", instance="two")
+                again.say(
+                    answered(attempt, instance="two") if seen(attempt.toolchain) else passed(attempt, instance="two")  # type: ignore[arg-type]
+                )
+        ended = shown(again, begun.id)
+    finally:
+        again.close()
+    assert (ended.state, ended.last_good, ended.first_bad) == ("finished", "2.12.1", "2.13.0")
+
+
+def test_what_cannot_be_set_up_is_left_out_of_the_answer(stage: Stage) -> None:
+    begun = begin(stage, report_of(stage))
+    seen = new_from("2.11.0")
+    for _ in range(200):
+        if shown(stage, begun.id).state == "finished":
+            break
+        for attempt in stage.dispatch():
+            stage.start(attempt, node="n1")
+            if attempt.toolchain == "torch-2.11.0":
+                stage.say(result(attempt, node="n1", outcome=Outcome.SETUP_FAILED, observation=Observation()))
+            else:
+                stage.say(answered(attempt) if seen(attempt.toolchain) else passed(attempt))  # type: ignore[arg-type]
+    ended = shown(stage, begun.id)
+    assert (ended.kind, ended.last_good, ended.first_bad, ended.exact) == (Kind.APPEARED, "2.10.0", "2.12.1", False)
+    assert [point.value for point in ended.points if point.given_up] == ["2.11.0"]
+    assert "can't tell" in ended.summary
+
+
+def test_it_can_be_cancelled_and_keeps_what_it_knows(stage: Stage) -> None:
+    begun = begin(stage, report_of(stage))
+    for attempt in stage.dispatch():
+        stage.start(attempt, node="n1")
+        stage.say(passed(attempt))  # type: ignore[arg-type]
+    with stage.session() as session:
+        assert cancel_bisection(session, begun.id).state == "cancelled"
+    stage.dispatch()
+    kept = shown(stage, begun.id)
+    assert kept.state == "cancelled"
+    assert kept.attempts >= 1
+    assert not any(row.state in {"queued", "leased", "running"} for row in stage.attempts(begun.id))
+    with stage.session() as session:
+        assert cancel_bisection(session, begun.id).state == "cancelled"
+
+
+def test_one_that_finished_is_not_cancelled(stage: Stage) -> None:
+    begun = begin(stage, report_of(stage))
+    play(stage, begun.id, lambda _toolchain: True)
+    assert shown(stage, begun.id).kind is Kind.THROUGHOUT
+    with stage.session() as session, pytest.raises(ConflictError):
+        cancel_bisection(session, begun.id)
+
+
+def test_attempts_that_run_out_end_it_with_what_is_known(stage: Stage) -> None:
+    begun = begin(stage, report_of(stage), most_attempts=3)
+    attempts = play(stage, begun.id, new_from("2.11.0"))
+    ended = shown(stage, begun.id)
+    assert (ended.state, ended.attempts, attempts) == ("finished", 3, 3)
+    assert ended.probability is not None
+    assert not ended.exact or ended.probability < 0.99
+
+
+def test_a_report_lists_its_bisections_page_by_page(stage: Stage) -> None:
+    report = report_of(stage)
+    ids = [begin(stage, report).id for _ in range(3)]
+    with stage.session() as session:
+        first = bisections_of_report(session, report, limit=2)
+        rest = bisections_of_report(session, report, cursor=first.next_cursor, limit=2)
+    assert [item.id for item in (*first.items, *rest.items)] == ids[::-1]
+    assert rest.next_cursor is None
+
+
+def test_what_has_no_series_is_refused_and_leaves_nothing(stage: Stage) -> None:
+    report = report_of(stage)
+    with pytest.raises(InputError, match="two versions"):
+        begin(stage, report, begin="2.13")
+    with stage.session() as session:
+        assert bisections_of_report(session, report).items == ()
