@@ -15,6 +15,8 @@ from app.http.problems import Problem
 from app.judging.values import written
 from app.runs.as_read import needs_in_words, repair_diff
 from app.web import display
+from app.web.ansi import coloured
+from app.web.cutting import ends, head
 from app.web.hostile import one_line, visible
 
 HERE = Path(__file__).parent
@@ -29,6 +31,9 @@ def environment() -> Environment:
     )
     made.filters |= {
         "visible": visible,
+        "coloured": coloured,
+        "head": head,
+        "ends": ends,
         "one_line": one_line,
         "look": display.look,
         "repair_diff": repair_diff,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Query
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.errors import ConflictError, InputError
@@ -16,17 +16,23 @@ from app.intake.thread import looks_like_report
 from app.runs.as_read import reporters_place
 from app.runs.cancel import cancel_run
 from app.runs.comparisons import compare_attempts, comparison
-from app.runs.matrix import matrix
+from app.runs.document import RunDocument
+from app.runs.history import history
 from app.runs.nodes import list_nodes
 from app.runs.reports import launch, list_reports, report_details
 from app.runs.show import attempt_details, run_document
 from app.runs.submit import Submission, submit
 from app.targets.presets import PRESETS
-from app.web import side_by_side, views
+from app.web import cell_routes, documents, report_views, side_by_side, views
+from app.web.documents import address_of, as_json, as_markdown, asked
+from app.web.markdown_copy import run_markdown
 from app.web.pages import page
+from app.web.surroundings import surroundings
+from app.web.wording import defect_words, headline
 from worker.reporters_probe import probe_program
 
 router = APIRouter(include_in_schema=False)
+router.include_router(cell_routes.router)
 RECENT = 8
 
 
@@ -71,32 +77,51 @@ def post_home(
     return RedirectResponse(f"/runs/{document.id}", status_code=303)
 
 
-def _run_values(session: SessionDep, run_id: str) -> dict[str, Any]:
-    run = run_document(session, run_id)
+def _run_values(run: RunDocument, request: Request, *, start: int = 0) -> dict[str, Any]:
+    cells = views.cells_of(run)
+    comparisons = views.comparisons_of(run)
+    attempts = views.attempts_of(run)
     return {
         "run": run,
-        "cells": views.cells_of(run),
+        "headline": headline(run),
+        "defect": defect_words(run),
+        "cells": cells[start : start + views.MOST_CELLS],
+        "cells_all": len(cells),
+        "start": start,
+        "tally": views.tally_of(run),
         "checks": views.checks_of(run),
         "place": reporters_place(run),
-        "comparisons": views.comparisons_of(run),
-        "attempts": views.attempts_of(run),
+        "comparisons": comparisons[: views.MOST_COMPARED],
+        "comparisons_all": len(comparisons),
+        "attempts": attempts[: views.MOST_ATTEMPTS],
+        "attempts_all": len(attempts),
         "printed": views.printed_of(run),
         "command": views.command_of(run),
-        "ended": sum(attempt.outcome is not None for job in run.jobs for attempt in job.attempts),
+        "surroundings": surroundings(run.environments, most=8),
+        "ended": sum(attempt.outcome is not None for _, attempt in attempts),
         "live": run.state in {"queued", "running"},
+        "markdown": run_markdown(run, address=address_of(request, f"/runs/{run.id}")),
     }
 
 
 @router.get("/runs/{run_id}")
-def get_run(run_id: str, session: SessionDep, _may: CanRead) -> Response:
+def get_run(
+    run_id: str, request: Request, session: SessionDep, _may: CanRead, start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0
+) -> Response:
     """A run; fills in while it goes on."""
-    return page("run.html", **_run_values(session, run_id))
+    name, form = asked(run_id, request)
+    run = run_document(session, name)
+    if form is documents.Form.JSON:
+        return as_json(run)
+    if form is documents.Form.MARKDOWN:
+        return as_markdown(run_markdown(run, address=address_of(request, f"/runs/{name}")))
+    return page("run.html", **_run_values(run, request, start=start))
 
 
 @router.get("/runs/{run_id}/fragment")
-def get_run_fragment(run_id: str, session: SessionDep, _may: CanRead) -> Response:
+def get_run_fragment(run_id: str, request: Request, session: SessionDep, _may: CanRead) -> Response:
     """The part of a run's page that changes."""
-    return page("run_body.html", **_run_values(session, run_id))
+    return page("run_body.html", **_run_values(run_document(session, run_id), request))
 
 
 @router.post("/runs/{run_id}/cancel")
@@ -108,23 +133,31 @@ def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> Response:
 
 
 @router.get("/attempts/{attempt_id}")
-def get_attempt(attempt_id: str, session: SessionDep, _may: CanRead) -> Response:
+def get_attempt(attempt_id: str, request: Request, session: SessionDep, _may: CanRead) -> Response:
     """An attempt with its streams as kept."""
-    return page("attempt.html", **side_by_side.attempt_values(attempt_details(session, attempt_id)))
+    name, form = asked(attempt_id, request)
+    found = attempt_details(session, name)
+    return as_json(found) if form is documents.Form.JSON else page("attempt.html", **side_by_side.attempt_values(found))
 
 
 @router.get("/compare")
-def get_compare(
+def get_compare(  # noqa: PLR0917 - a query and what answers it
+    request: Request,
     session: SessionDep,
     _may: CanRead,
+    a: Annotated[str, Query(max_length=100)] = "",
+    b: Annotated[str, Query(max_length=100)] = "",
     baseline: Annotated[str, Query(max_length=100)] = "",
     candidate: Annotated[str, Query(max_length=100)] = "",
     id: Annotated[str, Query(max_length=100)] = "",  # noqa: A002
 ) -> Response:
-    """Two attempts side by side, by their ids or by that of their comparison; without ids, a form for them."""
-    if not (id or baseline or candidate):
+    """Two attempts side by side, by their ids (`a` is the baseline) or by that of their comparison; without ids, a form for them."""
+    one, other = (a or baseline).strip(), (b or candidate).strip()
+    if not (id or one or other):
         return page("compare_form.html", baseline="", candidate="")
-    found = comparison(session, id) if id else compare_attempts(session, baseline, candidate)
+    found = comparison(session, id) if id else compare_attempts(session, one, other)
+    if asked("", request)[1] is documents.Form.JSON:
+        return as_json(found)
     return page("compare.html", **side_by_side.values_of(found))
 
 
@@ -136,9 +169,21 @@ def get_reports(session: SessionDep, _may: CanRead, q: Annotated[str, Query(max_
 
 
 @router.get("/reports/{report_id}")
-def get_report(report_id: str, session: SessionDep, _may: CanRead) -> Response:
-    """A report with its runs."""
-    return page("report.html", report=report_details(session, report_id), matrix=matrix(session, report_id), presets=PRESETS.values())
+def get_report(
+    report_id: str, request: Request, session: SessionDep, _may: CanRead, start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0
+) -> Response:
+    """A report for good: what stands, where it happens, and since when."""
+    name, form = asked(report_id, request)
+    report = report_details(session, name)
+    if form is documents.Form.JSON:
+        return as_json(report)
+    stands = report_views.standing_run(report)
+    run = None if stands is None else run_document(session, stands.id)
+    address = address_of(request, f"/reports/{name}")
+    values = report_views.report_values(report, run, history(session, name), address=address, start=start)
+    if form is documents.Form.MARKDOWN:
+        return as_markdown(values["markdown"] or f"Nothing was run yet: {address}\n")
+    return page("report.html", **values, presets=PRESETS.values())
 
 
 @router.post("/reports/{report_id}/runs")
