@@ -1,4 +1,4 @@
-"""The states of a run, a job and an attempt: where each is in its life, and never what came of it."""
+"""The states of a run, a job and an attempt: where each is in its life, and never what came of it. And why a run was started."""
 
 from __future__ import annotations
 
@@ -7,3 +7,6 @@ from typing import Literal
 RunState = Literal["queued", "running", "finished", "cancelled"]
 JobState = Literal["queued", "running", "judged", "cancelled"]
 AttemptState = Literal["queued", "leased", "running", "recorded", "lost", "cancelled"]
+
+# Why a run was started: somebody sent it; a toolchain came; its time had come; a pair lacked its other side; it came with a whole tracker.
+Occasion = Literal["submitted", "toolchain", "schedule", "baseline", "imported"]

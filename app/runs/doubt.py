@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from app.runs.events import emit
 from app.runs.settle import restart_job, settle_job
+from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
 from app.storage.queries import queue
 from app.storage.queries import runs as queries
@@ -47,4 +48,5 @@ def _reopen(session: Session, run_id: str, *, checks: set[str], settings: Servic
             job.state, job.verdict = "queued", None
             restart_job(session, run, job, attempts=[row for row in attempts if row.job_id == job.id])
             settle_job(session, run, job, settings=settings)
+    keep_standing(session, run.report_id)
     log.warning("run_reopened", run_id=run_id, jobs=len(doubted))

@@ -18,6 +18,7 @@ from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import job_facts, run_facts
 from app.runs.settle import new_attempts, script_of
+from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
 from app.states import JobState, RunState
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
@@ -120,6 +121,7 @@ def launch_reading(
     if not attempts:
         run.verdict, run.summary = document.verdict, document.summary
         emit(session, run, "run.finished")
+        keep_standing(session, report.id)
     session.flush()
     return document
 

@@ -15,6 +15,7 @@ from app.runs.comparisons import keep_comparisons
 from app.runs.events import emit
 from app.runs.facts import document_of, reading_of, report_of_run, results_by_attempt
 from app.runs.repeating import attempts_wanted
+from app.runs.standing import keep_standing
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
@@ -173,3 +174,4 @@ def finish_if_done(session: Session, run: RunRow) -> None:
     run.summary = document.summary
     keep_comparisons(session, document.comparisons)
     emit(session, run, "run.finished")
+    keep_standing(session, run.report_id)

@@ -2,6 +2,7 @@
 
 from app.storage.models.attempt import AttemptRow
 from app.storage.models.base import Base
+from app.storage.models.change import ChangeRow
 from app.storage.models.comparison import ComparisonRow
 from app.storage.models.environment import EnvironmentRow
 from app.storage.models.event import EventRow
@@ -16,6 +17,7 @@ from app.storage.models.token import TokenRow
 __all__ = [
     "AttemptRow",
     "Base",
+    "ChangeRow",
     "ComparisonRow",
     "EnvironmentRow",
     "EventRow",

@@ -9,7 +9,7 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.judgement import Verdict
-from app.states import RunState
+from app.states import Occasion, RunState
 from app.storage.models.base import Base, Id, choice
 
 
@@ -18,12 +18,15 @@ class RunRow(Base):
     __table_args__ = (
         Index(None, "report_id"),
         Index("ix_run_open", "id", postgresql_where=text("state IN ('queued', 'running')")),
+        Index("ix_run_of_ours", "id", postgresql_where=text("occasion <> 'submitted'")),
         UniqueConstraint("evidence_digest"),
     )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
     report_id: Mapped[Id] = mapped_column(ForeignKey("report.id"))
     state: Mapped[RunState] = mapped_column(choice("state", RunState))
+    # Why it was started; what nobody waits for runs behind what was submitted.
+    occasion: Mapped[Occasion] = mapped_column(choice("occasion", Occasion), default="submitted", server_default="submitted")
     preset: Mapped[str | None]
     repeats_at_most: Mapped[int]
     repeats_exact: Mapped[bool]

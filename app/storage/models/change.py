@@ -1,0 +1,45 @@
+"""A flip: of one script, two cells of a report whose verdicts differ, with both jobs as its evidence."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.judging.change import ChangeKind
+from app.judging.judgement import Verdict
+from app.storage.models.base import Base, Id, choice
+
+
+class ChangeRow(Base):
+    __tablename__ = "change"
+    # Ids sort by time: lists need no index on a date.
+    __table_args__ = (
+        Index(None, "kind", "id"),
+        Index(None, "toolchain", "id"),
+        Index(None, "report_id", "id"),
+        Index(None, "job_id"),
+        Index(None, "before_job_id"),
+    )
+
+    id: Mapped[Id] = mapped_column(primary_key=True)
+    report_id: Mapped[Id] = mapped_column(ForeignKey("report.id"))
+    # The run of `job_id`, the later side: by version, or by time where the toolchain is the same.
+    run_id: Mapped[Id] = mapped_column(ForeignKey("run.id"))
+    job_id: Mapped[Id] = mapped_column(ForeignKey("job.id"))
+    before_job_id: Mapped[Id] = mapped_column(ForeignKey("job.id"))
+    kind: Mapped[ChangeKind] = mapped_column(choice("kind", ChangeKind))
+    script_digest: Mapped[str] = mapped_column(ForeignKey("script.digest"))
+    # The labels of both targets, and the toolchain of the later one.
+    target: Mapped[str]
+    before_target: Mapped[str]
+    toolchain: Mapped[str]
+    before_toolchain: Mapped[str]
+    before: Mapped[Verdict] = mapped_column(choice("before", Verdict))
+    after: Mapped[Verdict] = mapped_column(choice("after", Verdict))
+    # What differs between the environments beside the one axis, likeliest culprit first; empty unless the kind is `confounded`.
+    differs: Mapped[list[str]]
+    # The cell that would tell, in words; empty where none is missing.
+    missing: Mapped[str] = mapped_column(default="")
+    created_at: Mapped[datetime]
