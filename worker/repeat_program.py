@@ -57,13 +57,13 @@ def repeat_program(recorded: Recorded) -> str:
         "FACTS": dict(recorded.facts),
     }
     named = "\n".join(f"{name} = {_literal(value)}" for name, value in data.items())
-    lines = "\n".join(f"    {ascii(line)}" for line in recorded.script.splitlines(keepends=True)) or "    ''"
+    lines = "\n".join(f"    {line!a}" for line in recorded.script.splitlines(keepends=True)) or "    ''"
     return f"{_HEAD}{_requirements(recorded)}{_IMPORTS}{named}\n# The script, line by line, unchanged.\nSCRIPT = (\n{lines}\n)\n{_TAIL}"
 
 
 def _literal(value: object) -> str:
     if isinstance(value, dict):
-        inside = "".join(f"    {ascii(str(key))}: {ascii(item)},\n" for key, item in value.items())
+        inside = "".join(f"    {str(key)!a}: {item!a},\n" for key, item in value.items())
         return f"{{\n{inside}}}" if inside else "{}"
     return ascii(value)
 

@@ -50,8 +50,8 @@ def history(session: Session, report_id: str, *, limit: int = MOST_POINTS) -> li
 
 def _point(row: Row[Any]) -> Point:
     target = Target.model_validate(row.target)
-    version, _, build = (row._mapping["torch.version"] or _version_in(target.toolchain)).partition("+")
-    card = row._mapping["gpu.0.model"] if target.gpus else None
+    version, _, build = (row.torch or _version_in(target.toolchain)).partition("+")
+    card = row.card if target.gpus else None
     return Point(
         script=row.script_digest,
         target=target,
@@ -64,7 +64,7 @@ def _point(row: Row[Any]) -> Point:
         outcome=row.outcome,
         stdout_digest=row.stdout_digest or "",
         attempts=row.attempts or 0,
-        hardware=card or row._mapping["cpu.model"] or "",
+        hardware=card or row.processor or "",
         job=row.id,
         run=row.run_id,
         attempt=row.first_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.judging.attention import Attention
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
 from app.judging.text_diff import TextResult
 from worker.contract import Outcome
@@ -79,6 +80,13 @@ STATES: dict[str, str] = {
     "cancelled": "cancelled",
     "lost": "lost",
 }
+ATTENTION: dict[Attention, Look] = {
+    Attention.STILL_BROKEN: Look("Still broken", "It happens in the newest version that was tried.", "●", "seen"),
+    Attention.FIXED: Look("Fixed", "It happened in an older version, and a newer one shows that it does not.", "✓", "gone"),
+    Attention.ASK: Look("Ask the reporter", "Something that only the reporter has is missing.", "?", "part"),
+    Attention.NOT_AS_REPORTED: Look("Not tried as reported", "The reporter's place was not tried, so this says little.", "–", "cant"),
+    Attention.NEEDS_HUMAN: Look("Needs a human", "Something else happens, or the report claims nothing that can be checked.", "◑", "part"),
+}
 UNKNOWN = Look("—", "", "·", "cant")
 
 
@@ -93,5 +101,7 @@ def look(word: StrEnum | str | None) -> Look:
             return CHECKS[word]
         case ComparisonResult():
             return COMPARISONS[word]
+        case Attention():
+            return ATTENTION[word]
         case _:
             return UNKNOWN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,9 +14,12 @@ from app.judging.judgement import Verdict
 from app.runs.history import Point
 from app.web.hostile import one_line
 
-# Cells without an answer are folded where so many rows say the same.
+# Rows without an answer are folded where so many say the same; in a table that nobody reads row by row all others, too.
 FOLDED_FROM = 4
+MANY_ROWS = 24
 _RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
+_SEEN = {Verdict.REPRODUCED, Verdict.FLAKY}
+_TELLS = {*_SEEN, Verdict.NOT_REPRODUCED}
 _WITHOUT_ANSWER = {Verdict.CANNOT_SHOW, Verdict.NO_RESULT}
 # Of these what was seen is part of the result: another value is another result.
 _BY_VALUE = {Verdict.DIFFERENT, Verdict.OBSERVED}
@@ -31,8 +35,9 @@ class Column:
 
     @property
     def name(self) -> str:
-        """`2.1 to 2.5`."""
-        return span_name(self.versions)
+        """`torch 2.1 to 2.5`."""
+        name = span_name(self.versions)
+        return f"torch {name}" if name[:1].isdigit() else name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +54,8 @@ class GridCell:
     exact: bool = False
     times: int = 0
     before: Point | None = None
+    # What an older version showed in the same row, where that was another result.
+    older: Point | None = None
 
     @property
     def name(self) -> str:
@@ -71,21 +78,26 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """Rows that have no answer for one reason."""
+    """Rows that say the same; `cells` are those of the first."""
 
     rows: tuple[Row, ...]
-    newest: Point
+    cells: tuple[GridCell, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """The table. `total` counts all rows, `rows` are those of this page."""
+    """The table. `rows` are those of this page, `every` all that are not folded."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    every: tuple[Row, ...]
     folds: tuple[Fold, ...]
-    total: int
     start: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many rows there are."""
+        return len(self.every)
 
     @property
     def next_start(self) -> int | None:
@@ -122,11 +134,11 @@ def grid(points: Sequence[Point], scripts: Sequence[str], *, start: int = 0, mos
     columns = tuple(_column(group, stacks.values()) for group in groups)
     rows = sorted((_row(key, stacks[key], groups, by_row[key]) for key in stacks), key=_row_rank)
     shown, folds = _fold(rows)
-    return Grid(columns=columns, rows=tuple(shown[start : start + most]), folds=folds, total=len(shown), start=start)
+    return Grid(columns=columns, rows=tuple(shown[start : start + most]), every=tuple(shown), folds=folds, start=start)
 
 
 def span_name(versions: Sequence[str]) -> str:
-    """`2.6`, `2.1 to 2.5`, or `any version` where none is known."""
+    """`2.6`, or `2.1 to 2.5`."""
     if not versions or versions == ("",):
         return "version not known"
     return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
@@ -192,7 +204,8 @@ def _row(key: _Key, stacks: dict[str, _Stack], groups: Sequence[tuple[str, ...]]
         if cells and result_key(cells[-1].point) == result_key(cell.point):
             cells[-1] = _joined(cells[-1], cell)
         else:
-            cells.append(cell)
+            last = next((one.point for one in reversed(cells) if one.point is not None), None)
+            cells.append(replace(cell, older=last) if cell.point is not None else cell)
     newest = next(cell.point for cell in reversed(cells) if cell.point is not None)
     hardware = tuple(dict.fromkeys(point.hardware for point in points if point.hardware))
     return Row(label=key[1], build=key[2], script=key[0], hardware=hardware, contributed_by=key[3], cells=tuple(cells), newest=newest)
@@ -204,7 +217,9 @@ def _cell(group: tuple[str, ...], stacks: Sequence[_Stack]) -> GridCell:
     points = [point for stack in stacks for point in stack.standing]
     before = next((stack.before for stack in reversed(stacks) if stack.before is not None), None)
     newest = max(points, key=lambda point: point.at)
-    return GridCell(span=1, versions=group, point=newest, seen=one_line(newest.seen), exact=_exact(points), times=len(points), before=before)
+    return GridCell(
+        span=1, versions=group, point=newest, seen=one_line(newest.seen), exact=_exact(points), times=len(points), before=before
+    )
 
 
 def _exact(points: Sequence[Point]) -> bool:
@@ -224,20 +239,57 @@ def _joined(one: GridCell, other: GridCell) -> GridCell:
         exact=same and (one.exact or one.times == 1) and (other.exact or other.times == 1),
         times=one.times + other.times,
         before=other.before or one.before,
+        older=one.older,
     )
 
 
-def _row_rank(row: Row) -> tuple[int, int, int, str, str]:
+def _row_rank(row: Row) -> tuple[int, int, int, list[tuple[int, str]], str]:
     verdict = row.newest.verdict
-    return (row.script, _RANKS.get(verdict, 99) if verdict else 99, len(row.newest.target.settings), row.label, row.contributed_by or "")
+    rank = _RANKS[verdict] if verdict else len(_RANKS)
+    return (row.script, rank, len(row.newest.target.settings), _natural(row.label), row.contributed_by or "")
+
+
+def _natural(label: str) -> list[tuple[int, str]]:
+    """Sorts `threads=9` before `threads=10`."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", label)]
 
 
 def _fold(rows: Sequence[Row]) -> tuple[list[Row], tuple[Fold, ...]]:
-    """Rows with one answer-less cell, put together where many say the same."""
+    """Put rows together where many say the same; what others contributed stands by itself."""
     alike: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        if len([cell for cell in row.cells if cell.point]) == 1 and row.newest.verdict in _WITHOUT_ANSWER and not row.contributed_by:
-            alike.setdefault((row.script, *result_key(row.newest)), []).append(row)
-    folds = tuple(Fold(rows=tuple(found), newest=found[0].newest) for found in alike.values() if len(found) >= FOLDED_FROM)
+        if row.contributed_by is None:
+            said = tuple((cell.span, cell.seen if len(rows) > MANY_ROWS else "", *result_key(cell.point)) for cell in row.cells)
+            alike.setdefault((row.script, said), []).append(row)
+    folds = tuple(
+        Fold(rows=tuple(found), cells=found[0].cells)
+        for found in alike.values()
+        if len(found) >= FOLDED_FROM and (len(rows) > MANY_ROWS or _without_answer(found[0]))
+    )
     folded = {id(row) for fold in folds for row in fold.rows}
     return [row for row in rows if id(row) not in folded], folds
+
+
+def _without_answer(row: Row) -> bool:
+    return all(cell.point is None or cell.point.verdict in _WITHOUT_ANSWER for cell in row.cells)
+
+
+def since(table: Grid) -> str:
+    """Since when it happens, or no longer does, in one sentence of versions and counts; empty where no row says so."""
+    flips: dict[tuple[str, str, bool], int] = {}
+    folded = [(fold.cells, len(fold.rows)) for fold in table.folds]
+    for cells, count in [*((row.cells, 1) for row in table.every), *folded]:
+        told = [cell for cell in cells if cell.point is not None and cell.point.verdict in _TELLS]
+        seen = [cell.point is not None and cell.point.verdict in _SEEN for cell in told]
+        if len(told) == 2 and seen[0] != seen[1]:
+            key = (told[0].name, told[1].name, seen[1])
+            flips[key] = flips.get(key, 0) + count
+    if len(flips) != 1:
+        return ""
+    [((before, after, happens), count)] = flips.items()
+    where = f" (on {count} target{'' if count == 1 else 's'})"
+    return (
+        f"It did not happen in {before}, and happens in {after}{where}."
+        if happens
+        else f"It happened in {before}, and no longer in {after}{where}."
+    )

@@ -9,7 +9,7 @@ from app.judging.judgement import CheckResult
 from app.runs.document import FindingPart, JobPart, RunDocument
 from app.web import wording
 from app.web.display import VERDICTS
-from app.web.grid import Grid
+from app.web.grid import Grid, since
 from app.web.hostile import visible
 from app.web.surroundings import what_sets_apart
 from app.web.views import label_of
@@ -52,6 +52,7 @@ def run_markdown(run: RunDocument, *, address: str, history: Grid | None = None)
 
 def _parts(run: RunDocument, address: str, history: Grid | None) -> Iterator[str]:
     yield f"**{wording.headline(run)}**"
+    yield "" if history is None else since(history)
     if run.contributed is not None:
         yield "Contributed from elsewhere, and judged here from its attempts."
     yield wording.defect_words(run)
@@ -87,7 +88,7 @@ def _table(grid: Grid) -> str:
                 words[at + offset] = "not tried" if cell.point is None else _name(cell.point.verdict)
             at += cell.span
         rows.append((_code(row.label), *words))
-    more = grid.total - len(rows)
+    more = grid.total + sum(len(fold.rows) for fold in grid.folds) - len(rows)
     table = _rows(("target", *(plain(column.name) for column in grid.columns)), rows)
     return table + (f"\n\n… and {more} more targets." if more > 0 else "")
 

@@ -17,7 +17,7 @@ from app.runs.as_read import needs_in_words, repair_diff
 from app.web import display
 from app.web.ansi import coloured
 from app.web.cutting import ends, head
-from app.web.hostile import one_line, visible
+from app.web.hostile import one_line, short_url, visible
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -35,6 +35,7 @@ def environment() -> Environment:
         "head": head,
         "ends": ends,
         "one_line": one_line,
+        "short_url": short_url,
         "look": display.look,
         "repair_diff": repair_diff,
         "needs": needs_in_words,

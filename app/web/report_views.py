@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from app.judging.attention import Attention
 from app.judging.judgement import CheckResult
 from app.runs.as_read import reporters_place
 from app.runs.document import CheckPart, FindingPart, RunDocument
 from app.runs.history import Point
 from app.runs.reports import ReportDetails, RunSummary
 from app.web import views, wording
-from app.web.grid import Grid, grid
+from app.web.grid import Grid, grid, since
 from app.web.markdown_copy import run_markdown
 from app.web.surroundings import what_sets_apart
 
@@ -67,10 +68,25 @@ def last_verified(points: Sequence[Point]) -> datetime | None:
     return max((point.at for point in points if point.contributed_by is None and point.attempts), default=None)
 
 
-def report_values(report: ReportDetails, run: RunDocument | None, points: Sequence[Point], *, address: str, start: int) -> dict[str, Any]:
+def report_values(
+    report: ReportDetails,
+    run: RunDocument | None,
+    points: Sequence[Point],
+    *,
+    attention: Attention | None,
+    address: str,
+    start: int,
+) -> dict[str, Any]:
     """What the page draws."""
     table: Grid = grid(points, [script.digest for script in report.report.scripts], start=start)
-    values: dict[str, Any] = {"report": report, "run": run, "grid": table, "verified_at": last_verified(points)}
+    values: dict[str, Any] = {
+        "report": report,
+        "run": run,
+        "grid": table,
+        "verified_at": last_verified(points),
+        "attention": attention,
+        "jobs": {},
+    }
     if run is None:
         return {**values, "claim": [], "place": [], "apart": [], "comparisons": [], "attempts": [], "markdown": ""}
     place = reporters_place(run)
@@ -78,6 +94,8 @@ def report_values(report: ReportDetails, run: RunDocument | None, points: Sequen
     return {
         **values,
         "headline": wording.headline(run),
+        "since": since(table),
+        "jobs": {job.id: job for job in run.jobs},
         "defect": wording.defect_words(run),
         "as_reported": wording.as_reported(run, [field.name for field in place]),
         "seen_in": (sum(job.matched for job in run.jobs), sum(job.of for job in run.jobs if job.matched)),

@@ -13,7 +13,9 @@ from app.http.access import CanRead, CanSubmit
 from app.http.problems import status_of
 from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.intake.thread import looks_like_report
+from app.judging.attention import Attention
 from app.runs.as_read import reporters_place
+from app.runs.attention import attention_of, group, groups
 from app.runs.cancel import cancel_run
 from app.runs.comparisons import compare_attempts, comparison
 from app.runs.document import RunDocument
@@ -34,12 +36,26 @@ from worker.reporters_probe import probe_program
 router = APIRouter(include_in_schema=False)
 router.include_router(cell_routes.router)
 RECENT = 8
+# Of each group on the first page.
+EACH = 6
+
+
+def _home(session: SessionDep, *, status: int = 200, values: dict[str, str] | None = None, problem: InputError | None = None) -> Response:
+    recent = list_reports(session, limit=RECENT).items
+    shown = groups(session, each=EACH)
+    return page("home.html", status=status, values=values or {}, problem=problem, presets=PRESETS.values(), groups=shown, recent=recent)
 
 
 @router.get("/")
 def get_home(session: SessionDep, _may: CanRead) -> Response:
-    """The form, and what happened lately."""
-    return page("home.html", values={}, problem=None, presets=PRESETS.values(), recent=list_reports(session, limit=RECENT).items)
+    """What wants attention, and the form."""
+    return _home(session)
+
+
+@router.get("/attention/{attention}")
+def get_attention(attention: Attention, session: SessionDep, _may: CanRead, cursor: str | None = None) -> Response:
+    """All reports of a group, lately verified first."""
+    return page("attention.html", group=group(session, attention, cursor=cursor, limit=50))
 
 
 @router.post("/")
@@ -72,8 +88,7 @@ def post_home(
             document = submit(session, request, settings=settings).document
     except InputError as error:
         values = {"text": text, "form": form, "claim": claim, "title": title, "preset": preset, "source_url": source_url}
-        recent = list_reports(session, limit=RECENT).items
-        return page("home.html", status=status_of(error), values=values, problem=error, presets=PRESETS.values(), recent=recent)
+        return _home(session, status=status_of(error), values=values, problem=error)
     return RedirectResponse(f"/runs/{document.id}", status_code=303)
 
 
@@ -84,7 +99,7 @@ def _run_values(run: RunDocument, request: Request, *, start: int = 0) -> dict[s
     return {
         "run": run,
         "headline": headline(run),
-        "defect": defect_words(run),
+        "defect": defect_words(run, why=False),
         "cells": cells[start : start + views.MOST_CELLS],
         "cells_all": len(cells),
         "start": start,
@@ -180,7 +195,8 @@ def get_report(
     stands = report_views.standing_run(report)
     run = None if stands is None else run_document(session, stands.id)
     address = address_of(request, f"/reports/{name}")
-    values = report_views.report_values(report, run, history(session, name), address=address, start=start)
+    points, attention = history(session, name), attention_of(session, name)
+    values = report_views.report_values(report, run, points, attention=attention, address=address, start=start)
     if form is documents.Form.MARKDOWN:
         return as_markdown(values["markdown"] or f"Nothing was run yet: {address}\n")
     return page("report.html", **values, presets=PRESETS.values())

@@ -129,7 +129,9 @@ def comparisons_of(run: RunDocument) -> list[ComparisonRow]:
     """Comparisons with the labels of their cells; those that say something first."""
     labels = {attempt.id: label_of(job) for job in run.jobs for attempt in job.attempts}
     rows = [
-        ComparisonRow(part=part, baseline=labels.get(part.baseline, "?"), candidate=labels.get(part.candidate, "?"), cause=sentence(part.cause))
+        ComparisonRow(
+            part=part, baseline=labels.get(part.baseline, "?"), candidate=labels.get(part.candidate, "?"), cause=sentence(part.cause)
+        )
         for part in run.comparisons
     ]
     return sorted(rows, key=lambda row: row.part.result in {"identical", "equivalent"})

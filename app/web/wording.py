@@ -9,13 +9,15 @@ from app.judging.judgement import Defect, Scope, Verdict
 from app.runs.document import RunDocument
 from app.web.views import label_of
 
+# Of a run that goes on: a "no" needs all attempts.
+_TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
 NOT_DECIDED = "It happens. Whether it is a bug is not decided here."
 
 
-def headline(run: RunDocument) -> str:
+def headline(run: RunDocument) -> str:  # noqa: PLR0911 - one sentence a verdict
     """The verdict in one short sentence."""
     targets = len({label_of(job) for job in run.jobs})
-    match run.verdict or run.so_far:
+    match run.verdict or (run.so_far if run.so_far in _TOLD_EARLY else None):
         case Verdict.NEEDS_INFO:
             return "The report lacks something, so nothing was run."
         case Verdict.REPRODUCED:
@@ -52,17 +54,16 @@ def _rate(run: RunDocument) -> str:
     return "sometimes" if most is None else f"{most.matched} of {most.of} times on {label_of(most)}"
 
 
-def defect_words(run: RunDocument) -> str:
-    """Whether it is a bug, as far as a test says so; empty where nothing was seen."""
+def defect_words(run: RunDocument, *, why: bool = True) -> str:
+    """Whether it is a bug, as far as a test says so, and `why`; empty where nothing was seen."""
     if not run.seen and run.defect is not Defect.YES:
         return ""
-    cause = sentence(run.cause)
+    cause = sentence(run.cause) if why else ""
     if run.defect is Defect.YES:
         return f"It is a bug. {cause}".strip()
     if run.defect is Defect.NO:
         return f"It is no bug. {cause}".strip()
     return f"{NOT_DECIDED} {cause}".strip()
-
 
 
 def as_reported(run: RunDocument, differing: Sequence[str]) -> str:

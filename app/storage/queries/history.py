@@ -13,7 +13,7 @@ from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow
 # Of what an attempt printed, its end.
 SHOWN = 400
 # Facts of an environment that name a column or a row of the history.
-FACTS = ("torch.version", "gpu.0.model", "cpu.model", "blas.path")
+FACTS = {"torch": "torch.version", "card": "gpu.0.model", "processor": "cpu.model"}
 
 
 def points_of_report(session: Session, report_id: str, *, limit: int) -> Sequence[Row[Any]]:
@@ -37,7 +37,7 @@ def points_of_report(session: Session, report_id: str, *, limit: int) -> Sequenc
         .limit(1)
         .lateral("first")
     )
-    facts = [EnvironmentRow.facts[name].astext.label(name) for name in FACTS]
+    facts = [EnvironmentRow.facts[name].astext.label(label) for label, name in FACTS.items()]
     job = (JobRow.id, JobRow.script_digest, JobRow.target, JobRow.verdict, JobRow.reason)
     run = (RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by)
     first = [column.label(f"first_{column.name}" if column.name == "id" else column.name) for column in attempts.c]
