@@ -36,8 +36,7 @@ class Column:
     @property
     def name(self) -> str:
         """`torch 2.1 to 2.5`."""
-        name = span_name(self.versions)
-        return f"torch {name}" if name[:1].isdigit() else name
+        return torch_name(self.versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +141,12 @@ def span_name(versions: Sequence[str]) -> str:
     if not versions or versions == ("",):
         return "version not known"
     return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+
+
+def torch_name(versions: Sequence[str]) -> str:
+    """The same, saying what it is a version of."""
+    name = span_name(versions)
+    return f"torch {name}" if name[:1].isdigit() else name
 
 
 def result_key(point: Point | None) -> tuple[object, ...]:
@@ -282,7 +287,7 @@ def since(table: Grid) -> str:
         told = [cell for cell in cells if cell.point is not None and cell.point.verdict in _TELLS]
         seen = [cell.point is not None and cell.point.verdict in _SEEN for cell in told]
         if len(told) == 2 and seen[0] != seen[1]:
-            key = (told[0].name, told[1].name, seen[1])
+            key = (torch_name(told[0].versions), torch_name(told[1].versions), seen[1])
             flips[key] = flips.get(key, 0) + count
     if len(flips) != 1:
         return ""

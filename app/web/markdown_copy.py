@@ -37,7 +37,7 @@ def fenced(text: str, language: str = "") -> str:
 
 def is_plain(text: str) -> bool:
     """Whether a text may stand outside a fence: no mark-up, no mention, no address."""
-    return _PLAIN.fullmatch(text) is not None and "://" not in text and not re.search(r"(?:^|\s)@|www\.", text)
+    return _PLAIN.fullmatch(text) is not None and "://" not in text and not re.search(r"(?:^|\s)@\w|www\.", text)
 
 
 def plain(text: str, otherwise: str = "…") -> str:

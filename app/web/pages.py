@@ -17,7 +17,7 @@ from app.runs.as_read import needs_in_words, repair_diff
 from app.web import display
 from app.web.ansi import coloured
 from app.web.cutting import ends, head
-from app.web.hostile import one_line, short_url, visible
+from app.web.hostile import clip, one_line, short_url, visible
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -36,6 +36,7 @@ def environment() -> Environment:
         "ends": ends,
         "one_line": one_line,
         "short_url": short_url,
+        "clip": clip,
         "look": display.look,
         "repair_diff": repair_diff,
         "needs": needs_in_words,

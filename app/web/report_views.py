@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from app.judging.attention import Attention
-from app.judging.judgement import CheckResult
+from app.judging.judgement import CheckResult, ComparisonResult
 from app.runs.as_read import reporters_place
 from app.runs.document import CheckPart, FindingPart, RunDocument
 from app.runs.history import Point
@@ -88,9 +88,10 @@ def report_values(
         "jobs": {},
     }
     if run is None:
-        return {**values, "claim": [], "place": [], "apart": [], "comparisons": [], "attempts": [], "markdown": ""}
+        return {**values, "claim": [], "place": [], "apart": [], "comparisons": [], "comparisons_alike": 0, "attempts": [], "markdown": ""}
     place = reporters_place(run)
-    comparisons = views.comparisons_of(run)
+    every = views.comparisons_of(run)
+    comparisons = [row for row in every if row.part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}]
     return {
         **values,
         "headline": wording.headline(run),
@@ -103,6 +104,7 @@ def report_values(
         "place": place,
         "apart": what_sets_apart(run),
         "comparisons": comparisons[:MOST_COMPARED],
+        "comparisons_alike": len(every) - len(comparisons),
         "comparisons_more": max(0, len(comparisons) - MOST_COMPARED),
         "attempts": views.attempts_of(run)[:MOST_ATTEMPTS],
         "attempts_all": sum(len(job.attempts) for job in run.jobs),

@@ -46,12 +46,19 @@ def said(value: object) -> str:
 
 
 def what_sets_apart(run: RunDocument, *, most: int = 12) -> list[Apart]:
-    """The fields that differ between the targets where it happens and those where it does not; likely ones first."""
+    """The fields that differ between the targets where it happens and those where it does not; likely ones first.
+
+    Cells that are there to test for a cause are no place where it does not happen.
+    """
     sides: list[list[Environment]] = []
     for verdicts in (_HAPPENS, _DOES_NOT):
-        digests = {attempt.environment for job in run.jobs if job.verdict in verdicts for attempt in job.attempts if attempt.counted} - {
-            None
-        }
+        digests = {
+            attempt.environment
+            for job in run.jobs
+            if job.verdict in verdicts and "fill" not in job.target.settings
+            for attempt in job.attempts
+            if attempt.counted
+        } - {None}
         sides.append([run.environments[digest] for digest in sorted(filter(None, digests)) if digest in run.environments])
     there, elsewhere = sides
     if not there or not elsewhere:

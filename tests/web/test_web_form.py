@@ -29,7 +29,7 @@ def test_the_form_needs_no_script_and_says_what_becomes_public(web: Web) -> None
     assert page.all("script") == []
     assert "becomes public here" in page.one("main").text
     presets = {one.attributes["value"] for one in page.all("input", name="preset")}
-    assert presets == {"quick", "cpu-isa", "determinism"}
+    assert presets == {"quick", "cpu-isa", "determinism", "versions"}
     assert [one.attributes["value"] for one in page.all("input", name="preset") if "checked" in one.attributes] == ["quick"]
 
 
