@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import shutil
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from gallery_data import fill
+from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from running_web import web_of
 from stage import Stage
@@ -24,7 +26,8 @@ from app.storage.migrate import upgrade
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 # The page, how it is looked at, how much of it is kept: pictures stay small.
-LONGEST = 2_400
+LONGEST = 1_800
+COLOURS = 48
 VIEWS = (("light", 1180), ("dark", 1180), ("light", 360))
 # Drawn in all views; the others by daylight on a desk only.
 IN_ALL = {"home", "report over versions", "run", "compare colours"}
@@ -54,8 +57,9 @@ def draw(browser: Browser, url: str, path: str, *, scheme: str, width: int, out:
     page.goto(path)
     page.wait_for_timeout(150)
     height = min(LONGEST, int(page.evaluate("document.documentElement.scrollHeight")))
-    page.screenshot(path=out, full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
+    picture = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
     context.close()
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(out, optimize=True)
 
 
 def file_name(name: str, scheme: str, width: int) -> str:

@@ -14,7 +14,10 @@ from playwright.sync_api import Browser
 pytestmark = pytest.mark.browser
 SERIOUS = {"serious", "critical"}
 # CSP forbids scripts in our pages, so it is run from outside them: by the debugger's own protocol.
-RUN = "async () => (await axe.run(document, {resultTypes: ['violations']})).violations.map((one) => [one.impact, one.id, one.nodes.map((node) => node.html.slice(0, 200))])"
+RUN = """async () => {
+  const found = (await axe.run(document, {resultTypes: ["violations"]})).violations;
+  return found.map((one) => [one.impact, one.id, one.nodes.map((node) => node.html.slice(0, 200))]);
+}"""
 
 
 @pytest.fixture(scope="session")

@@ -91,7 +91,7 @@ def test_every_page_with_two_attempts_leads_there(web: Web) -> None:
     links = {link.attributes["href"] for link in run.all("a")}
     assert f"/compare?a={ids[0]}&b={ids[1]}" in links
     attempt = Page(web.client.get(f"/attempts/{ids[1]}").text)
-    assert attempt.one("input", name="candidate").attributes["value"] == ids[1]
+    assert attempt.one("input", name="b").attributes["value"] == ids[1]
     assert "torch.float32" in attempt.text
     assert "[1.0, 2.000000238418579, 3.0]" in attempt.text
 

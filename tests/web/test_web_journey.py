@@ -56,7 +56,7 @@ def test_from_the_form_to_the_issue(web: Web, browser: Browser, *, scripts: bool
 def test_two_cells_are_compared(web: Web, browser: Browser) -> None:
     web.stage.node("n")
     with web.stage.session() as session:
-        request = Submission(script="print('sum', 5)\n", claim="prints sum 5", targets=TARGETS, repeats=2, title="Sums")
+        request = Submission(script="print('sum', 5)\n", claim="prints sum 5, expected sum 4", targets=TARGETS, repeats=2, title="Sums")
         run = submit(session, request, settings=web.stage.settings).document
     answer(web)
     with opened(browser, web.url) as page:
