@@ -18,6 +18,7 @@ from app.web import display
 from app.web.ansi import coloured
 from app.web.cutting import ends, head
 from app.web.hostile import clip, one_line, short_url, visible
+from app.web.views import cards_alike
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -38,6 +39,7 @@ def environment() -> Environment:
         "short_url": short_url,
         "clip": clip,
         "look": display.look,
+        "alike": cards_alike,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
         "written": written,

@@ -97,6 +97,7 @@ def report_values(
         "headline": wording.headline(run),
         "since": since(table),
         "jobs": {job.id: job for job in run.jobs},
+        "seen_by_job": {job.id: views.what_was_seen(job) for job in run.jobs},
         "defect": wording.defect_words(run),
         "as_reported": wording.as_reported(run, [field.name for field in place]),
         "seen_in": (sum(job.matched for job in run.jobs), sum(job.of for job in run.jobs if job.matched)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.judging.cause import sentence
@@ -11,7 +12,7 @@ from app.judging.judgement import CheckResult, Verdict
 from app.runs.document import AttemptPart, CheckPart, ComparisonPart, JobPart, RunDocument
 from app.targets.target import Target
 from app.web.hostile import one_line
-from worker.contract import AttemptKind, Device
+from worker.contract import AttemptKind, CardState, Device, Gpu
 
 # On the page of a run; the rest is on further pages and on those of its cells.
 MOST_CELLS = 60
@@ -158,3 +159,19 @@ def printed_of(run: RunDocument) -> list[Printed]:
 def attempts_of(run: RunDocument) -> list[tuple[str, AttemptPart]]:
     """Every attempt with the label of its cell."""
     return [(label_of(job), attempt) for job in run.jobs for attempt in job.attempts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cards:
+    """Cards of a node of which the same is to be said."""
+
+    model: str
+    state: CardState
+    detail: str
+    count: int
+
+
+def cards_alike(gpus: Iterable[Gpu]) -> list[Cards]:
+    """The cards of a node, those alike once, in their order."""
+    counts = Counter((gpu.model, gpu.state, gpu.detail) for gpu in gpus)
+    return [Cards(model=model, state=state, detail=detail, count=count) for (model, state, detail), count in counts.items()]

@@ -16,7 +16,7 @@ NOT_DECIDED = "It happens. Whether it is a bug is not decided here."
 
 def headline(run: RunDocument) -> str:  # noqa: PLR0911 - one sentence a verdict
     """The verdict in one short sentence."""
-    targets = len({label_of(job) for job in run.jobs})
+    targets = _tried(run)
     match run.verdict or (run.so_far if run.so_far in _TOLD_EARLY else None):
         case Verdict.NEEDS_INFO:
             return "The report lacks something, so nothing was run."
@@ -38,6 +38,11 @@ def headline(run: RunDocument) -> str:  # noqa: PLR0911 - one sentence a verdict
             return "There is no result. That is trouble of ours, and says nothing about the report."
         case _:
             return "Nothing is decided yet." if run.state in {"queued", "running"} else "Nothing was decided."
+
+
+def _tried(run: RunDocument) -> int:
+    """How many targets speak of the claim: one that fills memory, to test for a cause, speaks where the claim is seen in it."""
+    return len({label_of(job) for job in run.jobs if "fill" not in job.target.settings or label_of(job) in run.where})
 
 
 def _share(some: int, of: int) -> str:
