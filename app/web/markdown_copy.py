@@ -21,7 +21,7 @@ _RUN_OF_TICKS = re.compile(r"`+")
 _PLAIN = re.compile(r"[A-Za-z0-9 .,:;@+*/=%()'’≈–—!?-]*")
 _CHECKS = {
     CheckResult.MET: "seen as claimed",
-    CheckResult.ABSENT: "did not happen",
+    CheckResult.ABSENT: "it did not happen",
     CheckResult.OTHER: "something else was seen",
     CheckResult.UNREACHED: "not reached",
 }
@@ -117,7 +117,7 @@ def _claim(run: RunDocument) -> Iterator[str]:
         if finding.text not in bugs or shown == 2:
             continue
         shown += 1
-        yield f"The report says, and here it was {_CHECKS[finding.result]}:\n\n{fenced(_short(finding.text))}"
+        yield f"The report says (here: {_CHECKS[finding.result]}):\n\n{fenced(_short(finding.text))}"
         if finding.observed and finding.observed != finding.text:
             yield f"Seen:\n\n{fenced(_short(finding.observed))}"
         if finding.exact:

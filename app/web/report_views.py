@@ -10,7 +10,7 @@ from typing import Any
 from app.judging.attention import Attention
 from app.judging.judgement import CheckResult, ComparisonResult
 from app.runs.as_read import reporters_place
-from app.runs.document import CheckPart, FindingPart, RunDocument
+from app.runs.document import CheckPart, RunDocument
 from app.runs.history import Point
 from app.runs.reports import ReportDetails, RunSummary
 from app.web import views, wording
@@ -45,10 +45,8 @@ def claim_rows(run: RunDocument) -> list[ClaimRow]:
     """The claim beside what was seen."""
     order = list(CheckResult)
     rows = []
-    for check in run.report.claim.checks:
-        found: list[tuple[str, FindingPart]] = [
-            (views.label_of(job), finding) for job in run.jobs for finding in job.checks if finding.text == check.text
-        ]
+    for number, check in enumerate(run.report.claim.checks):
+        found = views.findings_of(run, number)
         best = min(found, key=lambda pair: order.index(pair[1].result), default=None)
         rows.append(
             ClaimRow(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from app.judging.cause import sentence
 from app.judging.judgement import CheckResult, Verdict
-from app.runs.document import AttemptPart, CheckPart, ComparisonPart, JobPart, RunDocument
+from app.runs.document import AttemptPart, CheckPart, ComparisonPart, FindingPart, JobPart, RunDocument
 from app.targets.target import Target
 from app.web.hostile import one_line
 from worker.contract import AttemptKind, CardState, Device, Gpu
@@ -107,15 +107,21 @@ def cells_of(run: RunDocument) -> list[CellRow]:
     ]
 
 
+def findings_of(run: RunDocument, number: int) -> list[tuple[str, FindingPart]]:
+    """What became of a check on each target. Two checks may quote the same words: their findings come in the same order."""
+    checks = run.report.claim.checks
+    before = sum(check.text == checks[number].text for check in checks[:number])
+    found = ((label_of(job), [one for one in job.checks if one.text == checks[number].text]) for job in run.jobs)
+    return [(label, alike[before]) for label, alike in found if len(alike) > before]
+
+
 def checks_of(run: RunDocument) -> list[CheckRow]:
     """The claim's checks, each with its results and where."""
     rows = []
-    for check in run.report.claim.checks:
+    for number, check in enumerate(run.report.claim.checks):
         found: dict[CheckResult, list[str]] = {}
-        for job in run.jobs:
-            for finding in job.checks:
-                if finding.text == check.text:
-                    found.setdefault(finding.result, []).append(label_of(job))
+        for label, finding in findings_of(run, number):
+            found.setdefault(finding.result, []).append(label)
         rows.append(CheckRow(check=check, results=[(result, found[result]) for result in CheckResult if result in found]))
     return rows
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from recorded_runs import recording
 
-from app.judging.judgement import Defect, Scope, Verdict
+from app.judging.judgement import CheckResult, Defect, Scope, Verdict
 from app.runs.document import RunDocument
+from app.web.report_views import claim_rows
 from app.web.surroundings import surroundings, what_sets_apart
 from app.web.views import cards_alike
 from app.web.wording import NOT_DECIDED, as_reported, defect_words, headline
@@ -77,3 +78,14 @@ def test_cards_alike_are_counted() -> None:
     card = Gpu(index=0, model="H200", memory_bytes=1, capability="9.0", driver="1", state=CardState.SOUND)
     cards = [card, card.model_copy(update={"index": 1}), card.model_copy(update={"index": 2, "state": CardState.FAULTY, "detail": "ECC"})]
     assert [(one.count, one.state) for one in cards_alike(cards)] == [(2, CardState.SOUND), (1, CardState.FAULTY)]
+
+
+def test_two_checks_of_the_same_words_keep_their_own_results() -> None:
+    run = recorded("logdet_cpu_isa")
+    check = run.report.claim.checks[0]
+    claim = run.report.claim.model_copy(update={"checks": [check, check.model_copy(update={"role": "expected"})]})
+    finding = run.jobs[0].checks[0].model_copy(update={"text": check.text, "result": CheckResult.MET})
+    job = run.jobs[0].model_copy(update={"checks": [finding, finding.model_copy(update={"result": CheckResult.OTHER})]})
+    twice = run.model_copy(update={"report": run.report.model_copy(update={"claim": claim}), "jobs": [job]})
+    assert [row.result for row in claim_rows(twice)] == [CheckResult.MET, CheckResult.OTHER]
+    assert [row.others for row in claim_rows(twice)] == [0, 0]
