@@ -18,7 +18,7 @@ PYTEST_ARGS ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
 
-.PHONY: help setup toolchain demo test serve lint bench clean
+.PHONY: help setup toolchain demo test serve lint bench screenshots clean
 
 help: ## show what there is
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -67,6 +67,9 @@ lint: .venv/dev ## ruff, mypy, import-linter, codespell
 
 bench: .venv/dev toolchain ## measure, as ratios within one run
 	@for file in bench/*.py; do echo "== $$file"; PYTHONPATH=. $(BIN)/python $$file || exit 1; done
+
+screenshots: .venv/dev ## draw every page in every state into docs/gallery
+	PYTHONPATH=.:tests $(BIN)/python tests/web/gallery.py
 
 clean: ## remove .venv and caches; what is in SAMEHERE_HOME stays
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
+from app.judging.attention import Attention
 from app.judging.change import ChangeKind
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
 from app.judging.text_diff import TextResult
@@ -86,21 +89,24 @@ STATES: dict[str, str] = {
     "cancelled": "cancelled",
     "lost": "lost",
 }
+ATTENTION: dict[Attention, Look] = {
+    Attention.STILL_BROKEN: Look("Still broken", "It happens in the newest version that was tried.", "●", "seen"),
+    Attention.FIXED: Look("Fixed", "It happened in an older version, and a newer one shows that it does not.", "✓", "gone"),
+    Attention.ASK: Look("Ask the reporter", "Something that only the reporter has is missing.", "?", "part"),
+    Attention.NOT_AS_REPORTED: Look("Not tried as reported", "The reporter's place was not tried, so this says little.", "–", "cant"),
+    Attention.NEEDS_HUMAN: Look("Needs a human", "Something else happens, or the report claims nothing that can be checked.", "◑", "part"),
+}
 UNKNOWN = Look("—", "", "·", "cant")
+_LOOKS: Mapping[type, Mapping[Any, Look]] = {
+    Verdict: VERDICTS,
+    Outcome: OUTCOMES,
+    CheckResult: CHECKS,
+    ComparisonResult: COMPARISONS,
+    ChangeKind: CHANGES,
+    Attention: ATTENTION,
+}
 
 
 def look(word: StrEnum | str | None) -> Look:
-    """The look of a verdict, an outcome, a check's or a comparison's result, or a change."""
-    match word:
-        case Verdict():
-            return VERDICTS[word]
-        case Outcome():
-            return OUTCOMES[word]
-        case CheckResult():
-            return CHECKS[word]
-        case ComparisonResult():
-            return COMPARISONS[word]
-        case ChangeKind():
-            return CHANGES[word]
-        case _:
-            return UNKNOWN
+    """The look of a verdict, an outcome, a check's or a comparison's result, a change, or a group that wants attention."""
+    return _LOOKS.get(type(word), {}).get(word, UNKNOWN)

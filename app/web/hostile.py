@@ -39,3 +39,13 @@ def one_line(text: str, most: int = 160) -> str:
     """The first words of a text on one line, for a table's cell."""
     flat = re.sub(r"\s+", " ", visible(text[: 4 * most])).strip()
     return flat if len(flat) <= most else flat[:most].rstrip() + "…"
+
+
+def clip(text: str, most: int = 800) -> str:
+    """The beginning of a text of several lines, for a table's cell."""
+    return visible(text) if len(text) <= most else visible(text[:most]).rstrip() + "…"
+
+
+def short_url(url: str) -> str:
+    """An address without what says nothing: `github.com/pytorch/pytorch/issues/1`."""
+    return one_line(re.sub(r"^https?://(?:www\.)?", "", url), 60)

@@ -16,9 +16,11 @@ from app.judging.values import written
 from app.runs.as_read import needs_in_words, repair_diff
 from app.runs.wording import BASIS, how_long, place_in_line
 from app.web import display
-from app.web.hostile import one_line, visible
+from app.web.ansi import coloured
+from app.web.cutting import ends, head
+from app.web.hostile import clip, one_line, short_url, visible
 from app.web.matrix_views import again_of, missing_of, run_to_add_to
-from app.web.views import label_of
+from app.web.views import cards_alike, label_of
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -32,8 +34,14 @@ def environment() -> Environment:
     )
     made.filters |= {
         "visible": visible,
+        "coloured": coloured,
+        "head": head,
+        "ends": ends,
         "one_line": one_line,
+        "short_url": short_url,
+        "clip": clip,
         "look": display.look,
+        "alike": cards_alike,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
         "written": written,

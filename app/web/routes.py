@@ -6,17 +6,20 @@ from contextlib import suppress
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Cookie, Form, Query
+from fastapi import APIRouter, Cookie, Form, Query, Request
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.errors import ConflictError, InputError
 from app.http.access import CanRead, CanSubmit
 from app.http.problems import status_of
 from app.http.state import BrokerDep, SessionDep, SettingsDep
+from app.judging.attention import Attention
 from app.runs.as_read import reporters_place
+from app.runs.attention import attention_of, group, groups
 from app.runs.cancel import cancel_run
 from app.runs.comparisons import compare_attempts, comparison
-from app.runs.matrix import matrix
+from app.runs.document import RunDocument
+from app.runs.history import history
 from app.runs.nodes import list_nodes
 from app.runs.presets import known_presets
 from app.runs.quarantine import active_quarantines
@@ -25,23 +28,47 @@ from app.runs.show import attempt_details, run_document
 from app.runs.submit import submit
 from app.search.fields import FIELDS
 from app.search.terms import QueryError
-from app.web import side_by_side, views
+from app.web import cell_routes, documents, report_views, side_by_side, views
+from app.web.documents import address_of, as_json, as_markdown, asked
+from app.web.markdown_copy import run_markdown
 from app.web.pages import page
 from app.web.submission import submission_of
+from app.web.surroundings import surroundings
+from app.web.wording import defect_words, headline
 from worker.reporters_probe import probe_program
 
 router = APIRouter(include_in_schema=False)
+router.include_router(cell_routes.router)
 RECENT = 8
 WITHDRAW_COOKIE = "samehere_withdraw"
 KEPT_LINK_SECONDS = 24 * 3600
+# Of each group on the first page.
+EACH = 6
+
+
+def _home(
+    session: SessionDep,
+    settings: SettingsDep,
+    *,
+    status: int = 200,
+    values: dict[str, str] | None = None,
+    problem: InputError | None = None,
+) -> Response:
+    shown = {"groups": groups(session, each=EACH), "recent": list_reports(session, limit=RECENT).items}
+    presets = known_presets(settings).values()
+    return page("home.html", status=status, values=values or {}, problem=problem, presets=presets, **shown)
 
 
 @router.get("/")
 def get_home(session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
-    """The form, and what happened lately."""
-    return page(
-        "home.html", values={}, problem=None, presets=known_presets(settings).values(), recent=list_reports(session, limit=RECENT).items
-    )
+    """What wants attention, and the form."""
+    return _home(session, settings)
+
+
+@router.get("/attention/{attention}")
+def get_attention(attention: Attention, session: SessionDep, _may: CanRead, cursor: str | None = None) -> Response:
+    """All reports of a group, lately verified first."""
+    return page("attention.html", group=group(session, attention, cursor=cursor, limit=50))
 
 
 @router.post("/")
@@ -67,10 +94,7 @@ def post_home(
         with session.begin_nested():
             submitted = submit(session, submission_of(values), settings=settings)
     except InputError as error:
-        recent = list_reports(session, limit=RECENT).items
-        return page(
-            "home.html", status=status_of(error), values=values, problem=error, presets=known_presets(settings).values(), recent=recent
-        )
+        return _home(session, settings, status=status_of(error), values=values, problem=error)
     there = f"/runs/{submitted.document.id}"
     response = RedirectResponse(there, status_code=303)
     if submitted.withdraw_secret is not None:
@@ -81,20 +105,32 @@ def post_home(
     return response
 
 
-def _run_values(session: SessionDep, run_id: str, settings: SettingsDep) -> dict[str, Any]:
-    run = views.without_erased(run_document(session, run_id, settings=settings))
+def _run_values(whole: RunDocument, request: Request, *, start: int = 0) -> dict[str, Any]:
+    run = views.without_erased(whole)
+    cells = views.cells_of(run)
+    comparisons = views.comparisons_of(run)
+    attempts = views.attempts_of(run)
     return {
         "run": run,
-        "cells": views.cells_of(run),
+        "headline": headline(run),
+        "defect": defect_words(run, why=False),
+        "cells": cells[start : start + views.MOST_CELLS],
+        "cells_all": len(cells),
+        "start": start,
+        "tally": views.tally_of(run),
         "checks": views.checks_of(run),
         "place": reporters_place(run),
-        "comparisons": views.comparisons_of(run),
+        "comparisons": comparisons[: views.MOST_COMPARED],
+        "comparisons_all": len(comparisons),
         "traces": views.traces_of(run),
-        "attempts": views.attempts_of(run),
+        "attempts": attempts[: views.MOST_ATTEMPTS],
+        "attempts_all": len(attempts),
         "printed": views.printed_of(run),
         "command": views.command_of(run),
-        "ended": sum(attempt.outcome is not None for job in run.jobs for attempt in job.attempts),
+        "surroundings": surroundings(run.environments, most=8),
+        "ended": sum(attempt.outcome is not None for _, attempt in attempts),
         "live": run.state in {"queued", "running"},
+        "markdown": run_markdown(run, address=address_of(request, f"/runs/{run.id}")),
     }
 
 
@@ -102,20 +138,28 @@ def _run_values(session: SessionDep, run_id: str, settings: SettingsDep) -> dict
 def get_run(
     *,
     run_id: str,
+    request: Request,
     session: SessionDep,
     settings: SettingsDep,
     _may: CanRead,
+    start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
     secret: Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100)] = None,
 ) -> Response:
     """A run; fills in while it goes on. Who submitted it is shown the link that withdraws it."""
+    name, form = asked(run_id, request)
+    run = run_document(session, name, settings=settings)
+    if form is documents.Form.JSON:
+        return as_json(run)
+    if form is documents.Form.MARKDOWN:
+        return as_markdown(run_markdown(run, address=address_of(request, f"/runs/{name}")))
     url = None if secret is None else f"/withdraw/{quote(secret, safe='')}"
-    return page("run.html", **_run_values(session, run_id, settings), withdraw_url=url)
+    return page("run.html", **_run_values(run, request, start=start), withdraw_url=url)
 
 
 @router.get("/runs/{run_id}/fragment")
-def get_run_fragment(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
+def get_run_fragment(run_id: str, request: Request, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
     """The part of a run's page that changes."""
-    return page("run_body.html", **_run_values(session, run_id, settings))
+    return page("run_body.html", **_run_values(run_document(session, run_id, settings=settings), request))
 
 
 @router.post("/runs/{run_id}/cancel")
@@ -127,23 +171,31 @@ def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> Response:
 
 
 @router.get("/attempts/{attempt_id}")
-def get_attempt(attempt_id: str, session: SessionDep, _may: CanRead) -> Response:
+def get_attempt(attempt_id: str, request: Request, session: SessionDep, _may: CanRead) -> Response:
     """An attempt with its streams as kept."""
-    return page("attempt.html", **side_by_side.attempt_values(attempt_details(session, attempt_id)))
+    name, form = asked(attempt_id, request)
+    found = attempt_details(session, name)
+    return as_json(found) if form is documents.Form.JSON else page("attempt.html", **side_by_side.attempt_values(found))
 
 
 @router.get("/compare")
-def get_compare(
+def get_compare(  # noqa: PLR0917 - a query and what answers it
+    request: Request,
     session: SessionDep,
     _may: CanRead,
+    a: Annotated[str, Query(max_length=100)] = "",
+    b: Annotated[str, Query(max_length=100)] = "",
     baseline: Annotated[str, Query(max_length=100)] = "",
     candidate: Annotated[str, Query(max_length=100)] = "",
     id: Annotated[str, Query(max_length=100)] = "",  # noqa: A002
 ) -> Response:
-    """Two attempts side by side, by their ids or by that of their comparison; without ids, a form for them."""
-    if not (id or baseline or candidate):
+    """Two attempts side by side, by their ids (`a` is the baseline) or by that of their comparison; without ids, a form for them."""
+    one, other = (a or baseline).strip(), (b or candidate).strip()
+    if not (id or one or other):
         return page("compare_form.html", baseline="", candidate="")
-    found = comparison(session, id) if id else compare_attempts(session, baseline, candidate)
+    found = comparison(session, id) if id else compare_attempts(session, one, other)
+    if asked("", request)[1] is documents.Form.JSON:
+        return as_json(found)
     return page("compare.html", **side_by_side.values_of(found))
 
 
@@ -158,12 +210,31 @@ def get_reports(session: SessionDep, _may: CanRead, q: Annotated[str, Query(max_
 
 
 @router.get("/reports/{report_id}")
-def get_report(report_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
-    """A report with its runs."""
-    report = report_details(session, report_id)
+def get_report(
+    *,
+    report_id: str,
+    request: Request,
+    session: SessionDep,
+    settings: SettingsDep,
+    _may: CanRead,
+    start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
+) -> Response:
+    """A report for good: what stands, where it happens, and since when."""
+    name, form = asked(report_id, request)
+    report = report_details(session, name)
+    if form is documents.Form.JSON:
+        return as_json(report)
+    address = address_of(request, f"/reports/{name}")
     if report.withdrawn_at is not None:
-        return page("report_withdrawn.html", report=report)
-    return page("report.html", report=report, matrix=matrix(session, report_id), presets=known_presets(settings).values())
+        gone = f"This report was withdrawn: {address}\n"
+        return as_markdown(gone) if form is documents.Form.MARKDOWN else page("report_withdrawn.html", report=report)
+    stands = report_views.standing_run(report)
+    run = None if stands is None else run_document(session, stands.id, settings=settings)
+    points, attention = history(session, name), attention_of(session, name)
+    values = report_views.report_values(report, run, points, attention=attention, address=address, start=start)
+    if form is documents.Form.MARKDOWN:
+        return as_markdown(values["markdown"] or f"Nothing was run yet: {address}\n")
+    return page("report.html", **values, presets=known_presets(settings).values())
 
 
 @router.post("/reports/{report_id}/runs")

@@ -6,11 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from app.judging.cause import sentence
 from app.judging.values import ValueComparison, ValueResult, distance, written
 from app.runs.comparisons import ComparisonDetails
 from app.runs.show import AttemptDetails
 from app.targets.target import Target
+from app.web.surroundings import surroundings
 from worker.contract import CapturedValue
+
+# Rows of a table; the rest is in the JSON.
+MOST_HELD = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,7 @@ def values_of(found: ComparisonDetails) -> dict[str, Any]:
         "labels": {"baseline": label(found.baseline), "candidate": label(found.candidate)},
         "values": [row for row in rows if row.value.result is not ValueResult.IDENTICAL],
         "alike": alike,
+        "cause": sentence(found.comparison.cause),
     }
 
 
@@ -73,7 +79,9 @@ def _tolerance(value: ValueComparison) -> str:
 def attempt_values(attempt: AttemptDetails) -> dict[str, Any]:
     """What the page of an attempt draws."""
     seen = attempt.observation
-    return {"attempt": attempt, "held": [] if seen is None else [_held_row(value) for value in seen.values]}
+    held = [] if seen is None else [_held_row(value) for value in seen.values[:MOST_HELD]]
+    around = {attempt.environment_digest or "": attempt.environment} if attempt.environment else {}
+    return {"attempt": attempt, "held": held, "surroundings": surroundings(around)}
 
 
 def _held_row(value: CapturedValue) -> HeldRow:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from app.judging.judgement import CheckResult
+from app.judging.cause import sentence
+from app.judging.judgement import CheckResult, Verdict
 from app.judging.numeric import told
-from app.runs.document import AttemptPart, CheckPart, ComparisonPart, JobPart, RunDocument
+from app.runs.document import AttemptPart, CheckPart, ComparisonPart, FindingPart, JobPart, RunDocument
 from app.targets.target import Target
 from app.web.hostile import one_line
-from worker.contract import AttemptKind
+from worker.contract import AttemptKind, CardState, Gpu
+
+# On the page of a run; the rest is on further pages and on those of its cells.
+MOST_CELLS = 60
+MOST_ATTEMPTS = 50
+MOST_COMPARED = 8
+MOST_PRINTED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +37,18 @@ class CellRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRow:
-    """One check of the claim with what became of it, strongest over the cells."""
+    """One check of the claim with what became of it, strongest first, each with the targets of which it is true."""
 
     check: CheckPart
-    results: list[tuple[str, CheckResult]]
+    results: list[tuple[CheckResult, list[str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """What several targets printed alike, by the first attempt of the first of them."""
+
+    labels: list[str]
+    attempt: AttemptPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +58,7 @@ class ComparisonRow:
     part: ComparisonPart
     baseline: str
     candidate: str
+    cause: str
 
 
 def without_erased(run: RunDocument) -> RunDocument:
@@ -95,22 +113,38 @@ def cells_of(run: RunDocument) -> list[CellRow]:
     ]
 
 
+def findings_of(run: RunDocument, number: int) -> list[tuple[str, FindingPart]]:
+    """What became of a check on each target. Two checks may quote the same words: their findings come in the same order."""
+    checks = run.report.claim.checks
+    before = sum(check.text == checks[number].text for check in checks[:number])
+    found = ((label_of(job), [one for one in job.checks if one.text == checks[number].text]) for job in run.jobs)
+    return [(label, alike[before]) for label, alike in found if len(alike) > before]
+
+
 def checks_of(run: RunDocument) -> list[CheckRow]:
-    """The claim's checks, each with its result on every target."""
-    return [
-        CheckRow(
-            check=check,
-            results=[(label_of(job), finding.result) for job in run.jobs for finding in job.checks if finding.text == check.text][:12],
-        )
-        for check in run.report.claim.checks
-    ]
+    """The claim's checks, each with its results and where."""
+    rows = []
+    for number, check in enumerate(run.report.claim.checks):
+        found: dict[CheckResult, list[str]] = {}
+        for label, finding in findings_of(run, number):
+            found.setdefault(finding.result, []).append(label)
+        rows.append(CheckRow(check=check, results=[(result, found[result]) for result in CheckResult if result in found]))
+    return rows
+
+
+def tally_of(run: RunDocument) -> list[tuple[Verdict, int]]:
+    """How many cells came to each verdict."""
+    counts = Counter(job.verdict for job in run.jobs if job.verdict is not None)
+    return [(verdict, counts[verdict]) for verdict in Verdict if counts[verdict]]
 
 
 def comparisons_of(run: RunDocument) -> list[ComparisonRow]:
     """Comparisons with the labels of their cells; those that say something first."""
     labels = {attempt.id: label_of(job) for job in run.jobs for attempt in job.attempts}
     rows = [
-        ComparisonRow(part=part, baseline=labels.get(part.baseline, "?"), candidate=labels.get(part.candidate, "?"))
+        ComparisonRow(
+            part=part, baseline=labels.get(part.baseline, "?"), candidate=labels.get(part.candidate, "?"), cause=sentence(part.cause)
+        )
         for part in run.comparisons
     ]
     return sorted(rows, key=lambda row: row.part.result in {"identical", "equivalent"})
@@ -123,15 +157,15 @@ def command_of(run: RunDocument) -> str:
     return f"samehere reproduce FILE{target}"
 
 
-def printed_of(run: RunDocument, *, most: int = 24) -> list[tuple[str, AttemptPart]]:
-    """The first attempt of each cell that printed something, with the cell's label; a preview while nothing that counts is there."""
-    found = []
+def printed_of(run: RunDocument) -> list[Printed]:
+    """What was printed, each text once, by the first attempt of each cell; a preview while nothing that counts is there."""
+    found: dict[tuple[str, str], Printed] = {}
     for job in run.jobs:
         early = _is_early(job)
         shown = next((attempt for attempt in job.attempts if (attempt.counted or early) and (attempt.stdout or attempt.stderr)), None)
         if shown is not None:
-            found.append((label_of(job), shown))
-    return found[:most]
+            found.setdefault((shown.stdout, shown.stderr), Printed(labels=[], attempt=shown)).labels.append(label_of(job))
+    return list(found.values())[:MOST_PRINTED]
 
 
 def attempts_of(run: RunDocument) -> list[tuple[str, AttemptPart]]:
@@ -142,3 +176,19 @@ def attempts_of(run: RunDocument) -> list[tuple[str, AttemptPart]]:
 def traces_of(run: RunDocument) -> list[tuple[str, list[str]]]:
     """What the operations of each traced cell show, with the cell's label."""
     return [(label_of(job), told(job.trace)) for job in run.jobs if job.trace is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cards:
+    """Cards of a node of which the same is to be said."""
+
+    model: str
+    state: CardState
+    detail: str
+    count: int
+
+
+def cards_alike(gpus: Iterable[Gpu]) -> list[Cards]:
+    """The cards of a node, those alike once, in their order."""
+    counts = Counter((gpu.model, gpu.state, gpu.detail) for gpu in gpus)
+    return [Cards(model=model, state=state, detail=detail, count=count) for (model, state, detail), count in counts.items()]

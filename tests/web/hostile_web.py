@@ -121,6 +121,9 @@ def fill(stage: Stage) -> dict[str, str]:
     attempts = sorted((attempt for job in run.jobs for attempt in job.attempts), key=lambda attempt: attempt.outcome == Outcome.CRASHED)
     return {
         "home": "/",
+        "attention": "/attention/still_broken",
+        "cell": f"/jobs/{run.jobs[0].id}",
+        "contributed cell": f"/jobs/{other.jobs[0].id}",
         "run": f"/runs/{run.id}",
         "reports": "/reports",
         "search": f"/reports?q={html.escape(EVIL[:20])}",

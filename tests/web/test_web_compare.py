@@ -67,7 +67,7 @@ def test_what_differs_is_marked(web: Web) -> None:
     assert "cpu.model" in page.text
     links = {link.attributes["href"] for link in page.all("a")}
     assert {f"/attempts/{ids[0]}", f"/attempts/{ids[1]}", f"/api/v1/comparisons/{ids[0]}-{ids[1]}"} <= links
-    assert f"/compare?baseline={ids[1]}&candidate={ids[0]}" in links
+    assert f"/compare?a={ids[1]}&b={ids[0]}" in links
 
 
 def test_what_cannot_be_said_is_said(web: Web) -> None:
@@ -89,9 +89,9 @@ def test_every_page_with_two_attempts_leads_there(web: Web) -> None:
     run_id, ids = play(web.stage, HERE, THERE)
     run = Page(web.client.get(f"/runs/{run_id}").text)
     links = {link.attributes["href"] for link in run.all("a")}
-    assert f"/compare?baseline={ids[0]}&candidate={ids[1]}" in links
+    assert f"/compare?a={ids[0]}&b={ids[1]}" in links
     attempt = Page(web.client.get(f"/attempts/{ids[1]}").text)
-    assert attempt.one("input", name="candidate").attributes["value"] == ids[1]
+    assert attempt.one("input", name="b").attributes["value"] == ids[1]
     assert "torch.float32" in attempt.text
     assert "[1.0, 2.000000238418579, 3.0]" in attempt.text
 

@@ -63,6 +63,11 @@ def attempts_of_run(session: Session, run_id: str, *, lock: bool = False) -> Seq
     return session.scalars(query.with_for_update(of=AttemptRow) if lock else query, execution_options={"populate_existing": lock}).all()
 
 
+def attempts_of_cell(session: Session, job_id: str) -> Sequence[AttemptRow]:
+    """The attempts of a job, oldest first, to look at."""
+    return session.scalars(select(AttemptRow).where(AttemptRow.job_id == job_id).order_by(AttemptRow.id)).all()
+
+
 def attempts_of_job(session: Session, job_id: str) -> Sequence[AttemptRow]:
     """The attempts of a job, oldest first, locked and as they are now; run and job must be locked before."""
     query = select(AttemptRow).where(AttemptRow.job_id == job_id).order_by(AttemptRow.id).with_for_update()

@@ -27,7 +27,7 @@
   };
   const tell = () => {
     const verdict = document.getElementById("part-verdict");
-    const words = verdict.querySelector("p").textContent;
+    const words = verdict.querySelector(".summary").textContent;
     if (news.textContent !== words) news.textContent = words;
     document.title = document.title.replace(/^[^·]*/, `${verdict.dataset.title} `);
   };

@@ -1,0 +1,125 @@
+"""What the permanent page of a report draws: the run that stands, its claim beside what was seen, the matrix over versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from app.judging.attention import Attention
+from app.judging.judgement import CheckResult, ComparisonResult
+from app.runs.as_read import reporters_place
+from app.runs.document import CheckPart, RunDocument
+from app.runs.history import Point
+from app.runs.reports import ReportDetails, RunSummary
+from app.web import views, wording
+from app.web.grid import Grid, grid, since
+from app.web.markdown_copy import run_markdown
+from app.web.surroundings import what_sets_apart
+
+MOST_ATTEMPTS = 50
+MOST_COMPARED = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRow:
+    """A check, and the strongest of what became of it, with where and what was seen there."""
+
+    check: CheckPart
+    result: CheckResult | None
+    observed: str
+    exact: str
+    where: str
+    others: int
+
+
+def standing_run(report: ReportDetails) -> RunSummary | None:
+    """The run that the page is about: the one that stands, else our newest, else the newest."""
+    own = [run for run in report.runs if run.contributed_by is None]
+    stands = next((run for run in report.runs if run.id == report.standing.run), None)
+    return stands or next(iter([*own, *report.runs]), None)
+
+
+def claim_rows(run: RunDocument) -> list[ClaimRow]:
+    """The claim beside what was seen."""
+    order = list(CheckResult)
+    rows = []
+    for number, check in enumerate(run.report.claim.checks):
+        found = views.findings_of(run, number)
+        best = min(found, key=lambda pair: order.index(pair[1].result), default=None)
+        rows.append(
+            ClaimRow(
+                check=check,
+                result=None if best is None else best[1].result,
+                observed="" if best is None else best[1].observed,
+                exact="" if best is None else best[1].exact,
+                where="" if best is None else best[0],
+                others=0 if best is None else sum(one.result is best[1].result for _, one in found) - 1,
+            )
+        )
+    return rows
+
+
+def last_verified(points: Sequence[Point]) -> datetime | None:
+    """When our own nodes last had an answer."""
+    return max((point.at for point in points if point.contributed_by is None and point.attempts), default=None)
+
+
+def report_values(
+    report: ReportDetails,
+    run: RunDocument | None,
+    points: Sequence[Point],
+    *,
+    attention: Attention | None,
+    address: str,
+    start: int,
+) -> dict[str, Any]:
+    """What the page draws."""
+    table: Grid = grid(points, [script.digest for script in report.report.scripts], start=start)
+    values: dict[str, Any] = {
+        "report": report,
+        "run": run,
+        "grid": table,
+        "verified_at": last_verified(points),
+        "attention": attention,
+        "jobs": {},
+    }
+    if run is None:
+        return {
+            **values,
+            "claim": [],
+            "place": [],
+            "apart": [],
+            "comparisons": [],
+            "comparisons_alike": 0,
+            "traces": [],
+            "attempts": [],
+            "markdown": "",
+        }
+    place = reporters_place(run)
+    every = views.comparisons_of(run)
+    comparisons = [row for row in every if row.part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}]
+    return {
+        **values,
+        "headline": wording.headline(run),
+        "since": since(table),
+        "jobs": {job.id: job for job in run.jobs},
+        "seen_by_job": {job.id: views.what_was_seen(job) for job in run.jobs},
+        "defect": wording.defect_words(run),
+        "as_reported": wording.as_reported(run, [field.name for field in place]),
+        "seen_in": (sum(job.matched for job in run.jobs), sum(job.of for job in run.jobs if job.matched)),
+        "claim": claim_rows(run),
+        "place": place,
+        "apart": what_sets_apart(run),
+        "comparisons": comparisons[:MOST_COMPARED],
+        "comparisons_alike": len(every) - len(comparisons),
+        "comparisons_more": max(0, len(comparisons) - MOST_COMPARED),
+        "traces": views.traces_of(run),
+        "attempts": views.attempts_of(run)[:MOST_ATTEMPTS],
+        "attempts_all": sum(len(job.attempts) for job in run.jobs),
+        "command": views.command_of(run),
+        "first_job": next((job.id for job in run.jobs if views.label_of(job) in run.where), run.jobs[0].id if run.jobs else None),
+        "markdown": run_markdown(run, address=address, history=table),
+        "live": run.state in {"queued", "running"},
+    }

@@ -1,0 +1,65 @@
+"""Markdown for an issue: what strangers wrote stands in fences that nothing in it can end; the rest is words of ours."""
+
+from __future__ import annotations
+
+import pytest
+from hostile_web import EVIL, Hostile
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from recorded_runs import recording
+
+from app.runs.document import RunDocument
+from app.web.markdown_copy import fenced, is_plain, run_markdown
+from app.web.wording import NOT_DECIDED
+
+NASTY = "```\n@someone closes #1\n~~~~\n`````\n<img src=x>\n[link](https://evil.example)"
+
+
+def recorded(name: str) -> RunDocument:
+    return RunDocument.model_validate(recording(name) | {"report": {**recording(name)["report"]}})
+
+
+@given(st.text(st.one_of(st.characters(), st.sampled_from("`~\n\r #@")), max_size=80))
+@example(NASTY)
+@example("`" * 40)
+@example("a\r```\rb")
+def test_nothing_ends_a_fence_but_its_end(text: str) -> None:
+    blocks = MarkdownIt().parse(f"before\n\n{fenced(text)}\n\nafter")
+    assert [block.type for block in blocks if block.type in {"fence", "paragraph_open"}] == ["paragraph_open", "fence", "paragraph_open"]
+
+
+@pytest.mark.parametrize(
+    "text", ["@someone", "see @ someone", "https://x.example", "a_b", "#12", "`x`", "<b>", "[x](y)", "a|b", "\n", "www.x.example"]
+)
+def test_what_means_something_in_markdown_is_not_plain(text: str) -> None:
+    assert is_plain(text) == (text == "see @ someone")
+
+
+def test_what_is_hostile_stands_in_fences_only(hostile: Hostile) -> None:
+    for name in ("run", "report", "contributed"):
+        answer = hostile.client.get(f"{hostile.paths[name]}.md")
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+        outside = [token.content for token in MarkdownIt("commonmark").parse(answer.text) if token.type == "inline"]
+        assert "script" not in " ".join(outside).replace("a script to repeat", "")
+        assert EVIL[:9] not in "".join(outside)
+        assert not {"\x1b", "\u202e"} & set(answer.text)
+
+
+def test_it_is_one_minute_long_and_says_what_counts() -> None:
+    text = run_markdown(recorded("logdet_cpu_isa"), address="http://here/runs/1")
+    assert text.startswith("**It happens, as reported, on 2 of 8 targets.**")
+    assert NOT_DECIDED in text
+    assert "| `cuda@torch-2.11-cuda:cpu-isa=sse4.2` | reproduced | 3 of 3 |" in text
+    assert "blas.path: mkl:" in text
+    assert "samehere reproduce FILE --target cuda@torch-2.11-cuda:cpu-isa=sse4.2" in text
+    assert text.rstrip().endswith("http://here/runs/1")
+    assert len(text.split()) < 250
+
+
+def test_a_huge_run_stays_short() -> None:
+    run = recorded("logdet_cpu_isa")
+    many = run.model_copy(update={"jobs": [job for job in run.jobs for _ in range(50)]})
+    assert "and 388 more targets" in run_markdown(many, address="x")
+    assert len(run_markdown(many, address="x")) < 4_000

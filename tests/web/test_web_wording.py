@@ -1,0 +1,91 @@
+"""The sentences at the head of a page: of words and counts of ours, true of what was recorded."""
+
+from __future__ import annotations
+
+import pytest
+from recorded_runs import recording
+
+from app.judging.judgement import CheckResult, Defect, Scope, Verdict
+from app.runs.document import RunDocument
+from app.web.report_views import claim_rows
+from app.web.surroundings import surroundings, what_sets_apart
+from app.web.views import cards_alike
+from app.web.wording import NOT_DECIDED, as_reported, defect_words, headline
+from worker.contract import CardState, Gpu
+
+
+def recorded(name: str, **changed: object) -> RunDocument:
+    return RunDocument.model_validate(recording(name)).model_copy(update=changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("logdet_cpu_isa", "It happens, as reported, on 2 of 8 targets."),
+        ("sometimes.cuda", "It happens, as reported, but not every time: "),
+        ("logdet_singular.cuda", "Something else happens than what is reported, on the one target that was tried."),
+        ("weights_roundtrip.cuda", "It does not happen on the one target that was tried."),
+        ("two_gpus.cuda", "We can't show it: something is missing here."),
+        ("values", "The script ran. The report claims nothing that can be checked."),
+        ("uninitialised_quick", "It happens, as reported, on 1 of 2 targets."),
+    ],
+)
+def test_a_recorded_run_has_its_sentence(name: str, words: str) -> None:
+    assert headline(recorded(name)).startswith(words)
+
+
+def test_every_verdict_and_state_has_a_sentence() -> None:
+    every = {headline(recorded("values", verdict=verdict)) for verdict in Verdict}
+    assert len(every) == len(Verdict)
+    assert all(sentence.endswith(".") for sentence in every)
+    assert headline(recorded("values", verdict=None, state="running", so_far=Verdict.NOT_REPRODUCED)) == "Nothing is decided yet."
+    assert headline(recorded("values", verdict=None, state="cancelled")) == "Nothing was decided."
+
+
+def test_that_it_happens_is_not_that_it_is_a_bug() -> None:
+    assert defect_words(recorded("logdet_cpu_isa")) == NOT_DECIDED
+    assert defect_words(recorded("uninitialised_quick", defect=Defect.YES, cause="uninitialised_memory")).startswith(
+        "It is a bug. The result rests"
+    )
+    assert defect_words(recorded("svd_sign.cuda", seen=True, defect=Defect.NO, cause="sign_or_order")).startswith("It is no bug. ")
+    assert defect_words(recorded("values", seen=False, defect=Defect.UNDECIDED)) == ""
+
+
+def test_whether_it_was_tried_as_reported() -> None:
+    run = recorded("weights_roundtrip.cuda", scope=Scope.ELSEWHERE, scope_differs=["os", "torch"])
+    assert as_reported(run, []) == "no, other: os, torch"
+    assert as_reported(recorded("values", scope=Scope.AS_REPORTED), ["cpu.model"]) == "yes"
+    assert as_reported(recorded("values"), []) == "the report names no place"
+
+
+def test_what_sets_the_targets_apart_comes_first() -> None:
+    apart = what_sets_apart(recorded("logdet_cpu_isa"))
+    assert (apart[0].name, apart[0].likely) == ("blas.path", True)
+    assert set(apart[0].there) == {"mkl:sse4.2", "mkl:compatible"}
+    assert not set(apart[0].there) & set(apart[0].elsewhere)
+    assert [one.likely for one in apart] == sorted((one.likely for one in apart), reverse=True)
+    assert what_sets_apart(recorded("values")) == []
+
+
+def test_of_further_environments_only_what_differs_is_shown() -> None:
+    first, *others = surroundings(recorded("logdet_cpu_isa").environments)
+    assert (first.first, len(first.rows) > 40) == (True, True)
+    assert others
+    assert all(0 < len(one.rows) < 20 and not one.first for one in others)
+
+
+def test_cards_alike_are_counted() -> None:
+    card = Gpu(index=0, model="H200", memory_bytes=1, capability="9.0", driver="1", state=CardState.SOUND)
+    cards = [card, card.model_copy(update={"index": 1}), card.model_copy(update={"index": 2, "state": CardState.FAULTY, "detail": "ECC"})]
+    assert [(one.count, one.state) for one in cards_alike(cards)] == [(2, CardState.SOUND), (1, CardState.FAULTY)]
+
+
+def test_two_checks_of_the_same_words_keep_their_own_results() -> None:
+    run = recorded("logdet_cpu_isa")
+    check = run.report.claim.checks[0]
+    claim = run.report.claim.model_copy(update={"checks": [check, check.model_copy(update={"role": "expected"})]})
+    finding = run.jobs[0].checks[0].model_copy(update={"text": check.text, "result": CheckResult.MET})
+    job = run.jobs[0].model_copy(update={"checks": [finding, finding.model_copy(update={"result": CheckResult.OTHER})]})
+    twice = run.model_copy(update={"report": run.report.model_copy(update={"claim": claim}), "jobs": [job]})
+    assert [row.result for row in claim_rows(twice)] == [CheckResult.MET, CheckResult.OTHER]
+    assert [row.others for row in claim_rows(twice)] == [0, 0]
