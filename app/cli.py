@@ -68,7 +68,7 @@ def reproduce(
     file: File,
     *,
     form: As = None,
-    preset: Annotated[str | None, typer.Option(help="A named set of targets: quick, cpu-isa, determinism.")] = None,
+    preset: Annotated[str | None, typer.Option(help="A named set of targets: quick, cpu-isa, determinism, versions.")] = None,
     target: Annotated[
         list[str] | None, typer.Option(metavar="TARGET", help="DEVICE[*GPUS][/CAPABILITY][@TOOLCHAIN][:SETTING=VALUE,…]; again for more.")
     ] = None,
