@@ -95,9 +95,7 @@ TRACED = {
 SEEN = Trace(operations_seen=4, pairs=2, asked=1, answered=1, whole=True, operations=[TracedOperation.model_validate(TRACED)])
 
 
-def with_trace(
-    trace: Trace | None, *, traced: str = WIDE, plain: list[str] | None = None, told: Claim | None = None
-) -> tuple[str | None, str]:
+def with_trace(trace: Trace | None, *, traced: str = WIDE, plain: list[str] | None = None) -> tuple[str | None, str]:
     told, code = claim(differs()), script()
     on = CUDA.model_copy(update={"settings": {"trace": "on"}})
     cells = []
