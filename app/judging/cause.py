@@ -128,7 +128,7 @@ def _shrinks_without_tf32(differs: Check, lines: Mapping[str, Sequence[str]], ce
 def _of_operations(claim: Claim, cell: JudgedCell, cells: Sequence[JudgedCell]) -> str | None:
     """By a trace of the same target, as long as tracing changed nothing of what is judged."""
     traced = _twin(cell, cells, trace="on")
-    if traced is None or "trace" in cell.target.settings or traced.verdict is not cell.verdict:
+    if traced is None or "trace" in cell.target.settings or not _shows_the_same(traced, cell):
         return None
     drifts = any(check.kind is CheckKind.DIFFERS and check.sides for check in claim.checks)
     if cell.verdict not in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT} and not (cell.verdict is Verdict.OBSERVED and drifts):
@@ -136,6 +136,11 @@ def _of_operations(claim: Claim, cell: JudgedCell, cells: Sequence[JudgedCell]) 
     traces = [result.observation.trace for result in traced.results if result.observation.trace is not None]
     found = {cause_by_trace(trace) for trace in traces}
     return found.pop() if len(found) == 1 else None
+
+
+def _shows_the_same(traced: JudgedCell, cell: JudgedCell) -> bool:
+    """One attempt that showed it is one of those that make a cell flaky."""
+    return traced.verdict is cell.verdict or (cell.verdict is Verdict.FLAKY and traced.verdict is Verdict.REPRODUCED)
 
 
 def _explanation(script: Script, observation: Observation, sides: Mapping[str, Sequence[str]], *, devices: bool) -> str | None:

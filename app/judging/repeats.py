@@ -47,6 +47,9 @@ def next_attempts(claim: Claim, script: Script, target: Target, results: Sequenc
     have = len(counted(results))
     if plan.exact:
         return max(0, plan.at_most - have)
+    if "trace" in target.settings:
+        # It tells how numbers come about, which is the same each time; how often is for the cell without it.
+        return max(0, 1 - have)
     if not have:
         # One alone first: it tells whether this target can show anything at all.
         return 1

@@ -14,6 +14,7 @@ from app.judging.judged import JudgedCell
 from app.judging.run import judge_run
 from app.targets.target import Target
 from worker.contract import Result
+from worker.contract.trace import Trace, TracedOperation
 
 DRAWS = "print(torch.rand(3, device=device))"
 FILLED = CPU.model_copy(update={"settings": {"fill": "nan"}})
@@ -84,3 +85,50 @@ def test_a_gap_that_goes_without_tf32_is_reduced_precision() -> None:
     assert sides(script(), plain=wide, without=wide) == ("not_analysed", "undecided")
     assert sides(script(), plain=wide) == ("not_analysed", "undecided")
     assert sides(script(), plain="cpu [1.0, 2.0]\ncuda [nan, 2.0]\n", without=narrow) == ("not_analysed", "undecided")
+
+
+WIDE = "cpu [1.0, 2.0]\ncuda [1.001, 2.002]\n"
+TRACED = {
+    "number": 1, "name": "aten::mm", "dtype": "torch.float32", "inputs_agree": True, "gap": 1e-7, "relative_gap": 1e-7, "input_gap": 0.0,
+    "sides": [{"side": "cpu", "explained": True}, {"side": "cuda", "explained": True}],
+}  # fmt: skip
+SEEN = Trace(operations_seen=4, pairs=2, asked=1, answered=1, whole=True, operations=[TracedOperation.model_validate(TRACED)])
+
+
+def with_trace(trace: Trace | None, *, traced: str = WIDE, plain: list[str] | None = None) -> tuple[str | None, str]:
+    told, code = claim(differs()), script()
+    on = CUDA.model_copy(update={"settings": {"trace": "on"}})
+    cells = []
+    for target, results in ((CUDA, [result(text) for text in plain or [WIDE] * 3]), (on, [result(traced, trace=trace)])):
+        judgement = judge_job(told, code, target, results)
+        cells.append(JudgedCell(job_id=target.label(), script=code.digest, target=target, judgement=judgement, results=tuple(results)))
+    found = judge_run(Reading(scripts=(code,), claim=told), cells)
+    return found.cause, found.defect
+
+
+def test_a_trace_tells_what_nothing_else_does() -> None:
+    assert with_trace(SEEN) == ("rounding", "no")
+    assert with_trace(SEEN.model_copy(update={"unexplained": 1})) == ("unexplained", "yes")
+    assert with_trace(SEEN.model_copy(update={"whole": False})) == ("not_analysed", "undecided")
+    assert with_trace(None) == ("not_analysed", "undecided")
+
+
+def test_a_trace_that_changed_what_is_seen_tells_nothing() -> None:
+    assert with_trace(SEEN, traced="cpu [1.0, 2.0]\ncuda [1.0, 2.0]\n") == ("not_analysed", "undecided")
+
+
+def test_a_trace_explains_a_flaky_cell_by_an_attempt_that_showed_it() -> None:
+    same = "cpu [1.0, 2.0]\ncuda [1.0, 2.0]\n"
+    assert with_trace(SEEN, plain=[WIDE, WIDE, same]) == ("rounding", "no")
+    assert with_trace(SEEN, plain=[WIDE, WIDE, same], traced=same) == ("not_analysed", "undecided")
+
+
+def test_a_trace_is_no_verdict() -> None:
+    told, code = claim(differs()), script()
+    on = CUDA.model_copy(update={"settings": {"trace": "on"}})
+    cells = []
+    for target, text in ((CUDA, "cpu [1.0]\ncuda [1.0]\n"), (on, WIDE)):
+        results = several(5, text)
+        judgement = judge_job(told, code, target, results)
+        cells.append(JudgedCell(job_id=target.label(), script=code.digest, target=target, judgement=judgement, results=tuple(results)))
+    assert judge_run(Reading(scripts=(code,), claim=told), cells).verdict == "not_reproduced"

@@ -123,3 +123,10 @@ def test_the_further_repeats_of_a_mixed_job_may_start_warm() -> None:
     assert warm_of([result("1\n", attempt="a1"), result("2\n", attempt="a2")], told=claim(VARIES)) == 0
     # None where they would take too long in any case.
     assert warm_of([result(attempt="a1", wall_seconds=50.0, **FAILED), result("x\n", attempt="a2", wall_seconds=50.0)]) == 0
+
+
+def test_a_trace_needs_one_attempt() -> None:
+    traced = CPU.model_copy(update={"settings": {"trace": "on"}})
+    assert next_attempts(claim(FAILS), script(), traced, [], QUICK) == 1
+    assert next_attempts(claim(FAILS), script(unseeded=True), traced, several(1, "fine\n"), QUICK) == 0
+    assert next_attempts(claim(FAILS), script(), traced, several(1, "fine\n"), RepeatPlan(4, exact=True)) == 3
