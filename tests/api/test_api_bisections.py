@@ -76,7 +76,7 @@ def test_what_is_wrong_is_a_problem_with_its_field(web: Web) -> None:
         ({"over": "numpy"}, "bad_series"),
         ({"over": "torch", "toolchains": ["none"]}, "unknown_toolchain"),
         ({"over": "torch", "error": 0.7}, None),
-        ({"over": "torch", "fro": "2.1"}, None),
+        ({"over": "torch", "since": "2.1"}, None),
         ({"over": "torch", "target": {"device": "tpu"}}, "unknown_device"),
     ):
         answer = web.client.post(path, json=body)

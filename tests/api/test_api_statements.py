@@ -21,6 +21,9 @@ MOST = 14
 BIG = ("attempt", "comparison", "environment", "event", "job", "report", "report_cell", "report_search", "run", "run_document", "script")
 PATHS = (
     "/",
+    "/attention/still_broken",
+    "/changes",
+    "/jobs/{job}",
     "/nodes",
     "/reports",
     "/reports?cursor={report}",
@@ -143,7 +146,10 @@ def filled(settings: ServiceSettings) -> Iterator[tuple[Web, dict[str, str]]]:
         web.stage.node("n")
         run = web.finish(web.post(title="common word7", repeats=2, source_url="https://example.org/of-this")["id"])
         attempts = [attempt["id"] for attempt in run["jobs"][0]["attempts"]]
-        yield web, {"run": run["id"], "report": run["report"]["id"], "attempt": attempts[-2], "other": attempts[-1]}
+        yield (
+            web,
+            {"run": run["id"], "report": run["report"]["id"], "job": run["jobs"][0]["id"], "attempt": attempts[-2], "other": attempts[-1]},
+        )
 
 
 def fill(postgres: EmbeddedPostgres, settings: ServiceSettings, *, reports: int) -> None:

@@ -12,6 +12,7 @@ from stage import Stage, result, together
 from app.errors import ConflictError, NotFoundError
 from app.judging.judgement import Verdict
 from app.runs.acts import acts_on
+from app.runs.bisections import BisectionRequest, bisection_document, start_bisection
 from app.runs.comparisons import compare_attempts
 from app.runs.contribute import contribute, export
 from app.runs.keep import digest_of
@@ -21,7 +22,8 @@ from app.runs.show import attempt_details
 from app.runs.submit import Submission, SubmitResult, submit
 from app.runs.withdraw import withdraw, withdraw_with_secret
 from app.storage.models import Base, ReportRow, ScriptRow
-from worker.contract import CapturedValue, ExceptionFacts, Observation, Reason
+from app.targets.target import Target
+from worker.contract import CapturedValue, ExceptionFacts, Hello, Level, Observation, Outcome, Reason, ToolchainFacts
 
 SECRET_WORD = "xyzzy4711"
 SCRIPT = f"raise RuntimeError('{SECRET_WORD}')  # boom\n"
@@ -117,6 +119,24 @@ def test_nothing_is_left_but_digests_and_verdicts(stage: Stage) -> None:
     assert listed.withdrawn_at == details.withdrawn_at
     assert listed.withdrawn_at is not None
     assert (act.what, act.who, act.details["runs"], act.details["scripts_erased"]) == ("withdrawn", "submitter", 1, [after.jobs[0].script])
+
+
+def test_what_a_bisection_says_is_erased_too(stage: Stage) -> None:
+    facts = [ToolchainFacts(name=f"torch-{one}", state="ready", packages={"torch": one}, torch=one) for one in ("2.12.1", "2.13.0")]
+    stage.say(Hello(node="n", instance="one", slots=2, level=Level.NAMESPACES_CGROUP, toolchains=facts, cores=4))
+    stage.beat("n")
+    found = submitted(stage)
+    with stage.session() as session:
+        request = BisectionRequest(axis="torch", base=Target())
+        made = start_bisection(session, report_id_of(found), request, settings=stage.settings)
+    finish(stage, outcome=Outcome.SETUP_FAILED, reason=Reason(code="x", detail=SECRET_WORD))
+    assert "bisection" in holding_the_word(stage)
+    with stage.session() as session:
+        withdraw(session, report_id_of(found), reason="it holds a key", who="ada")
+    assert holding_the_word(stage) == set()
+    with stage.session() as session:
+        after = bisection_document(session, made.id)
+    assert ([point.value for point in after.points], after.points[0].reason and after.points[0].reason.code) == (["2.12.1", "2.13.0"], "x")
 
 
 def test_what_is_withdrawn_stays_so(stage: Stage) -> None:

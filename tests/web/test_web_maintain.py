@@ -95,8 +95,22 @@ def test_who_submitted_is_shown_the_link_and_nobody_else(web: Web) -> None:
     assert web.stage.run(run.removeprefix("/runs/")).withdrawn_at is None
     done = web.client.post(path, data={"reason": ""}, follow_redirects=True)
     assert (done.status_code, done.url.path) == (200, report_of(web, run))
-    attempt = web.stage.run(run.removeprefix("/runs/")).jobs[0].attempts[0].id
-    for page in (run, report_of(web, run), f"/attempts/{attempt}", "/reports", path):
+    [job] = web.stage.run(run.removeprefix("/runs/")).jobs
+    attempt, report = job.attempts[0].id, report_of(web, run)
+    for gone, status in (
+        (f"/attempts/{attempt}/stdout", 200),
+        (f"/attempts/{attempt}/stderr", 200),
+        (f"/jobs/{job.id}.json", 200),
+        (f"/jobs/{job.id}/repeat.py", 409),
+        (f"{report}/text", 404),
+        (f"{report}/scripts/1", 404),
+        (f"{report}.json", 200),
+        (f"{report}.md", 200),
+        (f"{run}.md", 200),
+    ):
+        answer = web.client.get(gone)
+        assert (answer.status_code, SECRET_WORD in answer.text) == (status, False), gone
+    for page in (run, report, f"/attempts/{attempt}", f"/jobs/{job.id}", "/reports", path):
         source = web.client.get(page).text
         assert list(faults(source)) == [], page
         assert SECRET_WORD not in source, page
