@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from alembic import context
 from sqlalchemy import Connection, create_engine, pool, text
 
@@ -11,13 +13,13 @@ from app.storage.session import driver_url
 
 # Any constant will do; it only has to be the same everywhere.
 ADVISORY_LOCK = 7_264_351
+LONGEST_SECONDS = 60
+LOOK_SECONDS = 0.1
 
 
 def migrate(connection: Connection) -> None:
     """Run what was asked for on this connection."""
-    # Another migration may be at work: wait for it longer than for any table.
-    connection.execute(text("SET lock_timeout = '60s'"))
-    connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_LOCK})
+    _wait_for_turn(connection)
     connection.execute(text("SET lock_timeout = '4s'"))
     connection.execute(text("SET statement_timeout = '5s'"))
     connection.commit()
@@ -36,6 +38,20 @@ def migrate(connection: Connection) -> None:
         connection.rollback()
         connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": ADVISORY_LOCK})
         connection.commit()
+
+
+def _wait_for_turn(connection: Connection) -> None:
+    """Another migration may be at work: wait for it longer than for any table. Raises TimeoutError.
+
+    Between two looks no transaction is open: an index that is made concurrently waits for all that are.
+    """
+    deadline = time.monotonic() + LONGEST_SECONDS
+    while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_LOCK}):
+        connection.commit()
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"Another migration of this database is at work, for more than {LONGEST_SECONDS} seconds.")
+        time.sleep(LOOK_SECONDS)
+    connection.commit()
 
 
 given = context.config.attributes.get("connection")
