@@ -34,8 +34,9 @@ def kept_document(session: Session, run: RunRow) -> bytes | None:
 
 
 def keep_document(session: Session, run: RunRow, document: RunDocument) -> None:
-    """Keep the object of a run that is over; nothing of one that is not. The caller commits."""
-    if run.state not in run_queries.OPEN:
+    """Keep the object of a run that is over and has no attempt on a node any more: what such a one says is no event. The caller commits."""
+    at_work = any(attempt.state in run_queries.WAITING for job in document.jobs for attempt in job.attempts)
+    if run.state not in run_queries.OPEN and not at_work:
         queries.keep_document(session, run.id, made_from=_made_from(session, run), content=packed(document))
 
 

@@ -18,7 +18,6 @@ def end_lease(session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *
     """Take an attempt from its node. `spent` counts against the attempt. Run, job and attempt must be locked."""
     if run.state == "cancelled" or job.state == "cancelled":
         attempt.state = "cancelled"
-        emit(session, run, "attempt.cancelled", job=job.id, attempt=attempt.id)
         return
     if attempt.kind is AttemptKind.PREVIEW:
         withdraw_preview(session, run, job, attempt, settings=settings)

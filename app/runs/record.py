@@ -139,8 +139,6 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
     _keep(session, attempt, message if run.kept is None else erased_result(message))
     if stopped and message.outcome is Outcome.CANCELLED:
         attempt.state = "cancelled"
-        # The run may be over, and its object kept.
-        emit(session, run, "attempt.cancelled", job=job.id, attempt=attempt.id)
         return
     if message.outcome not in NOT_RUN and attempt.kind is AttemptKind.REPEAT:
         _same_environment(session, run, job, attempt, settings=settings)

@@ -281,3 +281,19 @@ def test_presets_of_the_operators_own(settings: ServiceSettings, tmp_path: Path)
         path.write_text("[presets.nightly]\nsettings = ['sped=1']\n")
         refused = problem(web.client.post("/api/v1/runs", json={**BODY, "preset": "nightly"}), 503, "bad_presets")
         assert "presets.nightly.settings[0]" in refused["detail"]
+
+
+def test_what_a_stopped_cell_still_runs_is_told_when_it_ends(web: Web) -> None:
+    web.stage.node("n")
+    run = web.post(**CELLS)
+    [kept, slow] = [job["id"] for job in run["jobs"]]
+    attempts = web.stage.dispatch()
+    for attempt in attempts:
+        web.stage.start(attempt, node="n")
+    act(web, f"{run['id']}/cells/{slow}/cancel", 200)
+    rows = {row.id: row.job_id for row in web.stage.attempts(run["id"])}
+    for job, outcome, state in ((kept, Outcome.RAISED, "running"), (slow, Outcome.CANCELLED, "cancelled")):
+        for attempt in [one for one in attempts if rows[one.attempt_id] == job]:
+            web.stage.say(result(attempt, node="n", outcome=outcome))
+        now = web.client.get(f"/api/v1/runs/{run['id']}").json()
+        assert (now["state"], [part["state"] for part in now["jobs"][1]["attempts"]]) == ("finished", [state])

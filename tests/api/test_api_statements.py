@@ -114,10 +114,18 @@ INSERT INTO environment (digest, facts, created_at) SELECT 'e' || n, '{{}}', now
   ON CONFLICT DO NOTHING;
 INSERT INTO run_document (run_id, made_from, content) SELECT id, 'x', 'x' FROM run WHERE id LIKE '0100%'
   ON CONFLICT DO NOTHING;
+INSERT INTO act (id, subject_kind, subject, what, reason, who, details, created_at)
+  SELECT '04' || lpad(n::text, 24, '0'), 'run', '01' || lpad(n::text, 24, '0'), 'overruled', 'so', 'ada', '{{}}', now()
+  FROM generate_series(1, {reports}) n
+  ON CONFLICT DO NOTHING;
+INSERT INTO bisection (id, report_id, axis, points, error, most_attempts, side_by_side, answer, created_at)
+  SELECT '01' || lpad(n::text, 24, '0'), '00' || lpad(n::text, 24, '0'), 'torch', '[]', 0.01, 9, 1, '{{}}', now()
+  FROM generate_series(1, {reports}) n
+  ON CONFLICT DO NOTHING;
 UPDATE report SET main_script = 'd' || right(id, 8)::int WHERE id LIKE '00%';
 """
 # What the page of everything does: few nodes, and tables that hold what is open.
-ALWAYS_SMALL = {"node", "change"}
+ALWAYS_SMALL = {"node", "change", "quarantine"}
 
 
 def paths() -> list[str]:
