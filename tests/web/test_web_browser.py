@@ -137,7 +137,7 @@ def test_the_keyboard_reaches_everything(web: Web, browser: Browser) -> None:
         expect(skip).to_be_focused()
         assert skip.bounding_box()["x"] >= 0  # type: ignore[index]
         names = []
-        for _ in range(6):
+        for _ in range(7):
             page.keyboard.press("Tab")
             names.append(page.evaluate("document.activeElement.textContent.trim() || document.activeElement.getAttribute('aria-label')"))
         assert names == ["samehere", "Reports", "Changes", "Nodes", "Compare", "Submit", "Search reports"]
