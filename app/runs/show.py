@@ -64,7 +64,7 @@ def run_document(session: Session, run_id: str, *, settings: ServiceSettings | N
     return _shown(session, run, settings=settings)
 
 
-def run_json(session: Session, run_id: str, *, settings: ServiceSettings) -> bytes:
+def run_json(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> bytes:
     """The run object as it is answered. Raises NotFoundError."""
     run = _run(session, run_id)
     return kept_document(session, run) or written(_shown(session, run, settings=settings))
