@@ -53,7 +53,8 @@ def ask_interpreter(python: Path) -> Interpreter:
         executable, prefix, version, implementation, platform = json.loads(answer.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise ToolchainError(
-            f"{python} does not answer as a Python interpreter. Name one by its path, or by a version that is on the path or among those of pyenv or uv."
+            f"{python} does not answer as a Python interpreter. "
+            "Name one by its path, or by a version that is on the path or among those of pyenv and uv."
         ) from error
     if tuple(version) < (3, 8):
         raise ToolchainError("The interpreter must be Python 3.8 or newer.")
