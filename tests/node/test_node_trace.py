@@ -41,6 +41,27 @@ x = torch.ones(5)
 x += torch.arange(5.)
 print(x)
 """
+# The same wrong kernel beside what a trace can't look into, or where it is harder to see.
+PLANTED = """
+import torch, threading
+library = torch.library.Library("aten", "IMPL")
+library.impl("cos", lambda x: torch.sin(x + torch.pi / 2) * 1.01, "CPU")
+library.impl("cos.out", lambda x, out: out.copy_(torch.sin(x + torch.pi / 2) * 1.01), "CPU")
+"""
+BESIDE = {
+    "nested": "torch.cos(torch.ones(3))\nn = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])\nn + n\n",
+    "sparse": "torch.cos(torch.ones(3))\ns = torch.eye(3).to_sparse()\n(s + s) @ torch.ones(3, 1)\n",
+    "in a thread": "thread = threading.Thread(target=lambda: torch.cos(torch.ones(3)))\nthread.start()\nthread.join()\n",
+    "out": "torch.cos(torch.ones(3), out=torch.empty(3))\n",
+    "replaced": "torch.cos(torch.ones(3))\nimport subprocess, json, tempfile\nsubprocess.run = json.loads = torch.save = None\n",
+}
+# What whole numbers become is the script's to say.
+DOUBLES = """
+import torch
+torch.set_default_dtype(torch.float64)
+x = torch.arange(1, 6)
+print(x.sqrt(), x / 3, x.exp(), torch.pow(x, 0.5), x.sum() * 0.1)
+"""
 # Everything that people train with, and what rounds badly: none of it is a defect.
 SOUND = """
 import torch
@@ -89,14 +110,36 @@ def test_an_operation_that_is_wrong_is_named(execute: Execute, script: str, name
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize("script", BESIDE.values(), ids=BESIDE.keys())
+def test_a_wrong_kernel_is_seen_beside_what_cannot_be_looked_into(execute: Execute, script: str) -> None:
+    trace = trace_of(execute(PLANTED + script, settings=TRACED))
+    assert [operation.name for operation in trace.operations] == ["aten::cos"]
+    assert trace.unexplained == 1
+    assert trace.whole is not any(word in script for word in ("nested", "sparse"))
+
+
+@pytest.mark.sandbox
+def test_whole_numbers_become_what_the_script_says(execute: Execute) -> None:
+    trace = trace_of(execute(DOUBLES, settings=TRACED))
+    assert (trace.unexplained, trace.unjudged, trace.whole) == (0, 0, True)
+    assert trace.answered == 5
+
+
+@pytest.mark.sandbox
+def test_a_trace_that_is_lost_is_said(execute: Execute) -> None:
+    trace = trace_of(execute("import torch, os, subprocess\ntorch.ones(3).exp()\nsubprocess.Popen = None\n", settings=TRACED))
+    assert (trace.whole, trace.operations_seen, trace.answered) == (False, 1, 0)
+
+
+@pytest.mark.sandbox
 def test_what_rounds_is_no_defect(execute: Execute) -> None:
     trace = trace_of(execute(SOUND, settings=TRACED))
     assert trace.asked > 200
     assert trace.answered == trace.asked
     assert [(one.name, one.dtype, one.sides) for one in trace.operations] == []
     assert trace.unexplained == 0
-    # Of equal numbers more than one order is right, and of singular vectors more than one sign.
-    assert trace.unjudged <= 6
+    # Of equal numbers more than one order is right, of singular vectors more than one sign; remainders jump.
+    assert trace.unjudged <= 10
 
 
 @pytest.mark.sandbox

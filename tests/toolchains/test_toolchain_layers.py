@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tiny_wheels import make_wheel
 
+from worker.cards.watch import CardWatch
 from worker.contract import Attempt, Outcome, Result
 from worker.contract.names import add_layers, split_layers
 from worker.environment import EnvironmentRecorder
@@ -160,7 +161,9 @@ def test_what_a_report_brought_is_forgotten_when_it_is_not_used(
 def test_a_node_says_what_it_would_add(store: ToolchainStore, tmp_path: Path) -> None:
     settings = NodeSettings(home=tmp_path, packages_allowed="Extra other")
     on_demand = make_on_demand(store, settings)
-    pool = SlotPool(settings, executor_of(store, tmp_path, allowed=set()), identity=Identity("n", "i"), gpus=[], deliver=lambda _: None)
+    cards = CardWatch([], lambda: None, folder=tmp_path, check_seconds=600, check_memory_bytes=0)
+    executor = executor_of(store, tmp_path, allowed=set())
+    pool = SlotPool(settings, executor, identity=Identity("n", "i"), cards=cards, deliver=lambda _: None)
     pool._sandboxes = [Sandbox(slot=6, home=tmp_path)]
     hello = say_hello(Identity("n", "i"), pool, store, gpus=[], on_demand=on_demand)
     assert (hello.builds, hello.packages_allowed) == (True, ["extra", "other"])

@@ -48,7 +48,7 @@ def _children_named(word: str) -> list[psutil.Process]:
     found = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
-            if any(word in part for part in process.cmdline()):
+            if word in process.cmdline():
                 found.append(process)
     return found
 

@@ -18,6 +18,7 @@ SECONDS = 30.0
 ULPS_OF_RESULT = 16
 ULPS_OF_WAY = 64
 WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64, torch.float64: torch.float64}
+REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 COMPLEX = {torch.complex64: torch.complex128, torch.complex128: torch.complex128}
 # Sums of products, of which a card may cut the factors (TF32).
 CONTRACTIONS = {
@@ -28,14 +29,15 @@ CONTRACTIONS = {
 SINGLE_STEPS = {
     "abs", "neg", "sign", "sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan",
     "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "sigmoid", "floor", "ceil", "round", "trunc",
-    "frac", "add", "sub", "mul", "div", "pow", "square", "maximum", "minimum", "where", "relu", "clamp", "lerp", "atan2", "hypot", "fmod",
-    "remainder",
+    "frac", "add", "sub", "mul", "div", "pow", "square", "maximum", "minimum", "where", "relu", "clamp", "lerp", "atan2", "hypot",
 }  # fmt: skip
-# More than one answer is right.
+# More than one answer is right, or the right one is another in float64.
 AMBIGUOUS = {
     "_linalg_svd", "svd", "_linalg_eigh", "linalg_eigh", "linalg_eig", "linalg_qr", "geqrf", "linalg_lu", "linalg_lu_factor_ex",
     "lu_unpack", "linalg_householder_product", "ormqr",
     "topk", "sort", "kthvalue", "median", "mode", "unique_dim", "_unique2", "linalg_lstsq",
+    "nan_to_num", "nan_to_num_", "nextafter", "nextafter_", "fmod", "fmod_",
+    "remainder", "remainder_",
 }  # fmt: skip
 # Outputs that are results; of all others only the first, since the rest serve a later step.
 RESULTS = {"_linalg_slogdet": 2, "var_mean": 2, "std_mean": 2, "frexp": 1, "convolution_backward": 3, "native_layer_norm_backward": 3}
@@ -48,11 +50,13 @@ def base_name(name):
     return name.split("::", 1)[1]
 
 
-def mapped(value, change):
+def mapped(value, change, of_number=None):
+    if of_number is not None and isinstance(value, float):
+        return of_number(value)
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, (list, tuple)):
-        return [mapped(one, change) for one in value]
+        return [mapped(one, change, of_number) for one in value]
     return value
 
 
@@ -64,8 +68,8 @@ def widened(value):
     return WIDER.get(value) or COMPLEX.get(value) or value if isinstance(value, torch.dtype) else value
 
 
-def moved(value, generator):
-    """By one unit in the last place, up or down."""
+def moved(value, dtype, generator):
+    """By one unit in the last place, up or down; a number of the script's, too: torch keeps it in the type that it works in."""
 
     def move(tensor):
         if tensor.is_complex():
@@ -82,12 +86,17 @@ def moved(value, generator):
         # An exact zero is a zero of the script's, and stays one.
         return torch.where(torch.isfinite(tensor) & (tensor != 0), torch.nextafter(tensor, limit), tensor)
 
-    return mapped(value, move)
+    def move_number(number):
+        return float(move(torch.tensor(number, dtype=dtype))) if dtype.is_floating_point else number
+
+    return mapped(value, move, move_number)
 
 
 def results(question, change):
     """The outputs that count, evaluated on changed inputs."""
-    operation = getattr(getattr(torch.ops.aten, base_name(question["name"])), question["overload"] or "default")
+    operation = getattr(torch.ops.aten, base_name(question["name"]))
+    if not question["overload"].endswith("out"):
+        operation = getattr(operation, question["overload"] or "default")
     args = change(question["side"]["args"])
     out = operation(*args, **{name: change(value) for name, value in question["side"]["kwargs"].items() if value is not None})
     # Some change their first argument and give nothing.
@@ -107,7 +116,7 @@ def flat(tensor):
 
 def magnitude(question, tensors):
     """How large the numbers on the way to a result may get, as in a sum whose terms cancel: the same on the absolute values."""
-    if base_name(question["name"]).rstrip("_") in SINGLE_STEPS:
+    if is_single_step(question):
         return None
 
     def absolute(value):
@@ -118,12 +127,6 @@ def magnitude(question, tensors):
     except Exception:
         return None
     return sums if [one.shape for one in sums] == [one.shape for one in tensors] else None
-
-
-def step_of(dtype):
-    """Half the distance from 1 to the next number: what one rounding may do."""
-    real = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(dtype, dtype)
-    return torch.finfo(real).eps / 2, torch.finfo(real)
 
 
 def may_be_cut(question):
@@ -141,30 +144,51 @@ def judged(question):
     outputs = [flat(one) for one in given[: len(reference)]]
     if [one.shape for one in outputs] != [one.shape for one in reference]:
         return None
-    step, kind = step_of(given[0].dtype)
-    low, high = [one.clone() for one in reference], [one.clone() for one in reference]
-    undefined = [torch.isnan(one) for one in reference]
-    for found in neighbours(question):
-        for at, one in enumerate(found):
-            undefined[at] |= torch.isnan(one)
-            low[at], high[at] = torch.fmin(low[at], one), torch.fmax(high[at], one)
+    kind = torch.finfo(REAL.get(given[0].dtype, given[0].dtype))
     sums = magnitude(question, reference)
     facts = {"explained": True, "reduced": False, "error": 0.0, "ulps": 0.0, "span": 0.0, "worst": None}
-    for at, one in enumerate(outputs):
-        largest = torch.fmax(finite(low[at]).abs(), finite(high[at]).abs())
-        around = 2 * step * ULPS_OF_RESULT * largest + kind.tiny
-        if sums is not None:
-            around = torch.fmax(around, 2 * step * ULPS_OF_WAY * finite(sums[at]))
-        spread = torch.where(torch.isfinite(low[at]) & torch.isfinite(high[at]), high[at] - low[at], torch.zeros_like(low[at]))
-        lowest, highest = in_range(low[at] - around - spread, kind), in_range(high[at] + around + spread, kind)
-        within = ((one >= lowest) & (one <= highest)) | (torch.isnan(one) & undefined[at])
+    for at, (one, spanned) in enumerate(zip(outputs, spans_of(question, reference))):
+        within = is_within(one, reference[at], spanned, None if sums is None else sums[at], given[0].dtype, kind)
         add_facts(facts, one, reference[at], within, kind)
-        facts["span"] = max([facts["span"], *spread.max().reshape(-1).tolist()]) if spread.numel() else facts["span"]
+        if one.numel():
+            facts["span"] = max(facts["span"], float(width(*spanned[:2]).max()))
     if not facts["explained"] and may_be_cut(question) and sums is not None:
         cut = 2.0**-TF32_BITS
         if all(bool(((one - ref).abs() <= 2 * cut * total + kind.tiny).all()) for one, ref, total in zip(outputs, reference, sums)):
             facts["explained"] = facts["reduced"] = True
     return facts
+
+
+def spans_of(question, reference):
+    """Of each output the least and the greatest that neighbours give, and where one of them is no number."""
+    spans = [(one.clone(), one.clone(), torch.isnan(one)) for one in reference]
+    for found in neighbours(question):
+        spans = [
+            (torch.fmin(low, one), torch.fmax(high, one), undefined | torch.isnan(one)) for (low, high, undefined), one in zip(spans, found)
+        ]
+    return spans
+
+
+def width(low, high):
+    return torch.where(torch.isfinite(low) & torch.isfinite(high), high - low, torch.zeros_like(low))
+
+
+def is_within(one, reference, spanned, sums, dtype, kind):  # noqa: PLR0917
+    """Where a result lies in the span, with as much around it as rounding may add."""
+    low, high, undefined = spanned
+    largest = torch.fmax(finite(low).abs(), finite(high).abs())
+    around = kind.eps * ULPS_OF_RESULT * largest + kind.tiny
+    if (dtype.is_complex or kind.eps > torch.finfo(torch.float32).eps) and largest.numel():
+        # Of what is small beside its neighbours few kernels of these types keep the digits.
+        around = torch.fmax(around, kind.eps * largest.max())
+    if sums is not None:
+        around = torch.fmax(around, kind.eps * ULPS_OF_WAY * finite(sums))
+    around = around + width(low, high)
+    within = (one >= in_range(low - around, kind)) & (one <= in_range(high + around, kind)) | (torch.isnan(one) & undefined)
+    if dtype.is_complex:
+        # Which part of an overflow is infinite and which is no number is nobody's promise.
+        within |= ~torch.isfinite(one) | ~torch.isfinite(reference)
+    return within
 
 
 def cloned(value):
@@ -174,10 +198,29 @@ def cloned(value):
 def neighbours(question):
     """What it gives on inputs that are moved a little; and, by its own rounding, on those that are not."""
     generator = torch.Generator().manual_seed(0)
-    for turn in range(NEIGHBOURS + 1):
-        change = cloned if turn == NEIGHBOURS else lambda value: widened(moved(value, generator))
+    dtype = question["side"]["out"][0].dtype
+    for _ in range(NEIGHBOURS):
         with contextlib.suppress(Exception):
-            yield results(question, change)
+            yield results(question, lambda value: widened(moved(value, dtype, generator)))
+    if question["side"]["side"] == "cpu" and is_single_step(question):
+        # By the kernel that is in question: it would explain itself.
+        return
+    with contextlib.suppress(Exception), default_dtype(question["side"]["default"]):
+        yield results(question, cloned)
+
+
+@contextlib.contextmanager
+def default_dtype(dtype):
+    """What whole numbers become where fractions are asked for."""
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float64)
+
+
+def is_single_step(question):
+    return base_name(question["name"]).rstrip("_") in SINGLE_STEPS
 
 
 def finite(tensor):
@@ -283,6 +326,8 @@ def chosen(all_facts):
 
 def main(path):
     torch.set_num_threads(1)
+    # The reference: whole numbers become float64, too.
+    torch.set_default_dtype(torch.float64)
     end = time.monotonic() + SECONDS
     held = torch.load(path, map_location="cpu", weights_only=True)
     all_facts = []

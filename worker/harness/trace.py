@@ -10,11 +10,14 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 ORACLE_PATH = "/run/samehere/oracle.py"
+# As they are before the script may replace them.
+RUN, LOADS, SAVE, TEMPORARY = subprocess.run, json.loads, torch.save, tempfile.NamedTemporaryFile
 MOST_OPERATIONS = 4000
 # Of one tensor, and of all that is kept at a time.
 MOST_ELEMENTS = 1 << 20
@@ -53,6 +56,11 @@ def tensors_of(values):
         elif isinstance(value, (list, tuple)):
             for one in tensors_of(value):
                 yield one
+
+
+def is_dense(tensor):
+    """Whether its elements lie in memory one by one: what is nested, sparse or quantised is left out."""
+    return tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_quantized
 
 
 def side_of(tensors):
@@ -98,6 +106,8 @@ class Operation:
     def __init__(self, number, func, side, args, kwargs):
         self.number, self.name, self.overload, self.side = number, func._schema.name, func._schema.overload_name, side
         self.tf32 = cuts_factors(self.name, side)
+        # In which whole numbers become fractions.
+        self.default = torch.get_default_dtype()
         self.args, self.kwargs, self.out = args, kwargs, []
 
     def key(self):
@@ -119,6 +129,23 @@ class Trace(TorchDispatchMode):
         self.whole = True
         self.pid = os.getpid()
 
+    def start(self):
+        """In this thread, and in each that is started from now on."""
+        threading.setprofile(self.in_new_thread)
+        self.__enter__()
+        return self
+
+    def in_new_thread(self, *_):
+        sys.setprofile(None)
+        try:
+            self.__enter__()
+        except Exception:
+            self.whole = False
+
+    def stop(self):
+        threading.setprofile(None)
+        self.__exit__(None, None, None)
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         operation = None
@@ -139,9 +166,12 @@ class Trace(TorchDispatchMode):
             return None
         inputs = list(tensors_of([args, *kwargs.values()]))
         side = side_of(inputs)
-        if not inputs or side is None or os.getpid() != self.pid:
+        if not inputs or os.getpid() != self.pid:
             return None
         self.seen += 1
+        if side is None or not all(map(is_dense, inputs)):
+            self.whole = False
+            return None
         if self.seen > MOST_OPERATIONS or self.bytes > MOST_BYTES or any(one.numel() > MOST_ELEMENTS for one in inputs):
             self.whole = False
             return None
@@ -152,11 +182,11 @@ class Trace(TorchDispatchMode):
         outputs = list(tensors_of([args[0] if out is None else out]))
         if not outputs or not (outputs[0].is_floating_point() or outputs[0].is_complex()):
             return
-        if outputs[0].numel() > MOST_ELEMENTS:
+        if outputs[0].numel() > MOST_ELEMENTS or not is_dense(outputs[0]):
             self.whole = False
             return
         # What comes after the results, for a later step, may be large.
-        operation.out = [kept(one) for one in itertools.takewhile(lambda one: one.numel() <= MOST_ELEMENTS, outputs)]
+        operation.out = [kept(one) for one in itertools.takewhile(lambda one: one.numel() <= MOST_ELEMENTS and is_dense(one), outputs)]
         self.bytes += operation.bytes()
         self.operations.append(operation)
 
@@ -200,16 +230,16 @@ def packed(asked):
         first = sides[0]
         question = {"number": first.number, "name": first.name, "overload": first.overload}
         question["inputs_agree"] = agree(inputs_of(first), inputs_of(sides[1])) if len(sides) == 2 else None
-        question["sides"] = [{name: getattr(one, name) for name in ("side", "tf32", "args", "kwargs", "out")} for one in sides]
+        question["sides"] = [{name: getattr(one, name) for name in ("side", "tf32", "default", "args", "kwargs", "out")} for one in sides]
         told.append(question)
     return told, len(asked) <= MOST_ASKED
 
 
 def ask(told):
-    with tempfile.NamedTemporaryFile(suffix=".pt") as file:
-        torch.save(told, file)
+    with TEMPORARY(suffix=".pt") as file:
+        SAVE(told, file)
         file.flush()
-        said = subprocess.run(
+        said = RUN(
             [sys.executable, ORACLE_PATH, file.name],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -218,11 +248,18 @@ def ask(told):
         ).stdout
     if len(said) > ANSWER_BYTES:
         raise ValueError("too long an answer")
-    return json.loads(said)
+    return LOADS(said)
 
 
 def message(trace):
-    """What became of all operations, for the node."""
+    """What became of all operations, for the node; what goes wrong on the way is said, too."""
+    try:
+        return answered(trace)
+    except Exception:
+        return {"kind": "trace", "operations_seen": trace.seen, "pairs": 0, "asked": 0, "whole": False}
+
+
+def answered(trace):
     asked, pairs = questions(trace.operations)
     told, whole = packed(asked)
     facts = {"kind": "trace", "operations_seen": trace.seen, "pairs": pairs, "asked": len(asked), "whole": trace.whole and whole}

@@ -130,8 +130,7 @@ def start_trace():
     """Every operation of torch from here on is kept, as far as there is room."""
     names = {"__name__": "samehere_trace"}
     run(TRACE_PATH, names)
-    names["running"] = names["Trace"]()
-    names["running"].__enter__()
+    names["running"] = names["Trace"]().start()
     return names
 
 
@@ -345,7 +344,7 @@ class Watch:
             flags = attempt(numeric_flags, torch) if self.at_import is not None else None
             self.channel.send({"kind": "end", "flags": flags or {}, "devices": devices_used(torch)})
             if self.trace is not None:
-                self.trace["running"].__exit__(None, None, None)
+                self.trace["running"].stop()
                 self.channel.send(self.trace["message"](self.trace["running"]))
             if self.report_bytes and holds_values():
                 self.send_values(exception)

@@ -72,7 +72,7 @@ def rebuild(store: ToolchainStore, name: str, *, budget: Budget) -> None:
     with waiting(store.lock(name), budget):
         recipe, manifest = store.read_recipe(name), store.read_manifest(name)
         if recipe is None and manifest is None:
-            raise ToolchainError(f"There is no toolchain {name}.")
+            raise ToolchainError(f"There is no toolchain {name}; `samehere toolchain list` names those that there are.")
         if recipe is None and manifest is not None and manifest.kind == "adopted":
             raise ToolchainError(f"{name} is adopted, not built.")
         with store.noting(name):
@@ -117,7 +117,7 @@ def _new_layer(store: ToolchainStore, base: str, packages: Sequence[str], budget
         lock = lock.model_copy(update={"packages": tuple(chosen[name] for name in sorted(chosen))})
         return Recipe(requirements=list(packages), python=below.python, lock=lock, base=base)
     if manifest is None:
-        raise ToolchainError(f"There is no toolchain {base}.")
+        raise ToolchainError(f"There is no toolchain {base}; `samehere toolchain list` names those that there are.")
     python = store.folder(base) / "bin" / "python"
     lock = resolve(packages, ask_interpreter(python), budget, pinned=manifest.facts.packages)
     beyond = tuple(package for package in lock.packages if package.name not in manifest.facts.packages)

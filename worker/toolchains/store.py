@@ -286,7 +286,7 @@ class ToolchainStore:
         with self.lock(name):
             noted, known = self._trouble_path(name).exists(), self.read_recipe(name) is not None
             if not folder.exists() and not folder.is_symlink() and not noted and not known:
-                raise ToolchainError(f"There is no toolchain {name}.")
+                raise ToolchainError(f"There is no toolchain {name}; `samehere toolchain list` names those that there are.")
             if folder.is_symlink():
                 folder.unlink()
             elif folder.exists():

@@ -52,7 +52,10 @@ def ask_interpreter(python: Path) -> Interpreter:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env={}, cwd="/")
         executable, prefix, version, implementation, platform = json.loads(answer.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise ToolchainError(f"{python} does not answer as a Python interpreter.") from error
+        raise ToolchainError(
+            f"{python} does not answer as a Python interpreter. "
+            "Name one by its path, or by a version that is on the path or among those of pyenv and uv."
+        ) from error
     if tuple(version) < (3, 8):
         raise ToolchainError("The interpreter must be Python 3.8 or newer.")
     return Interpreter(
