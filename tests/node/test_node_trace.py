@@ -161,6 +161,12 @@ def test_what_is_too_large_is_said_to_be_missing(execute: Execute) -> None:
 
 
 @pytest.mark.sandbox
+def test_what_a_child_computes_is_said_to_be_missing(execute: Execute) -> None:
+    trace = trace_of(execute("import os, torch\ntorch.ones(3).exp()\nif not os.fork(): os._exit(0)\nos.wait()\n", settings=TRACED))
+    assert (trace.whole, trace.answered) == (False, 1)
+
+
+@pytest.mark.sandbox
 @pytest.mark.parametrize("ending", ["raise SystemExit(3)", "raise ValueError", "import sys; sys.exit('no')"])
 def test_however_it_ends(execute: Execute, ending: str) -> None:
     result = execute(f"import torch\ntorch.ones(3).exp()\n{ending}\n", settings=TRACED)

@@ -17,9 +17,11 @@ SECONDS = 30.0
 # Around the span, in units of the last place: of a result by itself, and of the largest number that comes about on the way to it.
 ULPS_OF_RESULT = 16
 ULPS_OF_WAY = 64
-WIDER = {torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64, torch.float64: torch.float64}
+WIDER = {
+    **dict.fromkeys((torch.float16, torch.bfloat16, torch.float32, torch.float64), torch.float64),
+    **dict.fromkeys((torch.complex64, torch.complex128), torch.complex128),
+}
 REAL = {torch.complex64: torch.float32, torch.complex128: torch.float64}
-COMPLEX = {torch.complex64: torch.complex128, torch.complex128: torch.complex128}
 # Sums of products, of which a card may cut the factors (TF32).
 CONTRACTIONS = {
     "mm", "addmm", "bmm", "baddbmm", "addmv", "mv", "dot", "vdot", "convolution", "_convolution", "convolution_backward", "linear",
@@ -36,11 +38,10 @@ AMBIGUOUS = {
     "_linalg_svd", "svd", "_linalg_eigh", "linalg_eigh", "linalg_eig", "linalg_qr", "geqrf", "linalg_lu", "linalg_lu_factor_ex",
     "lu_unpack", "linalg_householder_product", "ormqr",
     "topk", "sort", "kthvalue", "median", "mode", "unique_dim", "_unique2", "linalg_lstsq",
-    "nan_to_num", "nan_to_num_", "nextafter", "nextafter_", "fmod", "fmod_",
-    "remainder", "remainder_",
+    "nan_to_num", "nextafter", "fmod", "remainder",
 }  # fmt: skip
 # Outputs that are results; of all others only the first, since the rest serve a later step.
-RESULTS = {"_linalg_slogdet": 2, "var_mean": 2, "std_mean": 2, "frexp": 1, "convolution_backward": 3, "native_layer_norm_backward": 3}
+RESULTS = {"_linalg_slogdet": 2, "var_mean": 2, "std_mean": 2, "convolution_backward": 3, "native_layer_norm_backward": 3}
 TF32_BITS = 10
 # Of each kind that is told in full.
 TOLD = 6
@@ -61,11 +62,8 @@ def mapped(value, change, of_number=None):
 
 
 def widened(value):
-    def widen(tensor):
-        return tensor.to(WIDER.get(tensor.dtype) or COMPLEX.get(tensor.dtype) or tensor.dtype, copy=True)
-
-    value = mapped(value, widen)
-    return WIDER.get(value) or COMPLEX.get(value) or value if isinstance(value, torch.dtype) else value
+    value = mapped(value, lambda tensor: tensor.to(WIDER.get(tensor.dtype, tensor.dtype), copy=True))
+    return WIDER.get(value, value) if isinstance(value, torch.dtype) else value
 
 
 def moved(value, dtype, generator):
@@ -115,18 +113,22 @@ def flat(tensor):
 
 
 def magnitude(question, tensors):
-    """How large the numbers on the way to a result may get, as in a sum whose terms cancel: the same on the absolute values."""
+    """How large the numbers on the way to a result may get, as in a sum whose terms cancel: the same on the absolute values.
+
+    None of a single step. Raise where it can't be told: then nothing is said of the operation.
+    """
     if is_single_step(question):
         return None
 
     def absolute(value):
-        return mapped(widened(value), lambda tensor: tensor.abs() if tensor.is_floating_point() or tensor.is_complex() else tensor)
+        return mapped(
+            widened(value), lambda tensor: tensor.abs().to(tensor.dtype) if tensor.is_floating_point() or tensor.is_complex() else tensor
+        )
 
-    try:
-        sums = [one.abs() for one in results(question, absolute)]
-    except Exception:
-        return None
-    return sums if [one.shape for one in sums] == [one.shape for one in tensors] else None
+    sums = [one.abs() for one in results(question, absolute)]
+    if [one.shape for one in sums] != [one.shape for one in tensors]:
+        raise ValueError("not the shapes of the results")
+    return sums
 
 
 def may_be_cut(question):
@@ -137,7 +139,7 @@ def may_be_cut(question):
 
 def judged(question):
     """Facts of one side of one operation, or None where nothing can be said."""
-    if base_name(question["name"]) in AMBIGUOUS:
+    if base_name(question["name"]).rstrip("_") in AMBIGUOUS:
         return None
     given = question["side"]["out"]
     reference = results(question, widened)
@@ -200,12 +202,11 @@ def neighbours(question):
     generator = torch.Generator().manual_seed(0)
     dtype = question["side"]["out"][0].dtype
     for _ in range(NEIGHBOURS):
-        with contextlib.suppress(Exception):
-            yield results(question, lambda value: widened(moved(value, dtype, generator)))
+        yield results(question, lambda value: widened(moved(value, dtype, generator)))
     if question["side"]["side"] == "cpu" and is_single_step(question):
         # By the kernel that is in question: it would explain itself.
         return
-    with contextlib.suppress(Exception), default_dtype(question["side"]["default"]):
+    with default_dtype(question["side"]["default"]):
         yield results(question, cloned)
 
 

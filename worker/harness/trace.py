@@ -111,11 +111,7 @@ class Operation:
         self.args, self.kwargs, self.out = args, kwargs, []
 
     def key(self):
-        return (
-            self.name,
-            self.overload,
-            tuple((tuple(one.shape), str(one.dtype)) for one in tensors_of([self.args, *self.kwargs.values()])),
-        )
+        return (self.name, self.overload, tuple((tuple(one.shape), str(one.dtype)) for one in inputs_of(self)))
 
     def bytes(self):
         return sum(one.numel() * one.element_size() for one in [*inputs_of(self), *self.out])
@@ -132,8 +128,13 @@ class Trace(TorchDispatchMode):
     def start(self):
         """In this thread, and in each that is started from now on."""
         threading.setprofile(self.in_new_thread)
+        # What a child computes is not seen.
+        os.register_at_fork(after_in_parent=self.lose)
         self.__enter__()
         return self
+
+    def lose(self):
+        self.whole = False
 
     def in_new_thread(self, *_):
         sys.setprofile(None)
@@ -162,7 +163,7 @@ class Trace(TorchDispatchMode):
         return out
 
     def begin(self, func, types, args, kwargs):
-        if not all(issubclass(kind, PLAIN) and kind in PLAIN for kind in types) or not is_arithmetic(func):
+        if not all(kind in PLAIN for kind in types) or not is_arithmetic(func):
             return None
         inputs = list(tensors_of([args, *kwargs.values()]))
         side = side_of(inputs)
