@@ -157,8 +157,10 @@ def _is_known(last: ChangeRow, change: Change, sides: Sequence[Side]) -> bool:
 def _row(run: RunRow, before: JobRow, after: JobRow, *, sides: Sequence[Side], change: Change, known: Collection[str]) -> ChangeRow:
     difference = change.difference
     axis = difference.versions[0] if difference.axis is not None else ("", ("", ""))
+    # A change is as old as the end of the run that showed it, also where a recorded run is taken in later.
+    moment = run.finished_at or now()
     return ChangeRow(
-        id=new_id(),
+        id=new_id(moment),
         report_id=run.report_id,
         run_id=after.run_id,
         job_id=after.id,
@@ -176,5 +178,5 @@ def _row(run: RunRow, before: JobRow, after: JobRow, *, sides: Sequence[Side], c
         newer=axis[1][1],
         differs=list(difference.confounders),
         missing=change.missing,
-        created_at=now(),
+        created_at=moment,
     )
