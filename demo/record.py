@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-RECORDED = HERE / "history" / "lab-cpu"
+RECORDED = HERE.parent / "app" / "history" / "lab-cpu"
 # Before each version of numpy is there, these reports have come in.
 STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("1.26.4", ("arange_point_three", "shuffle_sometimes", "table_of_a_colleague", "trim_zeros_2d", "unique_nan_rows")),
     ("2.0.2", ("copy_false_raises", "inverse_of_unique", "solve_of_a_stack", "uint8_wraps_around", "power_of_a_half")),
     ("2.1.3", ("clip_beyond_uint8", "median_of_measurements")),
     ("2.2.6", ("masked_uint8_fill", "sum_depends_on_order")),
-    ("2.3.5", ("half_prints_5000", "one_element_to_float", "sum_of_a_generator")),
+    ("2.3.5", ("one_element_to_float", "sum_of_a_generator")),
     ("2.4.0", ("flat_takes_a_float", "in1d_is_gone", "reshape_newshape", "trapz_is_gone")),
 )
 URL = f"http://127.0.0.1:{os.environ.get('PORT', '8763')}"
