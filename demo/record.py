@@ -46,8 +46,9 @@ def call(path: str, body: dict[str, Any] | None = None) -> Any:
 @contextlib.contextmanager
 def service(environment: dict[str, str]) -> Iterator[None]:
     """A service, ready, with every report run again at once where a toolchain comes."""
-    quick = {"SAMEHERE_PORT": URL.rpartition(":")[2], "SAMEHERE_PREVIEW": "false", "SAMEHERE_RERUN_SECONDS": "2", "SAMEHERE_RERUN_AT_ONCE": "4"}
-    process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve"], env={**environment, **quick})
+    quick = {"SAMEHERE_PREVIEW": "false", "SAMEHERE_RERUN_SECONDS": "2", "SAMEHERE_RERUN_AT_ONCE": "4"}
+    words = [sys.executable, "-m", "app.cli", "serve", "--port", URL.rpartition(":")[2]]
+    process = subprocess.Popen(words, env={**environment, **quick})
     try:
         for _ in range(READY_SECONDS):
             time.sleep(1)

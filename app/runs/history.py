@@ -21,12 +21,13 @@ _IN_NAME = re.compile(r"(?:^|[^0-9A-Za-z])(\d+\.\d+(?:\.\d+)*)")
 
 
 class Point(BaseModel):
-    """One judged job. `seen` is hostile text; `version` is that of torch where it is known, and `build` its local part, such as cu130."""
+    """One judged job. `seen` is hostile text; `version` is that of `package`, and `build` its local part, such as cu130."""
 
     model_config = ConfigDict(frozen=True)
 
     script: str
     target: Target
+    package: str = "torch"
     version: str = ""
     build: str = ""
     at: datetime
@@ -50,11 +51,13 @@ def history(session: Session, report_id: str, *, limit: int = MOST_POINTS) -> li
 
 def _point(row: Row[Any]) -> Point:
     target = Target.model_validate(row.target)
-    version, _, build = (row.torch or _version_in(target.toolchain)).partition("+")
+    package, found = _version_of(row, target.toolchain)
+    version, _, build = found.partition("+")
     card = row.card if target.gpus else None
     return Point(
         script=row.script_digest,
         target=target,
+        package=package,
         version=version,
         build=build,
         at=row.finished_at or row.created_at,
@@ -70,6 +73,13 @@ def _point(row: Row[Any]) -> Point:
         attempt=row.first_id,
         contributed_by=row.contributed_by,
     )
+
+
+def _version_of(row: Row[Any], toolchain: str) -> tuple[str, str]:
+    """What a point is about: torch as found, else numpy as found, else what the toolchain is called."""
+    if row.torch is None and row.numpy is not None:
+        return "numpy", row.numpy
+    return "numpy" if row.torch is None and toolchain.startswith("numpy") else "torch", row.torch or _version_in(toolchain)
 
 
 def _version_in(toolchain: str) -> str:

@@ -140,7 +140,9 @@ def span_name(versions: Sequence[str]) -> str:
     """`2.6`, or `2.1 to 2.5`."""
     if not versions or versions == ("",):
         return "version not known"
-    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+    first, last = versions[0], versions[-1]
+    package = f"{first.partition(' ')[0]} "
+    return first if len(versions) == 1 else f"{first} to {last.removeprefix(package)}"
 
 
 def torch_name(versions: Sequence[str]) -> str:
@@ -164,20 +166,22 @@ def _row_key(point: Point, numbers: dict[str, int]) -> _Key:
 
 
 def _version_name(point: Point) -> str:
-    """`2.13.0` is 2.13; what is no version stays as it is."""
+    """`2.13.0` is 2.13, of another package than torch `numpy 2.1`; what is no version stays as it is."""
     name = point.version or point.target.toolchain
     try:
         release = Version(name)
     except InvalidVersion:
         return name
-    return ".".join(map(str, release.release[:2])) if release.micro == 0 and not release.pre and not release.is_devrelease else name
+    short = ".".join(map(str, release.release[:2])) if release.micro == 0 and not release.pre and not release.is_devrelease else name
+    return short if point.package == "torch" else f"{point.package} {short}"
 
 
-def _in_order(name: str) -> tuple[int, Version, str]:
+def _in_order(name: str) -> tuple[int, str, Version, str]:
+    package, _, number = name.rpartition(" ")
     try:
-        return (0, Version(name), "")
+        return (0, package, Version(number), "")
     except InvalidVersion:
-        return (1, Version("0"), name)
+        return (1, "", Version("0"), name)
 
 
 def _stack(found: Sequence[Point]) -> _Stack:

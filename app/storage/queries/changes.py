@@ -80,5 +80,5 @@ def count_reports(session: Session, toolchains: Collection[str]) -> dict[ChangeK
 
 def toolchains_with(session: Session, kind: ChangeKind, toolchains: Collection[str]) -> Sequence[str]:
     """Those of these toolchains with which a report changed in this way, by name."""
-    statement = select(ChangeRow.toolchain.distinct()).where(ChangeRow.kind == kind, ChangeRow.toolchain.in_(list(toolchains)))
+    statement = select(ChangeRow.toolchain).where(ChangeRow.kind == kind, ChangeRow.toolchain.in_(list(toolchains))).distinct()
     return sorted(session.scalars(statement))

@@ -13,7 +13,7 @@ from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow
 # Of what an attempt printed, its end.
 SHOWN = 400
 # Facts of an environment that name a column or a row of the history.
-FACTS = {"torch": "torch.version", "card": "gpu.0.model", "processor": "cpu.model"}
+FACTS = {"torch": "torch.version", "numpy": "package.numpy", "card": "gpu.0.model", "processor": "cpu.model"}
 
 
 def points_of_report(session: Session, report_id: str, *, limit: int) -> Sequence[Row[Any]]:
