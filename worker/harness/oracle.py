@@ -15,10 +15,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 try:
-    from torch._decomp import decomposition_table as STEPS
+    from torch._decomp import decomposition_table
 except ImportError:
     # Older than torch 2.
-    STEPS = {}
+    decomposition_table = {}
 
 NEIGHBOURS = 16
 SECONDS = 30.0
@@ -137,7 +137,7 @@ def by_steps(question, shapes):
 
     Nothing where torch has no formula for it.
     """
-    formula = STEPS.get(operation_of(question))
+    formula = decomposition_table.get(operation_of(question))
     if formula is None or is_single_step(question):
         return
     first = question["side"]["out"][0].dtype
