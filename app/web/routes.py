@@ -32,7 +32,7 @@ from app.web import cell_routes, documents, report_views, side_by_side, views
 from app.web.documents import address_of, as_json, as_markdown, asked
 from app.web.markdown_copy import run_markdown
 from app.web.pages import page
-from app.web.submission import submission_of
+from app.web.submission import SubmissionForm, submission_of
 from app.web.surroundings import surroundings
 from app.web.wording import defect_words, headline
 from worker.reporters_probe import probe_program
@@ -51,12 +51,12 @@ def _home(
     settings: SettingsDep,
     *,
     status: int = 200,
-    values: dict[str, str] | None = None,
+    typed: SubmissionForm | None = None,
     problem: InputError | None = None,
 ) -> Response:
     shown = {"groups": groups(session, each=EACH), "recent": list_reports(session, limit=RECENT).items}
     presets = known_presets(settings).values()
-    return page("home.html", status=status, values=values or {}, problem=problem, presets=presets, **shown)
+    return page("home.html", status=status, values=typed or SubmissionForm(), problem=problem, presets=presets, **shown)
 
 
 @router.get("/")
@@ -72,29 +72,14 @@ def get_attention(attention: Attention, session: SessionDep, _may: CanRead, curs
 
 
 @router.post("/")
-def post_home(
-    *,
-    session: SessionDep,
-    settings: SettingsDep,
-    _may: CanSubmit,
-    text: Annotated[str, Form()] = "",
-    form: Annotated[str, Form()] = "auto",
-    claim: Annotated[str, Form()] = "",
-    title: Annotated[str, Form()] = "",
-    preset: Annotated[str, Form()] = "",
-    include: Annotated[str, Form()] = "",
-    exclude: Annotated[str, Form()] = "",
-    source_url: Annotated[str, Form()] = "",
-) -> Response:
+def post_home(session: SessionDep, settings: SettingsDep, _may: CanSubmit, typed: Annotated[SubmissionForm, Form()]) -> Response:
     """Submit; an error is shown beside its field, and nothing typed is lost."""
-    values = {"text": text, "form": form, "claim": claim, "title": title, "preset": preset, "source_url": source_url}
-    values |= {"include": include, "exclude": exclude}
     try:
         # A savepoint: what a refused submission wrote is undone, and the page can still be drawn from the same session.
         with session.begin_nested():
-            submitted = submit(session, submission_of(values), settings=settings)
+            submitted = submit(session, submission_of(typed), settings=settings)
     except InputError as error:
-        return _home(session, settings, status=status_of(error), values=values, problem=error)
+        return _home(session, settings, status=status_of(error), typed=typed, problem=error)
     there = f"/runs/{submitted.document.id}"
     response = RedirectResponse(there, status_code=303)
     if submitted.withdraw_secret is not None:
