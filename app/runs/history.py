@@ -60,7 +60,7 @@ def history(session: Session, report_id: str, *, scripts: Sequence[ScriptPart] =
 
 
 def axis_of(found: Sequence[Mapping[str, str]], imported: Sequence[str]) -> str:
-    """What the columns are versions of: of what the script imports that of which most versions were tried, else of what it does not import."""
+    """What the columns are versions of: what was varied most of what the script imports, else of what always counts."""
     tried = {name: len({versions[name] for versions in found if name in versions}) for name in (*imported, *_ALWAYS, "python")}
     for names in (imported, (*_ALWAYS, "python")):
         most = max(names, key=lambda name: tried[name], default="")
