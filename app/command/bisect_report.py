@@ -28,6 +28,9 @@ from app.targets.parse import parse_target
 from app.targets.target import Target
 from worker.contract import Level
 
+# Fields by which two neighbours differ, in the text; the JSON has all.
+MOST_DIFFERING = 8
+
 _MOST_REASON = 200
 _STYLES = {Kind.APPEARED: "red", Kind.FIXED: "green", Kind.THROUGHOUT: "red", Kind.MIXED: "magenta"}
 
@@ -144,12 +147,14 @@ def _parts(document: BisectionDocument) -> Iterator[RenderableType]:
     if document.points:
         yield Text()
         yield _table(document)
-        rate = "" if document.rate is None else f" It is seen in about {document.rate:.0%} of attempts where it is seen."
+        rate = "" if document.rate is None else f" Where it happens, it is seen in about {100 * document.rate:.0f} % of attempts."
         yield Text(f"\n{document.attempts} attempts.{rate}", "dim")
     if document.one_axis:
         yield Text(f"The two environments differ in {document.axis} alone.")
     if document.confounded is not None:
-        yield Text("Confounded: they also differ in " + ", ".join(map(visible, document.confounded.differing)) + ".", "yellow")
+        differing = [visible(name) for name in document.confounded.differing]
+        more = f" and {len(differing) - MOST_DIFFERING} more (--json has them)" if len(differing) > MOST_DIFFERING else ""
+        yield Text(f"Confounded: they also differ in {', '.join(differing[:MOST_DIFFERING])}{more}.", "yellow")
         if document.confounded.command is not None:
             yield Text(f"The missing cell; add it, and bisect again:\n  {visible(document.confounded.command)}", "yellow")
 

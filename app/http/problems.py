@@ -220,7 +220,14 @@ def _field_problem(error: Any) -> FieldProblem:
     if error["type"] == "json_invalid":
         return FieldProblem(field="", message=f"This is not JSON, from character {place[-1]} on.")
     parts = place[1:] if place and place[0] in _PLACES else place
-    return FieldProblem(field=".".join(str(part) for part in parts)[:200], message=str(error["msg"])[:300])
+    said = str(error["msg"])
+    if error["type"] in {"too_short", "too_long"} and isinstance(error.get("input"), str):
+        # A text of a type of its own is counted in items otherwise.
+        bound = next(
+            f"at {word} {error['ctx'][name]}" for name, word in (("min_length", "least"), ("max_length", "most")) if name in error["ctx"]
+        )
+        said = f"A text of {bound} character{'' if bound.endswith(' 1') else 's'} belongs here."
+    return FieldProblem(field=".".join(str(part) for part in parts)[:200], message=said[:300])
 
 
 _EXAMPLES = {

@@ -29,6 +29,7 @@ _BY_VALUE = {Verdict.DIFFERENT, Verdict.OBSERVED}
 class Column:
     """One version, or several neighbours that show the same on all targets."""
 
+    package: str
     versions: tuple[str, ...]
     first_at: datetime
     last_at: datetime
@@ -36,7 +37,7 @@ class Column:
     @property
     def name(self) -> str:
         """`torch 2.1 to 2.5`."""
-        return torch_name(self.versions)
+        return package_name(self.package, self.versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +53,7 @@ class GridCell:
     seen: str = ""
     exact: bool = False
     times: int = 0
+    runs: frozenset[str] = frozenset()
     before: Point | None = None
     # What an older version showed in the same row, where that was another result.
     older: Point | None = None
@@ -87,6 +89,7 @@ class Fold:
 class Grid:
     """The table. `rows` are those of this page, `every` all that are not folded."""
 
+    package: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     every: tuple[Row, ...]
@@ -130,10 +133,11 @@ def grid(points: Sequence[Point], scripts: Sequence[str], *, start: int = 0, mos
         stacks[key] = {version: _stack(found) for version, found in per_version.items()}
     versions = sorted({version for row in stacks.values() for version in row}, key=_in_order)
     groups = _columns_alike(versions, list(stacks.values()))
-    columns = tuple(_column(group, stacks.values()) for group in groups)
+    package = points[0].package if points else "torch"
+    columns = tuple(_column(package, group, stacks.values()) for group in groups)
     rows = sorted((_row(key, stacks[key], groups, by_row[key]) for key in stacks), key=_row_rank)
     shown, folds = _fold(rows)
-    return Grid(columns=columns, rows=tuple(shown[start : start + most]), every=tuple(shown), folds=folds, start=start)
+    return Grid(package=package, columns=columns, rows=tuple(shown[start : start + most]), every=tuple(shown), folds=folds, start=start)
 
 
 def span_name(versions: Sequence[str]) -> str:
@@ -143,10 +147,10 @@ def span_name(versions: Sequence[str]) -> str:
     return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
 
 
-def torch_name(versions: Sequence[str]) -> str:
+def package_name(package: str, versions: Sequence[str]) -> str:
     """The same, saying what it is a version of."""
     name = span_name(versions)
-    return f"torch {name}" if name[:1].isdigit() else name
+    return f"{'Python' if package == 'python' else package} {name}" if name[:1].isdigit() else name
 
 
 def result_key(point: Point | None) -> tuple[object, ...]:
@@ -197,9 +201,9 @@ def _columns_alike(versions: Sequence[str], rows: Sequence[dict[str, _Stack]]) -
     return [tuple(group) for _, group in groupby(versions, key=key)]
 
 
-def _column(group: tuple[str, ...], rows: Iterable[dict[str, _Stack]]) -> Column:
+def _column(package: str, group: tuple[str, ...], rows: Iterable[dict[str, _Stack]]) -> Column:
     moments = [point.at for row in rows for version in group if version in row for point in row[version].standing]
-    return Column(versions=group, first_at=min(moments), last_at=max(moments))
+    return Column(package=package, versions=group, first_at=min(moments), last_at=max(moments))
 
 
 def _row(key: _Key, stacks: dict[str, _Stack], groups: Sequence[tuple[str, ...]], points: Sequence[Point]) -> Row:
@@ -223,7 +227,14 @@ def _cell(group: tuple[str, ...], stacks: Sequence[_Stack]) -> GridCell:
     before = next((stack.before for stack in reversed(stacks) if stack.before is not None), None)
     newest = max(points, key=lambda point: point.at)
     return GridCell(
-        span=1, versions=group, point=newest, seen=one_line(newest.seen), exact=_exact(points), times=len(points), before=before
+        span=1,
+        versions=group,
+        point=newest,
+        seen=one_line(newest.seen),
+        exact=_exact(points),
+        times=len(points),
+        runs=frozenset(point.run for point in points),
+        before=before,
     )
 
 
@@ -243,6 +254,7 @@ def _joined(one: GridCell, other: GridCell) -> GridCell:
         seen=other.seen,
         exact=same and (one.exact or one.times == 1) and (other.exact or other.times == 1),
         times=one.times + other.times,
+        runs=one.runs | other.runs,
         before=other.before or one.before,
         older=one.older,
     )
@@ -287,7 +299,8 @@ def since(table: Grid) -> str:
         told = [cell for cell in cells if cell.point is not None and cell.point.verdict in _TELLS]
         seen = [cell.point is not None and cell.point.verdict in _SEEN for cell in told]
         if len(told) == 2 and seen[0] != seen[1]:
-            key = (torch_name(told[0].versions), torch_name(told[1].versions), seen[1])
+            before, after = (package_name(table.package, cell.versions) for cell in told)
+            key = (before, after, seen[1])
             flips[key] = flips.get(key, 0) + count
     if len(flips) != 1:
         return ""

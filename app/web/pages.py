@@ -20,7 +20,7 @@ from app.web.ansi import coloured
 from app.web.cutting import ends, head
 from app.web.hostile import clip, one_line, short_url, visible
 from app.web.matrix_views import again_of, missing_of, run_to_add_to
-from app.web.views import cards_alike, label_of
+from app.web.views import cards_alike, label_of, packages_held
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -42,6 +42,7 @@ def environment() -> Environment:
         "clip": clip,
         "look": display.look,
         "alike": cards_alike,
+        "held": packages_held,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
         "written": written,

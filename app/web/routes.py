@@ -215,7 +215,7 @@ def get_report(
         return as_markdown(gone) if form is documents.Form.MARKDOWN else page("report_withdrawn.html", report=report)
     stands = report_views.standing_run(report)
     run = None if stands is None else run_document(session, stands.id, settings=settings)
-    points, attention = history(session, name), attention_of(session, name)
+    points, attention = history(session, name, scripts=report.report.scripts), attention_of(session, name)
     values = report_views.report_values(report, run, points, attention=attention, address=address, start=start)
     if form is documents.Form.MARKDOWN:
         return as_markdown(values["markdown"] or f"Nothing was run yet: {address}\n")

@@ -36,6 +36,8 @@ class Surroundings:
     rows: tuple[tuple[str, str], ...]
     packages: str
     first: bool
+    # How many fields differ from the first, packages among them.
+    differing: int
 
 
 def said(value: object) -> str:
@@ -90,6 +92,7 @@ def surroundings(environments: Mapping[str, Environment], *, most: int = 24) -> 
                 rows=tuple(sorted(rows) if not base else rows),
                 packages=", ".join(f"{name.removeprefix(_PACKAGE)} {said(environment.get(name))}" for name in sorted(packages)),
                 first=not base,
+                differing=len(names),
             )
         )
         base = base or environment

@@ -13,7 +13,7 @@ from app.judging.numeric import told
 from app.runs.document import AttemptPart, CheckPart, ComparisonPart, FindingPart, JobPart, RunDocument
 from app.targets.target import Target
 from app.web.hostile import one_line
-from worker.contract import AttemptKind, CardState, Gpu
+from worker.contract import AttemptKind, CardState, Gpu, ToolchainFacts
 
 # On the page of a run; the rest is on further pages and on those of its cells.
 MOST_CELLS = 60
@@ -192,3 +192,9 @@ def cards_alike(gpus: Iterable[Gpu]) -> list[Cards]:
     """The cards of a node, those alike once, in their order."""
     counts = Counter((gpu.model, gpu.state, gpu.detail) for gpu in gpus)
     return [Cards(model=model, state=state, detail=detail, count=count) for (model, state, detail), count in counts.items()]
+
+
+def packages_held(chain: ToolchainFacts) -> list[str]:
+    """What a toolchain holds, `torch 2.13.0` first, what most scripts import next."""
+    versions = {**chain.packages, **({"torch": chain.torch} if chain.torch else {})}
+    return [f"{name} {versions[name]}" for name in sorted(versions, key=lambda name: (name != "torch", name != "numpy", name))]
