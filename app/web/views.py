@@ -17,9 +17,11 @@ from worker.contract import AttemptKind, CardState, Gpu
 
 # On the page of a run; the rest is on further pages and on those of its cells.
 MOST_CELLS = 60
-MOST_ATTEMPTS = 50
 MOST_COMPARED = 8
 MOST_PRINTED = 8
+MOST_FACTS = 200
+# Rows of attempts that ended alike, attempts of one row, and of all rows.
+MOST_ALIKE, MOST_NAMED, MOST_NAMED_OF_ALL = 50, 20, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +170,66 @@ def printed_of(run: RunDocument) -> list[Printed]:
     return list(found.values())[:MOST_PRINTED]
 
 
-def attempts_of(run: RunDocument) -> list[tuple[str, AttemptPart]]:
-    """Every attempt with the label of its cell."""
-    return [(label_of(job), attempt) for job in run.jobs for attempt in job.attempts]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Attempts of one cell that ended alike; `named` are those that a page has links for."""
+
+    label: str
+    job: str
+    attempts: tuple[AttemptPart, ...]
+    named: tuple[AttemptPart, ...]
+
+    @property
+    def first(self) -> AttemptPart:
+        """By which the others go."""
+        return self.attempts[0]
+
+    @property
+    def more(self) -> int:
+        """How many have no link of their own here."""
+        return len(self.attempts) - len(self.named)
+
+    @property
+    def seconds(self) -> str:
+        """`0.91`, or `0.91 to 1.20`."""
+        found = sorted(attempt.wall_seconds for attempt in self.attempts if attempt.wall_seconds)
+        ends = list(dict.fromkeys(f"{seconds:.2f}" for seconds in (*found[:1], *found[-1:])))
+        return " to ".join(ends)
+
+    @property
+    def nodes(self) -> list[str]:
+        """On which they ran, each once."""
+        return list(dict.fromkeys(attempt.node for attempt in self.attempts if attempt.node))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """All attempts of a run as a table: `rows` of those alike, as many as a page shows, of `rows_all`."""
+
+    rows: list[Alike]
+    rows_all: int
+    all: int
+    ended: int
+
+
+def attempts_alike(run: RunDocument) -> Attempts:
+    """Every attempt, in the order of the cells; those that ended alike in one row."""
+    found: dict[tuple[object, ...], list[AttemptPart]] = {}
+    for job in run.jobs:
+        for one in job.attempts:
+            why = None if one.reason is None else one.reason.detail
+            ended = (one.outcome, one.signal, one.exit_status, why, None if one.outcome else one.state)
+            found.setdefault((job.id, one.kind, one.counted, one.start, *ended), []).append(one)
+    labels = {job.id: job for job in run.jobs}
+    rows: list[Alike] = []
+    left = MOST_NAMED_OF_ALL
+    for key, attempts in list(found.items())[:MOST_ALIKE]:
+        named = tuple(attempts[: max(1, min(MOST_NAMED, left))])
+        left -= len(named)
+        job = labels[str(key[0])]
+        rows.append(Alike(label=label_of(job), job=job.id, attempts=tuple(attempts), named=named))
+    every = [one for attempts in found.values() for one in attempts]
+    return Attempts(rows=rows, rows_all=len(found), all=len(every), ended=sum(one.outcome is not None for one in every))
 
 
 def traces_of(run: RunDocument) -> list[tuple[str, list[str]]]:
