@@ -18,8 +18,8 @@ from app.web.hostile import one_line
 FOLDED_FROM = 4
 MANY_ROWS = 24
 # A page draws this many rows and cells at most, and versions, the newest first; in a table of more cells each says only what it must.
-MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 60, 150, 24
-DENSE_FROM = 60
+MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 60, 120, 24
+DENSE_FROM = 40
 _RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
 _SEEN = {Verdict.REPRODUCED, Verdict.FLAKY}
 _TELLS = {*_SEEN, Verdict.NOT_REPRODUCED}

@@ -15,7 +15,7 @@ from app.web.surroundings import what_sets_apart
 from app.web.views import label_of
 
 MOST_ROWS = 12
-MOST_QUOTED = 1_200
+MOST_QUOTED = 1_000
 MOST_TRACED, MOST_TOLD = 3, 3_000
 _RUN_OF_TICKS = re.compile(r"`+")
 # What our own words, labels and version numbers are made of.

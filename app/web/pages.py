@@ -15,16 +15,15 @@ from app.http.problems import Problem
 from app.judging.values import written
 from app.runs.as_read import needs_in_words, repair_diff
 from app.runs.wording import BASIS, how_long, place_in_line
-from app.web import display, hostile, room
+from app.web import display, hostile, room, views
 from app.web.ansi import coloured
 from app.web.matrix_views import again_of, missing_of, run_to_add_to
 from app.web.merged import flips, planned, stretches
-from app.web.views import cards_alike
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 # Rows of a page.
-MOST = {"MOST_NODES": 40, "MOST_TOOLCHAINS": 80, "MOST_ACTS": 30}
+MOST = {"MOST_NODES": 40, "MOST_TOOLCHAINS": 80, "MOST_ACTS": 30, "MOST_PRINTED": views.MOST_PRINTED}
 
 
 @cache
@@ -45,7 +44,7 @@ def environment() -> Environment:
         "clip": room.clip,
         "marked": room.marked,
         "look": display.look,
-        "alike": cards_alike,
+        "alike": views.cards_alike,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
         "written": written,

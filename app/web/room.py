@@ -19,11 +19,11 @@ from app.web.ansi import coloured
 from app.web.cutting import Cut
 
 # Bytes as sent. With the markup around them, and style and scripts, a page stays below 100 kB.
-PAGE_BYTES = 40_000
+PAGE_BYTES = 20_000
 # One text may take twice its limit in characters: Hebrew has two bytes a letter, an escaped quotation mark five.
 BYTES_A_CHARACTER = 2
-LEAST_BLOCK, LEAST_LINE = 300, 60
-MOST_PIECES, _MARK = 24, len("<mark></mark>")
+LEAST_BLOCK, LEAST_LINE = 300, 40
+MOST_MARKED = 12
 
 
 @dataclass(slots=True)
@@ -32,11 +32,11 @@ class Room:
 
     left: int = PAGE_BYTES
 
-    def take(self, wanted: int, *, most: int, least: int) -> int:
-        """So many bytes of what is wanted, and never less than `least` of it."""
-        given = min(wanted, most, max(least, self.left))
-        self.left = max(0, self.left - given)
-        return given
+    def cut(self, text: str, *, most: int, least: int) -> int:
+        """How many characters of a text there is room for, up to so many bytes, and never fewer than `least` bytes hold; it is taken."""
+        count, heavy = fit(text, min(most, max(least, self.left)))
+        self.left = max(0, self.left - heavy)
+        return count
 
 
 _ROOM: ContextVar[Room | None] = ContextVar("room", default=None)
@@ -59,76 +59,67 @@ def weight(text: str) -> int:
     return len(shown.encode(errors="replace"))
 
 
-def fit(text: str, most: int) -> int:
-    """How many characters from the beginning weigh no more than that."""
-    count = min(len(text), most)
+def fit(text: str, most: int) -> tuple[int, int]:
+    """How many characters from the beginning weigh no more than that, and what they weigh."""
+    count, heavy = min(len(text), most), 0
     while count and (heavy := weight(text[:count])) > most:
         count = min(count - 1, count * most // heavy)
-    return count
+    return count, heavy if count else 0
 
 
 def head(text: str, lines: int = 200, characters: int = 12_000) -> Cut:
     """The first lines, as many as there is room for."""
     cut = cutting.head(text, lines, characters)
-    given = _given(weight(cut.text), characters=characters, least=LEAST_BLOCK)
-    return cut if given is None else cutting.head(text, lines, fit(cut.text, given))
+    count = _room_for(cut.text, characters=characters, least=LEAST_BLOCK)
+    return cut if count == len(cut.text) else cutting.head(text, lines, count)
 
 
 def ends(text: str, characters: int = 8_000) -> Cut:
     """The beginning and the end, as much as there is room for."""
     cut = cutting.ends(text, characters)
-    given = _given(weight(cut.text) + weight(cut.tail), characters=characters, least=LEAST_BLOCK)
-    if given is None:
-        return cut
-    count = min(len(cut.text) + len(cut.tail), given)
-    while count > 1 and (heavy := weight(cut.text) + weight(cut.tail)) > given:
-        count = min(count - 1, count * given // heavy)
-        cut = cutting.ends(text, count)
-    return cut
+    both = cut.text + cut.tail
+    count = _room_for(both, characters=characters, least=LEAST_BLOCK)
+    return cut if count == len(both) else cutting.ends(text, count)
 
 
 def visible(text: str) -> str:
     """A name or a sentence with what can't be seen spelled out."""
-    return _line(text, hostile.visible(text), least=4 * LEAST_LINE)
+    return _line(hostile.visible(text), characters=len(text) + LEAST_LINE, least=2 * LEAST_LINE)
 
 
 def one_line(text: str, most: int = 160) -> str:
     """The first words of a text on one line, for a table's cell."""
-    return _line(text, hostile.one_line(text, most), least=LEAST_LINE)
+    return _line(hostile.one_line(text, most), characters=most, least=LEAST_LINE)
 
 
 def clip(text: str, most: int = 800) -> str:
     """The beginning of a text of several lines, for a table's cell."""
-    return _line(text, hostile.clip(text, most), least=2 * LEAST_LINE)
+    return _line(hostile.clip(text, most), characters=most, least=LEAST_LINE)
 
 
 def short_url(url: str) -> str:
     """An address without what says nothing."""
-    return _line(url, hostile.short_url(url), least=2 * LEAST_LINE)
+    return _line(hostile.short_url(url), characters=2 * LEAST_LINE, least=LEAST_LINE)
 
 
 def marked(line: Sequence[Piece]) -> Markup:
     """A line with what differs marked, as far as there is room for it; of one in many pieces the later ones go unmarked."""
     whole = "".join(piece.text for piece in line)
-    given = _given(weight(whole) + _MARK * min(len(line), MOST_PIECES), characters=len(whole) + _MARK * MOST_PIECES, least=LEAST_LINE)
-    left = len(whole) if given is None else fit(whole, given)
-    made = []
+    left = _room_for(whole, characters=len(whole), least=LEAST_LINE)
+    made = ["" if left == len(whole) else "…"]
     for number, piece in enumerate(line):
         shown, left = piece.text[:left], left - len(piece.text[:left])
-        mark = Markup("<mark>{}</mark>") if piece.differs and number < MOST_PIECES else Markup("{}")
-        made.append(mark.format(hostile.visible(shown)) if shown else Markup(""))
-    return Markup("").join(made) + ("…" if left == 0 and given is not None else "")
+        mark = Markup("<mark>{}</mark>") if piece.differs and number < MOST_MARKED else Markup("{}")
+        made.insert(-1, mark.format(hostile.visible(shown)) if shown else "")
+    return Markup("").join(made)
 
 
-def _line(text: str, shown: str, *, least: int) -> str:
-    given = _given(weight(shown), characters=max(200, len(text)), least=least)
-    return shown if given is None else shown[: fit(shown, given)].rstrip("…") + "…"
+def _line(shown: str, *, characters: int, least: int) -> str:
+    count = _room_for(shown, characters=characters, least=least)
+    return shown if count == len(shown) else shown[:count].rstrip("…") + "…"
 
 
-def _given(wanted: int, *, characters: int, least: int) -> int | None:
-    """None where there is room for all that is wanted."""
+def _room_for(text: str, *, characters: int, least: int) -> int:
+    """How many characters of it a page may show."""
     here = _ROOM.get()
-    if here is None:
-        return None
-    given = here.take(wanted, most=max(least, BYTES_A_CHARACTER * characters), least=least)
-    return None if given == wanted else given
+    return len(text) if here is None else here.cut(text, most=max(least, BYTES_A_CHARACTER * characters), least=least)

@@ -11,17 +11,17 @@ from app.judging.cause import sentence
 from app.judging.judgement import CheckResult, Verdict
 from app.judging.numeric import told
 from app.runs.document import AttemptPart, CheckPart, ComparisonPart, FindingPart, JobPart, RunDocument
-from app.targets.target import Target
+from app.targets import target
 from app.web.hostile import one_line
 from worker.contract import AttemptKind, CardState, Gpu
 
 # On the page of a run; the rest is on further pages and on those of its cells.
-MOST_CELLS = 60
-MOST_COMPARED = 8
-MOST_PRINTED = 8
-MOST_FACTS = 200
+MOST_CELLS = 40
+MOST_COMPARED = 6
+MOST_PRINTED = 6
+MOST_FACTS = 80
 # Rows of attempts that ended alike, attempts of one row, and of all rows.
-MOST_ALIKE, MOST_NAMED, MOST_NAMED_OF_ALL = 50, 20, 100
+MOST_ALIKE, MOST_NAMED, MOST_NAMED_OF_ALL = 20, 20, 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +70,7 @@ def without_erased(run: RunDocument) -> RunDocument:
 
 def label_of(job: JobPart) -> str:
     """The target as the command line writes it."""
-    target = job.target
-    return Target.model_validate(target.model_dump()).label()
+    return target.label_of(job.target)
 
 
 def what_was_seen(job: JobPart) -> str:
@@ -167,7 +166,7 @@ def printed_of(run: RunDocument) -> list[Printed]:
         shown = next((attempt for attempt in job.attempts if (attempt.counted or early) and (attempt.stdout or attempt.stderr)), None)
         if shown is not None:
             found.setdefault((shown.stdout, shown.stderr), Printed(labels=[], attempt=shown)).labels.append(label_of(job))
-    return list(found.values())[:MOST_PRINTED]
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

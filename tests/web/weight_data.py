@@ -1,4 +1,4 @@
-"""States that make pages heavy: 400 cells that all differ, 400 rows, heavy text everywhere, many runs, nodes, toolchains, points and acts."""
+"""States that make pages heavy: 400 cells that all differ, 400 rows, heavy text anywhere, many runs, nodes, points and acts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from worker.contract import Attempt, Device, ExceptionFacts, Hello, Level, Obser
 
 NODE = "lab-with-a-long-name-1"
 VERSIONS, SETTINGS = 40, 10
-# What weighs most for its length: a hidden character is spelled out in twelve bytes, a quotation mark is escaped, each colour is an element.
+# What weighs most for its length: hidden characters are spelled out in twelve bytes, quotation marks are escaped, colours are elements.
 HEAVY = ("\u202e\u2066\u200b" * 40 + "\"'<&>" * 20 + "\x1b[31mx\x1b[0my" * 20 + "\U0001f600" * 20 + "\n") * 900
 SCRIPT = "import torch\nprint(torch.ones(1))\n" + f"# {HEAVY[:270]}\n" * 250
 REPORT = "# {title}\n\nIt prints 2.\n\n" + "\n\n".join(f"```python\n{SCRIPT[:30_000]}# {number}\n```" for number in range(5))
@@ -67,7 +67,8 @@ def fill(stage: Stage) -> dict[str, str]:
 
 def _named(*runs: RunDocument) -> list[tuple[str, RunDocument]]:
     names = ("wide", "tall", "heavy", "many", "long", "waits")
-    return [(next(name for name in names if (run.report.title or "").startswith(name) or name == "heavy"), run) for run in runs]
+    titles = [(run.report.title or "", run) for run in runs]
+    return [(next((name for name in names if title.startswith(name)), "heavy"), run) for title, run in titles]
 
 
 def _target(version: int, threads: int) -> Target:
