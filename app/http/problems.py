@@ -27,7 +27,7 @@ from app.errors import (
     UnauthorisedError,
     UnavailableError,
 )
-from app.storage.session import is_unavailable
+from app.storage.session import is_busy, is_unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -177,6 +177,10 @@ def _methods(request: Request) -> list[str]:
 def _problem_for(error: Exception) -> Problem:
     if isinstance(error, SamehereError):
         return problem_of(error) if status_of(error) != 500 else _fault()
+    if isinstance(error, SQLAlchemyError) and is_busy(error):
+        return problem_of(
+            UnavailableError("Somebody changes the same at the same time, so nothing of this was done. Send it again.", code="busy")
+        )
     if isinstance(error, SQLAlchemyError) and is_unavailable(error):
         return problem_of(UnavailableError("The database does not answer. Try again soon.", code="database_unavailable"))
     if isinstance(error, RequestValidationError):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from packaging.version import InvalidVersion, Version
 
@@ -17,6 +17,9 @@ from app.web.hostile import one_line
 # Rows without an answer are folded where so many say the same; in a table that nobody reads row by row all others, too.
 FOLDED_FROM = 4
 MANY_ROWS = 24
+# A page draws this many rows and cells at most, and versions, the newest first; in a table of more cells each says only what it must.
+MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 60, 120, 24
+DENSE_FROM = 40
 _RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
 _SEEN = {Verdict.REPRODUCED, Verdict.FLAKY}
 _TELLS = {*_SEEN, Verdict.NOT_REPRODUCED}
@@ -87,7 +90,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """The table. `rows` are those of this page, `every` all that are not folded."""
+    """The table. `rows` are those of this page, cut to its columns; `every` are all that are not folded, over all versions."""
 
     package: str
     columns: tuple[Column, ...]
@@ -95,6 +98,21 @@ class Grid:
     every: tuple[Row, ...]
     folds: tuple[Fold, ...]
     start: int = 0
+    # Columns beside those of this page.
+    older: int = 0
+    newer: int = 0
+
+    @property
+    def dense(self) -> bool:
+        """Whether cells say only what they must: what they look like, how often, and what was seen; all else is a link away."""
+        return sum(len(row.cells) for row in self.rows) > DENSE_FROM
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Those in sight, strongest first: what their words mean is said once."""
+        cells = [*(cell for row in self.rows for cell in row.cells), *(cell for fold in self.folds for cell in fold.cells)]
+        found = {cell.point.verdict for cell in cells if cell.point is not None}
+        return [verdict for verdict in Verdict if verdict in found]
 
     @property
     def total(self) -> int:
@@ -119,8 +137,11 @@ class _Stack:
 _Key = tuple[int, str, str, str | None]
 
 
-def grid(points: Sequence[Point], scripts: Sequence[str], *, start: int = 0, most: int = 60) -> Grid:
-    """The grid of points that are newest first; `scripts` gives their numbers."""
+def grid(points: Sequence[Point], scripts: Sequence[str], *, start: int = 0, older: int = 0, each: bool = False) -> Grid:
+    """The grid of points that are newest first; `scripts` gives their numbers.
+
+    `start` is the first row of the page, `older` how many of the newest columns it leaves out; with `each` no rows are folded.
+    """
     numbers = {digest: number for number, digest in enumerate(dict.fromkeys(scripts), start=1)}
     stacks: dict[_Key, dict[str, _Stack]] = {}
     by_row: dict[_Key, list[Point]] = {}
@@ -134,10 +155,38 @@ def grid(points: Sequence[Point], scripts: Sequence[str], *, start: int = 0, mos
     versions = sorted({version for row in stacks.values() for version in row}, key=_in_order)
     groups = _columns_alike(versions, list(stacks.values()))
     package = points[0].package if points else "torch"
-    columns = tuple(_column(package, group, stacks.values()) for group in groups)
+    last = max(min(len(groups), 1), len(groups) - older)
+    first = max(0, last - MOST_COLUMNS)
     rows = sorted((_row(key, stacks[key], groups, by_row[key]) for key in stacks), key=_row_rank)
-    shown, folds = _fold(rows)
-    return Grid(package=package, columns=columns, rows=tuple(shown[start : start + most]), every=tuple(shown), folds=folds, start=start)
+    every, folds = (rows, ()) if each else _fold(rows)
+    return Grid(
+        package=package,
+        columns=tuple(_column(package, group, stacks.values()) for group in groups[first:last]),
+        rows=tuple(_of_this_page([replace(row, cells=_within(row.cells, first, last)) for row in every[start : start + MOST_ROWS]])),
+        every=tuple(every),
+        folds=tuple(replace(fold, cells=_within(fold.cells, first, last)) for fold in folds),
+        start=start,
+        older=first,
+        newer=len(groups) - last,
+    )
+
+
+def _within(cells: Sequence[GridCell], first: int, last: int) -> tuple[GridCell, ...]:
+    """The cells of some columns; one that goes on beyond them says so by its versions."""
+    found: list[GridCell] = []
+    at = 0
+    for cell in cells:
+        span = min(at + cell.span, last) - max(at, first)
+        if span > 0:
+            found.append(cell if span == cell.span else replace(cell, span=span))
+        at += cell.span
+    return tuple(found)
+
+
+def _of_this_page(rows: Sequence[Row]) -> list[Row]:
+    """As many rows as a page has cells for, and at least one."""
+    sizes = accumulate(len(row.cells) for row in rows)
+    return [row for number, (row, size) in enumerate(zip(rows, sizes, strict=True)) if size <= MOST_CELLS or number == 0]
 
 
 def span_name(versions: Sequence[str]) -> str:
@@ -294,7 +343,7 @@ def _without_answer(row: Row) -> bool:
 def since(table: Grid) -> str:
     """Since when it happens, or no longer does, in one sentence of versions and counts; empty where no row says so."""
     flips: dict[tuple[str, str, bool], int] = {}
-    folded = [(fold.cells, len(fold.rows)) for fold in table.folds]
+    folded = [(fold.rows[0].cells, len(fold.rows)) for fold in table.folds]
     for cells, count in [*((row.cells, 1) for row in table.every), *folded]:
         told = [cell for cell in cells if cell.point is not None and cell.point.verdict in _TELLS]
         seen = [cell.point is not None and cell.point.verdict in _SEEN for cell in told]

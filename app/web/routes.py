@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Cookie, Form, Query, Request
@@ -31,6 +31,7 @@ from app.search.terms import QueryError
 from app.web import cell_routes, documents, report_views, side_by_side, views
 from app.web.documents import address_of, as_json, as_markdown, asked
 from app.web.markdown_copy import run_markdown
+from app.web.merged import toolchains_alike
 from app.web.pages import page
 from app.web.submission import SubmissionForm, submission_of
 from app.web.surroundings import surroundings
@@ -94,7 +95,7 @@ def _run_values(whole: RunDocument, request: Request, *, start: int = 0) -> dict
     run = views.without_erased(whole)
     cells = views.cells_of(run)
     comparisons = views.comparisons_of(run)
-    attempts = views.attempts_of(run)
+    attempts = views.attempts_alike(run)
     return {
         "run": run,
         "headline": headline(run),
@@ -108,12 +109,10 @@ def _run_values(whole: RunDocument, request: Request, *, start: int = 0) -> dict
         "comparisons": comparisons[: views.MOST_COMPARED],
         "comparisons_all": len(comparisons),
         "traces": views.traces_of(run),
-        "attempts": attempts[: views.MOST_ATTEMPTS],
-        "attempts_all": len(attempts),
+        "alike": attempts,
         "printed": views.printed_of(run),
         "command": views.command_of(run),
-        "surroundings": surroundings(run.environments, most=8),
-        "ended": sum(attempt.outcome is not None for _, attempt in attempts),
+        "surroundings": surroundings(run.environments, most=8, most_rows=views.MOST_FACTS),
         "live": run.state in {"queued", "running"},
         "markdown": run_markdown(run, address=address_of(request, f"/runs/{run.id}")),
     }
@@ -203,6 +202,8 @@ def get_report(
     settings: SettingsDep,
     _may: CanRead,
     start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
+    older: Annotated[int, Query(ge=0, le=10_000)] = 0,
+    rows: Annotated[Literal["", "each"], Query()] = "",
 ) -> Response:
     """A report for good: what stands, where it happens, and since when."""
     name, form = asked(report_id, request)
@@ -216,7 +217,9 @@ def get_report(
     stands = report_views.standing_run(report)
     run = None if stands is None else run_document(session, stands.id, settings=settings)
     points, attention = history(session, name, scripts=report.report.scripts), attention_of(session, name)
-    values = report_views.report_values(report, run, points, attention=attention, address=address, start=start)
+    values = report_views.report_values(
+        report, run, points, attention=attention, address=address, start=start, older=older, each=rows == "each"
+    )
     if form is documents.Form.MARKDOWN:
         return as_markdown(values["markdown"] or f"Nothing was run yet: {address}\n")
     return page("report.html", **values, presets=known_presets(settings).values())
@@ -239,6 +242,9 @@ def get_probe(_may: CanRead) -> Response:
 
 
 @router.get("/nodes")
-def get_nodes(session: SessionDep, broker: BrokerDep, _may: CanRead) -> Response:
+def get_nodes(
+    session: SessionDep, broker: BrokerDep, _may: CanRead, start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0
+) -> Response:
     """The machines that execute."""
-    return page("nodes.html", nodes=list_nodes(session, broker), quarantines=active_quarantines(session))
+    nodes = list_nodes(session, broker)
+    return page("nodes.html", nodes=nodes, start=start, toolchains=toolchains_alike(nodes), quarantines=active_quarantines(session))
