@@ -59,6 +59,7 @@ As = Annotated[FormName | None, typer.Option("--as", help="What FILE holds; defa
 ServiceToken = Annotated[
     str | None, typer.Option("--token", help="A token of that service; better by the variable.", envvar="SAMEHERE_TOKEN", show_envvar=True)
 ]
+Server = Annotated[str | None, typer.Option(metavar="URL", help="Run on this service instead of this machine.")]
 OtherServer = Annotated[str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -80,7 +81,7 @@ def reproduce(
     repeats: Annotated[int | None, typer.Option(help="Exactly this many attempts of each cell; default: as many as it takes.")] = None,
     claim: Annotated[str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")] = None,
     title: Annotated[str, typer.Option(help="A title, instead of the report's.")] = "",
-    server: Annotated[str | None, typer.Option(metavar="URL", help="Run on this service instead of this machine.")] = None,
+    server: Server = None,
     token: ServiceToken = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit status for `git bisect run`: 0 absent, 1 seen, 125 can't tell.")
@@ -144,6 +145,8 @@ def bisect(
     ] = None,
     wall: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of an attempt.")] = None,
     memory: Annotated[int | None, typer.Option(metavar="MIB", help="Memory limit of an attempt.")] = None,
+    server: Server = None,
+    token: ServiceToken = None,
     json: Json = False,
 ) -> None:
     """Find since which version (or up to which number of threads, …) something happens, or in which it was fixed.
@@ -169,6 +172,8 @@ def bisect(
         wall_seconds=wall,
         memory_mib=memory,
         as_json=json,
+        server=server,
+        token=token,
     )
     raise typer.Exit(run(request))
 

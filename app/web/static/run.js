@@ -1,4 +1,4 @@
-// Fills a run's page in while the run goes on. Only the parts that changed are replaced: what is read, selected, opened or focused stays.
+// Fills the page of a run or a bisection in while it goes on. Only the parts that changed are replaced: what is read, selected, opened or focused stays.
 (() => {
   const place = document.getElementById("run");
   if (!place || place.dataset.live !== "yes" || !window.EventSource) return;
@@ -35,7 +35,7 @@
     if (busy) { again = true; return; }
     busy = true;
     try {
-      const answer = await fetch(`/runs/${run}/fragment`);
+      const answer = await fetch(place.dataset.fragment || `/runs/${run}/fragment`);
       if (answer.ok) {
         merge(new DOMParser().parseFromString(await answer.text(), "text/html").body);
         tell();
