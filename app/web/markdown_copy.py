@@ -53,6 +53,7 @@ def run_markdown(run: RunDocument, *, address: str, history: Grid | None = None)
 
 def _parts(run: RunDocument, address: str, history: Grid | None) -> Iterator[str]:
     yield f"**{wording.headline(run)}**"
+    yield plain(wording.what_is_missing(run), "")
     yield "" if history is None else since(history)
     if run.contributed is not None:
         yield "Contributed from elsewhere, and judged here from its attempts."

@@ -105,6 +105,7 @@ def report_values(
     return {
         **values,
         "headline": wording.headline(run),
+        "missing": wording.what_is_missing(run),
         "since": since(table),
         "jobs": {job.id: job for job in run.jobs},
         "seen_by_job": {job.id: views.what_was_seen(job) for job in run.jobs},

@@ -66,3 +66,13 @@ def test_an_environment_says_in_which_package_it_differs(web: Web) -> None:
     text = " ".join(Page(web.client.get(f"/runs/{run['id']}").text).text.split())
     assert "1 field differs from the first" in text
     assert "0 fields differ" not in text
+
+
+def test_no_number_of_an_attempt_stands_without_its_name_on_a_phone(web: Web) -> None:
+    say_hello(web.stage, "2.0.0")
+    send(web.stage, "2.0.0")
+    finish(web.stage, BROKEN)
+    [run] = web.client.get("/api/v1/runs").json()["items"]
+    source = web.client.get(f"/runs/{run['id']}").text
+    table = source.partition('<table class="stack attempts">')[2].partition("</table>")[0]
+    assert all(f'data-name="{name}">' in table for name in ("exit", "seconds", "node"))

@@ -27,9 +27,15 @@
   };
   const tell = () => {
     const verdict = document.getElementById("part-verdict");
-    const words = verdict.querySelector(".summary").textContent;
+    const words = (verdict.querySelector(".summary") ?? verdict.querySelector(".ended") ?? verdict.querySelector("strong")).textContent;
     if (news.textContent !== words) news.textContent = words;
     document.title = document.title.replace(/^[^·]*/, `${verdict.dataset.title} `);
+  };
+  // What maintainers can do with a run that has ended stands outside of what is replaced.
+  const offer = async () => {
+    const answer = await fetch(location.pathname);
+    const fresh = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("maintain");
+    if (fresh) document.getElementById("maintain").replaceWith(fresh);
   };
   const refresh = async () => {
     if (busy) { again = true; return; }
@@ -39,6 +45,8 @@
       if (answer.ok) {
         merge(new DOMParser().parseFromString(await answer.text(), "text/html").body);
         tell();
+        const ended = document.getElementById("part-verdict").dataset.state === "finished";
+        if (ended && !document.querySelector("#maintain details")) await offer();
       }
     } catch { /* the next event tries again */ }
     setTimeout(() => { busy = false; if (again) { again = false; refresh(); } }, pause);
