@@ -261,11 +261,12 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address of the web; any but loopback is refused until a token exists.")] = None,
     port: Annotated[int | None, typer.Option(help="Port of the web; 0 takes a free one.")] = None,
     no_node: Annotated[bool, typer.Option("--no-node", help="Without a node on this machine.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Beside the ordinary one, with recorded runs as its history.")] = False,
 ) -> None:
     """Start the service: web, recorder, dispatcher, beat and a node, with a Postgres and a Valkey of their own."""
     from app.command.service import serve as run
 
-    raise typer.Exit(run(host=host, port=port, no_node=no_node))
+    raise typer.Exit(run(host=host, port=port, no_node=no_node, demo=demo))
 
 
 @application.command(context_settings=PASS_ON, add_help_option=False, short_help="Offer this machine to a service.")

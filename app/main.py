@@ -22,7 +22,7 @@ from app.web import bisection_pages, matrix_routes
 from app.web import changes as change_pages
 from app.web import maintain as maintain_pages
 from app.web import routes as pages
-from app.web.pages import STATIC, problem_page
+from app.web.pages import STATIC, SaysDemo, problem_page
 
 DESCRIPTION = """Reproduces bug reports on real hardware and says what it saw. Errors are problem documents (RFC 9457).
 Lists are newest first; `next` is the cursor of the next page. Ids sort by time. What is submitted becomes public here."""
@@ -77,4 +77,6 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         larger={"/api/v1/bundles": chosen.bundle_bytes},
         refuse=partial(problems.respond, page=problem_page),
     )
+    if chosen.demo:
+        application.add_middleware(SaysDemo)
     return application

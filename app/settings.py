@@ -47,6 +47,7 @@ class ServiceSettings(BaseSettings):
     awaited_node: str | None = Field(
         default=None, description="a node without which the web is not ready at first; `samehere serve` names its own"
     )
+    demo: bool = Field(default=False, description="the pages say that the history was recorded elsewhere; set by `samehere serve --demo`")
     preset: str = Field(default="quick", description="what a submission without preset and targets runs on")
     presets: Path | None = Field(default=None, description="a TOML file with presets of your own, `[presets.NAME]`; see docs/presets.md")
     preview: bool = Field(default=True, description="before the attempts that count, one that starts warm shows what to expect")

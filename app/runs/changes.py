@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
 from itertools import groupby
 
 import structlog
@@ -42,8 +43,8 @@ def find_changes(session: Session, run: RunRow) -> None:
     if len(known) == len(jobs) == 1:
         return
     found = run_queries.environments(session, {job.environment_digest for job in known if job.environment_digest})
-    for before, after in _pairs(session, run, reading, known, found):
-        _hold_against(session, run, reading, before, after, found=found)
+    for place, (before, after) in enumerate(_pairs(session, run, reading, known, found)):
+        _hold_against(session, run, reading, before, after, found=found, place=place)
 
 
 def forget_changes(session: Session, job_ids: Collection[str]) -> None:
@@ -111,7 +112,7 @@ def _facts(job: JobRow, found: Mapping[str, EnvironmentRow]) -> Environment:
 
 
 def _hold_against(
-    session: Session, run: RunRow, reading: Reading, before: JobRow, after: JobRow, *, found: Mapping[str, EnvironmentRow]
+    session: Session, run: RunRow, reading: Reading, before: JobRow, after: JobRow, *, found: Mapping[str, EnvironmentRow], place: int
 ) -> None:
     """Store what changed between two jobs, once: what was found between their targets before and is still so is not found again."""
     if before.verdict is None or after.verdict is None or is_same_word(before.verdict, after.verdict):
@@ -124,7 +125,7 @@ def _hold_against(
     last = queries.newest_of_pair(session, run.report_id, **pair)
     if last is not None and before.target != after.target and _is_known(last, change, sides):
         return
-    row = _row(run, before, after, sides=sides, change=change, known=toolchains(session))
+    row = _row(run, before, after, sides=sides, change=change, known=toolchains(session), place=place)
     session.add(row)
     session.flush()
     emit(session, run, "change.found", change=row.id)
@@ -154,11 +155,15 @@ def _is_known(last: ChangeRow, change: Change, sides: Sequence[Side]) -> bool:
     return same and (last.kind, last.differs) == (change.kind, list(change.difference.confounders))
 
 
-def _row(run: RunRow, before: JobRow, after: JobRow, *, sides: Sequence[Side], change: Change, known: Collection[str]) -> ChangeRow:
+def _row(
+    run: RunRow, before: JobRow, after: JobRow, *, sides: Sequence[Side], change: Change, known: Collection[str], place: int
+) -> ChangeRow:
     difference = change.difference
     axis = difference.versions[0] if difference.axis is not None else ("", ("", ""))
+    # As old as the end of the run that showed it, also where a recorded run is taken in later; those of one run in their order.
+    moment = run.finished_at or now()
     return ChangeRow(
-        id=new_id(),
+        id=new_id(moment + timedelta(microseconds=place)),
         report_id=run.report_id,
         run_id=after.run_id,
         job_id=after.id,
@@ -176,5 +181,5 @@ def _row(run: RunRow, before: JobRow, after: JobRow, *, sides: Sequence[Side], c
         newer=axis[1][1],
         differs=list(difference.confounders),
         missing=change.missing,
-        created_at=now(),
+        created_at=moment,
     )

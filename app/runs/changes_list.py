@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,6 +22,8 @@ from app.targets.fleet import newest_first, usable_toolchains
 from worker.contract import Device, Hello, ToolchainFacts
 
 NEWEST = "newest"
+# Changes of one report, of which a list shows one.
+SEVERAL = 5
 
 
 class ChangeSummary(BaseModel):
@@ -87,6 +90,32 @@ def list_changes(
 def reports_by_kind(session: Session, toolchains: Sequence[str]) -> dict[ChangeKind, int]:
     """How many reports changed in which way with these toolchains."""
     return queries.count_reports(session, toolchains)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """What came with the newest toolchains: how many reports changed in which way, and the first of those that regressed."""
+
+    toolchains: tuple[str, ...]
+    # Of these, those with which a report regressed.
+    regressed_with: tuple[str, ...]
+    counts: dict[ChangeKind, int]
+    regressed: tuple[ChangeSummary, ...]
+
+
+def newest_changes(session: Session, *, limit: int) -> Newest | None:
+    """What came with the newest toolchains, each report once; None where no node has offered one."""
+    names = newest_toolchains(session)
+    if not names:
+        return None
+    counts = reports_by_kind(session, names)
+    regressed: list[ChangeSummary] = []
+    if counts.get(ChangeKind.REGRESSED):
+        # One report may have regressed in several cells.
+        found = queries.changes(session, kinds=[ChangeKind.REGRESSED], toolchains=names, limit=SEVERAL * limit)
+        regressed = list({row.ChangeRow.report_id: _summary(*row) for row in found}.values())[:limit]
+    with_them = queries.toolchains_with(session, ChangeKind.REGRESSED, names) if regressed else ()
+    return Newest(toolchains=tuple(names), regressed_with=tuple(with_them), counts=counts, regressed=tuple(regressed))
 
 
 def newest_toolchains(session: Session) -> list[str]:

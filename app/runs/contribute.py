@@ -15,29 +15,25 @@ from app.intake.reading import Reading
 from app.judging.rules import RULES
 from app.runs.bundle import (
     Bundle,
-    BundledAttempt,
     Said,
     Submitted,
     bundle_of,
     evidence_digest,
 )
+from app.runs.bundle_rows import check_scripts, keep_jobs, report_like
 from app.runs.comparisons import keep_comparisons
 from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import document_of, job_facts, reading_of, report_of_run, results_by_attempt, run_facts
-from app.runs.keep import split_result, storable, without_nul
+from app.runs.keep import storable, without_nul
 from app.runs.read_bundle import NO_LIMITS, BundleLimits, read_bundle
 from app.runs.submit import TITLE_CHARACTERS, check_report, keep_report
 from app.settings import ServiceSettings
-from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
-from app.storage.queries import keys
-from app.storage.queries import reports as report_queries
+from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
 
 BY_CHARACTERS = 100
 NOBODY = "somebody without a token"
-# Of the reports with the same script so many are looked at for the same text.
-MOST_ALIKE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +100,7 @@ def contribute(session: Session, data: bytes, *, by: str, settings: ServiceSetti
         return ContributeResult(document=document_of(session, known), created=False)
     report = _report(session, bundle, read_anew, report_id=report_id)
     reading = read_anew if report is None else reading_of(session, report)
-    _check_scripts(bundle, reading)
+    check_scripts(bundle, reading)
     if report is None:
         report = keep_report(
             session,
@@ -135,27 +131,9 @@ def _report(session: Session, bundle: Bundle, reading: Reading, *, report_id: st
         if row.withdrawn_at is not None:
             raise ConflictError("This report was withdrawn: nothing can be added to it.", code="withdrawn")
         return row
-    if not reading.scripts:
-        return None
-    alike = report_queries.having_main_script(session, reading.scripts[0].digest, limit=MOST_ALIKE)
-    submitted = bundle.report
-    text, address = without_nul(submitted.text), submitted.source_url or reading.source_url
-    same = [row for row in alike if (row.form, row.text, row.claim_text) == (submitted.form, text, submitted.claim)]
-    found = next(iter([*same, *(row for row in alike if address is not None and row.source_url == address)]), None)
+    found = report_like(session, bundle, reading)
     held = None if found is None else queries.hold_report(session, found.id)
     return None if held is None or held.withdrawn_at is not None else held
-
-
-def _check_scripts(bundle: Bundle, reading: Reading) -> None:
-    """What was run must be what we read from the report."""
-    read_here = {script.digest for script in reading.scripts}
-    if any(job.script not in read_here for job in bundle.jobs):
-        raise InputError(
-            "The script that was run is not one that this samehere reads from the report. Run it again with the same version as here"
-            " (`samehere reproduce --bundle`), or name the report that it belongs to.",
-            code="read_differently",
-            field="bundle",
-        )
 
 
 def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, by: str) -> RunDocument:
@@ -182,7 +160,7 @@ def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, 
     )
     session.add(run)
     session.flush()
-    jobs = _jobs(session, bundle, run)
+    jobs = keep_jobs(session, bundle, run, moment=moment, own=False)
     emit(session, run, "run.created")
     session.flush()
     document = document_of(session, run)
@@ -194,54 +172,3 @@ def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, 
     emit(session, run, "run.finished" if run.state == "finished" else "run.cancelled")
     session.flush()
     return document.model_copy(update={"rules": run.rules})
-
-
-def _jobs(session: Session, bundle: Bundle, run: RunRow) -> list[JobRow]:
-    """The rows of all cells and attempts, under ids of ours."""
-    rows, attempts = list[JobRow](), list[AttemptRow]()
-    for position, job in enumerate(bundle.jobs):
-        row = JobRow(
-            id=new_id(),
-            run_id=run.id,
-            position=position,
-            script_digest=job.script,
-            target=storable(job.target.model_dump(mode="json")),
-            state=job.state,
-            reason=None if job.reason is None else storable(job.reason.model_dump(mode="json")),
-            generation=1,
-        )
-        rows.append(row)
-        attempts += [_attempt(session, attempt, row) for attempt in job.attempts]
-    session.add_all(rows)
-    session.flush()
-    session.add_all(attempts)
-    session.flush()
-    return rows
-
-
-def _attempt(session: Session, attempt: BundledAttempt, job: JobRow) -> AttemptRow:
-    moment = now()
-    result, kept = attempt.result, None
-    if result is not None:
-        kept, environment = split_result(result)
-        if attempt.environment is not None:
-            keys.keep_environment(session, attempt.environment, environment, moment=moment)
-    return AttemptRow(
-        id=new_id(),
-        run_id=job.run_id,
-        job_id=job.id,
-        generation=1,
-        kind=attempt.kind,
-        start=attempt.start,
-        state=attempt.state,
-        counted=attempt.counted,
-        lease_no=0,
-        leases_spent=0,
-        node=None if result is None else result.node,
-        created_at=moment,
-        queued_at=moment,
-        recorded_at=None if result is None else moment,
-        outcome=None if result is None else result.outcome,
-        environment_digest=attempt.environment,
-        result=kept,
-    )

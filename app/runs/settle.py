@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -142,8 +143,13 @@ def finish_if_done(session: Session, run: RunRow) -> None:
     session.flush()
     if run.state not in queries.OPEN or queries.has_open_jobs(session, run.id):
         return
+    end_run(session, run, moment=now())
+
+
+def end_run(session: Session, run: RunRow, *, moment: datetime) -> None:
+    """End a run whose jobs are all judged, with everything that follows from what it showed. Its row must be locked."""
     run.state = "finished"
-    run.finished_at = now()
+    run.finished_at = moment
     document = judged_now(session, run)
     run.verdict, run.rules = document.verdict, RULES
     run.summary = document.summary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy.orm import Session
 
@@ -120,17 +121,25 @@ def submit(
 
 
 def keep_report(
-    session: Session, reading: Reading, *, form: Form, text: str, claim: str | None, title: str, source_url: str | None
+    session: Session,
+    reading: Reading,
+    *,
+    form: Form,
+    text: str,
+    claim: str | None,
+    title: str,
+    source_url: str | None,
+    moment: datetime | None = None,
 ) -> ReportRow:
-    """Store a report with what was read from it."""
+    """Store a report with what was read from it, as of now or of a moment in the past."""
     kept, texts = split_reading(reading)
-    moment = now()
+    moment = moment or now()
     keys.keep_scripts(session, texts, moment=moment)
     main = reading.scripts[0].digest if reading.scripts else None
     if main is not None:
         mark(session, main, texts[main])
     report = ReportRow(
-        id=new_id(),
+        id=new_id(moment),
         title=without_nul(title or reading.title or title_of_claim(reading.claim)),
         source_url=source_url or reading.source_url,
         form=form,

@@ -8,6 +8,7 @@ import sys
 from pydantic import ValidationError
 
 from app.errors import SamehereError
+from app.serve.demo import demo_settings
 from app.serve.supervisor import serve
 from app.settings import ServiceSettings
 
@@ -18,10 +19,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)
     parser.add_argument("--no-node", action="store_true")
+    parser.add_argument("--demo", action="store_true")
     chosen = parser.parse_args(arguments)
     given = {name: value for name, value in (("host", chosen.host), ("port", chosen.port)) if value is not None}
     try:
-        return serve(ServiceSettings(**given), with_node=not chosen.no_node)
+        settings = ServiceSettings(**given)
+        return serve(demo_settings(settings) if chosen.demo else settings, with_node=not chosen.no_node)
     except ValidationError as error:
         sys.stderr.write(f"{error}\n")
         return 2

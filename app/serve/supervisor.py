@@ -21,6 +21,7 @@ from app.errors import SetupError
 from app.runs.presets import known_presets
 from app.serve.child import Backoff, Child, can_drop_to, installation
 from app.serve.database import migrate
+from app.serve.demo import demo_environment, load_history
 from app.serve.exposure import is_loopback, require_isolation, require_token
 from app.settings import ServiceSettings
 
@@ -99,8 +100,12 @@ class Supervisor:
         broker_url = settings.broker_url or self._serve_by(EmbeddedValkey(settings.home, service_uid=settings.service_uid))
         migrate(database_url)
         require_token(settings, database_url)
+        given = {name: value for name, value in os.environ.items() if name != "SAMEHERE_DATABASE_URL"}
+        if settings.demo:
+            given = demo_environment(settings, given)
+            _say(f"the recorded history: {load_history(database_url, settings)} runs taken in")
         node_environment = {
-            **{name: value for name, value in os.environ.items() if name != "SAMEHERE_DATABASE_URL"},
+            **given,
             "SAMEHERE_HOME": str(settings.home.absolute()),
             "SAMEHERE_BROKER_URL": broker_url,
             "PYTHONUNBUFFERED": "1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.http.problems import Problem
 from app.judging.values import written
@@ -20,6 +22,8 @@ from app.web.ansi import coloured
 from app.web.matrix_views import again_of, missing_of, run_to_add_to
 from app.web.merged import flips, planned, stretches
 
+# Of the application that answers: whether its history was recorded elsewhere. Every page says so, also those of problems.
+IS_DEMO: ContextVar[bool] = ContextVar("is_demo", default=False)
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 # Rows of a page.
@@ -72,7 +76,7 @@ def static_url(name: str) -> str:
 def page(name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """A drawn page."""
     with room.room():
-        drawn = environment().get_template(name).render(**values)
+        drawn = environment().get_template(name).render(demo=IS_DEMO.get(), **values)
     return HTMLResponse(drawn, status_code=status, headers={"Cache-Control": "no-store"})
 
 
@@ -92,3 +96,14 @@ _TITLES = {
 def problem_page(_request: Request, problem: Problem) -> Response:
     """A problem for a reader."""
     return page("problem.html", status=problem.status, problem=problem, title=_TITLES.get(problem.status, problem.title))
+
+
+class SaysDemo:
+    """Marks each request of a demo instance, for the pages."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        IS_DEMO.set(True)
+        await self._application(scope, receive, send)

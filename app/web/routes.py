@@ -17,6 +17,7 @@ from app.judging.attention import Attention
 from app.runs.as_read import reporters_place
 from app.runs.attention import attention_of, group, groups
 from app.runs.cancel import cancel_run
+from app.runs.changes_list import newest_changes
 from app.runs.comparisons import compare_attempts, comparison
 from app.runs.document import RunDocument
 from app.runs.history import history
@@ -55,7 +56,11 @@ def _home(
     typed: SubmissionForm | None = None,
     problem: InputError | None = None,
 ) -> Response:
-    shown = {"groups": groups(session, each=EACH), "recent": list_reports(session, limit=RECENT).items}
+    shown = {
+        "newest": newest_changes(session, limit=EACH),
+        "groups": groups(session, each=EACH),
+        "recent": list_reports(session, limit=RECENT).items,
+    }
     presets = known_presets(settings).values()
     return page("home.html", status=status, values=typed or SubmissionForm(), problem=problem, presets=presets, **shown)
 

@@ -102,3 +102,18 @@ def test_two_models_of_card_in_one_matrix(web: Web) -> None:
     }
     assert models == {"NVIDIA H200", "NVIDIA H100 80GB HBM3"}
     assert any("-108.34196472167969" in text for text in printed)
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [("report_001.cpu-isa", "ill_conditioned"), ("logdet_singular.device", "ill_conditioned"), ("sgd_drift.device", "rounding")],
+)
+def test_with_its_trace_the_whole_service_says_why(web: Web, name: str, cause: str) -> None:
+    run = give(web, RECORDINGS / "bundles" / "h200" / f"{name}.json")
+    traced = [job for job in run["jobs"] if job["target"]["settings"].get("trace") == "on"]
+    assert [job["target"]["device"] for job in traced] == ["cuda"]
+    assert all(job["trace"] for job in traced)
+    assert (run["cause"], run["defect"]) == (cause, "no")
+    if name == "report_001.cpu-isa":
+        found = {place(job["target"]): job["verdict"] for job in run["jobs"] if job["target"]["device"] == "cuda" and job not in traced}
+        assert {where for where, verdict in found.items() if verdict == "reproduced"} == {"cuda cpu-isa=sse4.2", "cuda cpu-isa=compatible"}

@@ -76,3 +76,9 @@ def count_reports(session: Session, toolchains: Collection[str]) -> dict[ChangeK
     """How many reports have changes of each kind with these toolchains."""
     statement = select(ChangeRow.kind, func.count(ChangeRow.report_id.distinct())).where(ChangeRow.toolchain.in_(list(toolchains)))
     return dict(session.execute(statement.group_by(ChangeRow.kind)).all())
+
+
+def toolchains_with(session: Session, kind: ChangeKind, toolchains: Collection[str]) -> Sequence[str]:
+    """Those of these toolchains with which a report changed in this way, by name."""
+    statement = select(ChangeRow.toolchain).where(ChangeRow.kind == kind, ChangeRow.toolchain.in_(list(toolchains))).distinct()
+    return sorted(session.scalars(statement))

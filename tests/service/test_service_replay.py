@@ -1,0 +1,139 @@
+"""The recorded history of the demo, taken in by the real code: verdicts, flips and groups as they were found when it was recorded."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+from stage import Stage
+
+from app.errors import InputError
+from app.ids import moment_of
+from app.judging.attention import Attention
+from app.judging.change import ChangeKind
+from app.judging.judgement import Verdict
+from app.judging.rules import RULES
+from app.runs.changes_list import list_changes, newest_changes
+from app.runs.nodes import fleet, list_nodes
+from app.runs.replay import replay
+from app.runs.reports import list_reports
+from app.serve.demo import HISTORY
+from app.storage.models import AttemptRow, ChangeRow, JobRow, ReportRow, RunRow
+from app.storage.queries.rerun import toolchains
+
+REGRESSED_IN_THE_NEWEST = {
+    "Integration of spectra fails: `module 'numpy' has no attribute 'trapz'`",
+    "`a.flat[1.0]` quietly takes a float as an index",
+    "`np.in1d` is gone in the release candidate",
+    "`np.reshape(a, newshape=...)` is no longer accepted",
+    "float() of an array with one element raises",
+    "np.sum over a generator raises TypeError",
+}
+FIXED = {
+    ("clip of a uint8 array with bounds outside 0..255: OverflowError", "numpy-2.1.3"),
+    ("filled() of a masked uint8 array turns it into dtype object", "numpy-2.2.6"),
+    ("trim_zeros fails for two dimensions", "numpy-2.2.6"),
+    ("np.unique with axis=0 keeps each NaN", "numpy-2.4.0"),
+}
+SOME = "lab-cpu"
+
+
+@pytest.fixture
+def some(tmp_path: Path) -> Path:
+    """A few of the recordings: those of two reports."""
+    for path in sorted((HISTORY / SOME).iterdir()):
+        title = json.loads(gzip.decompress(path.read_bytes()))["report"]["text"].partition("\n")[0]
+        if "in1d" in title or "trim_zeros" in title:
+            (tmp_path / SOME).mkdir(exist_ok=True)
+            shutil.copy(path, tmp_path / SOME)
+    return tmp_path
+
+
+def counts(stage: Stage) -> list[int]:
+    with stage.session() as session:
+        return [
+            session.scalar(select(func.count()).select_from(table)) or 0 for table in (ReportRow, RunRow, JobRow, AttemptRow, ChangeRow)
+        ]
+
+
+def test_the_whole_history_shows_what_was_recorded(stage: Stage) -> None:
+    with stage.session() as session:
+        assert replay(session, HISTORY) == len(list(HISTORY.glob("*/*.json.gz"))) > 80
+    with stage.session() as session:
+        newest = newest_changes(session, limit=50)
+        assert newest is not None
+        assert newest.regressed_with == ("numpy-2.4.0",)
+        assert {change.title for change in newest.regressed} == REGRESSED_IN_THE_NEWEST
+        assert newest.counts == {ChangeKind.REGRESSED: len(REGRESSED_IN_THE_NEWEST), ChangeKind.FIXED: 1}
+        fixed = list_changes(session, kinds=[ChangeKind.FIXED])
+        assert {(change.title, change.toolchain) for change in fixed.items} == FIXED
+        assert {change.kind for change in list_changes(session, limit=100).items} == {ChangeKind.REGRESSED, ChangeKind.FIXED}
+        verdicts = {report.title: report.latest and report.latest.verdict for report in list_reports(session, limit=100).items}
+        assert verdicts["Test fails sometimes: the first element stays in its place"] is Verdict.FLAKY
+        assert verdicts["Median is wrong since the update"] is Verdict.NEEDS_INFO
+        assert verdicts["cpu= -inf and gpu=-108.34196472167969"] is Verdict.REPRODUCED
+        groups = Counter(row.attention for row in session.scalars(select(ReportRow)))
+        assert (groups[Attention.FIXED], groups[Attention.ASK]) == (len(FIXED), 2)
+        assert all(row.contributed_by is None and row.rules == RULES for row in session.scalars(select(RunRow)))
+        nodes = list_nodes(session, stage.broker)
+        assert [(node.name, node.state) for node in nodes] == [(f"lab-{name}", "away") for name in ("cpu", "h100", "h200", "h200-x2")]
+        assert [len(node.gpus) for node in nodes] == [0, 1, 1, 2]
+        assert {row.node for row in session.scalars(select(AttemptRow)) if row.node} == {node.name for node in nodes}
+        # What was recorded a moment ago is away, too.
+        assert fleet(session, absence_seconds=10 * 365 * 86400.0) == []
+        assert "numpy-2.4.0" in toolchains(session)
+
+
+def test_times_are_those_of_the_recording(stage: Stage, some: Path) -> None:
+    with stage.session() as session:
+        assert replay(session, some) == 8
+    with stage.session() as session:
+        for change in session.scalars(select(ChangeRow)):
+            run = session.get_one(RunRow, change.run_id)
+            assert change.created_at == run.finished_at
+            assert moment_of(change.id).replace(microsecond=0) == change.created_at.replace(microsecond=0)
+        assert all(
+            row.created_at < row.finished_at < datetime(2026, 11, 29, tzinfo=UTC)
+            for row in session.scalars(select(RunRow))
+            if row.finished_at
+        )
+        for report in session.scalars(select(ReportRow)):
+            runs = list(session.scalars(select(RunRow).where(RunRow.report_id == report.id).order_by(RunRow.id)))
+            assert report.created_at == runs[0].created_at
+            assert report.verified_at == runs[-1].finished_at
+        for attempt in session.scalars(select(AttemptRow)):
+            assert attempt.recorded_at is not None
+            assert timedelta(0) <= attempt.recorded_at - attempt.created_at < timedelta(minutes=5)
+    older = list_of_changes(stage, since="2026-11-27")
+    assert len(older) == 2
+    assert list_of_changes(stage, since="2026-11-30") == []
+
+
+def list_of_changes(stage: Stage, *, since: str) -> list[str]:
+    with stage.session() as session:
+        return [change.id for change in list_changes(session, since=since).items]
+
+
+def test_what_is_here_is_not_taken_in_again(stage: Stage, some: Path) -> None:
+    with stage.session() as session:
+        assert replay(session, some) == 8
+    before = counts(stage)
+    with stage.session() as session:
+        assert replay(session, some) == 0
+    assert counts(stage) == before == [2, 8, 8, before[3], 2]
+
+
+def test_a_damaged_recording_is_refused_whole(stage: Stage, some: Path) -> None:
+    path = next(iter(sorted((some / SOME).iterdir())))
+    bundle = json.loads(gzip.decompress(path.read_bytes()))
+    bundle["report"]["text"] += "x"
+    path.write_bytes(gzip.compress(json.dumps(bundle).encode()))
+    with pytest.raises(InputError), stage.session() as session:
+        replay(session, some)
+    assert counts(stage) == [0, 0, 0, 0, 0]
