@@ -51,9 +51,11 @@ demo: toolchain ## reproduce a report over the preset cpu-isa, and say what was 
 	$(BIN)/samehere reproduce demo/logdet_singular.md --preset cpu-isa
 
 test: .venv/dev toolchain ## run all tests: real Postgres, real broker, real sandbox
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then \
-	  { apt-get update -q && apt-get install -yq --no-install-recommends chromium; } >/dev/null 2>&1 \
-	  || echo "chromium can't be installed: the tests marked 'browser' will say so" >&2; fi
+	@has_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }; \
+	if ! has_browser >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  { apt-get update -q && apt-get install -yq --no-install-recommends chromium; } >/dev/null 2>&1 || true; fi; \
+	has_browser >/dev/null || $(BIN)/playwright install chromium >/dev/null 2>&1 \
+	  || echo "no chromium can be installed: the tests marked 'browser' will say so" >&2
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 serve: toolchain ## start the service on http://127.0.0.1:8000; with a recorded history: make serve ARGS=--demo

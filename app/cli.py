@@ -59,12 +59,14 @@ As = Annotated[FormName | None, typer.Option("--as", help="What FILE holds; defa
 ServiceToken = Annotated[
     str | None, typer.Option("--token", help="A token of that service; better by the variable.", envvar="SAMEHERE_TOKEN", show_envvar=True)
 ]
+Server = Annotated[str | None, typer.Option(metavar="URL", help="Run on this service instead of this machine.")]
 OtherServer = Annotated[str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @application.command(
-    epilog="Example: samehere reproduce report.md --target cpu@torch-2.13:cpu-isa=compatible,threads=1 --target cpu --repeats 5"
+    short_help="Run the script of a report, and say what was seen.",
+    epilog="Example: samehere reproduce report.md --target cpu@torch-2.13:cpu-isa=compatible,threads=1 --target cpu --repeats 5",
 )
 def reproduce(
     file: File,
@@ -80,7 +82,7 @@ def reproduce(
     repeats: Annotated[int | None, typer.Option(help="Exactly this many attempts of each cell; default: as many as it takes.")] = None,
     claim: Annotated[str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")] = None,
     title: Annotated[str, typer.Option(help="A title, instead of the report's.")] = "",
-    server: Annotated[str | None, typer.Option(metavar="URL", help="Run on this service instead of this machine.")] = None,
+    server: Server = None,
     token: ServiceToken = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit status for `git bisect run`: 0 absent, 1 seen, 125 can't tell.")
@@ -124,7 +126,9 @@ def reproduce(
     raise typer.Exit(run(request))
 
 
-@application.command(epilog="Example: samehere bisect report.md --over numpy --from 1.26 --to 2.2")
+@application.command(
+    epilog="Example: samehere bisect report.md --over numpy --from 1.26 --to 2.2", short_help="Find since which version something happens."
+)
 def bisect(
     file: File,
     *,
@@ -144,6 +148,8 @@ def bisect(
     ] = None,
     wall: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of an attempt.")] = None,
     memory: Annotated[int | None, typer.Option(metavar="MIB", help="Memory limit of an attempt.")] = None,
+    server: Server = None,
+    token: ServiceToken = None,
     json: Json = False,
 ) -> None:
     """Find since which version (or up to which number of threads, …) something happens, or in which it was fixed.
@@ -169,11 +175,13 @@ def bisect(
         wall_seconds=wall,
         memory_mib=memory,
         as_json=json,
+        server=server,
+        token=token,
     )
     raise typer.Exit(run(request))
 
 
-@application.command(epilog="Example: samehere read report.md --json")
+@application.command(epilog="Example: samehere read report.md --json", short_help="Show what is taken from a report; nothing is run.")
 def read(file: File, *, form: As = None, json: Json = False) -> None:
     """Show what is taken from a report (scripts, claim, environment) and what would be asked; nothing is run."""
     from app.command.read_report import read_report
@@ -181,7 +189,10 @@ def read(file: File, *, form: As = None, json: Json = False) -> None:
     raise typer.Exit(read_report(file, form=_form(form), as_json=json))
 
 
-@application.command(epilog="Example: samehere export 01k1v3q4x5y6z7a8b9c0d1e2f3 -o run.json --server https://samehere.example")
+@application.command(
+    epilog="Example: samehere export 01k1v3q4x5y6z7a8b9c0d1e2f3 -o run.json --server https://samehere.example",
+    short_help="Take a run out of a service, as one file.",
+)
 def export(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run that ended.", show_default=False)],
     *,
@@ -195,7 +206,11 @@ def export(
     raise typer.Exit(run_export(run, out=out, server=server, token=token))
 
 
-@application.command("import", epilog="Example: samehere import run.json --by 'Ada, who has the card' --server https://samehere.example")
+@application.command(
+    "import",
+    epilog="Example: samehere import run.json --by 'Ada, who has the card' --server https://samehere.example",
+    short_help="Give such a file to a service.",
+)
 def import_bundle(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle, or - for standard input.", show_default=False)],
     *,
@@ -213,7 +228,10 @@ def import_bundle(
     raise typer.Exit(bring(file, by=by, report=report, server=server, token=token, as_json=json))
 
 
-@application.command(epilog="Example: samehere import-issues issues.json --server https://samehere.example")
+@application.command(
+    epilog="Example: samehere import-issues issues.json --server https://samehere.example",
+    short_help="Submit a tracker's issues, and print what is new.",
+)
 def import_issues(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="The JSON of `gh issue list --json …`, or - for standard input.", show_default=False)
@@ -237,7 +255,7 @@ def import_issues(
     raise typer.Exit(run(file, server=server, token=token, preset=preset, told_file=told, as_json=json))
 
 
-@application.command(epilog="Example: samehere serve --port 8080")
+@application.command(epilog="Example: samehere serve --port 8080", short_help="Start the service and a node.")
 def serve(
     *,
     host: Annotated[str | None, typer.Option(help="Address of the web; any but loopback is refused until a token exists.")] = None,
@@ -251,25 +269,25 @@ def serve(
     raise typer.Exit(run(host=host, port=port, no_node=no_node, demo=demo))
 
 
-@application.command(context_settings=PASS_ON, add_help_option=False)
+@application.command(context_settings=PASS_ON, add_help_option=False, short_help="Offer this machine to a service.")
 def node(words: typer.Context) -> None:
     """Offer this machine to a service, as a node."""
     _become_worker("node", words)
 
 
-@application.command(context_settings=PASS_ON, add_help_option=False)
+@application.command(context_settings=PASS_ON, add_help_option=False, short_help="Make and list the interpreters for scripts.")
 def toolchain(words: typer.Context) -> None:
     """Build, adopt, list and remove the interpreters that scripts run in."""
     _become_worker("toolchain", words)
 
 
-@application.command(context_settings=PASS_ON, add_help_option=False)
+@application.command(context_settings=PASS_ON, add_help_option=False, short_help="Say what this machine can do as a node.")
 def doctor(words: typer.Context) -> None:
     """Say what this machine can do as a node, and what is missing."""
     _become_worker("doctor", words)
 
 
-@application.command(epilog="Example: samehere probe > probe.py")
+@application.command(epilog="Example: samehere probe > probe.py", short_help="Print probe.py, for a reporter's own Python.")
 def probe() -> None:
     """Print probe.py: one file that shows what a script does in a reporter's own Python."""
     from worker.reporters_probe import probe_program
@@ -277,7 +295,7 @@ def probe() -> None:
     sys.stdout.write(probe_program())
 
 
-@application.command(epilog="Example: samehere judge-again --all")
+@application.command(epilog="Example: samehere judge-again --all", short_help="Show which verdicts flip by the rules of today.")
 def judge_again(
     *,
     report: Annotated[str | None, typer.Option(metavar="ID", help="The runs of one report.")] = None,

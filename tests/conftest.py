@@ -208,10 +208,15 @@ def service(session_home: Path, toolchain: str) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The path of a system Chromium, for the tests marked `browser`."""
+    """The path of a Chromium, for the tests marked `browser`: the system's, else the one that Playwright keeps."""
+    from playwright.sync_api import sync_playwright
+
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
-        reason = "no chromium on this machine: install your distribution's package to run the tests in a browser"
+        with sync_playwright() as playwright:
+            found = playwright.chromium.executable_path
+    if not Path(found).exists():
+        reason = "no chromium on this machine: install your distribution's package, or run `playwright install chromium`"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)

@@ -247,7 +247,9 @@ class SlotPool:
                 continue
             grant = self._next(lock, takes)
             if grant is None:
-                return
+                if self._is_over(takes):
+                    return
+                continue
             usable = self._run(grant, sandbox)
             if not usable and not self._is_back(number, sandbox):
                 return
@@ -286,10 +288,15 @@ class SlotPool:
         """False where there is none yet, and it may be time to prepare or to check a card."""
         with self._state:
             prepares = self._takes_previews or self._cards.cards()
-            if not prepares or self._closing or any(takes(entry) for entry in self._queue):
-                return True
-            self._state.wait(_LOOK_SECONDS)
-        return False
+            while not self._closing and not any(takes(entry) for entry in self._queue):
+                self._state.wait(_LOOK_SECONDS if prepares else None)
+                if prepares:
+                    return False
+        return True
+
+    def _is_over(self, takes: Callable[[Entry], bool]) -> bool:
+        with self._state:
+            return self._closing and not any(takes(entry) for entry in self._queue)
 
     def _prepare(self, sandbox: Sandbox, lock: HostLock) -> bool:
         """Under the slot's lock, since it runs something as the slot's user; False where another process holds it."""
@@ -315,21 +322,17 @@ class SlotPool:
             _log.exception("card_not_checked")
 
     def _next(self, lock: HostLock, takes: Callable[[Entry], bool]) -> Grant | None:
-        """The first attempt whose slot and cards can be had, with both locked; None when the pool has ended."""
+        """The first attempt whose slot and cards can be had, with both locked; None where that is none yet: a card may be due meanwhile."""
         with self._state:
-            while True:
-                if not any(takes(entry) for entry in self._queue):
-                    if self._closing:
-                        return None
-                    self._state.wait()
-                    continue
-                if lock.acquire():
-                    grant = self._grants.take(self._queue, takes)
-                    if grant is not None:
-                        self._running[grant.entry.attempt.attempt_id] = grant.entry
-                        return grant
-                    lock.release()
+            if lock.acquire():
+                grant = self._grants.take(self._queue, takes)
+                if grant is not None:
+                    self._running[grant.entry.attempt.attempt_id] = grant.entry
+                    return grant
+                lock.release()
+            if any(takes(entry) for entry in self._queue):
                 self._state.wait(_LOOK_AGAIN_SECONDS)
+        return None
 
     def _run(self, grant: Grant, sandbox: Sandbox) -> bool:
         """Whether the slot can be used again."""

@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from app.command.bisect_on_server import Asked, bisect_on_server
 from app.command.configuration import load_settings
 from app.command.consoles import errors, output
 from app.command.outcome import INTERRUPTED, NO_RESULT
@@ -21,6 +22,7 @@ from app.command.reproduce import check_isolation, interruptible, limits_of, war
 from app.command.source import Form, argument_text, read_source
 from app.errors import InputError, SetupError
 from app.intake.read import read
+from app.intake.reading import Reading
 from app.judging.sighting import Sighting
 from app.runs.bisection_document import BisectionDocument, PointPart
 from app.targets.bisection import Kind
@@ -28,24 +30,20 @@ from app.targets.parse import parse_target
 from app.targets.target import Target
 from worker.contract import Level
 
+# Fields by which two neighbours differ, in the text; the JSON has all.
+MOST_DIFFERING = 8
+
 _MOST_REASON = 200
 _STYLES = {Kind.APPEARED: "red", Kind.FIXED: "green", Kind.THROUGHOUT: "red", Kind.MIXED: "magenta"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Asked):
     """The options of the command, as given."""
 
     file: str
-    over: str
-    begin: str | None
-    end: str | None
-    toolchains: tuple[str, ...]
     target: str
-    error: float
-    most_attempts: int
     form: Form
-    claim: str | None
     isolation: Literal["landlock+seccomp", "limits-only"] | None
     wall_seconds: float | None
     memory_mib: int | None
@@ -73,6 +71,16 @@ def bisect(request: Request) -> int:
         most_script_bytes=settings.script_bytes,
         most_report_bytes=settings.report_bytes,
     )
+    document = _here(reading, request, base) if request.server is None else bisect_on_server(source, reading, request, base)
+    if request.as_json:
+        raw = document.model_dump(mode="json", by_alias=True)
+        sys.stdout.write(json.dumps(raw, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
+    else:
+        _render(document, output())
+    return status_of_bisection(document)
+
+
+def _here(reading: Reading, request: Request, base: Target) -> BisectionDocument:
     from app.runs.local import LocalWish
     from app.runs.local_bisection import BisectionWish, bisect_locally
 
@@ -88,17 +96,11 @@ def bisect(request: Request) -> int:
         toolchains=request.toolchains,
         error=request.error,
         most_attempts=request.most_attempts,
-        run=LocalWish(limits=limits_of(settings, wall_seconds=request.wall_seconds, memory_mib=request.memory_mib), level=level),
+        run=LocalWish(limits=limits_of(load_settings(), wall_seconds=request.wall_seconds, memory_mib=request.memory_mib), level=level),
     )
     progress = BisectionConsole(errors())
     with interruptible(), progress.shown("Starting"):
-        document = bisect_locally(reading, wish, progress=progress)
-    if request.as_json:
-        raw = document.model_dump(mode="json", by_alias=True)
-        sys.stdout.write(json.dumps(raw, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
-    else:
-        _render(document, output())
-    return status_of_bisection(document)
+        return bisect_locally(reading, wish, progress=progress)
 
 
 def status_of_bisection(document: BisectionDocument) -> int:
@@ -110,13 +112,18 @@ def status_of_bisection(document: BisectionDocument) -> int:
 
 def _check(request: Request) -> Target:
     """Refuse what can't be meant, before anything is done."""
-    if sys.platform != "linux":
-        raise SetupError("Scripts run on Linux only.", code="not_linux")
+    here = {"--isolation": request.isolation, "--wall": request.wall_seconds, "--memory": request.memory_mib}
+    for option, value in here.items():
+        if request.server is not None and value is not None:
+            raise InputError(f"{option} is for runs on this machine; the server has its own.", code="not_on_server", field=option)
+    if request.server is None and sys.platform != "linux":
+        raise SetupError("Scripts run on Linux only. Elsewhere: samehere bisect --server URL.", code="not_linux")
     if not 0 < request.error < 0.5:
         raise InputError("--error is a probability between 0 and 0.5, such as 0.01.", code="bad_error", field="--error")
     if not 2 <= request.most_attempts <= 100_000:
         raise InputError("--most-attempts is a number from 2 to 100000.", code="bad_attempts", field="--most-attempts")
-    check_isolation(request.file, request.isolation)
+    if request.server is None:
+        check_isolation(request.file, request.isolation)
     return parse_target(request.target)
 
 
@@ -144,12 +151,14 @@ def _parts(document: BisectionDocument) -> Iterator[RenderableType]:
     if document.points:
         yield Text()
         yield _table(document)
-        rate = "" if document.rate is None else f" It is seen in about {document.rate:.0%} of attempts where it is seen."
+        rate = "" if document.rate is None else f" Where it happens, it is seen in about {100 * document.rate:.0f} % of attempts."
         yield Text(f"\n{document.attempts} attempts.{rate}", "dim")
     if document.one_axis:
         yield Text(f"The two environments differ in {document.axis} alone.")
     if document.confounded is not None:
-        yield Text("Confounded: they also differ in " + ", ".join(map(visible, document.confounded.differing)) + ".", "yellow")
+        differing = [visible(name) for name in document.confounded.differing]
+        more = f" and {len(differing) - MOST_DIFFERING} more (--json has them)" if len(differing) > MOST_DIFFERING else ""
+        yield Text(f"Confounded: they also differ in {', '.join(differing[:MOST_DIFFERING])}{more}.", "yellow")
         if document.confounded.command is not None:
             yield Text(f"The missing cell; add it, and bisect again:\n  {visible(document.confounded.command)}", "yellow")
 

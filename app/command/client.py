@@ -119,6 +119,19 @@ class Client:
         answer = self._insist("POST", f"/bundles?{asked}" if asked else "/bundles", body=data)
         return self._object(answer), answer.status == 201
 
+    def bisect(self, report_id: str, body: Mapping[str, Any], *, idempotency_key: str) -> dict[str, Any]:
+        """A bisection as it is asked for; its run has the same id."""
+        headers = {"Idempotency-Key": idempotency_key}
+        return self._object(self._insist("POST", f"/reports/{_id(report_id)}/bisections", body=body, headers=headers))
+
+    def bisection(self, bisection_id: str) -> dict[str, Any]:
+        """A bisection as far as it is."""
+        return self._object(self._insist("GET", f"/bisections/{_id(bisection_id)}"))
+
+    def cancel_bisection(self, bisection_id: str) -> dict[str, Any]:
+        """Ask the service to stop a bisection: what it says so far."""
+        return self._object(self._checked(self._request("POST", f"/bisections/{_id(bisection_id)}/cancel", body={})))
+
     def cancel(self, run_id: str) -> None:
         """Ask the service to stop a run."""
         self._checked(self._request("POST", f"/runs/{_id(run_id)}/cancel", body={}))

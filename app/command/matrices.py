@@ -28,7 +28,7 @@ class WhichName(StrEnum):
     ALL = "all"
 
 
-@application.command(epilog="Example: samehere presets --json")
+@application.command(epilog="Example: samehere presets --json", short_help="List the named sets of targets.")
 def presets(
     *,
     server: Annotated[str | None, typer.Option(metavar="URL", help="Those of this service.")] = None,

@@ -27,7 +27,7 @@ from app.errors import (
     UnauthorisedError,
     UnavailableError,
 )
-from app.storage.session import is_unavailable
+from app.storage.session import is_busy, is_unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -177,6 +177,10 @@ def _methods(request: Request) -> list[str]:
 def _problem_for(error: Exception) -> Problem:
     if isinstance(error, SamehereError):
         return problem_of(error) if status_of(error) != 500 else _fault()
+    if isinstance(error, SQLAlchemyError) and is_busy(error):
+        return problem_of(
+            UnavailableError("Somebody changes the same at the same time, so nothing of this was done. Send it again.", code="busy")
+        )
     if isinstance(error, SQLAlchemyError) and is_unavailable(error):
         return problem_of(UnavailableError("The database does not answer. Try again soon.", code="database_unavailable"))
     if isinstance(error, RequestValidationError):
@@ -220,7 +224,14 @@ def _field_problem(error: Any) -> FieldProblem:
     if error["type"] == "json_invalid":
         return FieldProblem(field="", message=f"This is not JSON, from character {place[-1]} on.")
     parts = place[1:] if place and place[0] in _PLACES else place
-    return FieldProblem(field=".".join(str(part) for part in parts)[:200], message=str(error["msg"])[:300])
+    said = str(error["msg"])
+    if error["type"] in {"too_short", "too_long"} and isinstance(error.get("input"), str):
+        # A text of a type of its own is counted in items otherwise.
+        bound = next(
+            f"at {word} {error['ctx'][name]}" for name, word in (("min_length", "least"), ("max_length", "most")) if name in error["ctx"]
+        )
+        said = f"A text of {bound} character{'' if bound.endswith(' 1') else 's'} belongs here."
+    return FieldProblem(field=".".join(str(part) for part in parts)[:200], message=said[:300])
 
 
 _EXAMPLES = {

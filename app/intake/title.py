@@ -1,10 +1,11 @@
-"""The title of a report that has none: its first heading, unless that is a form's."""
+"""The title of a report that has none: its first heading, unless that is a form's; else what it claims."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from app.intake.claims import Claim, Role
 from app.intake.markdown import Block
 
 # A heading of nothing but these comes from a form, and says nothing of this report.
@@ -29,12 +30,20 @@ _WORDS = frozenset(
     """.split()  # noqa: SIM905
 )
 _MOST = 200
+_MOST_OF_CLAIM = 100
 
 
 def title_of(blocks: Sequence[Block]) -> str:
     """The first heading, or nothing where a form put it there."""
     first = next((block.text for block in blocks if block.kind == "heading"), "")
     return "" if is_of_a_form(first) else first
+
+
+def title_of_claim(claim: Claim) -> str:
+    """What a report without any title is known by: the first thing that it says is wrong, on one line."""
+    first = next((check.text for check in claim.having(Role.BUG)), "")
+    words = " ".join(first[: 2 * _MOST].split())
+    return words if len(words) <= _MOST_OF_CLAIM else words[: _MOST_OF_CLAIM - 1] + "…"
 
 
 def is_of_a_form(heading: str) -> bool:

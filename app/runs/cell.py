@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from packaging.utils import canonicalize_name
 from sqlalchemy.orm import Session
 
 from app.errors import ConflictError, NotFoundError
 from app.ids import is_id
-from app.intake.reading import NeedKind
 from app.runs.assemble import assemble
 from app.runs.document import JobPart, RunDocument, ScriptPart
 from app.runs.facts import job_facts, reading_of, report_of_run, results_by_attempt, run_facts
 from app.runs.show import AttemptDetails, attempt_details
 from app.storage.models import JobRow, ReportRow, RunRow
 from app.storage.queries import runs as queries
+from app.targets.packages import packages_among
 from app.targets.target import Target
 from worker.contract import Environment
 
@@ -74,6 +73,5 @@ def repeatable(found: Cell) -> AttemptDetails:
 
 def packages_used(script: ScriptPart, environment: Environment) -> dict[str, str]:
     """The packages that a script imports, in the versions of an environment."""
-    names = {canonicalize_name(need.name) for need in script.needs if need.kind is NeedKind.PACKAGE}
-    versions = {name: environment.get("torch.version" if name == "torch" else f"package.{name}") for name in names}
+    versions = {name: environment.get("torch.version" if name == "torch" else f"package.{name}") for name in packages_among(script.needs)}
     return {name: str(version) for name, version in sorted(versions.items()) if version}

@@ -19,7 +19,7 @@ from app.storage.queries import runs as run_queries
 from app.targets.target import Target
 from worker.contract import Device
 
-# Raise it when a report is to be found by something else: older rows are made anew by `python -m app.serve.search`.
+# Raise it when a report is to be found by something else: older rows are made anew by `python -m app.serve.backfill search`.
 RULES = 1
 # Of a text, of what a cell said, and of all cells together.
 MOST_TEXT, MOST_SAID, MOST_SAID_TOGETHER = 50_000, 500, 50_000

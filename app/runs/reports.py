@@ -25,7 +25,7 @@ from app.runs.same_again import SameReport, same_as
 from app.runs.search import asked, finds_nothing
 from app.runs.submit import answered_before
 from app.settings import ServiceSettings
-from app.states import RunState
+from app.states import Occasion, RunState
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import reports as queries
 from app.storage.queries import runs as run_queries
@@ -43,6 +43,9 @@ class RunSummary(BaseModel):
     id: str
     state: RunState
     preset: str | None
+    occasion: Occasion = Field(
+        default="submitted", description="why it was started; all but `submitted` were started without anybody waiting"
+    )
     verdict: Verdict | None
     summary: str
     created_at: datetime
@@ -119,6 +122,7 @@ def _run_summary(row: RunRow) -> RunSummary:
         id=row.id,
         state=row.state,
         preset=row.preset,
+        occasion=row.occasion,
         verdict=row.verdict,
         summary=row.summary,
         created_at=row.created_at,

@@ -14,6 +14,7 @@ from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
 from app.intake.thread import is_address
+from app.intake.title import title_of_claim
 from app.runs.document import RunDocument
 from app.runs.facts import document_of
 from app.runs.indexing import keep_words
@@ -139,7 +140,7 @@ def keep_report(
         mark(session, main, texts[main])
     report = ReportRow(
         id=new_id(moment),
-        title=without_nul(title or reading.title),
+        title=without_nul(title or reading.title or title_of_claim(reading.claim)),
         source_url=source_url or reading.source_url,
         form=form,
         text=text,

@@ -11,9 +11,11 @@ from app.search.terms import Field, Query, QueryError, Term, Words
 MOST_CHARACTERS = 300
 MOST_TERMS = 20
 _BLANK = re.compile(r"\s*")
-# What stands before a colon is the name of a field; `std::vector`, `https://…` and `Error: …` are words.
-_NAME = re.compile(r"([a-z][a-z_]{0,30}):(?![:/]|\s|$)")
-_EMPTY = re.compile(r"([a-z][a-z_]{0,30}):(?=\s|$)")
+# What stands before a colon is the name of a field; `std::vector`, `https://…` and `Error: …` are words. A name that is known is one
+# also with capitals, as telephones put them.
+_KNOWN = rf"(?i:{'|'.join(FIELDS)})"
+_NAME = re.compile(rf"({_KNOWN}|[a-z][a-z_]{{0,30}}):(?![:/]|\s|$)")
+_EMPTY = re.compile(rf"({'|'.join(FIELDS)}):(?=\s|$)")
 _WORD = re.compile(r"[^\s\"]+")
 _BARE_VALUE = re.compile(r"[^\s\",]+")
 _WHOLE_VALUE = re.compile(r"[^\s\"]+")
@@ -54,7 +56,7 @@ class _Reader:
             self._must_end()
             return Words(text=said, quoted=True, negated=negated)
         empty = _EMPTY.match(self.text, self.at)
-        if empty is not None and empty[1] in FIELDS:
+        if empty is not None:
             raise QueryError(f"{empty[1]}: needs a value: {FIELDS[empty[1]].takes}.", position=empty.end() + 1)
         name = _NAME.match(self.text, self.at)
         if name is not None:
@@ -66,27 +68,28 @@ class _Reader:
         self._must_end()
         return Words(text=word[0], negated=negated)
 
-    def _field(self, name: re.Match[str], *, negated: bool) -> Field:
-        kind = FIELDS.get(name[1])
+    def _field(self, found: re.Match[str], *, negated: bool) -> Field:
+        name = found[1].lower()
+        kind = FIELDS.get(name)
         if kind is None:
             raise QueryError(
-                f"there is no field {name[1]}. The fields are: {', '.join(FIELDS)}. To search for the text itself, put it in quotes.",
+                f"there is no field {name}. The fields are: {', '.join(FIELDS)}. To search for the text itself, put it in quotes.",
                 position=self.at + 1,
             )
-        self.at = name.end()
+        self.at = found.end()
         values = []
         while True:
             began = self.at
             value = self._value(_BARE_VALUE if kind.several else _WHOLE_VALUE)
             kept = kind.read(value)
             if kept is None:
-                raise QueryError(f"{name[1]}: takes {kind.takes}.", position=began + 1)
+                raise QueryError(f"{name}: takes {kind.takes}.", position=began + 1)
             values.append(kept)
             if not kind.several or self.text[self.at : self.at + 1] != ",":
                 break
             self.at += 1
         self._must_end()
-        return Field(name=name[1], values=tuple(dict.fromkeys(values)), negated=negated)
+        return Field(name=name, values=tuple(dict.fromkeys(values)), negated=negated)
 
     def _value(self, bare: re.Pattern[str]) -> str:
         if self.text[self.at : self.at + 1] == '"':

@@ -18,6 +18,8 @@ from app.storage.broker import Broker
 
 # Postgres has no NUL in text; a script may print one.
 ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+# Serialisation failure, deadlock, and no lock within `lock_timeout`.
+_BUSY = {"40001", "40P01", "55P03"}
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -68,6 +70,11 @@ def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Sessi
         outbox.take(session)
 
     return factory
+
+
+def is_busy(error: SQLAlchemyError) -> bool:
+    """Whether another transaction was in the way: Postgres ended this one of two that waited for each other, or it waited too long."""
+    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _BUSY
 
 
 def is_unavailable(error: SQLAlchemyError) -> bool:

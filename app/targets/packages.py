@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from app.intake.reading import NeedKind, Reading, Script
+from app.intake.reading import Need, NeedKind, Reading, Script
 from app.targets.fleet import nearest_lack, newest_first, serves, usable_toolchains
 from app.targets.target import Target
 from worker.contract import Device, Hello, Level, ToolchainFacts
@@ -21,7 +21,12 @@ _CLAIMED = (("torch", "torch.version"), ("numpy", "package.numpy"))
 
 def packages_of(script: Script) -> set[str]:
     """The packages that a script imports, as indexes call them."""
-    return {canonicalize_name(need.name) for need in script.needs if need.kind is NeedKind.PACKAGE}
+    return packages_among(script.needs)
+
+
+def packages_among(needs: Iterable[Need]) -> set[str]:
+    """The packages among what a script needs."""
+    return {canonicalize_name(need.name) for need in needs if need.kind is NeedKind.PACKAGE}
 
 
 def with_packages(target: Target, script: Script, fleet: Sequence[Hello], *, required_level: Level) -> Target:

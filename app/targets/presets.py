@@ -44,11 +44,11 @@ PRESETS: dict[str, Preset] = {
     for preset in (
         Preset(
             name="quick",
-            summary="The newest torch, on the CPU and on a GPU if there is one. The first answer.",
+            summary="The newest toolchain, on the CPU and on a GPU if there is one. The first answer.",
         ),
         Preset(
             name="device",
-            summary="The newest torch on the CPU and on each kind of GPU that there is. For what differs between machines.",
+            summary="The newest toolchain on the CPU and on each kind of GPU that there is. For what differs between machines.",
             each_card=True,
         ),
         Preset(
@@ -58,13 +58,13 @@ PRESETS: dict[str, Preset] = {
         ),
         Preset(
             name="cpu-isa",
-            summary="The same, with the CPU's math library made to take its AVX2, SSE4.2 and compatible paths. "
+            summary="As quick, and with the CPU's math library made to take its AVX2, SSE4.2 and compatible paths. "
             "For numbers that nobody else gets.",
             settings=({}, *_ISA),
         ),
         Preset(
             name="determinism",
-            summary="As it is, with deterministic algorithms, and with one thread. For results that change from run to run.",
+            summary="As quick, and with deterministic algorithms, and with one thread. For results that change from run to run.",
             settings=({}, *_DETERMINISM),
             repeats=10,
         ),

@@ -119,6 +119,8 @@ def _of_setting(
 def _numbers(begin: str, end: str) -> list[str]:
     if not (re.fullmatch(r"[0-9]{1,4}", begin) and re.fullmatch(r"[0-9]{1,4}", end)):
         raise InputError("Over threads, --from and --to are whole numbers.", code="bad_series", field="from")
+    if int(begin) > int(end):
+        raise _swapped(begin, end)
     return [str(number) for number in range(int(begin), min(int(end), int(begin) + MOST_POINTS) + 1)]
 
 
@@ -126,7 +128,18 @@ def _between(order: Sequence[str], begin: str | None, end: str | None) -> list[s
     for value in (begin, end):
         if value is not None and value not in order:
             raise InputError(f"The values are, in their order: {', '.join(order)}.", code="bad_series", field="from")
-    return list(order[order.index(begin or order[0]) : order.index(end or order[-1]) + 1])
+    first, last = begin or order[0], end or order[-1]
+    if order.index(first) > order.index(last):
+        raise _swapped(first, last)
+    return list(order[order.index(first) : order.index(last) + 1])
+
+
+def _swapped(begin: str, end: str) -> InputError:
+    return InputError(
+        f"A series begins with the oldest or the lowest, and {begin} comes after {end}: swap where it begins and where it ends.",
+        code="bad_series",
+        field="from",
+    )
 
 
 def _of_versions(
@@ -143,6 +156,8 @@ def _of_versions(
     chosen = [facts for name, facts in known.items() if (name in toolchains if toolchains else not facts.base)]
     release = _release_of(axis)
     lowest, highest = _bound(begin, "--from"), _bound(end, "--to")
+    if lowest is not None and highest is not None and lowest > highest:
+        raise _swapped(str(lowest), str(highest))
     by_release: dict[Version, list[ToolchainFacts]] = {}
     for facts in newest_first(chosen, base.device):
         version = release(facts)

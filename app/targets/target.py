@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from worker.contract import Device
@@ -20,10 +22,30 @@ class Target(BaseModel):
 
     def label(self) -> str:
         """The target as the command line writes it, `cuda@torch-2.13:cpu-isa=sse4.2,threads=1`."""
-        device = str(self.device)
-        if self.gpus > 1:
-            device += f"*{self.gpus}"
-        if self.capability:
-            device += f"/{self.capability}"
-        settings = ",".join(key if key == "deterministic" else f"{key}={value}" for key, value in sorted(self.settings.items()))
-        return device + (f"@{self.toolchain}" if self.toolchain else "") + (f":{settings}" if settings else "")
+        return label_of(self)
+
+
+class Configuration(Protocol):
+    """What is written like a target: one that was asked for, or as a run object tells it."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def gpus(self) -> int: ...
+    @property
+    def capability(self) -> str | None: ...
+    @property
+    def toolchain(self) -> str: ...
+    @property
+    def settings(self) -> dict[str, str]: ...
+
+
+def label_of(target: Configuration) -> str:
+    """The target as the command line writes it."""
+    device = str(target.device)
+    if target.gpus > 1:
+        device += f"*{target.gpus}"
+    if target.capability:
+        device += f"/{target.capability}"
+    settings = ",".join(key if key == "deterministic" else f"{key}={value}" for key, value in sorted(target.settings.items()))
+    return device + (f"@{target.toolchain}" if target.toolchain else "") + (f":{settings}" if settings else "")

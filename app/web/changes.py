@@ -26,6 +26,8 @@ Toolchain = Annotated[str | None, Query(max_length=100)]
 Since = Annotated[str, Query(max_length=40)]
 ATOM = "http://www.w3.org/2005/Atom"
 OF_A_PAGE = 40
+# To choose from; others are in the address.
+MOST_TOOLCHAINS = 200
 # XML has no place for these, however they are escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -46,7 +48,7 @@ def get_changes(
         kind=kind,
         kinds=list(ChangeKind),
         toolchain=toolchain,
-        toolchains=[facts.name for facts in known_toolchains(session)],
+        toolchains=[facts.name for facts in known_toolchains(session)][:MOST_TOOLCHAINS],
         since=since,
         newest=newest,
         counts=reports_by_kind(session, newest),

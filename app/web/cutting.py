@@ -35,4 +35,4 @@ def ends(text: str, characters: int = 8_000) -> Cut:
     if len(text) <= characters:
         return Cut(text)
     half = characters // 2
-    return Cut(text[:half], left_out=len(text) - 2 * half, tail=text[-half:])
+    return Cut(text[:half], left_out=len(text) - 2 * half, tail=text[len(text) - half :])

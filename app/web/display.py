@@ -11,6 +11,7 @@ from app.judging.attention import Attention
 from app.judging.change import ChangeKind
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
 from app.judging.text_diff import TextResult
+from app.states import Occasion
 from worker.contract import Outcome
 
 
@@ -78,6 +79,13 @@ DEFECTS: dict[Defect, str] = {
 SCOPES: dict[Scope, str] = {
     Scope.AS_REPORTED: "Tried where the reporter saw it: same minor version, device and system.",
     Scope.ELSEWHERE: "Not tried where the reporter saw it, so the report may still be right.",
+}
+OCCASIONS: dict[Occasion, str] = {
+    "submitted": "own targets",
+    "toolchain": "a toolchain came",
+    "schedule": "its time had come",
+    "baseline": "the other side of a pair",
+    "imported": "with a whole tracker",
 }
 STATES: dict[str, str] = {
     "queued": "waits for a node",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from packaging.version import InvalidVersion, Version
 
@@ -17,6 +17,9 @@ from app.web.hostile import one_line
 # Rows without an answer are folded where so many say the same; in a table that nobody reads row by row all others, too.
 FOLDED_FROM = 4
 MANY_ROWS = 24
+# A page draws this many rows and cells at most, and versions, the newest first; in a table of more cells each says only what it must.
+MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 60, 120, 24
+DENSE_FROM = 40
 _RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
 _SEEN = {Verdict.REPRODUCED, Verdict.FLAKY}
 _TELLS = {*_SEEN, Verdict.NOT_REPRODUCED}
@@ -29,6 +32,7 @@ _BY_VALUE = {Verdict.DIFFERENT, Verdict.OBSERVED}
 class Column:
     """One version, or several neighbours that show the same on all targets."""
 
+    package: str
     versions: tuple[str, ...]
     first_at: datetime
     last_at: datetime
@@ -36,7 +40,7 @@ class Column:
     @property
     def name(self) -> str:
         """`torch 2.1 to 2.5`."""
-        return torch_name(self.versions)
+        return package_name(self.package, self.versions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +56,7 @@ class GridCell:
     seen: str = ""
     exact: bool = False
     times: int = 0
+    runs: frozenset[str] = frozenset()
     before: Point | None = None
     # What an older version showed in the same row, where that was another result.
     older: Point | None = None
@@ -85,13 +90,29 @@ class Fold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """The table. `rows` are those of this page, `every` all that are not folded."""
+    """The table. `rows` are those of this page, cut to its columns; `every` are all that are not folded, over all versions."""
 
+    package: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     every: tuple[Row, ...]
     folds: tuple[Fold, ...]
     start: int = 0
+    # Columns beside those of this page.
+    older: int = 0
+    newer: int = 0
+
+    @property
+    def dense(self) -> bool:
+        """Whether cells say only what they must: what they look like, how often, and what was seen; all else is a link away."""
+        return sum(len(row.cells) for row in self.rows) > DENSE_FROM
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Those in sight, strongest first: what their words mean is said once."""
+        cells = [*(cell for row in self.rows for cell in row.cells), *(cell for fold in self.folds for cell in fold.cells)]
+        found = {cell.point.verdict for cell in cells if cell.point is not None}
+        return [verdict for verdict in Verdict if verdict in found]
 
     @property
     def total(self) -> int:
@@ -116,8 +137,11 @@ class _Stack:
 _Key = tuple[int, str, str, str | None]
 
 
-def grid(points: Sequence[Point], scripts: Sequence[str], *, start: int = 0, most: int = 60) -> Grid:
-    """The grid of points that are newest first; `scripts` gives their numbers."""
+def grid(points: Sequence[Point], scripts: Sequence[str], *, start: int = 0, older: int = 0, each: bool = False) -> Grid:
+    """The grid of points that are newest first; `scripts` gives their numbers.
+
+    `start` is the first row of the page, `older` how many of the newest columns it leaves out; with `each` no rows are folded.
+    """
     numbers = {digest: number for number, digest in enumerate(dict.fromkeys(scripts), start=1)}
     stacks: dict[_Key, dict[str, _Stack]] = {}
     by_row: dict[_Key, list[Point]] = {}
@@ -130,25 +154,52 @@ def grid(points: Sequence[Point], scripts: Sequence[str], *, start: int = 0, mos
         stacks[key] = {version: _stack(found) for version, found in per_version.items()}
     versions = sorted({version for row in stacks.values() for version in row}, key=_in_order)
     groups = _columns_alike(versions, list(stacks.values()))
-    columns = tuple(_column(group, stacks.values()) for group in groups)
+    package = points[0].package if points else "torch"
+    last = max(min(len(groups), 1), len(groups) - older)
+    first = max(0, last - MOST_COLUMNS)
     rows = sorted((_row(key, stacks[key], groups, by_row[key]) for key in stacks), key=_row_rank)
-    shown, folds = _fold(rows)
-    return Grid(columns=columns, rows=tuple(shown[start : start + most]), every=tuple(shown), folds=folds, start=start)
+    every, folds = (rows, ()) if each else _fold(rows)
+    return Grid(
+        package=package,
+        columns=tuple(_column(package, group, stacks.values()) for group in groups[first:last]),
+        rows=tuple(_of_this_page([replace(row, cells=_within(row.cells, first, last)) for row in every[start : start + MOST_ROWS]])),
+        every=tuple(every),
+        folds=tuple(replace(fold, cells=_within(fold.cells, first, last)) for fold in folds),
+        start=start,
+        older=first,
+        newer=len(groups) - last,
+    )
+
+
+def _within(cells: Sequence[GridCell], first: int, last: int) -> tuple[GridCell, ...]:
+    """The cells of some columns; one that goes on beyond them says so by its versions."""
+    found: list[GridCell] = []
+    at = 0
+    for cell in cells:
+        span = min(at + cell.span, last) - max(at, first)
+        if span > 0:
+            found.append(cell if span == cell.span else replace(cell, span=span))
+        at += cell.span
+    return tuple(found)
+
+
+def _of_this_page(rows: Sequence[Row]) -> list[Row]:
+    """As many rows as a page has cells for, and at least one."""
+    sizes = accumulate(len(row.cells) for row in rows)
+    return [row for number, (row, size) in enumerate(zip(rows, sizes, strict=True)) if size <= MOST_CELLS or number == 0]
 
 
 def span_name(versions: Sequence[str]) -> str:
     """`2.6`, or `2.1 to 2.5`."""
     if not versions or versions == ("",):
         return "version not known"
-    first, last = versions[0], versions[-1]
-    package = f"{first.partition(' ')[0]} "
-    return first if len(versions) == 1 else f"{first} to {last.removeprefix(package)}"
+    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
 
 
-def torch_name(versions: Sequence[str]) -> str:
+def package_name(package: str, versions: Sequence[str]) -> str:
     """The same, saying what it is a version of."""
     name = span_name(versions)
-    return f"torch {name}" if name[:1].isdigit() else name
+    return f"{'Python' if package == 'python' else package} {name}" if name[:1].isdigit() else name
 
 
 def result_key(point: Point | None) -> tuple[object, ...]:
@@ -166,22 +217,20 @@ def _row_key(point: Point, numbers: dict[str, int]) -> _Key:
 
 
 def _version_name(point: Point) -> str:
-    """`2.13.0` is 2.13, of another package than torch `numpy 2.1`; what is no version stays as it is."""
+    """`2.13.0` is 2.13; what is no version stays as it is."""
     name = point.version or point.target.toolchain
     try:
         release = Version(name)
     except InvalidVersion:
         return name
-    short = ".".join(map(str, release.release[:2])) if release.micro == 0 and not release.pre and not release.is_devrelease else name
-    return short if point.package == "torch" else f"{point.package} {short}"
+    return ".".join(map(str, release.release[:2])) if release.micro == 0 and not release.pre and not release.is_devrelease else name
 
 
-def _in_order(name: str) -> tuple[int, str, Version, str]:
-    package, _, number = name.rpartition(" ")
+def _in_order(name: str) -> tuple[int, Version, str]:
     try:
-        return (0, package, Version(number), "")
+        return (0, Version(name), "")
     except InvalidVersion:
-        return (1, "", Version("0"), name)
+        return (1, Version("0"), name)
 
 
 def _stack(found: Sequence[Point]) -> _Stack:
@@ -201,9 +250,9 @@ def _columns_alike(versions: Sequence[str], rows: Sequence[dict[str, _Stack]]) -
     return [tuple(group) for _, group in groupby(versions, key=key)]
 
 
-def _column(group: tuple[str, ...], rows: Iterable[dict[str, _Stack]]) -> Column:
+def _column(package: str, group: tuple[str, ...], rows: Iterable[dict[str, _Stack]]) -> Column:
     moments = [point.at for row in rows for version in group if version in row for point in row[version].standing]
-    return Column(versions=group, first_at=min(moments), last_at=max(moments))
+    return Column(package=package, versions=group, first_at=min(moments), last_at=max(moments))
 
 
 def _row(key: _Key, stacks: dict[str, _Stack], groups: Sequence[tuple[str, ...]], points: Sequence[Point]) -> Row:
@@ -227,7 +276,14 @@ def _cell(group: tuple[str, ...], stacks: Sequence[_Stack]) -> GridCell:
     before = next((stack.before for stack in reversed(stacks) if stack.before is not None), None)
     newest = max(points, key=lambda point: point.at)
     return GridCell(
-        span=1, versions=group, point=newest, seen=one_line(newest.seen), exact=_exact(points), times=len(points), before=before
+        span=1,
+        versions=group,
+        point=newest,
+        seen=one_line(newest.seen),
+        exact=_exact(points),
+        times=len(points),
+        runs=frozenset(point.run for point in points),
+        before=before,
     )
 
 
@@ -247,6 +303,7 @@ def _joined(one: GridCell, other: GridCell) -> GridCell:
         seen=other.seen,
         exact=same and (one.exact or one.times == 1) and (other.exact or other.times == 1),
         times=one.times + other.times,
+        runs=one.runs | other.runs,
         before=other.before or one.before,
         older=one.older,
     )
@@ -286,12 +343,13 @@ def _without_answer(row: Row) -> bool:
 def since(table: Grid) -> str:
     """Since when it happens, or no longer does, in one sentence of versions and counts; empty where no row says so."""
     flips: dict[tuple[str, str, bool], int] = {}
-    folded = [(fold.cells, len(fold.rows)) for fold in table.folds]
+    folded = [(fold.rows[0].cells, len(fold.rows)) for fold in table.folds]
     for cells, count in [*((row.cells, 1) for row in table.every), *folded]:
         told = [cell for cell in cells if cell.point is not None and cell.point.verdict in _TELLS]
         seen = [cell.point is not None and cell.point.verdict in _SEEN for cell in told]
         if len(told) == 2 and seen[0] != seen[1]:
-            key = (torch_name(told[0].versions), torch_name(told[1].versions), seen[1])
+            before, after = (package_name(table.package, cell.versions) for cell in told)
+            key = (before, after, seen[1])
             flips[key] = flips.get(key, 0) + count
     if len(flips) != 1:
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _SPECIAL = re.compile(r"[^\n\t\x20-\x7e]+")
@@ -37,7 +38,13 @@ def _shown(found: re.Match[str]) -> str:
 
 def one_line(text: str, most: int = 160) -> str:
     """The first words of a text on one line, for a table's cell."""
-    flat = re.sub(r"\s+", " ", visible(text[: 4 * most])).strip()
+    return _one_line(text[: 4 * most], most)
+
+
+# Cells of one table say the same again and again, and are compared by what they say.
+@lru_cache(maxsize=4096)
+def _one_line(text: str, most: int) -> str:
+    flat = " ".join(visible(text).split())
     return flat if len(flat) <= most else flat[:most].rstrip() + "…"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.judging.judgement import CheckResult
 from app.runs.document import FindingPart, JobPart, RunDocument
-from app.web import wording
+from app.web import views, wording
 from app.web.display import VERDICTS
 from app.web.grid import Grid, since
 from app.web.hostile import visible
@@ -15,7 +15,8 @@ from app.web.surroundings import what_sets_apart
 from app.web.views import label_of
 
 MOST_ROWS = 12
-MOST_QUOTED = 1_200
+MOST_QUOTED = 1_000
+MOST_TRACED, MOST_TOLD = 3, 3_000
 _RUN_OF_TICKS = re.compile(r"`+")
 # What our own words, labels and version numbers are made of.
 _PLAIN = re.compile(r"[A-Za-z0-9 .,:;@+*/=%()'’≈–—!?-]*")
@@ -52,6 +53,7 @@ def run_markdown(run: RunDocument, *, address: str, history: Grid | None = None)
 
 def _parts(run: RunDocument, address: str, history: Grid | None) -> Iterator[str]:
     yield f"**{wording.headline(run)}**"
+    yield plain(wording.what_is_missing(run), "")
     yield "" if history is None else since(history)
     if run.contributed is not None:
         yield "Contributed from elsewhere, and judged here from its attempts."
@@ -60,6 +62,7 @@ def _parts(run: RunDocument, address: str, history: Grid | None) -> Iterator[str
         yield f"Please: {plain(ask.text)}"
     yield _table(history) if history is not None and len(history.columns) > 1 else _cells(run)
     yield from _claim(run)
+    yield _operations(run)
     yield _apart(run)
     yield from _repeat(run)
     yield f"All attempts, environments and a script to repeat each cell: {address}"
@@ -134,8 +137,19 @@ def _strongest(run: RunDocument) -> list[FindingPart]:
     return list(best.values())
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= MOST_QUOTED else text[:MOST_QUOTED] + "\n…"
+def _short(text: str, most: int = MOST_QUOTED) -> str:
+    shown = visible(text)
+    return shown if len(shown) <= most else shown[:most] + "\n…"
+
+
+def _operations(run: RunDocument) -> str:
+    """What the operations of traced cells show. They are named by what the script loaded, so all of it is fenced."""
+    traces = views.traces_of(run)
+    if not traces:
+        return ""
+    shown = [f"{label}:\n" + "\n".join(f"- {one}" for one in sentences) for label, sentences in traces[:MOST_TRACED]]
+    more = [f"… and {len(traces) - MOST_TRACED} more traced cells."] if len(traces) > MOST_TRACED else []
+    return f"What the operations show:\n\n{fenced(_short(chr(10).join((*shown, *more)), MOST_TOLD))}"
 
 
 def _apart(run: RunDocument) -> str:

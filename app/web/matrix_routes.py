@@ -18,35 +18,20 @@ from app.runs.presets import known_presets
 from app.runs.submit import submit
 from app.targets.parse import parse_target
 from app.web.pages import page
-from app.web.submission import submission_of
+from app.web.submission import SubmissionForm, submission_of
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.post("/plan")
-def post_plan(
-    *,
-    session: SessionDep,
-    settings: SettingsDep,
-    _may: CanSubmit,
-    text: Annotated[str, Form()] = "",
-    form: Annotated[str, Form()] = "auto",
-    claim: Annotated[str, Form()] = "",
-    title: Annotated[str, Form()] = "",
-    preset: Annotated[str, Form()] = "",
-    include: Annotated[str, Form()] = "",
-    exclude: Annotated[str, Form()] = "",
-    source_url: Annotated[str, Form()] = "",
-) -> Response:
+def post_plan(session: SessionDep, settings: SettingsDep, _may: CanSubmit, typed: Annotated[SubmissionForm, Form()]) -> Response:
     """What a submission would run, and what it would take; nothing is kept. What was typed can be changed there, or run."""
-    values = {"text": text, "form": form, "claim": claim, "title": title, "source_url": source_url}
-    values |= {"preset": preset, "include": include, "exclude": exclude}
     presets = known_presets(settings).values()
     try:
-        plan = submit(session, submission_of(values), settings=settings, dry_run=True).document
+        plan = submit(session, submission_of(typed), settings=settings, dry_run=True).document
     except InputError as error:
-        return page("plan.html", status=status_of(error), values=values, problem=error, plan=None, presets=presets)
-    return page("plan.html", values=values, problem=None, plan=plan, presets=presets)
+        return page("plan.html", status=status_of(error), values=typed, problem=error, plan=None, presets=presets)
+    return page("plan.html", values=typed, problem=None, plan=plan, presets=presets)
 
 
 @router.post("/runs/{run_id}/stop-cell")

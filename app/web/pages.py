@@ -17,17 +17,17 @@ from app.http.problems import Problem
 from app.judging.values import written
 from app.runs.as_read import needs_in_words, repair_diff
 from app.runs.wording import BASIS, how_long, place_in_line
-from app.web import display
+from app.web import display, hostile, room, views
 from app.web.ansi import coloured
-from app.web.cutting import ends, head
-from app.web.hostile import clip, one_line, short_url, visible
 from app.web.matrix_views import again_of, missing_of, run_to_add_to
-from app.web.views import cards_alike, label_of
+from app.web.merged import flips, planned, stretches
 
 # Of the application that answers: whether its history was recorded elsewhere. Every page says so, also those of problems.
 IS_DEMO: ContextVar[bool] = ContextVar("is_demo", default=False)
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
+# Rows of a page.
+MOST = {"MOST_NODES": 40, "MOST_TOOLCHAINS": 80, "MOST_ACTS": 30, "MOST_PRINTED": views.MOST_PRINTED}
 
 
 @cache
@@ -37,15 +37,19 @@ def environment() -> Environment:
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     made.filters |= {
-        "visible": visible,
+        "visible": room.visible,
+        # Of what has been cut, or is no longer than we made it.
+        "shown": hostile.visible,
         "coloured": coloured,
-        "head": head,
-        "ends": ends,
-        "one_line": one_line,
-        "short_url": short_url,
-        "clip": clip,
+        "head": room.head,
+        "ends": room.ends,
+        "one_line": room.one_line,
+        "short_url": room.short_url,
+        "clip": room.clip,
+        "marked": room.marked,
         "look": display.look,
-        "alike": cards_alike,
+        "alike": views.cards_alike,
+        "held": views.packages_held,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
         "written": written,
@@ -54,9 +58,11 @@ def environment() -> Environment:
         "again": again_of,
         "missing": lambda comparison, run: missing_of(run, comparison),
         "run_to_add_to": run_to_add_to,
-        "label": label_of,
+        "planned": planned,
+        "stretches": stretches,
+        "flips": flips,
     }
-    made.globals |= {"display": display, "static": static_url, "BASIS": BASIS}
+    made.globals |= {"display": display, "static": static_url, "BASIS": BASIS, **MOST}
     return made
 
 
@@ -69,8 +75,9 @@ def static_url(name: str) -> str:
 
 def page(name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """A drawn page."""
-    text = environment().get_template(name).render(demo=IS_DEMO.get(), **values)
-    return HTMLResponse(text, status_code=status, headers={"Cache-Control": "no-store"})
+    with room.room():
+        drawn = environment().get_template(name).render(demo=IS_DEMO.get(), **values)
+    return HTMLResponse(drawn, status_code=status, headers={"Cache-Control": "no-store"})
 
 
 _TITLES = {

@@ -18,7 +18,6 @@ from app.web.grid import Grid, grid, since
 from app.web.markdown_copy import run_markdown
 from app.web.surroundings import what_sets_apart
 
-MOST_ATTEMPTS = 50
 MOST_COMPARED = 6
 
 
@@ -74,13 +73,16 @@ def report_values(
     attention: Attention | None,
     address: str,
     start: int,
+    older: int = 0,
+    each: bool = False,
 ) -> dict[str, Any]:
     """What the page draws."""
-    table: Grid = grid(points, [script.digest for script in report.report.scripts], start=start)
+    table: Grid = grid(points, [script.digest for script in report.report.scripts], start=start, older=older, each=each)
     values: dict[str, Any] = {
         "report": report,
         "run": run,
         "grid": table,
+        "each": each,
         "verified_at": last_verified(points),
         "attention": attention,
         "jobs": {},
@@ -94,7 +96,7 @@ def report_values(
             "comparisons": [],
             "comparisons_alike": 0,
             "traces": [],
-            "attempts": [],
+            "alike": None,
             "markdown": "",
         }
     place = reporters_place(run)
@@ -103,6 +105,7 @@ def report_values(
     return {
         **values,
         "headline": wording.headline(run),
+        "missing": wording.what_is_missing(run),
         "since": since(table),
         "jobs": {job.id: job for job in run.jobs},
         "seen_by_job": {job.id: views.what_was_seen(job) for job in run.jobs},
@@ -116,8 +119,7 @@ def report_values(
         "comparisons_alike": len(every) - len(comparisons),
         "comparisons_more": max(0, len(comparisons) - MOST_COMPARED),
         "traces": views.traces_of(run),
-        "attempts": views.attempts_of(run)[:MOST_ATTEMPTS],
-        "attempts_all": sum(len(job.attempts) for job in run.jobs),
+        "alike": views.attempts_alike(run),
         "command": views.command_of(run),
         "first_job": next((job.id for job in run.jobs if views.label_of(job) in run.where), run.jobs[0].id if run.jobs else None),
         "markdown": run_markdown(run, address=address, history=table),

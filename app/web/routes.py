@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Cookie, Form, Query, Request
@@ -32,8 +32,9 @@ from app.search.terms import QueryError
 from app.web import cell_routes, documents, report_views, side_by_side, views
 from app.web.documents import address_of, as_json, as_markdown, asked
 from app.web.markdown_copy import run_markdown
+from app.web.merged import toolchains_alike
 from app.web.pages import page
-from app.web.submission import submission_of
+from app.web.submission import SubmissionForm, submission_of
 from app.web.surroundings import surroundings
 from app.web.wording import defect_words, headline
 from worker.reporters_probe import probe_program
@@ -52,7 +53,7 @@ def _home(
     settings: SettingsDep,
     *,
     status: int = 200,
-    values: dict[str, str] | None = None,
+    typed: SubmissionForm | None = None,
     problem: InputError | None = None,
 ) -> Response:
     shown = {
@@ -61,7 +62,7 @@ def _home(
         "recent": list_reports(session, limit=RECENT).items,
     }
     presets = known_presets(settings).values()
-    return page("home.html", status=status, values=values or {}, problem=problem, presets=presets, **shown)
+    return page("home.html", status=status, values=typed or SubmissionForm(), problem=problem, presets=presets, **shown)
 
 
 @router.get("/")
@@ -77,29 +78,14 @@ def get_attention(attention: Attention, session: SessionDep, _may: CanRead, curs
 
 
 @router.post("/")
-def post_home(
-    *,
-    session: SessionDep,
-    settings: SettingsDep,
-    _may: CanSubmit,
-    text: Annotated[str, Form()] = "",
-    form: Annotated[str, Form()] = "auto",
-    claim: Annotated[str, Form()] = "",
-    title: Annotated[str, Form()] = "",
-    preset: Annotated[str, Form()] = "",
-    include: Annotated[str, Form()] = "",
-    exclude: Annotated[str, Form()] = "",
-    source_url: Annotated[str, Form()] = "",
-) -> Response:
+def post_home(session: SessionDep, settings: SettingsDep, _may: CanSubmit, typed: Annotated[SubmissionForm, Form()]) -> Response:
     """Submit; an error is shown beside its field, and nothing typed is lost."""
-    values = {"text": text, "form": form, "claim": claim, "title": title, "preset": preset, "source_url": source_url}
-    values |= {"include": include, "exclude": exclude}
     try:
         # A savepoint: what a refused submission wrote is undone, and the page can still be drawn from the same session.
         with session.begin_nested():
-            submitted = submit(session, submission_of(values), settings=settings)
+            submitted = submit(session, submission_of(typed), settings=settings)
     except InputError as error:
-        return _home(session, settings, status=status_of(error), values=values, problem=error)
+        return _home(session, settings, status=status_of(error), typed=typed, problem=error)
     there = f"/runs/{submitted.document.id}"
     response = RedirectResponse(there, status_code=303)
     if submitted.withdraw_secret is not None:
@@ -114,7 +100,7 @@ def _run_values(whole: RunDocument, request: Request, *, start: int = 0) -> dict
     run = views.without_erased(whole)
     cells = views.cells_of(run)
     comparisons = views.comparisons_of(run)
-    attempts = views.attempts_of(run)
+    attempts = views.attempts_alike(run)
     return {
         "run": run,
         "headline": headline(run),
@@ -128,12 +114,10 @@ def _run_values(whole: RunDocument, request: Request, *, start: int = 0) -> dict
         "comparisons": comparisons[: views.MOST_COMPARED],
         "comparisons_all": len(comparisons),
         "traces": views.traces_of(run),
-        "attempts": attempts[: views.MOST_ATTEMPTS],
-        "attempts_all": len(attempts),
+        "alike": attempts,
         "printed": views.printed_of(run),
         "command": views.command_of(run),
-        "surroundings": surroundings(run.environments, most=8),
-        "ended": sum(attempt.outcome is not None for _, attempt in attempts),
+        "surroundings": surroundings(run.environments, most=8, most_rows=views.MOST_FACTS),
         "live": run.state in {"queued", "running"},
         "markdown": run_markdown(run, address=address_of(request, f"/runs/{run.id}")),
     }
@@ -223,6 +207,8 @@ def get_report(
     settings: SettingsDep,
     _may: CanRead,
     start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
+    older: Annotated[int, Query(ge=0, le=10_000)] = 0,
+    rows: Annotated[Literal["", "each"], Query()] = "",
 ) -> Response:
     """A report for good: what stands, where it happens, and since when."""
     name, form = asked(report_id, request)
@@ -235,8 +221,10 @@ def get_report(
         return as_markdown(gone) if form is documents.Form.MARKDOWN else page("report_withdrawn.html", report=report)
     stands = report_views.standing_run(report)
     run = None if stands is None else run_document(session, stands.id, settings=settings)
-    points, attention = history(session, name), attention_of(session, name)
-    values = report_views.report_values(report, run, points, attention=attention, address=address, start=start)
+    points, attention = history(session, name, scripts=report.report.scripts), attention_of(session, name)
+    values = report_views.report_values(
+        report, run, points, attention=attention, address=address, start=start, older=older, each=rows == "each"
+    )
     if form is documents.Form.MARKDOWN:
         return as_markdown(values["markdown"] or f"Nothing was run yet: {address}\n")
     return page("report.html", **values, presets=known_presets(settings).values())
@@ -259,6 +247,9 @@ def get_probe(_may: CanRead) -> Response:
 
 
 @router.get("/nodes")
-def get_nodes(session: SessionDep, broker: BrokerDep, _may: CanRead) -> Response:
+def get_nodes(
+    session: SessionDep, broker: BrokerDep, _may: CanRead, start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0
+) -> Response:
     """The machines that execute."""
-    return page("nodes.html", nodes=list_nodes(session, broker), quarantines=active_quarantines(session))
+    nodes = list_nodes(session, broker)
+    return page("nodes.html", nodes=nodes, start=start, toolchains=toolchains_alike(nodes), quarantines=active_quarantines(session))

@@ -1,24 +1,37 @@
-"""What was typed into a form, as a submission."""
+"""What was typed into the form of a submission, and the submission it makes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from pydantic import BaseModel
 
 from app.intake.thread import looks_like_report
 from app.runs.submit import Submission
 
 
-def submission_of(values: Mapping[str, str]) -> Submission:
+class SubmissionForm(BaseModel):
+    """The fields as sent; whatever a browser leaves out is empty."""
+
+    text: str = ""
+    form: str = "auto"
+    claim: str = ""
+    title: str = ""
+    preset: str = ""
+    include: str = ""
+    exclude: str = ""
+    source_url: str = ""
+
+
+def submission_of(typed: SubmissionForm) -> Submission:
     """Lines end as Python ends them; patterns are parted by blanks."""
-    text = values["text"].replace("\r\n", "\n")
-    is_report = values["form"] == "report" or (values["form"] != "script" and looks_like_report(text))
+    text = typed.text.replace("\r\n", "\n")
+    is_report = typed.form == "report" or (typed.form != "script" and looks_like_report(text))
     return Submission(
         script=None if is_report else text,
         report=text if is_report else None,
-        claim=values["claim"].strip() or None,
-        preset=values["preset"] or None,
-        include=tuple(values["include"].split()),
-        exclude=tuple(values["exclude"].split()),
-        title=values["title"].strip(),
-        source_url=values["source_url"].strip() or None,
+        claim=typed.claim.strip() or None,
+        preset=typed.preset or None,
+        include=tuple(typed.include.split()),
+        exclude=tuple(typed.exclude.split()),
+        title=typed.title.strip(),
+        source_url=typed.source_url.strip() or None,
     )

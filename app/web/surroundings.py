@@ -34,8 +34,12 @@ class Surroundings:
     digest: str
     title: tuple[str, ...]
     rows: tuple[tuple[str, str], ...]
+    # How many there are; the rows are as many of them as a page shows.
+    fields: int
     packages: str
     first: bool
+    # How many fields differ from the first, packages among them.
+    differing: int
 
 
 def said(value: object) -> str:
@@ -74,8 +78,8 @@ def _apart(name: str, there: Sequence[Environment], elsewhere: Sequence[Environm
     return Apart(name=name, there=one[:4], elsewhere=other[:4], likely=not set(one) & set(other))
 
 
-def surroundings(environments: Mapping[str, Environment], *, most: int = 24) -> list[Surroundings]:
-    """The first environment in full, of each other one what differs from it."""
+def surroundings(environments: Mapping[str, Environment], *, most: int = 24, most_rows: int = 300) -> list[Surroundings]:
+    """The first environment in full, of each other one what differs from it; together no more rows than that."""
     made: list[Surroundings] = []
     base: Environment = {}
     for digest, environment in list(environments.items())[:most]:
@@ -87,10 +91,13 @@ def surroundings(environments: Mapping[str, Environment], *, most: int = 24) -> 
             Surroundings(
                 digest=digest,
                 title=tuple(said(title) for title in titles if title),
-                rows=tuple(sorted(rows) if not base else rows),
+                rows=tuple((sorted(rows) if not base else rows)[:most_rows]),
+                fields=len(rows),
                 packages=", ".join(f"{name.removeprefix(_PACKAGE)} {said(environment.get(name))}" for name in sorted(packages)),
                 first=not base,
+                differing=len(names),
             )
         )
         base = base or environment
+        most_rows = max(0, most_rows - len(rows))
     return made

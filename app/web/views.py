@@ -11,15 +11,17 @@ from app.judging.cause import sentence
 from app.judging.judgement import CheckResult, Verdict
 from app.judging.numeric import told
 from app.runs.document import AttemptPart, CheckPart, ComparisonPart, FindingPart, JobPart, RunDocument
-from app.targets.target import Target
+from app.targets import target
 from app.web.hostile import one_line
-from worker.contract import AttemptKind, CardState, Gpu
+from worker.contract import AttemptKind, CardState, Gpu, ToolchainFacts
 
 # On the page of a run; the rest is on further pages and on those of its cells.
-MOST_CELLS = 60
-MOST_ATTEMPTS = 50
-MOST_COMPARED = 8
-MOST_PRINTED = 8
+MOST_CELLS = 40
+MOST_COMPARED = 6
+MOST_PRINTED = 6
+MOST_FACTS = 80
+# Rows of attempts that ended alike, attempts of one row, and of all rows.
+MOST_ALIKE, MOST_NAMED, MOST_NAMED_OF_ALL = 20, 20, 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +70,7 @@ def without_erased(run: RunDocument) -> RunDocument:
 
 def label_of(job: JobPart) -> str:
     """The target as the command line writes it."""
-    target = job.target
-    return Target.model_validate(target.model_dump()).label()
+    return target.label_of(job.target)
 
 
 def what_was_seen(job: JobPart) -> str:
@@ -165,12 +166,69 @@ def printed_of(run: RunDocument) -> list[Printed]:
         shown = next((attempt for attempt in job.attempts if (attempt.counted or early) and (attempt.stdout or attempt.stderr)), None)
         if shown is not None:
             found.setdefault((shown.stdout, shown.stderr), Printed(labels=[], attempt=shown)).labels.append(label_of(job))
-    return list(found.values())[:MOST_PRINTED]
+    return list(found.values())
 
 
-def attempts_of(run: RunDocument) -> list[tuple[str, AttemptPart]]:
-    """Every attempt with the label of its cell."""
-    return [(label_of(job), attempt) for job in run.jobs for attempt in job.attempts]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Attempts of one cell that ended alike; `named` are those that a page has links for."""
+
+    label: str
+    job: str
+    attempts: tuple[AttemptPart, ...]
+    named: tuple[AttemptPart, ...]
+
+    @property
+    def first(self) -> AttemptPart:
+        """By which the others go."""
+        return self.attempts[0]
+
+    @property
+    def more(self) -> int:
+        """How many have no link of their own here."""
+        return len(self.attempts) - len(self.named)
+
+    @property
+    def seconds(self) -> str:
+        """`0.91`, or `0.91 to 1.20`."""
+        found = sorted(attempt.wall_seconds for attempt in self.attempts if attempt.wall_seconds)
+        ends = list(dict.fromkeys(f"{seconds:.2f}" for seconds in (*found[:1], *found[-1:])))
+        return " to ".join(ends)
+
+    @property
+    def nodes(self) -> list[str]:
+        """On which they ran, each once."""
+        return list(dict.fromkeys(attempt.node for attempt in self.attempts if attempt.node))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """All attempts of a run as a table: `rows` of those alike, as many as a page shows, of `rows_all`."""
+
+    rows: list[Alike]
+    rows_all: int
+    all: int
+    ended: int
+
+
+def attempts_alike(run: RunDocument) -> Attempts:
+    """Every attempt, in the order of the cells; those that ended alike in one row."""
+    found: dict[tuple[object, ...], list[AttemptPart]] = {}
+    for job in run.jobs:
+        for one in job.attempts:
+            why = None if one.reason is None else one.reason.detail
+            ended = (one.outcome, one.signal, one.exit_status, why, None if one.outcome else one.state)
+            found.setdefault((job.id, one.kind, one.counted, one.start, *ended), []).append(one)
+    labels = {job.id: job for job in run.jobs}
+    rows: list[Alike] = []
+    left = MOST_NAMED_OF_ALL
+    for key, attempts in list(found.items())[:MOST_ALIKE]:
+        named = tuple(attempts[: max(1, min(MOST_NAMED, left))])
+        left -= len(named)
+        job = labels[str(key[0])]
+        rows.append(Alike(label=label_of(job), job=job.id, attempts=tuple(attempts), named=named))
+    every = [one for attempts in found.values() for one in attempts]
+    return Attempts(rows=rows, rows_all=len(found), all=len(every), ended=sum(one.outcome is not None for one in every))
 
 
 def traces_of(run: RunDocument) -> list[tuple[str, list[str]]]:
@@ -192,3 +250,9 @@ def cards_alike(gpus: Iterable[Gpu]) -> list[Cards]:
     """The cards of a node, those alike once, in their order."""
     counts = Counter((gpu.model, gpu.state, gpu.detail) for gpu in gpus)
     return [Cards(model=model, state=state, detail=detail, count=count) for (model, state, detail), count in counts.items()]
+
+
+def packages_held(chain: ToolchainFacts) -> list[str]:
+    """What a toolchain holds, `torch 2.13.0` first, what most scripts import next."""
+    versions = {**chain.packages, **({"torch": chain.torch} if chain.torch else {})}
+    return [f"{name} {versions[name]}" for name in sorted(versions, key=lambda name: (name != "torch", name != "numpy", name))]

@@ -40,6 +40,11 @@ def headline(run: RunDocument) -> str:  # noqa: PLR0911 - one sentence a verdict
             return "Nothing is decided yet." if run.state in {"queued", "running"} else "Nothing was decided."
 
 
+def what_is_missing(run: RunDocument) -> str:
+    """What the headline leaves open where nothing could be shown."""
+    return run.summary if run.verdict is Verdict.CANNOT_SHOW else ""
+
+
 def _tried(run: RunDocument) -> int:
     """How many targets speak of the claim: one that fills memory, to test for a cause, speaks where the claim is seen in it."""
     return len({label_of(job) for job in run.jobs if "fill" not in job.target.settings or label_of(job) in run.where})

@@ -167,3 +167,9 @@ def test_two_acts_at_once_are_both_kept(web: Web) -> None:
     assert web.client.get(f"/api/v1/reports/{report}").json()["labels"] == labels
     closings = together(*[lambda: web.client.post(f"/api/v1/reports/{report}/close", json=ACT).status_code] * 3)
     assert sorted(closings) == [200, 409, 409]
+
+
+@pytest.mark.parametrize(("reason", "says"), [("", "at least 1 character belongs"), ("x" * 2001, "at most 2000 characters belongs")])
+def test_a_reason_of_the_wrong_length_is_told_in_characters(web: Web, reason: str, says: str) -> None:
+    run = web.post()
+    assert says in act(web, f"/runs/{run['id']}/overrule", 422, verdict="flaky", reason=reason)["detail"]

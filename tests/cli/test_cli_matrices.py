@@ -84,3 +84,10 @@ def test_a_dry_run_says_what_would_run_here_and_runs_nothing(home: Path, script:
     document = json.loads(samehere(*words, "--json", environment=service_environment(home)).stdout)
     assert [job["attempts"] for job in document["jobs"]] == [[], [], []]
     assert document["estimate"]["machine_seconds"]["at_most"] > document["estimate"]["machine_seconds"]["at_least"]
+
+
+def test_the_list_of_commands_has_each_in_whole_words(home: Path) -> None:
+    ended = samehere("--help", environment=bare_environment(home))
+    assert ended.returncode == 0
+    assert "add-cell" in ended.stdout
+    assert "..." not in ended.stdout.partition("Commands:")[2]

@@ -354,15 +354,14 @@ def test_a_card_is_checked_before_it_gives_evidence(service: Service, start_node
     # Somebody else computes on it: the attempt is given back, without a result.
     found = ToolchainStore(toolchains).find(toolchain)
     assert found is not None
-    other = subprocess.Popen([found.python, "-c", HOLDS_CARD], stdout=subprocess.PIPE)
-    try:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"held\n"
-        service.give("b", ON_CARD, toolchain, device="cuda", gpus=1)
-        until_card(service, "in_use")
-    finally:
-        other.kill()
-        other.wait()
+    with subprocess.Popen([found.python, "-c", HOLDS_CARD], stdout=subprocess.PIPE) as other:
+        try:
+            assert other.stdout is not None
+            assert other.stdout.readline() == b"held\n"
+            service.give("b", ON_CARD, toolchain, device="cuda", gpus=1)
+            until_card(service, "in_use")
+        finally:
+            other.kill()
     until_card(service, "sound")
 
 

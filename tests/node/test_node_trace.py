@@ -215,6 +215,32 @@ def test_pairs(toolchains: Path, toolchain: str, tmp_path: Path) -> None:
     assert determinant.relative_gap is None or determinant.relative_gap > 1e-2
 
 
+ASKED = """
+import sys, torch
+grad, output = torch.tensor([[0.0, -0.5, 0.0]]), torch.tensor([[-20.0, -2.9802e-07, -15.0]])
+right = torch.ops.aten._log_softmax_backward_data(grad.double(), output.double(), 1, torch.float64)
+given = [right.float() + torch.tensor([[0.0, error, 0.0]]) for error in (1.5e-08, 5e-06)]
+side = {"side": "cuda", "args": [grad, output, 1, torch.float32], "kwargs": {}, "tf32": False, "default": torch.float32}
+torch.save([
+    {"number": number, "name": "aten::_log_softmax_backward_data", "overload": "", "inputs_agree": True, "sides": [{**side, "out": [one]}]}
+    for number, one in enumerate(given)
+], sys.argv[1])
+"""
+
+
+@pytest.mark.sandbox
+def test_what_cancels_within_a_step_of_many_is_rounding(toolchains: Path, toolchain: str, tmp_path: Path) -> None:
+    """As an H200 gave it for a cross entropy near zero: half a unit of the exponential, of which a difference to one is left."""
+    found = ToolchainStore(toolchains).find(toolchain)
+    assert found is not None
+    held = str(tmp_path / "held")
+    subprocess.run([found.python, "-c", ASKED, held], check=True, timeout=120)
+    done = subprocess.run([found.python, HARNESS / "oracle.py", held], check=True, capture_output=True, text=True, timeout=120)
+    told = json.loads(done.stdout)
+    assert (told["answered"], told["unexplained"], told["unjudged"]) == (2, 1, 0)
+    assert [one["number"] for one in told["operations"]] == [1]
+
+
 @pytest.mark.parametrize(
     "changed",
     [

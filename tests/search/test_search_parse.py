@@ -33,6 +33,8 @@ def field(name: str, *values: str, negated: bool = False) -> Field:
         ("verdict:reproduced,flaky", [field("verdict", "reproduced", "flaky")]),
         ("verdict:not-reproduced", [field("verdict", "not_reproduced")]),
         ("-verdict:flaky", [field("verdict", "flaky", negated=True)]),
+        ("Verdict:Flaky -DEVICE:cpu", [field("verdict", "flaky"), field("device", "cpu", negated=True)]),
+        ("Exception: Device", [Words(text="Exception:"), Words(text="Device")]),
         ("toolchain:torch>=2.1,<2.11", [field("toolchain", "torch>=2.1,<2.11")]),
         ('toolchain:"torch >= 2.11"', [field("toolchain", "torch >= 2.11")]),
         ("exception:torch.OutOfMemoryError", [field("exception", "outofmemoryerror")]),

@@ -184,7 +184,9 @@ def test_older_rows_are_made_findable_by_a_command(stage: Stage, filled: dict[st
         session.execute(update(ReportSearchRow).values(rules=0, facets=[]))
     assert found(stage, "device:cpu") == set()
     variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.database_url or ""}
-    done = subprocess.run([sys.executable, "-m", "app.serve.search"], env=variables, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "app.serve.backfill", "search"], env=variables, capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout == "3 reports\n"
     with stage.session() as session:
         assert {row.report_id: (row.facets, row.words) for row in session.scalars(select(ReportSearchRow))} == kept

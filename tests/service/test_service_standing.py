@@ -87,7 +87,7 @@ def test_rows_from_before_are_filled_by_a_command(stage: Stage) -> None:
         session.execute(update(ReportRow).values(verdict=None, attention=None, verified_at=None))
     variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.database_url or ""}
     done = subprocess.run(
-        [sys.executable, "-m", "app.serve.standing"], env=variables, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-m", "app.serve.backfill", "standing"], env=variables, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout == "2 reports\n"
     filled = report_of(stage, report_id)

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
-from app.states import AttemptState, JobState, RunState
+from app.states import AttemptState, JobState, Occasion, RunState
 from app.web import display
 from app.web.pages import STATIC
 from worker.contract import Outcome
@@ -59,3 +59,8 @@ def test_every_state_scope_and_defect_has_words() -> None:
 
 def test_what_has_no_look_is_not_an_error() -> None:
     assert display.look(None) is display.UNKNOWN
+
+
+def test_every_occasion_of_a_run_has_its_words() -> None:
+    assert list(display.OCCASIONS) == list(get_args(Occasion))
+    assert all(display.OCCASIONS.values())

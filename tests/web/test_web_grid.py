@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.judging.judgement import Verdict
 from app.runs.history import Point
 from app.targets.target import Target
-from app.web.grid import Grid, grid, result_key, since, span_name
+from app.web.grid import MOST_CELLS, MOST_COLUMNS, MOST_ROWS, Grid, grid, result_key, since, span_name
 from worker.contract import Device, Reason
 
 DAY = datetime(2026, 11, 1, tzinfo=UTC)
@@ -96,11 +96,48 @@ def test_rows_without_an_answer_are_folded_and_all_stay_in_reach() -> None:
 
 def test_more_rows_than_a_page_holds_have_a_next_one() -> None:
     points = [point("2.1", Verdict.DIFFERENT, settings=str(number), seen=f"value {number}") for number in range(1, 101)]
-    first = grid(points, ["s"], most=60)
+    first = grid(points, ["s"])
     assert (len(first.rows), first.total, first.next_start) == (60, 100, 60)
-    last = grid(points, ["s"], start=60, most=60)
+    last = grid(points, ["s"], start=60)
     assert (len(last.rows), last.next_start) == (40, None)
     assert {row.label for row in first.rows} & {row.label for row in last.rows} == set()
+
+
+def test_a_page_of_the_table_has_so_many_cells_and_versions_and_all_are_in_reach() -> None:
+    points = [
+        point(f"2.{version}", Verdict.DIFFERENT, settings=str(row), seen=f"{version} {row}")
+        for version in range(60)
+        for row in range(1, 21)
+    ]
+    labels, versions = set[str](), set[str]()
+    older: int | None = 0
+    while older is not None:
+        start: int | None = 0
+        while start is not None:
+            table = grid(points, ["s"], start=start, older=older)
+            assert sum(len(row.cells) for row in table.rows) <= MOST_CELLS
+            assert all(sum(cell.span for cell in row.cells) == len(table.columns) <= MOST_COLUMNS for row in table.rows)
+            assert table.dense
+            labels |= {row.label for row in table.rows}
+            start = table.next_start
+        versions |= {version for column in table.columns for version in column.versions}
+        older = table.newer + len(table.columns) if table.older else None
+    assert (len(labels), len(versions)) == (20, 60)
+
+
+def test_a_result_that_goes_on_beyond_the_page_says_so_and_since_looks_at_all() -> None:
+    points = [point(f"2.{version}") for version in range(3)]
+    points += [point(f"2.{version}", Verdict.NOT_REPRODUCED) for version in range(3, 40)]
+    points += [point(f"2.{version}", Verdict.DIFFERENT, settings="1", seen=str(version)) for version in range(40)]
+    table = grid(points, ["s"])
+    cells = next(row for row in table.rows if row.label == "cpu").cells
+    assert [(cell.span, cell.name) for cell in cells] == [(MOST_COLUMNS, "2.3 to 2.39")]
+    assert since(table).startswith("It happened in torch 2.0 to 2.2, and no longer in torch 2.3 to 2.39")
+
+
+def test_each_target_by_itself_when_it_is_asked_for() -> None:
+    many = grid([point("2.1", settings=str(number), seen="boom") for number in range(1, 401)], ["s"], each=True)
+    assert (many.total, many.folds, len(many.rows)) == (400, (), MOST_ROWS)
 
 
 def test_contributed_evidence_has_a_row_of_its_own() -> None:
@@ -136,7 +173,7 @@ points = st.builds(
 @given(st.lists(points, max_size=24))
 def test_every_cell_shows_a_result_of_its_own_versions_and_spans_fill_the_table(found: list[Point]) -> None:
     newest_first = sorted(found, key=lambda one: one.at, reverse=True)
-    table = grid(newest_first, ["s"], most=1000)
+    table = grid(newest_first, ["s"])
     for row in table.every:
         assert sum(cell.span for cell in row.cells) == len(table.columns)
         for cell in row.cells:

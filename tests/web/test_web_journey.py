@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ def test_from_the_form_to_the_issue(web: Web, browser: Browser, *, scripts: bool
         expect(page.locator("#part-verdict")).to_contain_text("waits for a node")
         answer(web)
         expect(page.locator(DECIDED).first).to_have_text("● reproduced", timeout=20_000)
+        expect(page.locator("#maintain")).to_contain_text("For maintainers")
         page.get_by_role("searchbox", name="Search reports").fill("zebra")
         page.keyboard.press("Enter")
         page.get_by_role("table").get_by_role("link", name="The sum of a zebra is 5").click()
@@ -51,6 +53,19 @@ def test_from_the_form_to_the_issue(web: Web, browser: Browser, *, scripts: bool
         with page.expect_download() as download:
             page.get_by_role("link", name="repeat.py").click()
         assert download.value.suggested_filename.startswith("repeat-")
+
+
+def test_how_far_it_is_is_told_while_it_goes_on(web: Web, browser: Browser) -> None:
+    web.stage.node("n")
+    run_id = web.stage.submit(repeats=2).document.id
+    with opened(browser, web.url) as page:
+        page.goto(f"/runs/{run_id}")
+        expect(page).to_have_title(re.compile("waits for a node"))
+        first = web.stage.dispatch()[0]
+        web.stage.start(first, node="n")
+        web.stage.say(result(first, node="n", outcome=Outcome.COMPLETED, observation=showing("sum 5\n")))
+        expect(page.locator("#news")).to_have_text(re.compile(r"^1 of \d attempts have ended$"), timeout=20_000)
+        expect(page).to_have_title(re.compile("^running"))
 
 
 def test_two_cells_are_compared(web: Web, browser: Browser) -> None:

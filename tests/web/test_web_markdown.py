@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from recorded_runs import recording
 
+from app.judging.numeric import told
 from app.runs.document import RunDocument
 from app.web.markdown_copy import fenced, is_plain, run_markdown
 from app.web.wording import NOT_DECIDED
+from worker.contract import Trace
 
 NASTY = "```\n@someone closes #1\n~~~~\n`````\n<img src=x>\n[link](https://evil.example)"
 
@@ -45,6 +47,19 @@ def test_what_is_hostile_stands_in_fences_only(hostile: Hostile) -> None:
         assert "script" not in " ".join(outside).replace("a script to repeat", "")
         assert EVIL[:9] not in "".join(outside)
         assert not {"\x1b", "\u202e"} & set(answer.text)
+
+
+def test_a_trace_is_told_as_on_the_page_and_in_a_fence() -> None:
+    run = recorded("logdet_cpu_isa")
+    assert "operations" not in run_markdown(run, address="http://here")
+    trace = Trace(operations_seen=9, pairs=6, asked=6, whole=True, answered=5)
+    traced = run.model_copy(update={"jobs": [job.model_copy(update={"trace": trace}) for job in run.jobs[:5]]})
+    text = run_markdown(traced, address="http://here")
+    assert "What the operations show:" in text
+    [fence] = [block.content for block in MarkdownIt().parse(text) if block.type == "fence" and "ran on the CPU" in block.content]
+    assert all(f"- {sentence}" in fence for sentence in told(trace))
+    assert "… and 2 more traced cells." in fence
+    assert "ran on the CPU" not in "".join(block.content for block in MarkdownIt().parse(text) if block.type == "inline")
 
 
 def test_it_is_one_minute_long_and_says_what_counts() -> None:

@@ -7,10 +7,11 @@ from recorded_runs import recording
 
 from app.judging.judgement import CheckResult, Defect, Scope, Verdict
 from app.runs.document import RunDocument
+from app.web.markdown_copy import run_markdown
 from app.web.report_views import claim_rows
 from app.web.surroundings import surroundings, what_sets_apart
 from app.web.views import cards_alike
-from app.web.wording import NOT_DECIDED, as_reported, defect_words, headline
+from app.web.wording import NOT_DECIDED, as_reported, defect_words, headline, what_is_missing
 from worker.contract import CardState, Gpu
 
 
@@ -32,6 +33,16 @@ def recorded(name: str, **changed: object) -> RunDocument:
 )
 def test_a_recorded_run_has_its_sentence(name: str, words: str) -> None:
     assert headline(recorded(name)).startswith(words)
+
+
+def test_what_cannot_be_shown_says_what_is_missing() -> None:
+    lacking = recorded("two_gpus.cuda")
+    said = "It cannot be shown here: "
+    assert what_is_missing(lacking).startswith(said)
+    assert said in run_markdown(lacking, address="https://samehere.example/runs/1")
+    assert what_is_missing(recorded("weights_roundtrip.cuda")) == ""
+    strange = lacking.model_copy(update={"summary": "It cannot be shown here: @everyone <b>look</b>"})
+    assert "@everyone" not in run_markdown(strange, address="https://samehere.example/runs/1")
 
 
 def test_every_verdict_and_state_has_a_sentence() -> None:

@@ -5,12 +5,20 @@ script worked in. What lies within what those neighbours span, with a few units 
 """
 
 import contextlib
+import itertools
 import json
 import math
 import sys
 import time
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+try:
+    from torch._decomp import decomposition_table
+except ImportError:
+    # Older than torch 2.
+    decomposition_table = {}
 
 NEIGHBOURS = 16
 SECONDS = 30.0
@@ -90,17 +98,60 @@ def moved(value, dtype, generator):
     return mapped(value, move, move_number)
 
 
-def results(question, change):
-    """The outputs that count, evaluated on changed inputs."""
+def operation_of(question):
     operation = getattr(torch.ops.aten, base_name(question["name"]))
-    if not question["overload"].endswith("out"):
-        operation = getattr(operation, question["overload"] or "default")
+    return operation if question["overload"].endswith("out") else getattr(operation, question["overload"] or "default")
+
+
+def results(question, change, operation=None):
+    """The outputs that count, evaluated on changed inputs."""
+    operation = operation or operation_of(question)
     args = change(question["side"]["args"])
     out = operation(*args, **{name: change(value) for name, value in question["side"]["kwargs"].items() if value is not None})
     # Some change their first argument and give nothing.
     out = args[0] if out is None else out
     outputs = [one for one in (out if isinstance(out, (list, tuple)) else [out]) if isinstance(one, torch.Tensor)]
     return [flat(one) for one in outputs[: how_many(question["name"])]]
+
+
+class RoundedSteps(TorchDispatchMode):
+    """Every step of what is evaluated in it is rounded, up or down, by up to one unit in the last place of a type."""
+
+    def __init__(self, eps, generator):
+        super().__init__()
+        self.eps = eps
+        self.generator = generator
+
+    def __torch_dispatch__(self, step, _types, args=(), kwargs=None):
+        return mapped(step(*args, **(kwargs or {})), self.rounded)
+
+    def rounded(self, tensor):
+        if not tensor.is_floating_point():
+            return tensor
+        part = torch.rand(tensor.shape, generator=self.generator, dtype=tensor.dtype)
+        return tensor * (1 + self.eps * (2 * part - 1))
+
+
+def by_steps(question, shapes):
+    """What torch's own formula gives where each of its steps is rounded: what cancels on the way can't be seen from the inputs.
+
+    Nothing where torch has no formula for it.
+    """
+    formula = decomposition_table.get(operation_of(question))
+    if formula is None or is_single_step(question):
+        return
+    first = question["side"]["out"][0].dtype
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(NEIGHBOURS):
+        try:
+            with RoundedSteps(torch.finfo(REAL.get(first, first)).eps, generator):
+                found = results(question, widened, formula)
+        except Exception:
+            # Of what its formula can't do nothing is known beside what the inputs tell.
+            return
+        if [one.shape for one in found] != shapes:
+            return
+        yield found
 
 
 def how_many(name):
@@ -164,7 +215,7 @@ def judged(question):
 def spans_of(question, reference):
     """Of each output the least and the greatest that neighbours give, and where one of them is no number."""
     spans = [(one.clone(), one.clone(), torch.isnan(one)) for one in reference]
-    for found in neighbours(question):
+    for found in itertools.chain(neighbours(question), by_steps(question, [one.shape for one in reference])):
         spans = [
             (torch.fmin(low, one), torch.fmax(high, one), undefined | torch.isnan(one)) for (low, high, undefined), one in zip(spans, found)
         ]

@@ -13,11 +13,11 @@ from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow
 # Of what an attempt printed, its end.
 SHOWN = 400
 # Facts of an environment that name a column or a row of the history.
-FACTS = {"torch": "torch.version", "numpy": "package.numpy", "card": "gpu.0.model", "processor": "cpu.model"}
+FACTS = {"torch": "torch.version", "python": "python.version", "card": "gpu.0.model", "processor": "cpu.model"}
 
 
-def points_of_report(session: Session, report_id: str, *, limit: int) -> Sequence[Row[Any]]:
-    """The newest judged jobs of a report's runs, newest first, in one statement."""
+def points_of_report(session: Session, report_id: str, *, packages: Sequence[str], limit: int) -> Sequence[Row[Any]]:
+    """The newest judged jobs of a report's runs, newest first, in one statement; `package_N` is the version of the Nth of the packages."""
     seen = AttemptRow.result["observation"]
     attempts = (
         select(
@@ -38,6 +38,7 @@ def points_of_report(session: Session, report_id: str, *, limit: int) -> Sequenc
         .lateral("first")
     )
     facts = [EnvironmentRow.facts[name].astext.label(label) for label, name in FACTS.items()]
+    facts += [EnvironmentRow.facts[f"package.{name}"].astext.label(f"package_{number}") for number, name in enumerate(packages)]
     job = (JobRow.id, JobRow.script_digest, JobRow.target, JobRow.verdict, JobRow.reason)
     run = (RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by)
     first = [column.label(f"first_{column.name}" if column.name == "id" else column.name) for column in attempts.c]

@@ -1,4 +1,4 @@
-// Fills a run's page in while the run goes on. Only the parts that changed are replaced: what is read, selected, opened or focused stays.
+// Fills the page of a run or a bisection in while it goes on. Only the parts that changed are replaced: what is read, selected, opened or focused stays.
 (() => {
   const place = document.getElementById("run");
   if (!place || place.dataset.live !== "yes" || !window.EventSource) return;
@@ -27,18 +27,26 @@
   };
   const tell = () => {
     const verdict = document.getElementById("part-verdict");
-    const words = verdict.querySelector(".summary").textContent;
+    const words = (verdict.querySelector(".summary") ?? verdict.querySelector(".ended") ?? verdict.querySelector("strong")).textContent;
     if (news.textContent !== words) news.textContent = words;
     document.title = document.title.replace(/^[^·]*/, `${verdict.dataset.title} `);
+  };
+  // What maintainers can do with a run that has ended stands outside of what is replaced.
+  const offer = async () => {
+    const answer = await fetch(location.pathname);
+    const fresh = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("maintain");
+    if (fresh) document.getElementById("maintain").replaceWith(fresh);
   };
   const refresh = async () => {
     if (busy) { again = true; return; }
     busy = true;
     try {
-      const answer = await fetch(`/runs/${run}/fragment`);
+      const answer = await fetch(place.dataset.fragment || `/runs/${run}/fragment`);
       if (answer.ok) {
         merge(new DOMParser().parseFromString(await answer.text(), "text/html").body);
         tell();
+        const ended = document.getElementById("part-verdict").dataset.state === "finished";
+        if (ended && !document.querySelector("#maintain details")) await offer();
       }
     } catch { /* the next event tries again */ }
     setTimeout(() => { busy = false; if (again) { again = false; refresh(); } }, pause);

@@ -1,0 +1,42 @@
+"""`python -m app.serve.backfill {search,standing}`: make for older rows what newer ones are stored with."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+
+from sqlalchemy.orm import Session, sessionmaker
+
+from app.errors import SetupError
+from app.runs.indexing import keep_all
+from app.runs.standing import keep_all_standing
+from app.serve.database import database
+from app.settings import ServiceSettings
+from app.storage.session import make_engine, session_factory
+
+_KINDS: Mapping[str, Callable[[sessionmaker[Session]], int]] = {"search": keep_all, "standing": keep_all_standing}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """May run beside the service, and again. Says of how many reports something was made."""
+    parser = argparse.ArgumentParser(prog="python -m app.serve.backfill", description="Make for older reports what newer ones have.")
+    parser.add_argument("kind", choices=_KINDS, help="what a search finds them by, or what stands of them")
+    kind = parser.parse_args(arguments).kind
+    settings = ServiceSettings()
+    try:
+        with database(settings) as url:
+            engine = make_engine(settings.model_copy(update={"database_url": url}))
+            try:
+                done = _KINDS[kind](session_factory(engine, None))
+            finally:
+                engine.dispose()
+    except SetupError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 2
+    sys.stdout.write(f"{done} reports\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
