@@ -104,6 +104,10 @@ class Client:
         """A report, with what stands of it."""
         return self._object(self._insist("GET", f"/reports/{_id(report_id)}"))
 
+    def act_on_report(self, report_id: str, what: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change something about a report, once: the report as it is then."""
+        return self._object(self._checked(self._request("POST", f"/reports/{_id(report_id)}/{what}", body=body)))
+
     def changes(self, *, cursor: str | None) -> dict[str, Any]:
         """A page of what changed, newest first."""
         asked = urlencode({"limit": 200, **({} if cursor is None else {"cursor": cursor})})

@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from app.command.issue_list import Issue, issues_in
 from app.command.plain_text import one_line
 from app.command.source import STDIN, read_bytes
 from app.command.told import Told, ToldIssue, read_told, write_told
-from app.errors import ConflictError, InputError, NotFoundError, TooLargeError, UnavailableError
+from app.errors import ConflictError, ForbiddenError, InputError, NotFoundError, TooLargeError, UnauthorisedError, UnavailableError
 
 # So often what was done is written down; what was not is found again by its key.
 SAVED_EVERY = 25
@@ -79,7 +80,9 @@ def _take(client: Client, issue: Issue, told: Told, news: News, *, preset: str |
             wish = {name: value for name, value in (("source_url", issue.url), ("preset", preset)) if value}
             run = client.submit({**body, **wish}, idempotency_key=issue.key if preset is None else f"{issue.key}-{preset}")
             verdict = run.get("verdict")
-            known = told.issues[issue.key] = ToldIssue(report=str(run.get("report", {}).get("id")))
+            known = ToldIssue(report=str(run.get("report", {}).get("id")), url=issue.url or "")
+            _replace(client, known, told, news)
+            told.issues[issue.key] = known
             news.tally["new"] += 1
     except ConflictError:
         return False
@@ -99,6 +102,26 @@ def _take(client: Client, issue: Issue, told: Told, news: News, *, preset: str |
         news.tally["with a new verdict"] += 1
         known.verdict = str(verdict)
     return True
+
+
+def _replace(client: Client, newer: ToldIssue, told: Told, news: News) -> None:
+    """Close the reports of the same issue with an older text, as duplicates of the newer one; without the scope for it they stay open."""
+    older = {key: one for key, one in told.issues.items() if newer.url and one.url == newer.url and one.report != newer.report}
+    if not older:
+        return
+    try:
+        with suppress(ConflictError):
+            # A text that was changed back: the report of then stands again.
+            client.act_on_report(newer.report, "reopen", {"reason": "The issue has this text again."})
+        for one in older.values():
+            act = {"reason": "The text of the issue changed; the newer report has it.", "duplicate_of": newer.report}
+            with suppress(ConflictError):
+                client.act_on_report(one.report, "close", act)
+        news.tally["with a new text, the older report closed"] += 1
+    except (ForbiddenError, UnauthorisedError):
+        news.tally["with a new text, the older report left open: closing it needs the scope maintain"] += 1
+    for key in older:
+        del told.issues[key]
 
 
 def _look_for_changes(client: Client, issues: Sequence[Issue], told: Told, news: News) -> None:

@@ -17,6 +17,8 @@ class ToldIssue(BaseModel):
 
     report: str
     verdict: str | None = None
+    # Its address: another key with the same one is the issue with another text.
+    url: str = ""
 
 
 class Told(BaseModel):

@@ -167,7 +167,7 @@ def _of_versions(
         there = ", ".join(map(str, sorted(by_release))) or "none"
         raise InputError(
             f"A bisection over {axis} needs toolchains with two versions of it or more; within these bounds there are: {there}. "
-            f"More are added by: samehere toolchain add {axis}-VERSION --no-build '{axis}==VERSION'",
+            f"More are added by: samehere toolchain add {_addition(axis)}",
             code="bad_series",
             field="over",
         )
@@ -194,6 +194,11 @@ def python_of(facts: ToolchainFacts) -> str | None:
     """The version of a toolchain's interpreter, as the node tells it."""
     found = _PYTHON.search(facts.detail)
     return found[1] if found else None
+
+
+def _addition(axis: str) -> str:
+    """What follows `samehere toolchain add`: an interpreter is no package."""
+    return f"{axis}-VERSION --python VERSION PACKAGE" if axis == PYTHON else f"{axis}-VERSION --no-build '{axis}==VERSION'"
 
 
 def _bound(text: str | None, option: str) -> Version | None:

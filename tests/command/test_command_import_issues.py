@@ -93,6 +93,31 @@ def test_without_the_file_of_what_was_told_nothing_is_run_again_either(web: Web,
     assert len(runs(web.stage)) == 2
 
 
+def test_an_issue_with_a_new_text_is_a_new_report_and_the_older_one_is_closed(web: Web, told: Any) -> None:
+    say_hello(web.stage, "2.0.0")
+    told([issue(1), issue(2)])
+    said = told([issue(1, f"{BODY}\nMore.\n"), issue(2)])
+    assert "1 new" in said
+    assert "1 with a new text, the older report closed" in said
+    with web.stage.session() as session:
+        older, newer = session.scalars(select(ReportRow).where(ReportRow.source_url == issue(1)["url"]).order_by(ReportRow.id)).all()
+        other = session.scalars(select(ReportRow).where(ReportRow.source_url == issue(2)["url"])).one()
+    assert (older.duplicate_of, newer.closed_at, other.closed_at) == (newer.id, None, None)
+    assert "new text" not in told([issue(1, f"{BODY}\nMore.\n"), issue(2)])
+    # Changed back: the first report stands again, and the two don't point at each other.
+    assert "1 with a new text" in told([issue(1), issue(2)])
+    with web.stage.session() as session:
+        first, second = session.scalars(select(ReportRow).where(ReportRow.source_url == issue(1)["url"]).order_by(ReportRow.id)).all()
+    assert (first.closed_at, first.duplicate_of, second.duplicate_of) == (None, None, first.id)
+
+
+def test_without_the_scope_the_older_report_stays_open(stage: Stage, told: Any) -> None:
+    say_hello(stage, "2.0.0")
+    with web_of(stage, anonymous_scopes=("read", "submit")) as narrow:
+        told([issue(1)], url=narrow.url)
+        assert "left open: closing it needs the scope maintain" in told([issue(1, f"{BODY}\nMore.\n")], url=narrow.url)
+
+
 def test_what_the_service_does_not_take_is_left_or_named(stage: Stage, told: Any, tmp_path: Path) -> None:
     say_hello(stage, "2.0.0")
     with web_of(stage, unawaited_runs=1) as full:

@@ -10,6 +10,7 @@ import httpx2
 from held_values import showing, tensor
 from stage import Stage, result
 
+from app.runs.bisections import BisectionRequest, start_bisection
 from app.runs.contribute import contribute, export
 from app.runs.document import RunDocument
 from app.runs.keep import digest_of
@@ -118,6 +119,9 @@ def fill(stage: Stage) -> dict[str, str]:
     with stage.session() as session:
         run = run_document(session, run_id)
     other = contributed(stage, run_id)
+    with stage.session() as session:
+        asked = BisectionRequest(axis="threads", base=Target(device=Device.CPU))
+        bisection = start_bisection(session, str(run.report.id), asked, settings=stage.settings).id
     attempts = sorted((attempt for job in run.jobs for attempt in job.attempts), key=lambda attempt: attempt.outcome == Outcome.CRASHED)
     return {
         "home": "/",
@@ -129,6 +133,9 @@ def fill(stage: Stage) -> dict[str, str]:
         "search": f"/reports?q={html.escape(EVIL[:20])}",
         "report": f"/reports/{run.report.id}",
         "nodes": "/nodes",
+        "changes": "/changes?kind=",
+        "judge again": f"/reports/{run.report.id}/judge-again",
+        "bisection": f"/bisections/{bisection}",
         "compare": f"/compare?id={run.comparisons[0].id}",
         "compare completed": f"/compare?baseline={attempts[0].id}&candidate={attempts[1].id}",
         "compare crashed": f"/compare?baseline={attempts[0].id}&candidate={attempts[-1].id}",

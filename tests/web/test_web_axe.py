@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hostile_web import Hostile
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 pytestmark = pytest.mark.browser
 SERIOUS = {"serious", "critical"}
@@ -42,5 +42,11 @@ def test_axe_finds_nothing_serious(hostile: Hostile, browser: Browser, axe: str,
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         page.evaluate(axe)
         found |= {f"{name}: {rule}: {node}" for impact, rule, nodes in page.evaluate(RUN) if impact in SERIOUS for node in nodes}
+    page.goto("/")
+    page.locator("#text").fill("print(44)")
+    page.get_by_role("button", name="See what it would run").click()
+    expect(page.get_by_role("region", name="The cells that would run")).to_have_attribute("tabindex", "0")
+    page.evaluate(axe)
+    found |= {f"plan: {rule}: {node}" for impact, rule, nodes in page.evaluate(RUN) if impact in SERIOUS for node in nodes}
     context.close()
     assert sorted(found) == []
