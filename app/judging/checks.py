@@ -29,6 +29,7 @@ from app.judging.reach import (
 from app.judging.sides import lines_of_sides, side_of, side_says, sides_agree
 from app.judging.signature import crashed_as, failures_of, last_name, matches_exception, printed_failure, prints_exception, warnings_in
 from app.judging.speed import is_slower, ratio_in
+from app.judging.spelling import judge_spelling
 from app.judging.standing import has_label, lines_with, numbers_of, numbers_standing, stands
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result
@@ -123,6 +124,9 @@ def observed(check: Check, result: Result) -> str:
 
 def _seen(check: Check, result: Result, expected: Sequence[Check]) -> CheckResult:
     """What was seen, lacks aside."""
+    spelling = judge_spelling(check, expected, result.observation.stdout)
+    if spelling is not None:
+        return spelling
     result = _without_echo(check, result, expected)
     found = _of_kind(check, result)
     if found is CheckResult.MET:
