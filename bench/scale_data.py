@@ -47,7 +47,7 @@ TABLES = {
     "event": "run_id, number, kind, ids, created_at",
     "comparison": "baseline, candidate, rules, result, content, created_at",
     "change": "id, report_id, run_id, job_id, before_job_id, kind, script_digest, target, before_target, toolchain, before_toolchain,"
-    " before, after, differs, missing, created_at",
+    " before, after, axis, older, newer, differs, missing, created_at",
     **KEPT,
 }
 ATTENTION = {"reproduced": "still_broken", "flaky": "still_broken", "different": "needs_human", "not_reproduced": "fixed"}
@@ -153,7 +153,7 @@ def change(row: ReportRow, before: Kept, after: Kept, moment: datetime) -> tuple
     """A flip between two jobs, without its id."""
     targets = (after.label, before.label, str(after.target["toolchain"]), str(before.target["toolchain"]))
     kind = ("regressed", "fixed", "other")[int(after.id[-1], 36) % 3]
-    words = ("reproduced", "not_reproduced", "{}", "", str(moment))
+    words = ("reproduced", "not_reproduced", "torch", "2.12.0", "2.13.0", "{}", "", str(moment))
     return (row.id, after.run, after.id, before.id, kind, str(row.main_script), *targets, *words)
 
 
