@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from app.judging.numbers import Number, matches, numbers_in, same_value
 
 Token = str | Number
-_WORD = re.compile(r"[^\W\d_]\w*|_\w+|[<>%]")
+# What has dots between three numbers or more is none: a version, an address.
+_WORD = re.compile(r"(?<![\w.])v?\d+(?:\.\d+){2,}(?![\d.])|[^\W\d_]\w*|_\w+|[<>%]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b(?!\.)")
 # `tensor(88., device='cuda:0', dtype=torch.bfloat16, grad_fn=<…>)`, `np.float64(0.5)`, `array([…], dtype=float32)`.
 _KEYWORD = re.compile(

@@ -161,7 +161,7 @@ def test_the_command(stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert command(**how) == 0
     said = capsys.readouterr().out
     assert f"{run_id}  not_reproduced -> reproduced  (1 cell; rules without a number)" in said
-    assert "1 finished run judged by rules 1: 1 would change; --apply --reason TEXT keeps it" in said
+    assert f"1 finished run judged by rules {RULES}: 1 would change; --apply --reason TEXT keeps it" in said
     assert command(**{**how, "apply": True, "reason": "new rules", "as_json": True}) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["applied"], told["looked_at"], [flip["after"] for flip in told["flips"]]) == (True, 1, ["reproduced"])
