@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 
 from packaging.version import InvalidVersion, Version
 
@@ -257,21 +257,24 @@ def _column(package: str, group: tuple[str, ...], rows: Iterable[dict[str, _Stac
 
 def _row(key: _Key, stacks: dict[str, _Stack], groups: Sequence[tuple[str, ...]], points: Sequence[Point]) -> Row:
     cells: list[GridCell] = []
-    for group in groups:
-        cell = _cell(group, [stacks[version] for version in group if version in stacks])
-        if cells and result_key(cells[-1].point) == result_key(cell.point):
-            cells[-1] = _joined(cells[-1], cell)
-        else:
-            last = next((one.point for one in reversed(cells) if one.point is not None), None)
-            cells.append(replace(cell, older=last) if cell.point is not None else cell)
+    for tried, together in groupby(groups, key=lambda group: any(version in stacks for version in group)):
+        found = list(together)
+        if not tried:
+            cells.append(GridCell(span=len(found), versions=tuple(chain.from_iterable(found)), point=None))
+            continue
+        for group in found:
+            cell = _cell(group, [stacks[version] for version in group if version in stacks])
+            if cells and result_key(cells[-1].point) == result_key(cell.point):
+                cells[-1] = _joined(cells[-1], cell)
+            else:
+                last = next((one.point for one in reversed(cells) if one.point is not None), None)
+                cells.append(cell if last is None else replace(cell, older=last))
     newest = next(cell.point for cell in reversed(cells) if cell.point is not None)
     hardware = tuple(dict.fromkeys(point.hardware for point in points if point.hardware))
     return Row(label=key[1], build=key[2], script=key[0], hardware=hardware, contributed_by=key[3], cells=tuple(cells), newest=newest)
 
 
 def _cell(group: tuple[str, ...], stacks: Sequence[_Stack]) -> GridCell:
-    if not stacks:
-        return GridCell(span=1, versions=group, point=None)
     points = [point for stack in stacks for point in stack.standing]
     before = next((stack.before for stack in reversed(stacks) if stack.before is not None), None)
     newest = max(points, key=lambda point: point.at)
@@ -294,7 +297,7 @@ def _exact(points: Sequence[Point]) -> bool:
 
 def _joined(one: GridCell, other: GridCell) -> GridCell:
     if one.point is None or other.point is None:
-        return replace(one, span=one.span + other.span, versions=one.versions + other.versions)
+        raise AssertionError("what was not tried is one cell from the beginning")
     same = one.point.stdout_digest == other.point.stdout_digest != ""
     return GridCell(
         span=one.span + other.span,
