@@ -46,13 +46,13 @@ def plain(text: str, otherwise: str = "…") -> str:
     return text if is_plain(text) else otherwise
 
 
-def run_markdown(run: RunDocument, *, address: str, history: Grid | None = None) -> str:
+def run_markdown(run: RunDocument, *, address: str, history: Grid | None = None, tried_more: bool = False) -> str:
     """A run, or a report by its run that stands with its `history`, in a few lines."""
-    return "\n\n".join(filter(None, _parts(run, address, history))) + "\n"
+    return "\n\n".join(filter(None, _parts(run, address, history, tried_more=tried_more))) + "\n"
 
 
-def _parts(run: RunDocument, address: str, history: Grid | None) -> Iterator[str]:
-    yield f"**{wording.headline(run)}**"
+def _parts(run: RunDocument, address: str, history: Grid | None, *, tried_more: bool) -> Iterator[str]:
+    yield f"**{wording.headline(run, tried_more=tried_more)}**"
     yield plain(wording.what_is_missing(run), "")
     yield "" if history is None else since(history)
     if run.contributed is not None:

@@ -99,12 +99,14 @@ def report_values(
             "alike": None,
             "markdown": "",
         }
+    labels = {views.label_of(job) for job in run.jobs}
+    tried_more = any(point.target.label() not in labels for point in points if point.contributed_by is None)
     place = reporters_place(run)
     every = views.comparisons_of(run)
     comparisons = [row for row in every if row.part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}]
     return {
         **values,
-        "headline": wording.headline(run),
+        "headline": wording.headline(run, tried_more=tried_more),
         "missing": wording.what_is_missing(run),
         "since": since(table),
         "jobs": {job.id: job for job in run.jobs},
@@ -122,6 +124,6 @@ def report_values(
         "alike": views.attempts_alike(run),
         "command": views.command_of(run),
         "first_job": next((job.id for job in run.jobs if views.label_of(job) in run.where), run.jobs[0].id if run.jobs else None),
-        "markdown": run_markdown(run, address=address, history=table),
+        "markdown": run_markdown(run, address=address, history=table, tried_more=tried_more),
         "live": run.state in {"queued", "running"},
     }

@@ -14,22 +14,22 @@ _TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
 NOT_DECIDED = "It happens. Whether it is a bug is not decided here."
 
 
-def headline(run: RunDocument) -> str:  # noqa: PLR0911 - one sentence a verdict
-    """The verdict in one short sentence."""
-    targets = _tried(run)
+def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR0911 - one sentence a verdict
+    """The verdict in one short sentence; `tried_more` says that earlier runs of the report had other targets."""
+    targets, when = _tried(run), " last" if tried_more else ""
     match run.verdict or (run.so_far if run.so_far in _TOLD_EARLY else None):
         case Verdict.NEEDS_INFO:
             return "The report lacks something, so nothing was run."
         case Verdict.REPRODUCED:
-            return f"It happens, as reported, on {_share(len(run.where), targets)}."
+            return f"It happens, as reported, on {_share(len(run.where), targets, when)}."
         case Verdict.FLAKY:
             return f"It happens, as reported, but not every time: {_rate(run)}."
         case Verdict.DIFFERENT:
-            return f"Something else happens than what is reported, on {_share(len(run.not_where), targets)}."
+            return f"Something else happens than what is reported, on {_share(len(run.not_where), targets, when)}."
         case Verdict.NOT_REPRODUCED if run.scope is Scope.AS_REPORTED:
-            return f"It does not happen, also not where it was reported, on {_share(len(run.not_where), targets)}."
+            return f"It does not happen, also not where it was reported, on {_share(len(run.not_where), targets, when)}."
         case Verdict.NOT_REPRODUCED:
-            return f"It does not happen on {_share(len(run.not_where), targets)}."
+            return f"It does not happen on {_share(len(run.not_where), targets, when)}."
         case Verdict.CANNOT_SHOW:
             return "We can't show it: something is missing here."
         case Verdict.OBSERVED:
@@ -50,12 +50,12 @@ def _tried(run: RunDocument) -> int:
     return len({label_of(job) for job in run.jobs if "fill" not in job.target.settings or label_of(job) in run.where})
 
 
-def _share(some: int, of: int) -> str:
+def _share(some: int, of: int, when: str) -> str:
     if some == 0:
         return "a pair of targets"
     if some == of:
-        return "the one target that was tried" if of == 1 else f"all {of} targets that were tried"
-    return f"{some} of {of} targets"
+        return f"the one target that was tried{when}" if of == 1 else f"all {of} targets that were tried{when}"
+    return f"{some} of {of} targets{f' that were tried{when}' if when else ''}"
 
 
 def _rate(run: RunDocument) -> str:

@@ -35,6 +35,12 @@ def test_a_recorded_run_has_its_sentence(name: str, words: str) -> None:
     assert headline(recorded(name)).startswith(words)
 
 
+def test_where_other_targets_were_tried_before_it_is_said_of_the_last_ones() -> None:
+    assert headline(recorded("logdet_cpu_isa"), tried_more=True) == "It happens, as reported, on 2 of 8 targets that were tried last."
+    alone = recorded("weights_roundtrip.cuda")
+    assert headline(alone, tried_more=True) == "It does not happen on the one target that was tried last."
+
+
 def test_what_cannot_be_shown_says_what_is_missing() -> None:
     lacking = recorded("two_gpus.cuda")
     said = "It cannot be shown here: "
