@@ -75,7 +75,7 @@ def _weight(package: str) -> tuple[int, str]:
 
 def _versions(row: Row[Any], packages: Sequence[str]) -> dict[str, str]:
     """The version of each package, as found; where nothing was found, as the toolchain's name has it."""
-    toolchain = Target.model_validate(row.target).toolchain
+    toolchain = row.target["toolchain"]
     found = {name: getattr(row, f"package_{number}") for number, name in enumerate(packages)} | {"python": row.python}
     found["torch"] = row.torch or found["torch"]
     return {name: version for name in found if (version := found[name] or _version_in(toolchain, name))}

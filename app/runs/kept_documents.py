@@ -6,14 +6,17 @@ import hashlib
 import json
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 import app
 from app.runs.document import RunDocument
+from app.runs.recent_documents import RecentDocuments
 from app.storage.models import RunRow
 from app.storage.queries import acts as act_queries
 from app.storage.queries import run_documents as queries
@@ -23,6 +26,7 @@ from worker import contract
 # What an object is made by: with another line in it what is kept is made anew.
 _CODE = ("intake", "judging", "runs", "targets")
 _LEVEL = 3
+_RECENT = RecentDocuments()
 
 
 def kept_document(session: Session, run: RunRow) -> bytes | None:
@@ -31,6 +35,26 @@ def kept_document(session: Session, run: RunRow) -> bytes | None:
         return None
     content = queries.kept_document(session, run.id, made_from=_made_from(session, run))
     return None if content is None else zlib.decompress(content)
+
+
+def read_document(session: Session, run: RunRow) -> RunDocument | None:
+    """The same, read; what was read lately is not read again."""
+    if run.state in run_queries.OPEN:
+        return None
+    made_from = _made_from(session, run)
+    recent = _RECENT.find(made_from)
+    if recent is not None:
+        return recent
+    content = queries.kept_document(session, run.id, made_from=made_from)
+    if content is None:
+        return None
+    text = zlib.decompress(content)
+    # An infinite number has no place in JSON: such an object is made anew.
+    with suppress(ValidationError):
+        document = RunDocument.model_validate_json(text)
+        _RECENT.keep(made_from, document, len(text))
+        return document
+    return None
 
 
 def keep_document(session: Session, run: RunRow, document: RunDocument) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
 from app.ids import is_id
 from app.runs.document import RunDocument, TargetPart
 from app.runs.facts import document_of, results_by_attempt
-from app.runs.kept_documents import keep_document, kept_document, written
+from app.runs.kept_documents import keep_document, kept_document, read_document, written
 from app.runs.waiting import with_waiting
 from app.settings import ServiceSettings
 from app.states import AttemptState
@@ -56,12 +55,7 @@ class AttemptDetails(BaseModel):
 def run_document(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> RunDocument:
     """The run object; with settings, where its waiting cells stand in line. Raises NotFoundError."""
     run = _run(session, run_id)
-    kept = kept_document(session, run)
-    if kept is not None:
-        # An infinite number has no place in JSON: such an object is made anew.
-        with suppress(ValidationError):
-            return RunDocument.model_validate_json(kept)
-    return _shown(session, run, settings=settings)
+    return read_document(session, run) or _shown(session, run, settings=settings)
 
 
 def run_json(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> bytes:

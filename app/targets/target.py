@@ -42,10 +42,19 @@ class Configuration(Protocol):
 
 def label_of(target: Configuration) -> str:
     """The target as the command line writes it."""
+    return _label(target, target.toolchain)
+
+
+def label_without_toolchain(target: Configuration) -> str:
+    """What a target shares with those on other toolchains."""
+    return _label(target, "")
+
+
+def _label(target: Configuration, toolchain: str) -> str:
     device = str(target.device)
     if target.gpus > 1:
         device += f"*{target.gpus}"
     if target.capability:
         device += f"/{target.capability}"
     settings = ",".join(key if key == "deterministic" else f"{key}={value}" for key, value in sorted(target.settings.items()))
-    return device + (f"@{target.toolchain}" if target.toolchain else "") + (f":{settings}" if settings else "")
+    return device + (f"@{toolchain}" if toolchain else "") + (f":{settings}" if settings else "")

@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from app.judging.judgement import Verdict
 from app.runs.history import Point
+from app.targets.target import label_without_toolchain
 from app.web.hostile import one_line
 
 # Rows without an answer are folded where so many say the same; in a table that nobody reads row by row all others, too.
@@ -212,8 +213,7 @@ def result_key(point: Point | None) -> tuple[object, ...]:
 
 
 def _row_key(point: Point, numbers: dict[str, int]) -> _Key:
-    label = point.target.model_copy(update={"toolchain": ""}).label()
-    return (numbers.get(point.script, 0), label, point.build, point.contributed_by)
+    return (numbers.get(point.script, 0), label_without_toolchain(point.target), point.build, point.contributed_by)
 
 
 def _version_name(point: Point) -> str:

@@ -141,7 +141,7 @@ def tally_of(run: RunDocument) -> list[tuple[Verdict, int]]:
 
 def comparisons_of(run: RunDocument) -> list[ComparisonRow]:
     """Comparisons with the labels of their cells; those that say something first."""
-    labels = {attempt.id: label_of(job) for job in run.jobs for attempt in job.attempts}
+    labels = {attempt.id: label for job in run.jobs for label in [label_of(job)] for attempt in job.attempts}
     rows = [
         ComparisonRow(
             part=part, baseline=labels.get(part.baseline, "?"), candidate=labels.get(part.candidate, "?"), cause=sentence(part.cause)

@@ -11,6 +11,7 @@ from stage import Stage, result, together
 
 from app.errors import ConflictError, NotFoundError
 from app.judging.judgement import Verdict
+from app.judging.rules import RULES
 from app.runs.acts import acts_on
 from app.runs.bisections import BisectionRequest, bisection_document, start_bisection
 from app.runs.comparisons import compare_attempts
@@ -103,7 +104,7 @@ def test_nothing_is_left_but_digests_and_verdicts(stage: Stage) -> None:
         "reproduced",
         before.summary,
         before.where,
-        1,
+        RULES,
     )
     assert [script.digest for script in after.report.scripts] == [script.digest for script in before.report.scripts]
     assert (after.jobs[0].verdict, after.jobs[0].matched, after.jobs[0].of) == ("reproduced", 2, 2)
