@@ -105,15 +105,21 @@ def test_two_models_of_card_in_one_matrix(web: Web) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "cause"),
-    [("report_001.cpu-isa", "ill_conditioned"), ("logdet_singular.device", "ill_conditioned"), ("sgd_drift.device", "rounding")],
+    ("name", "cause", "traced_on", "defect"),
+    [
+        ("report_001.cpu-isa", "ill_conditioned", ["cuda"], "no"),
+        ("logdet_singular.device", "ill_conditioned", ["cuda"], "no"),
+        ("sgd_drift.device", "rounding", ["cuda"], "no"),
+        ("svd_sign.device", "sign_or_order", ["cuda"], "no"),
+        ("wrong_kernel.device", "unexplained", ["cpu", "cuda"], "yes"),
+    ],
 )
-def test_with_its_trace_the_whole_service_says_why(web: Web, name: str, cause: str) -> None:
+def test_with_its_trace_the_whole_service_says_why(web: Web, name: str, cause: str, traced_on: list[str], defect: str) -> None:
     run = give(web, RECORDINGS / "bundles" / "h200" / f"{name}.json")
     traced = [job for job in run["jobs"] if job["target"]["settings"].get("trace") == "on"]
-    assert [job["target"]["device"] for job in traced] == ["cuda"]
+    assert [job["target"]["device"] for job in traced] == traced_on
     assert all(job["trace"] for job in traced)
-    assert (run["cause"], run["defect"]) == (cause, "no")
+    assert (run["cause"], run["defect"]) == (cause, defect)
     if name == "report_001.cpu-isa":
         found = {place(job["target"]): job["verdict"] for job in run["jobs"] if job["target"]["device"] == "cuda" and job not in traced}
         assert {where for where, verdict in found.items() if verdict == "reproduced"} == {"cuda cpu-isa=sse4.2", "cuda cpu-isa=compatible"}
