@@ -13,9 +13,9 @@ from app.errors import InputError
 from app.http.access import CanRead, CanSubmit
 from app.http.problems import BODY, LOCATION, documented
 from app.http.state import SessionDep, SettingsDep
-from app.runs.bisecting import MOST_ATTEMPTS
+from app.runs.bisecting import MOST_ATTEMPTS, BisectionRequest
 from app.runs.bisection_document import BisectionDocument
-from app.runs.bisections import BisectionRequest, bisection_document, bisections_of_report, cancel_bisection, start_bisection
+from app.runs.bisections import bisection_document, bisections_of_report, cancel_bisection, start_bisection
 from app.targets.bisection import ERROR
 
 router = APIRouter(tags=["bisections"])

@@ -81,14 +81,15 @@ def bisect(request: Request) -> int:
 
 
 def _here(reading: Reading, request: Request, base: Target) -> BisectionDocument:
+    from app.runs.bisecting import BisectionRequest
     from app.runs.local import LocalWish
-    from app.runs.local_bisection import BisectionWish, bisect_locally
+    from app.runs.local_bisection import bisect_locally
 
     level = None
     if request.isolation is not None:
         level = Level(request.isolation)
         warn_of_isolation(level)
-    wish = BisectionWish(
+    asked = BisectionRequest(
         axis=request.over,
         base=base,
         begin=request.begin,
@@ -96,11 +97,11 @@ def _here(reading: Reading, request: Request, base: Target) -> BisectionDocument
         toolchains=request.toolchains,
         error=request.error,
         most_attempts=request.most_attempts,
-        run=LocalWish(limits=limits_of(load_settings(), wall_seconds=request.wall_seconds, memory_mib=request.memory_mib), level=level),
     )
+    wish = LocalWish(limits=limits_of(load_settings(), wall_seconds=request.wall_seconds, memory_mib=request.memory_mib), level=level)
     progress = BisectionConsole(errors())
     with interruptible(), progress.shown("Starting"):
-        return bisect_locally(reading, wish, progress=progress)
+        return bisect_locally(reading, asked, wish, progress=progress)
 
 
 def status_of_bisection(document: BisectionDocument) -> int:

@@ -13,13 +13,27 @@ from app.judging.environments import differing_fields
 from app.judging.repeats import may_vary
 from app.judging.sighting import Sighting, anywhere, attempts_of_trial, can_be_bisected, sighting
 from app.runs.bisection_document import BisectionDocument, ConfoundedPart, PointPart, TargetPart
-from app.targets.bisection import MOST_UNSEEN, Bisection, Found, Kind
+from app.targets.bisection import ERROR, MOST_UNSEEN, Bisection, Found, Kind
 from app.targets.plan import DEFAULT_REPEATS
 from app.targets.series import Series, missing_cell
+from app.targets.target import Target
 from worker.contract import Environment, Reason, Result, ToolchainFacts
 
 MOST_ATTEMPTS = 500
 State = Literal["queued", "running", "finished", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectionRequest:
+    """Over which series, and how sure. `base` holds the device and the settings that all points share."""
+
+    axis: str
+    base: Target
+    begin: str | None = None
+    end: str | None = None
+    toolchains: tuple[str, ...] = ()
+    error: float = ERROR
+    most_attempts: int = MOST_ATTEMPTS
 
 
 @dataclass(frozen=True, slots=True)

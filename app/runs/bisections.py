@@ -12,7 +12,7 @@ from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.intake.reading import Reading
-from app.runs.bisecting import MOST_ATTEMPTS, subject_of
+from app.runs.bisecting import BisectionRequest, subject_of
 from app.runs.bisection_document import BisectionDocument
 from app.runs.cancel import cancel_run
 from app.runs.drive_bisection import drive
@@ -27,40 +27,13 @@ from app.settings import ServiceSettings
 from app.storage.models import BisectionRow, RunRow
 from app.storage.queries import bisections as queries
 from app.storage.queries import runs as run_queries
-from app.targets.bisection import ERROR
 from app.targets.held_back import QUARANTINED
 from app.targets.presets import BISECTION
 from app.targets.series import Point, Series, make_series, served
-from app.targets.target import Target
 from worker.contract import Hello
 
 # Side by side, however large the fleet: more tell little more, and others wait as well.
 MOST_SIDE_BY_SIDE = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BisectionRequest:
-    """Over which series, and how sure."""
-
-    axis: str
-    base: Target
-    begin: str | None = None
-    end: str | None = None
-    toolchains: tuple[str, ...] = ()
-    error: float = ERROR
-    most_attempts: int = MOST_ATTEMPTS
-
-    def digest(self, report_id: str) -> str:
-        """Of what was asked, for the idempotency key."""
-        return digest_of(
-            {
-                "bisect": report_id,
-                "axis": self.axis,
-                "base": self.base.model_dump(mode="json"),
-                "series": [self.begin, self.end, *self.toolchains],
-                "sure": [self.error, self.most_attempts],
-            }
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +60,7 @@ def start_bisection(
     if report.withdrawn_at is not None:
         raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
     bisection_id = new_id()
-    answered = answered_before(session, idempotency_key, body_digest=request.digest(report_id), run_id=bisection_id)
+    answered = answered_before(session, idempotency_key, body_digest=_digest(report_id, request), run_id=bisection_id)
     if answered is not None:
         return bisection_document(session, answered.id)
     reading = reading_of(session, report)
@@ -127,6 +100,19 @@ def start_bisection(
     finish_if_done(session, run)
     session.flush()
     return _document(row, run)
+
+
+def _digest(report_id: str, request: BisectionRequest) -> str:
+    """Of what was asked, for the idempotency key."""
+    return digest_of(
+        {
+            "bisect": report_id,
+            "axis": request.axis,
+            "base": request.base.model_dump(mode="json"),
+            "series": [request.begin, request.end, *request.toolchains],
+            "sure": [request.error, request.most_attempts],
+        }
+    )
 
 
 def _series(reading: Reading, request: BisectionRequest, nodes: Sequence[Hello], *, settings: ServiceSettings) -> Series:

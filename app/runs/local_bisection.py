@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.sighting import Sighting
-from app.runs.bisecting import MOST_ATTEMPTS, Bisecting, subject_of
+from app.runs.bisecting import Bisecting, BisectionRequest, subject_of
 from app.runs.bisection_document import AskPart, BisectionDocument
 from app.runs.local import Conductor, LocalAttempt, LocalJob, LocalWish, Progress, opened_node, require_toolchain
-from app.targets.bisection import ERROR
 from app.targets.fleet import usable_toolchains
 from app.targets.plan import Cell, Plan, RepeatPlan
 from app.targets.series import make_series, served
 from app.targets.target import Target
 from worker.contract import Level
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BisectionWish:
-    """Over which series, and how sure. `base` holds the device and the settings that all points share."""
-
-    axis: str
-    base: Target
-    begin: str | None = None
-    end: str | None = None
-    toolchains: tuple[str, ...] = ()
-    error: float = ERROR
-    most_attempts: int = MOST_ATTEMPTS
-    run: LocalWish = field(default_factory=LocalWish)
 
 
 class BisectionProgress(Progress, Protocol):
@@ -51,30 +36,38 @@ class _Trial:
         return all(attempt.state in {"recorded", "lost", "cancelled"} for attempt in self.attempts)
 
 
-def bisect_locally(reading: Reading, wish: BisectionWish, *, progress: BisectionProgress) -> BisectionDocument:
+def bisect_locally(reading: Reading, request: BisectionRequest, wish: LocalWish, *, progress: BisectionProgress) -> BisectionDocument:
     """Try until the answer is sure enough. After a KeyboardInterrupt what is known until then, as cancelled.
 
-    Raises InputError for a wish that can't be planned, SetupError for a machine that lacks something, NodeError for a broken node.
+    Raises InputError for a request that can't be planned, SetupError for a machine that lacks something, NodeError for a broken node.
     """
     if reading.ask:
         asks = [AskPart(code=ask.code, text=ask.text) for ask in reading.ask]
         summary = "Something that only the reporter has is missing."
-        return BisectionDocument(id=new_id(), axis=wish.axis, state="finished", error=wish.error, ask=asks, summary=summary)
+        return BisectionDocument(id=new_id(), axis=request.axis, state="finished", error=request.error, ask=asks, summary=summary)
     subject = subject_of(reading)
-    required = wish.run.level or Level.NAMESPACES
-    with opened_node(wish.run.level) as node:
+    required = wish.level or Level.NAMESPACES
+    with opened_node(wish.level) as node:
         hello = node.hello()
         require_toolchain(hello)
         series = make_series(
-            wish.axis, wish.base, [hello], begin=wish.begin, end=wish.end, toolchains=wish.toolchains, required_level=required
+            request.axis,
+            request.base,
+            [hello],
+            begin=request.begin,
+            end=request.end,
+            toolchains=request.toolchains,
+            required_level=required,
         )
         series = served(series, subject.script, [hello], required_level=required)
-        bisecting = Bisecting(subject, series, error=wish.error, most_attempts=wish.most_attempts, toolchains=usable_toolchains([hello]))
+        bisecting = Bisecting(
+            subject, series, error=request.error, most_attempts=request.most_attempts, toolchains=usable_toolchains([hello])
+        )
         cells = [Cell(subject.script.digest, point.target, point.lack) for point in series.points]
         progress.planned(cells, hello)
-        made = Plan(tuple(cells), RepeatPlan(wish.most_attempts, exact=True))
+        made = Plan(tuple(cells), RepeatPlan(request.most_attempts, exact=True))
         jobs = [LocalJob(cell=cell, script=subject.script) for cell in cells]
-        conductor = _Bisector(reading, made, jobs=jobs, node=node, hello=hello, wish=wish.run, progress=progress)
+        conductor = _Bisector(reading, made, jobs=jobs, node=node, hello=hello, wish=wish, progress=progress)
         conductor.begin(bisecting, progress.tried)
         ended = conductor.run()
     return bisecting.document(new_id(), "finished" if ended else "cancelled")

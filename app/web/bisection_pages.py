@@ -11,7 +11,8 @@ from fastapi.responses import RedirectResponse, Response
 from app.errors import ConflictError
 from app.http.access import CanRead, CanSubmit
 from app.http.state import SessionDep, SettingsDep
-from app.runs.bisections import BisectionRequest, bisection_document, cancel_bisection, start_bisection
+from app.runs.bisecting import BisectionRequest
+from app.runs.bisections import bisection_document, cancel_bisection, start_bisection
 from app.targets.target import Target
 from app.web.pages import page
 

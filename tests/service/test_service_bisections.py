@@ -9,8 +9,9 @@ from stage import Stage, result
 
 from app.errors import ConflictError, InputError
 from app.judging.judgement import Verdict
+from app.runs.bisecting import BisectionRequest
 from app.runs.bisection_document import BisectionDocument
-from app.runs.bisections import BisectionRequest, bisection_document, bisections_of_report, cancel_bisection, start_bisection
+from app.runs.bisections import bisection_document, bisections_of_report, cancel_bisection, start_bisection
 from app.settings import ServiceSettings
 from app.targets.bisection import Kind
 from app.targets.target import Target

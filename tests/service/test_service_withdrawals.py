@@ -13,7 +13,8 @@ from app.errors import ConflictError, NotFoundError
 from app.judging.judgement import Verdict
 from app.judging.rules import RULES
 from app.runs.acts import acts_on
-from app.runs.bisections import BisectionRequest, bisection_document, start_bisection
+from app.runs.bisecting import BisectionRequest
+from app.runs.bisections import bisection_document, start_bisection
 from app.runs.comparisons import compare_attempts
 from app.runs.contribute import contribute, export
 from app.runs.keep import digest_of

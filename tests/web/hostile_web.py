@@ -10,7 +10,8 @@ import httpx2
 from held_values import showing, tensor
 from stage import Stage, result
 
-from app.runs.bisections import BisectionRequest, start_bisection
+from app.runs.bisecting import BisectionRequest
+from app.runs.bisections import start_bisection
 from app.runs.contribute import contribute, export
 from app.runs.document import RunDocument
 from app.runs.keep import digest_of

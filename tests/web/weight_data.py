@@ -8,7 +8,8 @@ from held_values import showing, tensor
 from sqlalchemy import text, update
 from stage import Stage, result
 
-from app.runs.bisections import BisectionRequest, start_bisection
+from app.runs.bisecting import BisectionRequest
+from app.runs.bisections import start_bisection
 from app.runs.document import RunDocument
 from app.runs.reports import launch
 from app.runs.submit import Submission, submit
