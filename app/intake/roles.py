@@ -61,7 +61,10 @@ def about_versions_only(code: str) -> bool:
         return False
     doing = [statement for statement in tree.body if not isinstance(statement, ast.Import | ast.ImportFrom)]
     return bool(doing) and all(
-        isinstance(statement, ast.Expr) and _ABOUT_VERSIONS.search(ast.get_source_segment(normalised(code), statement) or "")
+        isinstance(statement, ast.Expr)
+        and _ABOUT_VERSIONS.search(ast.get_source_segment(normalised(code), statement) or "")
+        # What depends on a version does not only tell it.
+        and not any(isinstance(node, ast.Compare) for node in ast.walk(statement))
         for statement in doing
     )
 

@@ -205,3 +205,10 @@ def test_a_file_shows_no_value_that_it_does_not_print() -> None:
 def test_what_writes_by_itself_is_no_value_to_show() -> None:
     reading = report('```python\nimport sys\nsys.stdout.buffer.write(b"value 3\\n")\n```\n\nIt prints `value 3`.')
     assert reading.scripts[0].repairs == ()
+
+
+def test_what_depends_on_a_version_is_a_script_and_what_only_prints_it_is_none() -> None:
+    depends = "It prints 44.\n\n```python\nimport sys\nprint(44 if sys.version_info >= (3, 12) else 300)\n```\n"
+    assert len(read(depends, form="report").scripts) == 1
+    tells = "It prints 44.\n\n```python\nimport sys\nprint(sys.version_info)\n```\n"
+    assert read(tells, form="report").scripts == ()
