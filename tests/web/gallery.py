@@ -8,11 +8,12 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from gallery_data import fill
+import gallery_data
+import gallery_demo
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from running_web import web_of
@@ -30,7 +31,7 @@ LONGEST = 1_800
 COLOURS = 48
 VIEWS = (("light", 1180), ("dark", 1180), ("light", 360))
 # Drawn in all views; the others by daylight on a desk only.
-IN_ALL = {"home", "report over versions", "run", "compare colours"}
+IN_ALL = {"home", "demo home", "demo changes", "report that regressed", "report over versions", "run", "compare colours"}
 
 
 @contextmanager
@@ -50,11 +51,11 @@ def stage() -> Iterator[Stage]:
         yield made
 
 
-def draw(browser: Browser, url: str, path: str, *, scheme: str, width: int, out: Path) -> None:
+def draw(browser: Browser, url: str, *, scheme: str, width: int, out: Path) -> None:
     """One picture."""
-    context = browser.new_context(base_url=url, color_scheme=scheme, viewport={"width": width, "height": 900})  # type: ignore[arg-type]
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})  # type: ignore[arg-type]
     page = context.new_page()
-    page.goto(path)
+    page.goto(url)
     page.wait_for_timeout(150)
     height = min(LONGEST, int(page.evaluate("document.documentElement.scrollHeight")))
     picture = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
@@ -67,11 +68,11 @@ def file_name(name: str, scheme: str, width: int) -> str:
     return f"{name.replace(' ', '-')}.{scheme}.{width}.png"
 
 
-def index(paths: dict[str, str]) -> str:
+def index(names: Iterable[str]) -> str:
     """The page that shows them all."""
-    head = "Each page in each state, as `make screenshots` drew it: recordings of an H200, and states made up to be hard."
+    head = "Each page in each state, as `make screenshots` drew it: recorded history, and states made up to be hard."
     parts = [f"# Gallery\n\n{head}\n"]
-    for name in paths:
+    for name in names:
         views = VIEWS if name in IN_ALL else VIEWS[:1]
         pictures = "\n".join(f"![{name}, {scheme}, {width} px]({file_name(name, scheme, width)})" for scheme, width in views)
         parts.append(f"## {name.capitalize()}\n\n{pictures}\n")
@@ -85,22 +86,26 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--chromium", default=shutil.which("chromium") or shutil.which("google-chrome"))
     parser.add_argument("--out", type=Path, default=GALLERY)
     chosen = parser.parse_args(arguments)
-    with stage() as made:
-        paths = fill(made)
-        with web_of(made) as web:
-            if chosen.serve:
-                sys.stdout.write("".join(f"{name}\t{web.url}{path}\n" for name, path in paths.items()))
-                sys.stdout.flush()
-                while True:
-                    time.sleep(60)
-            chosen.out.mkdir(parents=True, exist_ok=True)
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=chosen.chromium, args=FLAGS)
-                for name, path in paths.items():
-                    for scheme, width in VIEWS if name in IN_ALL else VIEWS[:1]:
-                        draw(browser, web.url, path, scheme=scheme, width=width, out=chosen.out / file_name(name, scheme, width))
-                browser.close()
-            (chosen.out / "index.md").write_text(index(paths))
+    with ExitStack() as stack:
+        urls: dict[str, str] = {}
+        for fill, demo in ((gallery_demo.fill, True), (gallery_data.fill, False)):
+            made = stack.enter_context(stage())
+            paths = fill(made)
+            web = stack.enter_context(web_of(made, demo=demo))
+            urls |= {name: f"{web.url}{path}" for name, path in paths.items()}
+        if chosen.serve:
+            sys.stdout.write("".join(f"{name}\t{url}\n" for name, url in urls.items()))
+            sys.stdout.flush()
+            while True:
+                time.sleep(60)
+        chosen.out.mkdir(parents=True, exist_ok=True)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chosen.chromium, args=FLAGS)
+            for name, url in urls.items():
+                for scheme, width in VIEWS if name in IN_ALL else VIEWS[:1]:
+                    draw(browser, url, scheme=scheme, width=width, out=chosen.out / file_name(name, scheme, width))
+            browser.close()
+        (chosen.out / "index.md").write_text(index(urls))
     return 0
 
 
