@@ -101,7 +101,7 @@ IDS = {
     "widest": "SELECT id FROM report ORDER BY id OFFSET 1 LIMIT 1",
     "run": "SELECT id FROM run WHERE (SELECT count(*) FROM job WHERE run_id = run.id) = 4 ORDER BY md5(id) LIMIT 500",
     "attempt": "SELECT id FROM attempt TABLESAMPLE SYSTEM (2) LIMIT 2000",
-    "job": "SELECT id FROM job TABLESAMPLE SYSTEM (2) LIMIT 2000",
+    "job": "SELECT id FROM job ORDER BY md5(id) LIMIT 2000",
     "comparison": "SELECT baseline || '-' || candidate FROM comparison ORDER BY md5(baseline) LIMIT 500",
     "url": "SELECT source_url FROM report ORDER BY md5(id) LIMIT 500",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -65,6 +65,14 @@ def last_verified(points: Sequence[Point]) -> datetime | None:
     return max((point.at for point in points if point.contributed_by is None and point.attempts), default=None)
 
 
+_WITHOUT_RUN: Mapping[str, Any] = {
+    **dict.fromkeys(("claim", "place", "apart", "comparisons", "traces"), ()),
+    "comparisons_alike": 0,
+    "alike": None,
+    "markdown": "",
+}
+
+
 def report_values(
     report: ReportDetails,
     run: RunDocument | None,
@@ -88,19 +96,8 @@ def report_values(
         "jobs": {},
     }
     if run is None:
-        return {
-            **values,
-            "claim": [],
-            "place": [],
-            "apart": [],
-            "comparisons": [],
-            "comparisons_alike": 0,
-            "traces": [],
-            "alike": None,
-            "markdown": "",
-        }
-    labels = {views.label_of(job) for job in run.jobs}
-    tried_more = any(point.target.label() not in labels for point in points if point.contributed_by is None)
+        return {**values, **_WITHOUT_RUN}
+    tried_more = _tried_more(run, points)
     place = reporters_place(run)
     every = views.comparisons_of(run)
     comparisons = [row for row in every if row.part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}]
@@ -127,3 +124,9 @@ def report_values(
         "markdown": run_markdown(run, address=address, history=table, tried_more=tried_more),
         "live": run.state in {"queued", "running"},
     }
+
+
+def _tried_more(run: RunDocument, points: Sequence[Point]) -> bool:
+    """Whether runs of ours had targets that this one has not."""
+    labels = {views.label_of(job) for job in run.jobs}
+    return any(point.target.label() not in labels for point in points if point.contributed_by is None)
