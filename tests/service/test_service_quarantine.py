@@ -12,6 +12,7 @@ from stage import TOOLCHAIN, Stage, result, together
 
 from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
+from app.judging.rules import RULES
 from app.runs import quarantine as use
 from app.runs.acts import acts_on
 from app.runs.cancel import cancel_run
@@ -69,7 +70,7 @@ def test_a_node_gets_nothing_and_what_rests_on_it_is_run_again_elsewhere(stage: 
     stage.node("other")
     assert finish(stage, node="other") == 3
     again = stage.run(run_id)
-    assert (again.state, again.verdict, again.jobs[0].of, again.rules) == ("finished", "reproduced", 3, 1)
+    assert (again.state, again.verdict, again.jobs[0].of, again.rules) == ("finished", "reproduced", 3, RULES)
     lift(stage, held.id)
     assert stage.run(run_id).state == "finished"
     stage.die("other")
