@@ -19,7 +19,7 @@ from app.web.ansi import coloured
 from app.web.cutting import Cut
 
 # Bytes as sent. With the markup around them, and style and scripts, a page stays below 100 kB.
-PAGE_BYTES = 20_000
+PAGE_BYTES = 18_000
 # One text may take twice its limit in characters: Hebrew has two bytes a letter, an escaped quotation mark five.
 BYTES_A_CHARACTER = 2
 LEAST_BLOCK, LEAST_LINE = 300, 40
