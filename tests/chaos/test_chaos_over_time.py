@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,11 @@ GROWS = {"script": f"{SUM}# grows\n", "claim": "prints 300, expected 44", "repea
 BOTH = {"script": f"import einops\n{SUM}", "claim": "prints 44, expected 300", "repeats": 3}
 
 
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory, session_home: Path) -> Iterator[Whole]:
+@contextmanager
+def old_numpy(home: Path, toolchains: Path) -> Iterator[Whole]:
     """A service whose only toolchain has an old numpy."""
     if sys.version_info >= (3, 13):
         pytest.skip("numpy 1.26 has no wheels for this Python")
-    home, toolchains = session_home / "over-time", tmp_path_factory.mktemp("over-time")
     home.mkdir(mode=0o711)
     toolchains.chmod(0o755)
     add(ToolchainStore(toolchains), f"numpy-{OLD}", requirements=[f"numpy=={OLD}", "einops==0.7.0"])
@@ -36,6 +36,21 @@ def live(tmp_path_factory: pytest.TempPathFactory, session_home: Path) -> Iterat
     made.start()
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory, session_home: Path) -> Iterator[Whole]:
+    """One for tests that bring a toolchain of their own."""
+    with old_numpy(session_home / "over-time", tmp_path_factory.mktemp("over-time")) as made:
+        yield made
+
+
+@pytest.fixture
+def untouched(tmp_path_factory: pytest.TempPathFactory, session_home: Path) -> Iterator[Whole]:
+    """One in which nothing has changed yet."""
+    folder = tmp_path_factory.mktemp("untouched")
+    with old_numpy(session_home / folder.name, folder) as made:
+        yield made
 
 
 def changes(live: Whole, report: str | None = None) -> list[dict[str, Any]]:
@@ -53,24 +68,24 @@ def send(live: Whole, body: dict[str, Any]) -> str:
     return str(run["report"]["id"])
 
 
-def test_a_toolchain_is_added_to_a_live_service_and_what_it_changes_is_found(live: Whole) -> None:
-    wraps, grows, both = (send(live, body) for body in (WRAPS, GROWS, BOTH))
-    assert changes(live) == []
+def test_a_toolchain_is_added_to_a_live_service_and_what_it_changes_is_found(untouched: Whole) -> None:
+    wraps, grows, both = (send(untouched, body) for body in (WRAPS, GROWS, BOTH))
+    assert changes(untouched) == []
     # With the newer one a script that imports both can't say which of the two it was.
-    add(ToolchainStore(live.toolchains), f"numpy-{NEW}", requirements=[f"numpy=={NEW}", "einops==0.8.1"])
-    assert eventually(lambda: len(changes(live)) == 3, seconds=90), changes(live)
-    ((regressed,), (fixed,), (confounded,)) = (changes(live, report) for report in (wraps, grows, both))
+    add(ToolchainStore(untouched.toolchains), f"numpy-{NEW}", requirements=[f"numpy=={NEW}", "einops==0.8.1"])
+    assert eventually(lambda: len(changes(untouched)) == 3, seconds=90), changes(untouched)
+    ((regressed,), (fixed,), (confounded,)) = (changes(untouched, report) for report in (wraps, grows, both))
     assert (regressed["kind"], regressed["axis"], regressed["older"], regressed["newer"]) == ("regressed", "numpy", OLD, NEW)
     assert (fixed["kind"], fixed["before"], fixed["after"]) == ("fixed", "reproduced", "not_reproduced")
     assert (confounded["kind"], confounded["differs"]) == ("confounded", ["package.numpy", "package.einops"])
     assert confounded["missing"] == f"numpy {OLD} with einops 0.8.1"
-    page = live.request("GET", "/changes").text
+    page = untouched.request("GET", "/changes").text
     assert wraps in page
     assert grows not in page
     # The cell that was missing: with it, it can be said.
-    add(ToolchainStore(live.toolchains), f"numpy-{OLD}-einops-0.8.1", requirements=[f"numpy=={OLD}", "einops==0.8.1"])
+    add(ToolchainStore(untouched.toolchains), f"numpy-{OLD}-einops-0.8.1", requirements=[f"numpy=={OLD}", "einops==0.8.1"])
     kinds = ["regressed", "confounded"]
-    assert eventually(lambda: [item["kind"] for item in changes(live, both)] == kinds, seconds=90), changes(live, both)
+    assert eventually(lambda: [item["kind"] for item in changes(untouched, both)] == kinds, seconds=90), changes(untouched, both)
 
 
 @pytest.mark.parametrize("part", ["recorder", "node", "everything"])
