@@ -12,6 +12,7 @@ from app.intake.reading import Reading
 from app.runs.bundle import Bundle, BundledAttempt, BundledJob
 from app.runs.doubt import rests_on
 from app.runs.keep import split_result, storable, without_nul
+from app.runs.submit import keep_report
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.queries import keys
 from app.storage.queries import reports as queries
@@ -29,6 +30,21 @@ def report_like(session: Session, bundle: Bundle, reading: Reading) -> ReportRow
     text, address = without_nul(submitted.text), submitted.source_url or reading.source_url
     same = [row for row in alike if (row.form, row.text, row.claim_text) == (submitted.form, text, submitted.claim)]
     return next(iter([*same, *(row for row in alike if address is not None and row.source_url == address)]), None)
+
+
+def keep_submitted(session: Session, bundle: Bundle, reading: Reading, *, moment: datetime | None = None) -> ReportRow:
+    """Store the report of a bundle, as of now or of a moment in the past."""
+    submitted = bundle.report
+    return keep_report(
+        session,
+        reading,
+        form=submitted.form,
+        text=without_nul(submitted.text),
+        claim=submitted.claim,
+        title=submitted.title,
+        source_url=submitted.source_url,
+        moment=moment,
+    )
 
 
 def check_scripts(bundle: Bundle, reading: Reading) -> None:

@@ -20,14 +20,14 @@ from app.runs.bundle import (
     bundle_of,
     evidence_digest,
 )
-from app.runs.bundle_rows import check_scripts, keep_jobs, report_like
+from app.runs.bundle_rows import check_scripts, keep_jobs, keep_submitted, report_like
 from app.runs.comparisons import keep_comparisons
 from app.runs.document import RunDocument
 from app.runs.events import emit
 from app.runs.facts import document_of, job_facts, reading_of, report_of_run, results_by_attempt, run_facts
 from app.runs.keep import storable, without_nul
 from app.runs.read_bundle import NO_LIMITS, BundleLimits, read_bundle
-from app.runs.submit import TITLE_CHARACTERS, check_report, keep_report
+from app.runs.submit import TITLE_CHARACTERS, check_report
 from app.settings import ServiceSettings
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
@@ -102,15 +102,7 @@ def contribute(session: Session, data: bytes, *, by: str, settings: ServiceSetti
     reading = read_anew if report is None else reading_of(session, report)
     check_scripts(bundle, reading)
     if report is None:
-        report = keep_report(
-            session,
-            reading,
-            form=submitted.form,
-            text=without_nul(submitted.text),
-            claim=submitted.claim,
-            title=submitted.title,
-            source_url=submitted.source_url,
-        )
+        report = keep_submitted(session, bundle, reading)
     return ContributeResult(document=_store(session, bundle, report, digest=digest, by=by), created=True)
 
 

@@ -17,14 +17,12 @@ from sqlalchemy.orm import Session
 from app.intake.read import read
 from app.judging.rules import RULES
 from app.runs.bundle import Bundle, BundledAttempt
-from app.runs.bundle_rows import check_scripts, keep_jobs, report_like
+from app.runs.bundle_rows import check_scripts, keep_jobs, keep_submitted, report_like
 from app.runs.events import emit
 from app.runs.facts import document_of, reading_of
-from app.runs.keep import without_nul
 from app.runs.read_bundle import NO_LIMITS, read_bundle
 from app.runs.recorded_nodes import keep_nodes
 from app.runs.settle import end_run
-from app.runs.submit import keep_report
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
 
@@ -108,13 +106,4 @@ def _report(session: Session, bundle: Bundle) -> ReportRow:
     check_scripts(bundle, reading if known is None else reading_of(session, known))
     if known is not None:
         return known
-    return keep_report(
-        session,
-        reading,
-        form=submitted.form,
-        text=without_nul(submitted.text),
-        claim=submitted.claim,
-        title=submitted.title,
-        source_url=submitted.source_url,
-        moment=bundle.run.created_at,
-    )
+    return keep_submitted(session, bundle, reading, moment=bundle.run.created_at)
