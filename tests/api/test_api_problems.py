@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from api.web_client import Web
 
-from app.ids import new_id
-
+# In the names of tests, so that it is the same in every process that collects them.
+UNKNOWN = "01k00000000000000000000000"
 JSON = {"Content-Type": "application/json"}
 
 
@@ -30,7 +30,7 @@ def test_an_unknown_path(web: Web, path: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["runs", "reports", "attempts", "comparisons"])
-@pytest.mark.parametrize("name", [new_id(), "x", "%00", "%F0%9F%92%A5", "a" * 3000, f"{new_id()}-{new_id()}"])
+@pytest.mark.parametrize("name", [UNKNOWN, "x", "%00", "%F0%9F%92%A5", "a" * 3000, f"{UNKNOWN}-{UNKNOWN}"])
 def test_an_unknown_or_bad_id(web: Web, kind: str, name: str) -> None:
     check(web.client.get(f"/api/v1/{kind}/{name}"), 404, "not_found")
 
@@ -102,7 +102,7 @@ def test_a_body_that_is_no_json(web: Web, body: bytes) -> None:
 
 @pytest.mark.parametrize("form", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])
 def test_a_body_in_another_form(web: Web, form: str) -> None:
-    for path in ("/api/v1/runs", "/api/v1/reports:read", f"/api/v1/reports/{new_id()}/runs"):
+    for path in ("/api/v1/runs", "/api/v1/reports:read", f"/api/v1/reports/{UNKNOWN}/runs"):
         check(web.client.post(path, content=b'{"script": "print(1)"}', headers={"Content-Type": form}), 415, "unsupported_media_type")
     spelled = {"Content-Type": "Application/JSON;charset=utf-8"}
     assert web.client.post("/api/v1/runs", content=b'{"script": "print(1)"}', headers=spelled).is_success
