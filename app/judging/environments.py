@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
 
 from worker.contract import Environment
 
@@ -46,5 +47,6 @@ def differing_fields(one: Environment, other: Environment) -> list[str]:
     return sorted(names, key=lambda name: (_rank(name), name))
 
 
+@lru_cache(4096)
 def _rank(name: str) -> int:
     return next((place for place, begin in enumerate(_CULPRITS) if name.startswith(begin)), len(_CULPRITS))

@@ -60,12 +60,16 @@ def list_changes(
     *,
     kinds: Collection[ChangeKind] = (),
     toolchain: str = "",
+    newest: Sequence[str] | None = None,
     report: str | None = None,
     since: str = "",
     cursor: str | None = None,
     limit: int = 50,
 ) -> Page[ChangeSummary]:
-    """A page of changes, newest first. `toolchain` may be `newest`. Raises InputError for a cursor, a limit or a date that is none."""
+    """A page of changes, newest first. `toolchain` may be `newest`; who knows which these are names them.
+
+    Raises InputError for a cursor, a limit or a date that is none.
+    """
     if cursor is not None and not is_id(cursor):
         raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
     if not 1 <= limit <= MOST:
@@ -73,10 +77,12 @@ def list_changes(
     if report is not None and not is_id(report):
         raise InputError("A report has an id of 26 characters, the last part of its address.", code="bad_id", field="report")
     toolchain = without_nul(toolchain)
+    if toolchain == NEWEST and newest is None:
+        newest = newest_among(known_toolchains(session))
     rows = queries.changes(
         session,
         kinds=kinds,
-        toolchains=newest_toolchains(session) if toolchain == NEWEST else [toolchain] if toolchain else None,
+        toolchains=newest if toolchain == NEWEST else [toolchain] if toolchain else None,
         report_id=report,
         since=since_id(since),
         before=cursor,
@@ -105,7 +111,7 @@ class Newest:
 
 def newest_changes(session: Session, *, limit: int) -> Newest | None:
     """What came with the newest toolchains, each report once; None where no node has offered one."""
-    names = newest_toolchains(session)
+    names = newest_among(known_toolchains(session))
     if not names:
         return None
     counts = reports_by_kind(session, names)
@@ -118,14 +124,13 @@ def newest_changes(session: Session, *, limit: int) -> Newest | None:
     return Newest(toolchains=tuple(names), regressed_with=tuple(with_them), counts=counts, regressed=tuple(regressed))
 
 
-def newest_toolchains(session: Session) -> list[str]:
-    """The toolchains of the newest release of torch that any node has offered, and of numpy among those without torch.
+def newest_among(known: Sequence[ToolchainFacts]) -> list[str]:
+    """Of toolchains, newest first, those of the newest release of torch, and of numpy among those without torch.
 
     One release may have a build for each device.
     """
-    ordered = known_toolchains(session)
-    newest = {_package(facts): _release(facts) for facts in reversed(ordered)}
-    return [facts.name for facts in ordered if _release(facts) == newest[_package(facts)]]
+    newest = {_package(facts): _release(facts) for facts in reversed(known)}
+    return [facts.name for facts in known if _release(facts) == newest[_package(facts)]]
 
 
 def known_toolchains(session: Session) -> list[ToolchainFacts]:

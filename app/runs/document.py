@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +13,7 @@ from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
 from app.runs.said import Act, Overruling
 from app.states import AttemptState, JobState, RunState
+from app.targets.target import label_of
 from worker.contract import AttemptKind, Environment, ExceptionFacts, Level, Outcome, Reason, Start, ValueStatistics
 from worker.contract.trace import Trace
 
@@ -62,6 +64,11 @@ class TargetPart(Part):
     capability: str | None = Field(default=None, exclude_if=lambda capability: capability is None)
     toolchain: str
     settings: dict[str, str]
+
+    @cached_property
+    def label(self) -> str:
+        """The target as the command line writes it; a page of many cells says it many times."""
+        return label_of(self)
 
 
 class RangePart(Part):

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 import app
+from app.recent import Recent
 from app.runs.document import RunDocument
-from app.runs.recent_documents import RecentDocuments
 from app.storage.models import RunRow
 from app.storage.queries import acts as act_queries
 from app.storage.queries import run_documents as queries
@@ -26,7 +26,8 @@ from worker import contract
 # What an object is made by: with another line in it what is kept is made anew.
 _CODE = ("intake", "judging", "runs", "targets")
 _LEVEL = 3
-_RECENT = RecentDocuments()
+# Of what was read lately, as JSON; read, it takes several times as much.
+_RECENT: Recent[RunDocument] = Recent(16 * 2**20)
 
 
 def kept_document(session: Session, run: RunRow) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
@@ -15,6 +16,7 @@ from app.judging.judgement import Verdict
 from app.judging.standing_verdict import RunWord, Standing, standing
 from app.runs.acts import acts_on, overruling
 from app.runs.assemble import RunFacts, assemble
+from app.runs.attention import attention_of
 from app.runs.document import ReportPart, RunDocument
 from app.runs.facts import reading_of
 from app.runs.keep import digest_of, without_nul
@@ -201,6 +203,14 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         acts=acts_on(session, "report", row.id),
         same_as=same_as(session, row),
     )
+
+
+def made_from(session: Session, report: ReportDetails) -> str | None:
+    """A digest of all that is told of a report, its runs and their history, and that may change; None while something is at work on it."""
+    runs = queries.runs_as_kept(session, report.id)
+    if runs is None:
+        return None
+    return hashlib.sha256(f"{runs} {attention_of(session, report.id)} {report.model_dump_json()}".encode()).hexdigest()
 
 
 def launch(

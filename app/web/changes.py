@@ -16,7 +16,7 @@ from app.errors import InputError
 from app.http.access import CanRead
 from app.http.state import SessionDep
 from app.judging.change import ChangeKind
-from app.runs.changes_list import NEWEST, ChangeSummary, known_toolchains, list_changes, newest_toolchains, reports_by_kind
+from app.runs.changes_list import NEWEST, ChangeSummary, known_toolchains, list_changes, newest_among, reports_by_kind
 from app.web.display import look
 from app.web.pages import page
 
@@ -39,16 +39,17 @@ def get_changes(
     """Without a question of the reader's own: which reports regressed with the newest toolchain."""
     asked = kind is not None or toolchain is not None or since != ""
     kind, toolchain = (kind or "", toolchain or "") if asked else (ChangeKind.REGRESSED.value, NEWEST)
-    newest = newest_toolchains(session)
+    known = known_toolchains(session)
+    newest = newest_among(known)
     query = {name: value for name, value in (("kind", kind), ("toolchain", toolchain), ("since", since)) if value} or {"kind": ""}
-    found = list_changes(session, kinds=_kinds(kind), toolchain=toolchain, since=since, cursor=cursor, limit=OF_A_PAGE)
+    found = list_changes(session, kinds=_kinds(kind), toolchain=toolchain, newest=newest, since=since, cursor=cursor, limit=OF_A_PAGE)
     return page(
         "changes.html",
         found=found,
         kind=kind,
         kinds=list(ChangeKind),
         toolchain=toolchain,
-        toolchains=[facts.name for facts in known_toolchains(session)][:MOST_TOOLCHAINS],
+        toolchains=[facts.name for facts in known][:MOST_TOOLCHAINS],
         since=since,
         newest=newest,
         counts=reports_by_kind(session, newest),

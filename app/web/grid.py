@@ -257,7 +257,7 @@ def _column(package: str, group: tuple[str, ...], rows: Iterable[dict[str, _Stac
 
 def _row(key: _Key, stacks: dict[str, _Stack], groups: Sequence[tuple[str, ...]], points: Sequence[Point]) -> Row:
     cells: list[GridCell] = []
-    for tried, together in groupby(groups, key=lambda group: any(version in stacks for version in group)):
+    for tried, together in groupby(groups, key=lambda group: not stacks.keys().isdisjoint(group)):
         found = list(together)
         if not tried:
             cells.append(GridCell(span=len(found), versions=tuple(chain.from_iterable(found)), point=None))

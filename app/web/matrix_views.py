@@ -36,16 +36,22 @@ def again_of(run: RunDocument) -> list[tuple[Which, int]]:
 
 def missing_of(run: RunDocument, comparison: ComparisonPart) -> Missing | None:
     """The cell that would tell apart what a comparison mixes; none where one axis differs, or where the run has them all."""
-    targets = {attempt.id: Target.model_validate(job.target.model_dump()) for job in run.jobs for attempt in job.attempts}
-    baseline, candidate = targets.get(comparison.baseline), targets.get(comparison.candidate)
-    if run.contributed is not None or run.withdrawn_at is not None or run.preset == BISECTION or baseline is None or candidate is None:
+    if run.contributed is not None or run.withdrawn_at is not None or run.preset == BISECTION:
         return None
-    there = {target.label() for target in targets.values()} | {Target.model_validate(job.target.model_dump()).label() for job in run.jobs}
+    baseline, candidate = _target_of(run, comparison.baseline), _target_of(run, comparison.candidate)
+    if baseline is None or candidate is None:
+        return None
+    there = {job.target.label for job in run.jobs}
     lacking = [target.label() for target in missing_cells(baseline, candidate) if target.label() not in there]
     if not lacking:
         return None
     command = f"samehere add-cell {run.id} {shlex.quote(lacking[0])}"
     return Missing(axes=axes_between(baseline, candidate), label=lacking[0], command=command)
+
+
+def _target_of(run: RunDocument, attempt_id: str) -> Target | None:
+    found = next((job.target for job in run.jobs for attempt in job.attempts if attempt.id == attempt_id), None)
+    return None if found is None else Target.model_validate(found.model_dump())
 
 
 def run_to_add_to(runs: list[RunSummary]) -> str | None:

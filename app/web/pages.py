@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.http.problems import Problem
 from app.judging.values import written
+from app.recent import Recent
 from app.runs.as_read import needs_in_words, repair_diff
 from app.runs.wording import BASIS, how_long, place_in_line
 from app.web import display, hostile, room, views
@@ -24,6 +26,8 @@ from app.web.merged import flips, planned, stretches
 
 # Of the application that answers: whether its history was recorded elsewhere. Every page says so, also those of problems.
 IS_DEMO: ContextVar[bool] = ContextVar("is_demo", default=False)
+# The page of a report with 400 cells takes 100 ms to draw; there is room for some hundreds.
+_RECENT: Recent[str] = Recent(32 * 2**20)
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 # Rows of a page.
@@ -74,10 +78,31 @@ def static_url(name: str) -> str:
 
 
 def page(name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """A drawn page."""
+    """A page as it is answered."""
+    return as_page(drawn(name, **values), status=status)
+
+
+def drawn(name: str, **values: Any) -> str:
+    """A page, drawn."""
     with room.room():
-        drawn = environment().get_template(name).render(demo=IS_DEMO.get(), **values)
-    return HTMLResponse(drawn, status_code=status, headers={"Cache-Control": "no-store"})
+        return environment().get_template(name).render(demo=IS_DEMO.get(), **values)
+
+
+def as_page(text: str, *, status: int = 200) -> HTMLResponse:
+    """The answer with a page that is drawn."""
+    return HTMLResponse(text, status_code=status, headers={"Cache-Control": "no-store"})
+
+
+def drawn_lately(made_from: str | None, draw: Callable[[], str]) -> str:
+    """What was drawn from the same lately, else drawn now; `made_from` names all that it tells, and is None where that may change yet."""
+    if made_from is None:
+        return draw()
+    known = f"{IS_DEMO.get()} {made_from}"
+    text = _RECENT.find(known)
+    if text is None:
+        text = draw()
+        _RECENT.keep(known, text, len(text))
+    return text
 
 
 _TITLES = {

@@ -24,7 +24,7 @@ from app.runs.history import history
 from app.runs.nodes import list_nodes
 from app.runs.presets import known_presets
 from app.runs.quarantine import active_quarantines
-from app.runs.reports import launch, list_reports, report_details
+from app.runs.reports import launch, list_reports, made_from, report_details
 from app.runs.show import attempt_details, run_document
 from app.runs.submit import submit
 from app.search.fields import FIELDS
@@ -33,7 +33,7 @@ from app.web import cell_routes, documents, report_views, side_by_side, views
 from app.web.documents import address_of, as_json, as_markdown, asked
 from app.web.markdown_copy import run_markdown
 from app.web.merged import toolchains_alike
-from app.web.pages import page
+from app.web.pages import as_page, drawn, drawn_lately, page
 from app.web.submission import SubmissionForm, submission_of
 from app.web.surroundings import surroundings
 from app.web.wording import defect_words, headline
@@ -219,15 +219,21 @@ def get_report(
     if report.withdrawn_at is not None:
         gone = f"This report was withdrawn: {address}\n"
         return as_markdown(gone) if form is documents.Form.MARKDOWN else page("report_withdrawn.html", report=report)
-    stands = report_views.standing_run(report)
-    run = None if stands is None else run_document(session, stands.id, settings=settings)
-    points, attention = history(session, name, scripts=report.report.scripts), attention_of(session, name)
-    values = report_views.report_values(
-        report, run, points, attention=attention, address=address, start=start, older=older, each=rows == "each"
-    )
-    if form is documents.Form.MARKDOWN:
-        return as_markdown(values["markdown"] or f"Nothing was run yet: {address}\n")
-    return page("report.html", **values, presets=known_presets(settings).values())
+    unchanged = made_from(session, report)
+
+    def draw() -> str:
+        stands = report_views.standing_run(report)
+        run = None if stands is None else run_document(session, stands.id, settings=settings)
+        points, attention = history(session, name, scripts=report.report.scripts), attention_of(session, name)
+        values = report_views.report_values(
+            report, run, points, attention=attention, address=address, start=start, older=older, each=rows == "each"
+        )
+        if form is documents.Form.MARKDOWN:
+            return values["markdown"] or f"Nothing was run yet: {address}\n"
+        return drawn("report.html", **values, presets=known_presets(settings).values())
+
+    text = drawn_lately(None if unchanged is None else f"{unchanged} {form} {address} {start} {older} {rows}", draw)
+    return as_markdown(text) if form is documents.Form.MARKDOWN else as_page(text)
 
 
 @router.post("/reports/{report_id}/runs")

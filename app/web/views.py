@@ -11,7 +11,6 @@ from app.judging.cause import sentence
 from app.judging.judgement import CheckResult, Verdict
 from app.judging.numeric import told
 from app.runs.document import AttemptPart, CheckPart, ComparisonPart, FindingPart, JobPart, RunDocument
-from app.targets import target
 from app.web.hostile import one_line
 from worker.contract import AttemptKind, CardState, Gpu, ToolchainFacts
 
@@ -70,7 +69,7 @@ def without_erased(run: RunDocument) -> RunDocument:
 
 def label_of(job: JobPart) -> str:
     """The target as the command line writes it."""
-    return target.label_of(job.target)
+    return job.target.label
 
 
 def what_was_seen(job: JobPart) -> str:

@@ -15,6 +15,7 @@ from app.runs.judge_again import judge_again
 from app.runs.quarantine import active_quarantines
 from app.storage.models import ScriptRow
 from app.storage.queries import quarantines, withdrawals
+from app.storage.queries.reports import runs_as_kept
 
 BIG = ("report", "run", "job", "attempt", "script", "comparison", "act")
 
@@ -35,6 +36,7 @@ def ask(session: Session) -> None:
     withdrawals.forget_comparisons(session, [new_id()])
     acts_on(session, "report", new_id())
     overruling(session, "run", new_id(), None)
+    runs_as_kept(session, new_id())
     judge_again(session)
 
 

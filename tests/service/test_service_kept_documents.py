@@ -11,7 +11,6 @@ from stage import Stage, result
 from app.runs import kept_documents, show
 from app.runs.cancel import cancel_run
 from app.runs.facts import document_of
-from app.runs.recent_documents import RecentDocuments
 from app.runs.show import run_document, run_json
 from app.storage.models import ReportRow, RunDocumentRow, RunRow
 from app.storage.queries.run_documents import forget_documents
@@ -119,16 +118,3 @@ def test_what_was_read_lately_is_not_read_again(stage: Stage, run_id: str) -> No
         session.get_one(ReportRow, first.report.id).title = "another"
         session.flush()
         assert run_document(session, run_id).report.title == "another"
-
-
-def test_the_oldest_go_where_there_is_no_room(stage: Stage, run_id: str) -> None:
-    document = stage.run(run_id)
-    recent = RecentDocuments(most_bytes=100)
-    for name in "abc":
-        recent.keep(name, document, 40)
-        # Asked for again and again: the latest one.
-        assert recent.find("a") is document
-    assert [recent.find(name) is not None for name in "abc"] == [True, False, True]
-    recent.keep("large", document, 101)
-    assert recent.find("large") is None
-    assert recent.find("c") is document

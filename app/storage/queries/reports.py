@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import LargeBinary, Row, cast, func, literal_column, or_, select, true
-from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
+from sqlalchemy import LargeBinary, Row, Text, cast, exists, func, literal_column, or_, select, true
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, distinct_on
 from sqlalchemy.orm import Session, aliased
 
-from app.storage.models import JobRow, ReportRow, RunRow, ScriptRow
+from app.storage.models import ActRow, AttemptRow, JobRow, ReportRow, RunRow, ScriptRow
 from app.storage.models.script import BANDS
+from app.storage.queries.runs import OPEN
 
 
 def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow]:
@@ -23,6 +24,22 @@ def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow
 def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:
     """All runs of a report."""
     return session.scalars(select(RunRow).where(RunRow.report_id == report_id).order_by(RunRow.id.desc())).all()
+
+
+def runs_as_kept(session: Session, report_id: str) -> str | None:
+    """A digest of all that is kept of a report's runs and may change: attempts change with the number of their run's last event.
+
+    None where there is no run, while one is open, and while a node may still say something of an attempt.
+    """
+    mine = select(RunRow.id).where(RunRow.report_id == report_id).scalar_subquery()
+    waits = exists().where(AttemptRow.state == "queued", AttemptRow.job_id.in_(select(JobRow.id).where(JobRow.run_id.in_(mine))))
+    held = exists().where(AttemptRow.state.in_(("leased", "running")), AttemptRow.run_id.in_(mine))
+    act = select(func.max(ActRow.id)).where(ActRow.subject_kind == "run", ActRow.subject.in_(mine)).scalar_subquery()
+    rows = func.string_agg(cast(literal_column(RunRow.__tablename__), Text), aggregate_order_by(literal_column("','"), RunRow.id))
+    is_open = func.bool_or(RunRow.state.in_(OPEN))
+    found = session.execute(select(func.md5(rows), act, is_open, waits, held).where(RunRow.report_id == report_id)).one()
+    digest, latest_act, *at_work = found
+    return None if digest is None or any(at_work) else f"{digest}{latest_act or ''}"
 
 
 def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow]:
