@@ -1,7 +1,7 @@
 # Everything a developer or a curious reader needs: `make help`.
 #
 # Variables: PYTHON (3.11 or newer), TORCH_SPEC and TORCH_INDEX (which torch the demonstration and the tests use),
-# TOOLCHAIN (its name), SAMEHERE_HOME (where toolchains and data live), PYTEST_ARGS, ARGS (more words for `samehere serve`).
+# TOOLCHAIN (its name), SAMEHERE_HOME (where toolchains and data live), PYTEST_ARGS, WORKERS (tests at a time), ARGS (more words for `samehere serve`).
 #   CPU build from PyTorch's own index:  make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
 #   CUDA build:                          make toolchain TOOLCHAIN=torch-2.13-cu130 TORCH_INDEX=https://download.pytorch.org/whl/cu130
 
@@ -14,6 +14,8 @@ TORCH_SPEC ?= torch==2.13.0
 TORCH_INDEX ?=
 TOOLCHAIN ?= torch-2.13-cpu
 PYTEST_ARGS ?=
+# Tests wait more than they compute: two at a time take half the time of one.
+WORKERS ?= 2
 ARGS ?=
 
 BIN := .venv/bin
@@ -56,7 +58,7 @@ test: .venv/dev toolchain ## run all tests: real Postgres, real broker, real san
 	  { apt-get update -q && apt-get install -yq --no-install-recommends chromium; } >/dev/null 2>&1 || true; fi; \
 	has_browser >/dev/null || $(BIN)/playwright install chromium >/dev/null 2>&1 \
 	  || echo "no chromium can be installed: the tests marked 'browser' will say so" >&2
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 serve: toolchain ## start the service on http://127.0.0.1:8000; with a recorded history: make serve ARGS=--demo
 	$(BIN)/samehere serve $(ARGS)

@@ -45,6 +45,8 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch, session_home: Path) -> Non
     """No test sees the settings of whoever started the tests, waits for slots of others, or takes packages from an index unasked."""
     for name in [name for name in os.environ if name.startswith("SAMEHERE_")]:
         monkeypatch.delenv(name)
+    # Of a pytest that has others run the tests: it is not the width that somebody asked for.
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setenv("SAMEHERE_LOCKS", str(session_home / "locks"))
     monkeypatch.setenv("SAMEHERE_PACKAGES_ALLOWED", "")
 

@@ -103,7 +103,10 @@ class Guards:
         origin = headers.get("origin")
         if origin is not None and _netloc(origin) != headers.get("host", "").lower():
             raise ForbiddenError("This request comes from another site's page.", code="foreign_origin")
-        if origin is None and headers.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
+        # Of browsers that send no Origin with a form.
+        site, referer = headers.get("sec-fetch-site", "none"), headers.get("referer", "")
+        elsewhere = site not in {"same-origin", "none"} or (referer and _netloc(referer) != headers.get("host", "").lower())
+        if origin is None and elsewhere:
             raise ForbiddenError("This request comes from another site's page.", code="foreign_origin")
         has_body = length != "0" or "transfer-encoding" in headers
         if has_body and request.url.path.startswith("/api/") and not _is_json(headers.get("content-type", "")):

@@ -11,6 +11,7 @@ from app.ids import is_id
 from app.runs.assemble import assemble
 from app.runs.document import JobPart, RunDocument, ScriptPart
 from app.runs.facts import job_facts, reading_of, report_of_run, results_by_attempt, run_facts
+from app.runs.kept_documents import read_document
 from app.runs.show import AttemptDetails, attempt_details
 from app.storage.models import JobRow, ReportRow, RunRow
 from app.storage.queries import runs as queries
@@ -53,10 +54,13 @@ def cell(session: Session, job_id: str) -> Cell:
 
 
 def _alone(session: Session, run: RunRow, job: JobRow, report: ReportRow) -> RunDocument:
-    """The run with this job only; of a withdrawn report as it was kept, since there is nothing left to judge."""
-    if run.kept is not None:
-        kept = RunDocument.model_validate(run.kept)
-        return kept.model_copy(update={"jobs": [part for part in kept.jobs if part.id == job.id]})
+    """The run with this job only: as it was kept, of a withdrawn report since there is nothing left to judge; else judged by itself."""
+    whole = read_document(session, run) if run.kept is None else RunDocument.model_validate(run.kept)
+    if whole is not None:
+        part = next(part for part in whole.jobs if part.id == job.id)
+        places = {attempt.environment for attempt in part.attempts}
+        environments = {digest: facts for digest, facts in whole.environments.items() if digest in places}
+        return whole.model_copy(update={"jobs": [part], "environments": environments})
     attempts = queries.attempts_of_cell(session, job.id)
     facts = job_facts([job], attempts, results_by_attempt(session, attempts))
     return assemble(run_facts(run, report), reading_of(session, report), facts)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import socket
 import sys
 
 import uvicorn
+from fastapi import FastAPI
 
 from app.errors import SetupError, UnavailableError
 from app.runs.presets import known_presets
@@ -36,8 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"{error.message}\n")
         return 1
     configuration = uvicorn.Config(
-        "app.main:create_app",
-        factory=True,
+        _application(settings),
         host=settings.host,
         port=settings.port,
         log_level="warning",
@@ -48,6 +49,19 @@ def main(arguments: list[str] | None = None) -> int:
     )
     uvicorn.Server(configuration).run(sockets=[socket.socket(fileno=fd)] if fd is not None else None)
     return 0
+
+
+def _application(settings: ServiceSettings) -> FastAPI:
+    """The application with its templates, which the collector of garbage no longer looks at: each look stopped all requests for 60 ms."""
+    from app.main import create_app
+    from app.web.pages import environment
+
+    application = create_app(settings)
+    for name in environment().list_templates():
+        environment().get_template(name)
+    gc.collect()
+    gc.freeze()
+    return application
 
 
 if __name__ == "__main__":

@@ -55,10 +55,3 @@ def head() -> str | None:
 def is_migrated(connection: Connection) -> bool:
     """Whether the database has this version's schema."""
     return MigrationContext.configure(connection).get_current_revision() == head()
-
-
-def is_current(url: str) -> bool:
-    """Whether the database at this address has this version's schema."""
-    engine = create_engine(driver_url(url), poolclass=pool.NullPool)
-    with engine.connect() as connection:
-        return is_migrated(connection)

@@ -52,6 +52,8 @@ def test_a_request_from_another_page_is_refused(web: Web, origin: str) -> None:
 def test_a_browser_without_an_origin_says_where_it_comes_from(web: Web) -> None:
     for site in ("cross-site", "same-site"):
         assert web.client.post("/", data=FORM, headers={"Sec-Fetch-Site": site}).status_code == 403
+    for referer in ("http://evil.example/page", "http://localhost.evil.example/", "http://["):
+        assert web.client.post("/", data=FORM, headers={"Referer": referer}).status_code == 403
 
 
 @pytest.mark.parametrize("headers", [{}, {"Origin": "http://localhost"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}])

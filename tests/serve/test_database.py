@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from migrated import is_current
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.orm import Session
 
@@ -17,7 +18,6 @@ from app.serve.database import database as command_database
 from app.serve.database import migrate
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings
-from app.storage.migrate import is_current
 
 
 def test_one_is_started_and_ended_again(home: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+from migrated import is_current
 from sqlalchemy import create_engine, inspect
 
 from app.storage import migrate
@@ -19,22 +20,28 @@ def tables(url: str) -> set[str]:
 
 
 def test_up_from_empty_down_and_up_again(empty_database: str) -> None:
-    assert not migrate.is_current(empty_database)
+    assert not is_current(empty_database)
     migrate.upgrade(empty_database)
     assert tables(empty_database) == set(Base.metadata.tables)
-    assert migrate.is_current(empty_database)
+    assert is_current(empty_database)
     migrate.check(empty_database)
     migrate.downgrade(empty_database)
-    assert not migrate.is_current(empty_database)
+    assert not is_current(empty_database)
     migrate.upgrade(empty_database)
     migrate.check(empty_database)
+
+
+def test_upgrading_twice_changes_nothing(database: str) -> None:
+    before = tables(database)
+    migrate.upgrade(database)
+    assert tables(database) == before
 
 
 def test_two_at_once_wait_for_each_other(empty_database: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         # One interpreter holds one alembic context at a time; two processes are what meets in life.
         list(pool.map(_upgrade_in_a_process, [empty_database] * 2))
-    assert migrate.is_current(empty_database)
+    assert is_current(empty_database)
 
 
 def _upgrade_in_a_process(url: str) -> None:

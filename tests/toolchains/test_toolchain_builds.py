@@ -234,3 +234,16 @@ def test_one_without_a_lock_serves_until_it_is_built_anew(store: ToolchainStore,
     assert not list((store.root / ".building").iterdir())
     assert store.read_recipe("old") is not None
     assert facts_of(store, "old").packages == {"thing": "1.0"}
+
+
+def test_what_a_link_leads_to_elsewhere_is_used_as_well(store: ToolchainStore, wheels: Path, tmp_path: Path) -> None:
+    make_wheel(wheels, "thing")
+    elsewhere = other_store(tmp_path, "elsewhere")
+    add(elsewhere, "x", requirements=["thing"])
+    store.root.mkdir(parents=True, exist_ok=True)
+    store.folder("x").symlink_to(elsewhere.folder("x").resolve())
+    with store.use("x") as used:
+        assert used is not None
+        assert used.folder == elsewhere.folder("x").resolve()
+        assert printed(store, "x", "import thing") == ""
+    assert store.last_used(used.folder) > 0

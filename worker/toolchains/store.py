@@ -9,6 +9,7 @@ NAME                      a link to what was built, or the folder of one that wa
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -256,8 +257,11 @@ class ToolchainStore:
         return max(times, default=0.0)
 
     def use_path(self, folder: Path) -> Path:
-        """Of the lock that attempts share; its time is that of the last use."""
-        return self.root / ".locks" / "use" / f"{'-'.join(folder.resolve().relative_to(self.root.resolve()).parts)}.lock"
+        """Of the lock that attempts share; its time is that of the last use. A folder elsewhere, which a link leads to, has one, too."""
+        real, root = folder.resolve(), self.root.resolve()
+        inside = real.is_relative_to(root)
+        name = "-".join(real.relative_to(root).parts) if inside else f"elsewhere-{hashlib.sha256(bytes(real)).hexdigest()[:16]}"
+        return self.root / ".locks" / "use" / f"{name}.lock"
 
     def names(self) -> list[str]:
         """Of all that are ready or could be built."""
