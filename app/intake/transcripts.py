@@ -11,6 +11,7 @@ from app.intake.pieces import Piece
 from app.intake.rewrites import readable, rewritten
 from app.intake.shell_sessions import shell_session, without_status
 from app.intake.syntax import dotted, error_line, nodes_of, parses, tree_of
+from app.intake.wording import SCALAR
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 _IPYTHON_IN = re.compile(r"In ?\[[\d *]{1,6}\]: ?")
@@ -103,12 +104,24 @@ def _is_printed(statement: ast.stmt, bound: set[str]) -> bool:
         return False
     value = statement.value
     if isinstance(value, ast.Call):
-        return isinstance(value.func, ast.Name) and value.func.id in _REPRESENTATIONS and value.func.id not in bound
+        of_its_own = isinstance(value.func, ast.Name) and value.func.id in _REPRESENTATIONS and value.func.id not in bound
+        return of_its_own or _is_of_library(value.func, bound)
     if isinstance(value, ast.UnaryOp | ast.BinOp):
         return all(isinstance(part, ast.Constant | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop) for part in ast.walk(value))
     if isinstance(value, ast.Constant):
         return not isinstance(value.value, str)
-    return isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.Set) or (isinstance(value, ast.Name) and value.id not in bound)
+    return isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.Set) or _is_name(value, bound)
+
+
+def _is_name(value: ast.expr, bound: set[str]) -> bool:
+    return (isinstance(value, ast.Name) and value.id not in bound) or _is_of_library(value, bound)
+
+
+def _is_of_library(value: ast.expr, bound: set[str]) -> bool:
+    """`np.float64` of `np.float64(0.5)`, `np.True_`, `torch.float32`: a type or a word that stands in what is printed."""
+    if not isinstance(value, ast.Attribute) or not isinstance(value.value, ast.Name) or value.value.id in bound:
+        return False
+    return re.fullmatch(SCALAR, f"{value.value.id}.{value.attr}") is not None
 
 
 _REPRESENTATIONS = {"tensor", "array", "Parameter", "Size", "OrderedDict", "defaultdict", "device", "Linear", "Sequential"}

@@ -18,12 +18,18 @@ QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[
 _COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
 # `torch.float64`, `float32`, `torch.Size([2, 3])`, `torch.channels_last`: what a print of a dtype, a shape or a layout says.
 DTYPE = r"(?:(?:torch|np|numpy)\.)?(?:b?float(?:8_\w{1,20}|16|32|64|128)|u?int(?:8|16|32|64)|complex(?:32|64|128))(?!\w|\.\w)"
+# Since numpy 2 a scalar is printed with its type: `np.float64(0.5)`, `np.True_`.
+_OF_NUMPY = (
+    r"(?:np|numpy)\.(?:float(?:16|32|64|128)|u?int(?:8|16|32|64)|complex(?:64|128|256)|bool_?|str_|bytes_"
+    r"|longdouble|datetime64|timedelta64)"
+)
+SCALAR = rf"(?:{DTYPE}|{_OF_NUMPY}|(?:np|numpy)\.(?:True|False)_|torch\.(?:Size|bool|strided))"
 _OF_TORCH = (
     rf"(?:torch\.Size\(\[[\d, ]{{0,60}}\]\)|torch\.(?:bool|strided|sparse_\w{{1,10}}|channels_last\w{{0,3}}|contiguous_format)\b|{DTYPE})"
 )
 _TUPLE = r"\((?:-?\d[\d.]*, ?){1,8}(?:-?\d[\d.]*)?\)"
-_LISTED = r"(?:tensor|array)\([^()\n]{0,300}\)|\[[^\[\]\n]{0,300}\]"
-LITERAL = rf"(?:{QUOTED}|{_COMPLEX}|(?<![\w.]){_OF_TORCH}|{_LISTED}|{_TUPLE}|(?:True|False|None)\b|(?<![\w.]){NUMBER})"
+_LISTED = rf"(?:tensor|array|{_OF_NUMPY})\([^()\n]{{0,300}}\)|(?:np|numpy)\.(?:True|False)_|\[[^\[\]\n]{{0,300}}\]"
+LITERAL = rf"(?:{QUOTED}|{_COMPLEX}|{_LISTED}|(?<![\w.]){_OF_TORCH}|{_TUPLE}|(?:True|False|None)\b|(?<![\w.]){NUMBER})"
 FLAGS = re.IGNORECASE
 
 _DEVICE_END = r"(?![A-Za-z])"
@@ -55,7 +61,7 @@ _PROSE = re.compile(
 )
 _VALUE_AHEAD = re.compile(
     rf"(?:[^\s:=,]{{1,60}}[ \t:=,]+){{0,7}}"
-    rf"(?:{NUMBER}|[\[({{]|(?:tensor|array|(?:np|numpy|torch)\.\w{{1,20}})\(|True\b|False\b|None\b|nan\b|inf\b)",
+    rf"(?:{NUMBER}|[\[({{]|(?:tensor|array|(?:np|numpy|torch)\.\w{{1,20}})\(|(?:(?:np|numpy)\.(?:True|False)_|True)\b|False\b|None\b|nan\b|inf\b)",
     FLAGS,
 )
 _TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")
