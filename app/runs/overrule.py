@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from app.errors import ConflictError, NotFoundError
 from app.judging.judgement import Verdict
 from app.runs.acts import keep_act
+from app.runs.standing import keep_standing
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
 
@@ -21,21 +22,26 @@ def overrule_run(session: Session, run_id: str, verdict: Verdict, *, reason: str
     if run.state != "finished":
         raise ConflictError("This run has no verdict yet, so there is nothing to overrule.", code="run_not_finished")
     _overrule(session, "run", run, verdict, measured=run.verdict, reason=reason, who=who)
+    keep_standing(session, run.report_id)
 
 
 def take_back_run(session: Session, run_id: str, *, reason: str, who: str) -> None:
     """Let the measured verdict of a run stand again. Raises NotFoundError, ConflictError, InputError."""
-    _take_back(session, "run", _run(session, run_id), reason=reason, who=who)
+    run = _run(session, run_id)
+    _take_back(session, "run", run, reason=reason, who=who)
+    keep_standing(session, run.report_id)
 
 
 def overrule_report(session: Session, report_id: str, verdict: Verdict, *, reason: str, who: str) -> None:
     """Say a verdict of a report, whatever its runs measured. Raises NotFoundError, InputError."""
     _overrule(session, "report", _report(session, report_id), verdict, measured=None, reason=reason, who=who)
+    keep_standing(session, report_id)
 
 
 def take_back_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
     """Let what the runs of a report measured stand again. Raises NotFoundError, ConflictError, InputError."""
     _take_back(session, "report", _report(session, report_id), reason=reason, who=who)
+    keep_standing(session, report_id)
 
 
 def _run(session: Session, run_id: str) -> RunRow:

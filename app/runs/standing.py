@@ -8,12 +8,13 @@ from itertools import groupby
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.intake.reading import ScriptRole
-from app.judging.attention import TELLS_NOTHING, Line, attention_of
+from app.judging.attention import SEEN, TELLS_NOTHING, Attention, Line, attention_of, attention_said
 from app.judging.axis import Age, age_of
 from app.judging.judgement import Scope, Verdict
 from app.judging.standing_verdict import RunWord, standing
 from app.runs.assemble import assemble
-from app.runs.facts import job_facts, reading_of, results_by_attempt, run_facts
+from app.runs.facts import document_of, job_facts, reading_of, results_by_attempt, run_facts
+from app.runs.kept_documents import read_document
 from app.storage.models import JobRow, ReportRow, RunRow
 from app.storage.queries import runs as run_queries
 from app.storage.queries import standing as queries
@@ -41,9 +42,23 @@ def keep_standing(session: Session, report_id: str) -> None:
     lines = lines_of(session, report, jobs)
     scope = _scope(session, report, run, jobs) if run is not None and run.verdict is Verdict.NOT_REPRODUCED else None
     report.verdict = stands.verdict
-    report.attention = None if report.closed_at is not None else attention_of(stands.verdict, scope, lines)
+    report.attention = None if report.closed_at is not None else _attention(session, report, run, scope, lines)
     report.verified_at = None if run is None else run.finished_at
     session.flush()
+
+
+def _attention(session: Session, report: ReportRow, run: RunRow | None, scope: Scope | None, lines: Sequence[Line]) -> Attention | None:
+    """The group, by a maintainer's word where there is one."""
+    if run is None:
+        return None if report.overruled is None else attention_said(report.overruled)
+    word = report.overruled or run.overruled
+    if word is not None:
+        return attention_said(word)
+    if run.verdict not in {*SEEN, Verdict.CANNOT_SHOW}:
+        return attention_of(run.verdict, scope, lines)
+    document = read_document(session, run) or document_of(session, run)
+    ran = any(job.verdict is Verdict.OBSERVED for job in document.jobs)
+    return attention_of(run.verdict, scope, lines, defect=document.defect, ran=ran)
 
 
 def line_of(job: JobRow) -> tuple[str, str]:

@@ -102,7 +102,9 @@ ATTENTION: dict[Attention, Look] = {
     Attention.FIXED: Look("Fixed", "It happened in an older version, and a newer one shows that it does not.", "✓", "gone"),
     Attention.ASK: Look("Ask the reporter", "Something that only the reporter has is missing.", "?", "part"),
     Attention.NOT_AS_REPORTED: Look("Not tried as reported", "The reporter's place was not tried, so this says little.", "–", "cant"),
-    Attention.NEEDS_HUMAN: Look("Needs a human", "Something else happens, or the report claims nothing that can be checked.", "◑", "part"),
+    Attention.NEEDS_HUMAN: Look(
+        "Needs a human", "It happens and is no bug, something else happens, or nothing is claimed that can be checked.", "◑", "part"
+    ),
 }
 UNKNOWN = Look("—", "", "·", "cant")
 _LOOKS: Mapping[type, Mapping[Any, Look]] = {

@@ -48,7 +48,8 @@ class Column:
 class GridCell:
     """A result over one column or several; `point` is the newest of them, None where nothing was tried.
 
-    `exact` says that every attempt behind it printed the same, byte for byte; `before` is what the same version showed earlier.
+    `exact` says that the jobs behind it printed the same, byte for byte, none of them now this, now that; `before` is
+    what the same version showed earlier.
     """
 
     span: int
@@ -292,13 +293,14 @@ def _cell(group: tuple[str, ...], stacks: Sequence[_Stack]) -> GridCell:
 
 def _exact(points: Sequence[Point]) -> bool:
     digests = {point.stdout_digest for point in points}
-    return len(points) > 1 and len(digests) == 1 and "" not in digests
+    steady = all(point.verdict is not Verdict.FLAKY for point in points)
+    return steady and len(points) > 1 and len(digests) == 1 and "" not in digests
 
 
 def _joined(one: GridCell, other: GridCell) -> GridCell:
     if one.point is None or other.point is None:
         raise AssertionError("what was not tried is one cell from the beginning")
-    same = one.point.stdout_digest == other.point.stdout_digest != ""
+    same = one.point.stdout_digest == other.point.stdout_digest != "" and one.point.verdict is not Verdict.FLAKY
     return GridCell(
         span=one.span + other.span,
         versions=one.versions + other.versions,

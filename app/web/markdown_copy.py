@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.judging.judgement import CheckResult
 from app.runs.document import FindingPart, JobPart, RunDocument
+from app.runs.said import Overruling
 from app.web import views, wording
 from app.web.display import VERDICTS
 from app.web.grid import Grid, since
@@ -46,9 +47,13 @@ def plain(text: str, otherwise: str = "…") -> str:
     return text if is_plain(text) else otherwise
 
 
-def run_markdown(run: RunDocument, *, address: str, history: Grid | None = None, tried_more: bool = False) -> str:
-    """A run, or a report by its run that stands with its `history`, in a few lines."""
-    return "\n\n".join(filter(None, _parts(run, address, history, tried_more=tried_more))) + "\n"
+def run_markdown(
+    run: RunDocument, *, address: str, history: Grid | None = None, tried_more: bool = False, said: Overruling | None = None
+) -> str:
+    """A run, or a report by its run that stands with its `history`, in a few lines; `said` is a maintainer's word on it."""
+    said = said or run.overruled
+    word = "" if said is None else f"A maintainer says: {_name(said.verdict)}. What follows is what was measured."
+    return "\n\n".join(filter(None, [word, *_parts(run, address, history, tried_more=tried_more)])) + "\n"
 
 
 def _parts(run: RunDocument, address: str, history: Grid | None, *, tried_more: bool) -> Iterator[str]:

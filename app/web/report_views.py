@@ -60,6 +60,12 @@ def claim_rows(run: RunDocument) -> list[ClaimRow]:
     return rows
 
 
+def both_shown(rows: Sequence[ClaimRow]) -> bool:
+    """Whether the claimed and the expected value were both printed, so that a reader has to say which one is meant."""
+    met = {row.check.role for row in rows if row.result is CheckResult.MET}
+    return {"bug", "expected"} <= met
+
+
 def last_verified(points: Sequence[Point]) -> datetime | None:
     """When our own nodes last had an answer."""
     return max((point.at for point in points if point.contributed_by is None and point.attempts), default=None)
@@ -68,6 +74,7 @@ def last_verified(points: Sequence[Point]) -> datetime | None:
 _WITHOUT_RUN: Mapping[str, Any] = {
     **dict.fromkeys(("claim", "place", "apart", "comparisons", "traces"), ()),
     "comparisons_alike": 0,
+    "both_shown": False,
     "alike": None,
     "markdown": "",
 }
@@ -97,7 +104,7 @@ def report_values(
     }
     if run is None:
         return {**values, **_WITHOUT_RUN}
-    tried_more = _tried_more(run, points)
+    tried_more, claim = _tried_more(run, points), claim_rows(run)
     place = reporters_place(run)
     every = views.comparisons_of(run)
     comparisons = [row for row in every if row.part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}]
@@ -111,7 +118,8 @@ def report_values(
         "defect": wording.defect_words(run),
         "as_reported": wording.as_reported(run, [field.name for field in place]),
         "seen_in": (sum(job.matched for job in run.jobs), sum(job.of for job in run.jobs if job.matched)),
-        "claim": claim_rows(run),
+        "claim": claim,
+        "both_shown": both_shown(claim),
         "place": place,
         "apart": what_sets_apart(run),
         "comparisons": comparisons[:MOST_COMPARED],
@@ -121,7 +129,7 @@ def report_values(
         "alike": views.attempts_alike(run),
         "command": views.command_of(run),
         "first_job": next((job.id for job in run.jobs if views.label_of(job) in run.where), run.jobs[0].id if run.jobs else None),
-        "markdown": run_markdown(run, address=address, history=table, tried_more=tried_more),
+        "markdown": run_markdown(run, address=address, history=table, tried_more=tried_more, said=report.overruled),
         "live": run.state in {"queued", "running"},
     }
 

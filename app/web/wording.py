@@ -31,7 +31,8 @@ def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR
         case Verdict.NOT_REPRODUCED:
             return f"It does not happen on {_share(len(run.not_where), targets, when)}."
         case Verdict.CANNOT_SHOW:
-            return "We can't show it: something is missing here."
+            ran = "The script ran. The report claims nothing that can be checked there."
+            return ran if _ran(run) else "We can't show it: something is missing here."
         case Verdict.OBSERVED:
             return "The script ran. The report claims nothing that can be checked."
         case Verdict.NO_RESULT:
@@ -42,12 +43,21 @@ def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR
 
 def what_is_missing(run: RunDocument) -> str:
     """What the headline leaves open where nothing could be shown."""
-    return run.summary if run.verdict is Verdict.CANNOT_SHOW else ""
+    return run.summary if run.verdict is Verdict.CANNOT_SHOW and not _ran(run) else ""
+
+
+def _ran(run: RunDocument) -> bool:
+    """Whether a target showed what the script does, though nothing of a claim."""
+    return any(job.verdict is Verdict.OBSERVED for job in run.jobs)
 
 
 def _tried(run: RunDocument) -> int:
-    """How many targets speak of the claim: one that fills memory, to test for a cause, speaks where the claim is seen in it."""
-    return len({label_of(job) for job in run.jobs if "fill" not in job.target.settings or label_of(job) in run.where})
+    """How many targets speak of the claim: one that is there to test for a cause speaks where the claim is seen in it."""
+    return len({label_of(job) for job in run.jobs if not _TESTS.intersection(job.target.settings) or label_of(job) in run.where})
+
+
+# Settings of targets that test for a cause: memory that is filled, operations that are looked into.
+_TESTS = {"fill", "trace"}
 
 
 def _share(some: int, of: int, when: str) -> str:

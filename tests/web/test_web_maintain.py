@@ -45,7 +45,12 @@ def test_a_run_is_overruled_and_the_measured_verdict_stays_in_sight(web: Web) ->
     assert "The verdict above is what was measured" in said
     assert "● reproduced" in said
     assert "overruled: not reproduced" in Page(web.client.get(report_of(web, run)).text).text
+    assert "A maintainer says: not reproduced. What follows is what was measured." in web.client.get(f"{report_of(web, run)}.md").text
+    assert Page(web.client.get(report_of(web, run)).text).one("title").text.startswith("Overruled: not reproduced")
+    assert Page(web.client.get("/reports?q=attention:still_broken").text).all("a", href=report_of(web, run)) == []
     back = act(web, f"{run}/take-back")
+    assert "A maintainer says" not in web.client.get(f"{report_of(web, run)}.md").text
+    assert Page(web.client.get("/reports?q=attention:still_broken").text).all("a", href=report_of(web, run)) != []
     assert "Overruled:" not in back
     assert "took the overruling back" in back
     assert "overruled the verdict" in back

@@ -10,6 +10,9 @@ from html_page import Page, faults
 from running_web import Web
 from stage import result
 
+from app.runs.submit import Submission, submit
+from worker.contract import Observation, Outcome
+
 
 def test_whatever_strangers_write_every_page_is_whole(hostile: Hostile) -> None:
     for name in hostile.paths:
@@ -113,3 +116,16 @@ def test_an_empty_service_is_a_page_too(web: Web) -> None:
     for path in ("/", "/reports", "/reports?q=nothing", "/nodes", "/compare"):
         answer = web.client.get(path)
         assert (answer.status_code, list(faults(answer.text))) == (200, [])
+
+
+def test_a_claim_whose_two_values_are_both_printed_says_so(web: Web) -> None:
+    web.stage.node("n")
+    words = "Both were seen: what is claimed, and what is expected instead."
+    for stdout, both in (("items 44\nsum 300.0\n", True), ("sum 44\n", False)):
+        request = Submission(script=f"print({stdout!r})\n", claim="It prints 44, expected 300.")
+        with web.stage.session() as session:
+            report = submit(session, request, settings=web.stage.settings).document.report.id
+        for attempt in web.stage.dispatch():
+            seen = Observation(exit_status=0, stdout=stdout)
+            web.stage.say(result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen))
+        assert (words in Page(web.client.get(f"/reports/{report}").text).text) is both

@@ -51,6 +51,24 @@ def test_what_cannot_be_shown_says_what_is_missing() -> None:
     assert "@everyone" not in run_markdown(strange, address="https://samehere.example/runs/1")
 
 
+def test_what_ran_on_some_target_is_not_what_could_not_be_run() -> None:
+    lacking = recorded("two_gpus.cuda")
+    ran = lacking.jobs[0].model_copy(update={"verdict": Verdict.OBSERVED})
+    both = lacking.model_copy(update={"jobs": [*lacking.jobs, ran]})
+    assert headline(both) == "The script ran. The report claims nothing that can be checked there."
+    assert what_is_missing(both) == ""
+
+
+def test_a_target_that_looks_for_a_cause_is_none_that_was_tried() -> None:
+    run = recorded("weights_roundtrip.cuda")
+    [job] = run.jobs
+    for setting in ("fill", "trace"):
+        test = job.model_copy(
+            update={"target": job.target.model_copy(update={"settings": {setting: "on"}}), "verdict": Verdict.CANNOT_SHOW}
+        )
+        assert headline(run.model_copy(update={"jobs": [job, test]})) == headline(run)
+
+
 def test_every_verdict_and_state_has_a_sentence() -> None:
     every = {headline(recorded("values", verdict=verdict)) for verdict in Verdict}
     assert len(every) == len(Verdict)
