@@ -152,7 +152,7 @@ def _parts(document: BisectionDocument) -> Iterator[RenderableType]:
     if document.points:
         yield Text()
         yield _table(document)
-        rate = "" if document.rate is None else f" Where it happens, it is seen in about {100 * document.rate:.0f} % of attempts."
+        rate = "" if document.rate is None else f" Where it happens, it is seen in an estimated {100 * document.rate:.0f} % of attempts."
         yield Text(f"\n{document.attempts} attempts.{rate}", "dim")
     if document.one_axis:
         yield Text(f"The two environments differ in {document.axis} alone.")
