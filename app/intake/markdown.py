@@ -13,6 +13,8 @@ PYTHON_TAGS = frozenset({"", "python", "py", "python3", "python2", "py3", "pycon
 _FENCE = re.compile(r"[ >]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)$")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _CODE_START = re.compile(r"(?:import|from|def|class|print|with|for|if|try|async|assert)\b|@|[A-Za-z_][\w.]* ?(?:=|\()")
+# Four words in a row, which no line of Python begins with but those above.
+_SENTENCE = re.compile(r"[^\W\d_][\w'’-]*,?(?: [^\W\d_][\w'’-]*[,;]?){3}(?:[\s.:!?]|$)")
 _QUOTED_AGAIN = re.compile(r"^( {0,3}>)(?: ?>)+")
 _MOST_NESTING = 20
 # What is below this line of a report is not read: it is a log.
@@ -216,13 +218,11 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def looks_like_markdown(text: str) -> bool:
-    """Whether a text is a report and not a script: it has a fence or a heading, and is neither Python nor meant as it."""
+    """Whether a text is a report and not a script: it has a fence or a heading or begins with a sentence, and is not meant as Python."""
     text = unix_lines(text)
     fenced = any(_FENCE.match(line) for line in text.split("\n"))
     heading = re.search(r"^#{1,6} ", text, re.MULTILINE) is not None
-    if not (fenced or heading) or parses(text):
-        return False
-    if fenced:
-        return True
     first = next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")
-    return _CODE_START.match(first) is None
+    if not (fenced or heading or _SENTENCE.match(first)) or parses(text):
+        return False
+    return fenced or _CODE_START.match(first) is None

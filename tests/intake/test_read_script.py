@@ -72,6 +72,14 @@ def test_a_claim_given_apart_wins() -> None:
         ("# a comment\nimport os\nprint(", False),
         ("## Steps\nRun it twice.\n", True),
         ("print('no markdown')", False),
+        ("Our model diverges after 3 epochs.\nRuntimeError: CUDA error\n\nPlease help!", True),
+        ("I run this, and it hangs:\n\nimport torch\nprint(torch.ones(2)", True),
+        ("Das Modell läuft nicht mehr seit gestern", True),
+        ("x = 1\nOur model diverges after 3 epochs.\n", False),
+        ("print this is no python\n", False),
+        ("import torch\nx = = 3\n", False),
+        ("def f(:\n    return 1\n", False),
+        ("model.fit(x y)\n", False),
     ],
 )
 def test_a_report_is_told_from_a_script(text: str, *, is_report: bool) -> None:
