@@ -90,7 +90,15 @@ def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
     """Whether it was tried where the reporter saw it; `differing` are the fields of that place that no machine of the run shares."""
     if run.scope is Scope.AS_REPORTED:
         return "yes"
-    names = ", ".join((run.scope_differs or list(differing))[:4])
-    if run.scope is Scope.ELSEWHERE or names:
-        return f"no, other: {names}" if names else "no"
-    return "yes" if run.report.environment else "the report names no place"
+    fields = run.scope_differs or list(differing)
+    # A version or a system that the report does not name is not known to be another.
+    unnamed = [name for name in fields if name in _NAMED_BY_REPORTS and name not in run.report.environment]
+    names, unknown = (", ".join(some[:4]) for some in ([name for name in fields if name not in unnamed], unnamed))
+    if names:
+        return f"no, other: {names}"
+    if not run.report.environment:
+        return "the report names no place"
+    return f"not known: the report does not name {unknown}" if unknown else "no" if run.scope is Scope.ELSEWHERE else "yes"
+
+
+_NAMED_BY_REPORTS = {"torch.version", "os.name"}

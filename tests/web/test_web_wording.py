@@ -91,6 +91,12 @@ def test_whether_it_was_tried_as_reported() -> None:
     assert as_reported(run, []) == "no, other: os, torch"
     assert as_reported(recorded("values", scope=Scope.AS_REPORTED), ["cpu.model"]) == "yes"
     assert as_reported(recorded("values"), []) == "the report names no place"
+    unnamed = {"scope": Scope.ELSEWHERE, "scope_differs": ["torch.version", "os.name"]}
+    assert as_reported(recorded("values", **unnamed), []) == "the report names no place"
+    named = recorded("values").report.model_copy(update={"environment": {"python.version": "3.12"}})
+    assert as_reported(recorded("values", report=named, **unnamed), []) == "not known: the report does not name torch.version, os.name"
+    device = {**unnamed, "scope_differs": ["torch.version", "device"]}
+    assert as_reported(recorded("values", report=named, **device), []) == "no, other: device"
 
 
 def test_what_sets_the_targets_apart_comes_first() -> None:
