@@ -28,6 +28,11 @@ class Recorded:
     packages: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
     ended: str = ""
+    # Of the attempt, from its start to its end.
+    seconds: float | None = None
+    # In how many of so many attempts it was seen, where that was not in all; else 0.
+    matched: int = 0
+    of: int = 0
     exit_status: int | None = None
     signal: str = ""
     exception: str = ""
@@ -48,6 +53,9 @@ def repeat_program(recorded: Recorded) -> str:
         "SETTINGS": dict(sorted(applied.harness.items())),
         "RECORDED": {
             "ended": recorded.ended,
+            "seconds": recorded.seconds,
+            "matched": recorded.matched,
+            "of": recorded.of,
             "exit_status": recorded.exit_status,
             "signal": recorded.signal,
             "exception": recorded.exception,
@@ -55,6 +63,7 @@ def repeat_program(recorded: Recorded) -> str:
             "stdout_digest": recorded.stdout_digest,
         },
         "FACTS": dict(recorded.facts),
+        "PACKAGES": dict(recorded.packages),
     }
     named = "\n".join(f"{name} = {_literal(value)}" for name, value in data.items())
     lines = "\n".join(f"    {line!a}" for line in recorded.script.splitlines(keepends=True)) or "    ''"
@@ -94,7 +103,8 @@ _HEAD = '''#!/usr/bin/env python3
     uv run repeat.py         with the packages that were recorded, in a place of its own
 
 It runs the script below, unchanged, in a new process, with the environment variables and settings of the target. There is no sandbox:
-read the script first. It ends with 0 where the same happens, with 1 where something else does.
+read the script first. It ends with 0 where the same happens, with 1 where something else does,
+with 2 where a package is missing. A script that was stopped there at a limit is stopped here, too.
 """
 '''
 _IMPORTS = """
@@ -154,7 +164,26 @@ def run_it(folder):
 
         environment["REPEAT_SETTINGS"] = json.dumps(SETTINGS)
         command = [sys.executable, "-c", PROLOGUE, path]
-    return subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    if limit():
+        # What is printed until then is not lost.
+        environment["PYTHONUNBUFFERED"] = "1"
+    try:
+        return subprocess.run(command, cwd=folder, env=environment, timeout=limit(), **kept)
+    except subprocess.TimeoutExpired as stopped:
+        return subprocess.CompletedProcess(command, None, stopped.stdout or b"", stopped.stderr or b"")
+
+
+def limit():
+    """Of time, where it was stopped there: half as long again, since this machine may be slower."""
+    return max(20, round(1.5 * (RECORDED["seconds"] or 0))) if RECORDED["ended"] == "timed_out" else None
+
+
+def missing(stderr):
+    """The package that is not there, unless it was missing there as well."""
+    lines = [re.match(r"ModuleNotFoundError: No module named '([^']+)'", line) for line in stderr.splitlines()]
+    names = [line.group(1).split(".")[0] for line in lines if line]
+    return names[-1] if names and not RECORDED["exception"].startswith("ModuleNotFoundError") else None
 
 
 def last_line(text):
@@ -178,6 +207,11 @@ def main():
         mine = here.get(name)
         mark = "" if mine is None or mine == FACTS[name] else "   <- other here: " + mine
         print("There:    ", name, "=", FACTS[name] + mark)
+    if limit():
+        print("Stopped:   there after", round(RECORDED["seconds"] or 0), "seconds; here it will be after", limit())
+    if RECORDED["ended"] == "out_of_memory":
+        print("Memory:    there it ran out of memory at a limit; here it may take all that you have")
+    sys.stdout.flush()
     with tempfile.TemporaryDirectory() as folder:
         done = run_it(folder)
     stdout = done.stdout.decode("utf-8", "replace").replace("\r\n", "\n")
@@ -188,8 +222,17 @@ def main():
     sys.stderr.write(stderr)
     sys.stderr.flush()
     print()
+    absent = missing(stderr)
+    if absent:
+        wanted = absent + ("==" + PACKAGES[absent] if absent in PACKAGES else "")
+        print(absent, "is missing here: install", wanted, "(or use `uv run repeat.py`), and run it again")
+        return 2
     same_end = True
-    if RECORDED["signal"]:
+    if RECORDED["ended"] == "timed_out" or done.returncode is None:
+        same_end = done.returncode is None
+        mine = "stopped here, too" if same_end else "ended here by itself"
+        print("Stopped there after", round(RECORDED["seconds"] or 0), "seconds;", mine)
+    elif RECORDED["signal"]:
         same_end = done.returncode < 0
         print("Ended there by", RECORDED["signal"] + "; here with status", done.returncode)
     elif RECORDED["exit_status"] is not None:
@@ -201,6 +244,7 @@ def main():
     if RECORDED["exception"]:
         same_error = steady(RECORDED["exception"].split("\n")[0]) in steady(stderr)
         print("Error there:", RECORDED["exception"].split("\n")[0])
+    if RECORDED["exception"] or done.returncode:
         print("Error here: ", last_line(stderr) or "none")
     if RECORDED["stdout"] is not None:
         same_text = steady(stdout) == steady(RECORDED["stdout"])
@@ -215,6 +259,8 @@ def main():
         print("Digest of what was printed there:", RECORDED["stdout_digest"], " here:", digest)
     same = same_end and same_error and same_text
     print("The same here: yes" if same else "The same here: no")
+    if RECORDED["matched"]:
+        print("It was seen in", RECORDED["matched"], "of", RECORDED["of"], "attempts there, so one run says little: run this several times")
     return 0 if same else 1
 
 

@@ -8,8 +8,9 @@ from sqlalchemy.orm import Session
 
 from app.errors import ConflictError, NotFoundError
 from app.ids import is_id
+from app.judging.judgement import CheckResult
 from app.runs.assemble import assemble
-from app.runs.document import JobPart, RunDocument, ScriptPart
+from app.runs.document import AttemptPart, JobPart, RunDocument, ScriptPart
 from app.runs.facts import job_facts, reading_of, report_of_run, results_by_attempt, run_facts
 from app.runs.kept_documents import read_document
 from app.runs.show import AttemptDetails, attempt_details
@@ -42,15 +43,28 @@ def cell(session: Session, job_id: str) -> Cell:
     document = _alone(session, run, job, report)
     part = document.jobs[0]
     number, script = next((at, one) for at, one in enumerate(document.report.scripts, 1) if one.digest == part.script)
-    shown = next((one.id for one in part.attempts if one.counted and one.outcome is not None and run.kept is None), None)
+    shown = None if run.kept is not None else _telling(part)
     return Cell(
         run=document,
         job=part,
         label=Target.model_validate(job.target).label(),
         script=script,
         script_number=number,
-        repeatable=None if shown is None else attempt_details(session, shown),
+        repeatable=None if shown is None else attempt_details(session, shown.id),
     )
+
+
+def _telling(part: JobPart) -> AttemptPart | None:
+    """The first attempt that counts and shows what is claimed, where one does; else the first that counts."""
+    ended = [one for one in part.attempts if one.counted and one.outcome is not None]
+    seen = next((finding.observed for finding in part.checks if finding.result is CheckResult.MET and finding.observed), None)
+    showing = [one for one in ended if seen is not None and seen in _said(one)]
+    return next(iter([*showing, *ended]), None)
+
+
+def _said(attempt: AttemptPart) -> str:
+    raised = attempt.exception
+    return attempt.stdout if raised is None else f"{attempt.stdout}\n{raised.type}: {raised.message}"
 
 
 def _alone(session: Session, run: RunRow, job: JobRow, report: ReportRow) -> RunDocument:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from app.judging.judgement import Verdict
 from app.runs.cell import Cell, packages_used, repeatable
 from app.web.surroundings import said, surroundings
 from app.web.views import traces_of
@@ -52,6 +53,9 @@ def repeat_file(found: Cell, *, address: str) -> str:
             packages=packages_used(found.script, environment),
             facts={name: said(environment[name]) for name in _TOLD if name in environment},
             ended=str(attempt.outcome or ""),
+            seconds=seen.wall_seconds,
+            matched=found.job.matched if found.job.verdict is Verdict.FLAKY else 0,
+            of=found.job.of,
             exit_status=seen.exit_status,
             signal=seen.signal or "",
             exception=exception,

@@ -19,7 +19,7 @@ from stage import result
 
 from app.runs.submit import Submission, submit
 from app.targets.target import Target
-from worker.contract import Device, Outcome
+from worker.contract import Device, Observation, Outcome
 from worker.repeat_program import MOST_PRINTED, Recorded, repeat_program
 
 SCRIPT = "import os\nprint('threads', os.environ.get('OMP_NUM_THREADS'), os.environ['PYTHONHASHSEED'])\nprint('sum', 5)\n"
@@ -50,6 +50,63 @@ def test_something_else_is_not(tmp_path: Path, changed: dict[str, object]) -> No
     done = run_it(repeat_program(recorded(**changed)), tmp_path)
     assert done.returncode == 1
     assert "The same here: no" in done.stdout
+
+
+def test_what_hung_there_is_stopped_here_and_what_it_printed_is_kept(tmp_path: Path) -> None:
+    hung = recorded(
+        script="print('before')\nimport time\ntime.sleep(60)\n", stdout="before\n", exit_status=None, ended="timed_out", seconds=1.2
+    )
+    program = repeat_program(hung)
+    assert "max(20, " in program
+    done = run_it(program.replace("max(20, ", "max(2, "), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "there after 1 seconds; here it will be after 2" in done.stdout
+    assert "\nbefore\n" in done.stdout
+    assert "stopped here, too" in done.stdout
+    ended = run_it(repeat_program(recorded(ended="timed_out", seconds=1.2, exit_status=None)), tmp_path)
+    assert ended.returncode == 1
+    assert "ended here by itself" in ended.stdout
+
+
+def test_a_package_that_is_missing_here_is_no_answer(tmp_path: Path) -> None:
+    lacking = recorded(script="import no_such_thing.part\n", packages={"no_such_thing": "1.5"})
+    done = run_it(repeat_program(lacking), tmp_path)
+    assert done.returncode == 2
+    assert "no_such_thing is missing here: install no_such_thing==1.5" in done.stdout
+    assert "The same here" not in done.stdout
+    # There it was missing, too: that is what is compared.
+    error = "ModuleNotFoundError: No module named 'no_such_thing'"
+    same = recorded(script="import no_such_thing\n", exit_status=1, exception=error, stdout="")
+    assert run_it(repeat_program(same), tmp_path).returncode == 0
+
+
+def test_an_error_that_was_not_there_is_named(tmp_path: Path) -> None:
+    done = run_it(repeat_program(recorded(script="raise ValueError('at last')\n")), tmp_path)
+    assert "Error here:  ValueError: at last" in done.stdout
+
+
+def test_what_happens_now_and_then_says_how_often(tmp_path: Path) -> None:
+    done = run_it(repeat_program(recorded(stdout="sum 6\n", matched=7, of=20)), tmp_path)
+    assert "It was seen in 7 of 20 attempts there, so one run says little: run this several times" in done.stdout
+    assert "attempts there" not in run_it(repeat_program(recorded()), tmp_path).stdout
+
+
+def test_of_a_flaky_cell_an_attempt_that_shows_it_is_repeated(web: Web) -> None:
+    web.stage.node("n")
+    request = Submission(script="import random\nprint(random.random())\n", claim="It prints 7", repeats=3)
+    with web.stage.session() as session:
+        run = submit(session, request, settings=web.stage.settings).document
+    numbers = iter(("5\n", "6\n", "7\n"))
+    while attempts := web.stage.dispatch():
+        for attempt in sorted(attempts, key=lambda attempt: attempt.attempt_id):
+            stdout = "7\n" if attempt.kind == "preview" else next(numbers, "5\n")
+            seen = Observation(exit_status=0, stdout=stdout)
+            web.stage.say(result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen, kind=attempt.kind))
+    [job] = web.stage.run(run.id).jobs
+    assert (job.verdict, job.matched) == ("flaky", 1)
+    program = web.client.get(f"/jobs/{job.id}/repeat.py").text
+    assert "'stdout': '7\\n'" in program
+    assert f"'of': {job.of}" in program
 
 
 def test_an_error_is_looked_for_by_its_words(tmp_path: Path) -> None:
