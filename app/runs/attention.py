@@ -49,12 +49,6 @@ def group(session: Session, attention: Attention, *, cursor: str | None, limit: 
     return _group(session, attention, size=queries.sizes(session).get(attention, 0), after=cursor, limit=limit)
 
 
-def attention_of(session: Session, report_id: str) -> Attention | None:
-    """The group that a report is in."""
-    row = session.get(ReportRow, report_id)
-    return None if row is None else row.attention
-
-
 def _group(session: Session, attention: Attention, *, size: int, after: str | None, limit: int) -> Group:
     rows = queries.reports_in(session, attention, after=after, limit=limit + 1)
     shown = rows[:limit]

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from app.errors import InputError, NotFoundError
 from app.ids import is_id, new_id
+from app.judging.attention import Attention
 from app.judging.judgement import Verdict
 from app.judging.standing_verdict import RunWord, Standing, standing
 from app.runs.acts import acts_on, overruling
 from app.runs.assemble import RunFacts, assemble
-from app.runs.attention import attention_of
 from app.runs.document import ReportPart, RunDocument
 from app.runs.facts import reading_of
 from app.runs.keep import digest_of, without_nul
@@ -87,6 +87,9 @@ class ReportDetails(BaseModel):
     report: ReportPart
     standing: Standing = Field(description="the verdict of our own runs; beside it what was contributed, which decides nothing")
     runs: list[RunSummary]
+    attention: Attention | None = Field(
+        default=None, description="the group of what wants attention that it is in; null where nothing does"
+    )
     labels: list[str] = Field(default_factory=list)
     closed_at: datetime | None = None
     duplicate_of: str | None = None
@@ -195,6 +198,7 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
             [RunWord(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by) for run in runs if run.verdict is not None]
         ),
         runs=[_run_summary(run) for run in runs],
+        attention=row.attention,
         labels=row.labels,
         closed_at=row.closed_at,
         duplicate_of=row.duplicate_of,
@@ -210,7 +214,7 @@ def made_from(session: Session, report: ReportDetails) -> str | None:
     runs = queries.runs_as_kept(session, report.id)
     if runs is None:
         return None
-    return hashlib.sha256(f"{runs} {attention_of(session, report.id)} {report.model_dump_json()}".encode()).hexdigest()
+    return hashlib.sha256(f"{runs} {report.model_dump_json()}".encode()).hexdigest()
 
 
 def launch(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.judging.attention import Attention
 from app.judging.judgement import CheckResult, ComparisonResult
 from app.runs.as_read import reporters_place
 from app.runs.document import CheckPart, RunDocument
@@ -85,7 +84,6 @@ def report_values(
     run: RunDocument | None,
     points: Sequence[Point],
     *,
-    attention: Attention | None,
     address: str,
     start: int,
     older: int = 0,
@@ -99,7 +97,7 @@ def report_values(
         "grid": table,
         "each": each,
         "verified_at": last_verified(points),
-        "attention": attention,
+        "attention": report.attention,
         "jobs": {},
     }
     if run is None:

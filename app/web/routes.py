@@ -15,7 +15,7 @@ from app.http.problems import status_of
 from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.judging.attention import Attention
 from app.runs.as_read import reporters_place
-from app.runs.attention import attention_of, group, groups
+from app.runs.attention import group, groups
 from app.runs.cancel import cancel_run
 from app.runs.changes_list import newest_changes
 from app.runs.comparisons import compare_attempts, comparison
@@ -224,10 +224,8 @@ def get_report(
     def draw() -> str:
         stands = report_views.standing_run(report)
         run = None if stands is None else run_document(session, stands.id, settings=settings)
-        points, attention = history(session, name, scripts=report.report.scripts), attention_of(session, name)
-        values = report_views.report_values(
-            report, run, points, attention=attention, address=address, start=start, older=older, each=rows == "each"
-        )
+        points = history(session, name, scripts=report.report.scripts)
+        values = report_views.report_values(report, run, points, address=address, start=start, older=older, each=rows == "each")
         if form is documents.Form.MARKDOWN:
             return values["markdown"] or f"Nothing was run yet: {address}\n"
         return drawn("report.html", **values, presets=known_presets(settings).values())
