@@ -23,6 +23,7 @@ from app.judging.judged import JudgedCell
 from app.judging.judgement import Defect, Verdict
 from app.judging.numeric import cause_by_trace
 from app.judging.sides import lines_of_sides, sides_agree
+from app.judging.signature import masked
 from app.targets.target import Target
 from worker.contract import Device, Observation, Outcome, Result
 
@@ -156,11 +157,18 @@ def _explanation(script: Script, observation: Observation, sides: Mapping[str, S
     return next((cause for cause, holds in tests if holds), None)
 
 
+def _failure(result: Result) -> tuple[str, str] | None:
+    """How an attempt failed, by its signature; None where it did not."""
+    seen = result.observation
+    if seen.exception is not None:
+        return seen.exception.type, masked(seen.exception.message)
+    return None if seen.signal is None else (seen.signal, "")
+
+
 def cause_of_pair(script: Script, baseline: tuple[Target, Result], candidate: tuple[Target, Result]) -> str:
     """What explains that two attempts of one script show something else; NOT_ANALYSED where no test here does."""
     (one_target, one), (other_target, other) = baseline, candidate
-    raised = [result.observation.exception or result.observation.signal for result in (one, other)]
-    if any(raised):
+    if _failure(one) != _failure(other):
         return "error_asymmetry"
     devices = {one_target.device, other_target.device} == {Device.CPU, Device.CUDA}
     sides = {str(at): result.observation.stdout.splitlines() for at, result in enumerate((one, other))}

@@ -26,6 +26,8 @@ TF32_OFF = CUDA.model_copy(update={"settings": {"tf32": "off"}})
     [
         ("", (CPU, result("1.0\n")), (CUDA, result(raised=("RuntimeError", "bad"))), "error_asymmetry"),
         ("", (CPU, result("1.0\n")), (CUDA, result(signal="SIGSEGV")), "error_asymmetry"),
+        ("", (CPU, result(raised=("RuntimeError", "bad"))), (CUDA, result(raised=("RuntimeError", "worse"))), "error_asymmetry"),
+        ("", (CPU, result("v 1\n", raised=("ValueError", "at 3"))), (CUDA, result("v 2\n", raised=("ValueError", "at 5"))), "not_analysed"),
         (DRAWS, (CPU, result("0.25\n")), (CUDA, result("0.75\n")), "random_streams"),
         (DRAWS, (CPU, result("0.25\n")), (CPU, result("0.75\n")), "not_analysed"),
         ("torch.rand(3).cuda()", (CPU, result("0.25\n")), (CUDA, result("0.75\n")), "not_analysed"),
