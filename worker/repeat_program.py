@@ -63,7 +63,7 @@ def repeat_program(recorded: Recorded) -> str:
             "stdout_digest": recorded.stdout_digest,
         },
         "FACTS": dict(recorded.facts),
-        "PACKAGES": dict(recorded.packages),
+        "PACKAGES": {name: version.partition("+")[0] for name, version in recorded.packages.items()},
     }
     named = "\n".join(f"{name} = {_literal(value)}" for name, value in data.items())
     lines = "\n".join(f"    {line!a}" for line in recorded.script.splitlines(keepends=True)) or "    ''"
@@ -113,6 +113,7 @@ import hashlib
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -164,19 +165,43 @@ def run_it(folder):
 
         environment["REPEAT_SETTINGS"] = json.dumps(SETTINGS)
         command = [sys.executable, "-c", PROLOGUE, path]
-    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": os.name == "posix"}
     if limit():
         # What is printed until then is not lost.
         environment["PYTHONUNBUFFERED"] = "1"
+    process = subprocess.Popen(command, cwd=folder, env=environment, **kept)
     try:
-        return subprocess.run(command, cwd=folder, env=environment, timeout=limit(), **kept)
-    except subprocess.TimeoutExpired as stopped:
-        return subprocess.CompletedProcess(command, None, stopped.stdout or b"", stopped.stderr or b"")
+        stdout, stderr = process.communicate(timeout=limit())
+        return process.returncode, stdout, stderr
+    except subprocess.TimeoutExpired:
+        end_it(process)
+        stdout, stderr = process.communicate()
+        return None, stdout, stderr
+    except BaseException:
+        end_it(process)
+        raise
+
+
+def end_it(process):
+    """With everything that the script has started."""
+    if os.name == "posix":
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.kill()
 
 
 def limit():
-    """Of time, where it was stopped there: half as long again, since this machine may be slower."""
-    return max(20, round(1.5 * (RECORDED["seconds"] or 0))) if RECORDED["ended"] == "timed_out" else None
+    """Of time, where a limit stopped it there: half as long again, since this machine may be slower."""
+    return max(20, round(1.5 * (RECORDED["seconds"] or 0))) if RECORDED["ended"] in AT_A_LIMIT else None
+
+
+AT_A_LIMIT = ("timed_out", "out_of_memory")
+
+
+def same_beginning(one, other):
+    """Of what was stopped anywhere, one may have come further."""
+    return one.startswith(other) or other.startswith(one)
 
 
 def missing(stderr):
@@ -207,47 +232,52 @@ def main():
         mine = here.get(name)
         mark = "" if mine is None or mine == FACTS[name] else "   <- other here: " + mine
         print("There:    ", name, "=", FACTS[name] + mark)
-    if limit():
-        print("Stopped:   there after", round(RECORDED["seconds"] or 0), "seconds; here it will be after", limit())
     if RECORDED["ended"] == "out_of_memory":
         print("Memory:    there it ran out of memory at a limit; here it may take all that you have")
+    if limit():
+        print("Stopped:   there after", round(RECORDED["seconds"] or 0), "seconds; here it will be after", limit())
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as folder:
-        done = run_it(folder)
-    stdout = done.stdout.decode("utf-8", "replace").replace("\r\n", "\n")
-    stderr = done.stderr.decode("utf-8", "replace")
+        status, stdout, stderr = run_it(folder)
+    stdout = stdout.decode("utf-8", "replace").replace("\r\n", "\n")
+    stderr = stderr.decode("utf-8", "replace")
     print()
     sys.stdout.write(stdout)
     sys.stdout.flush()
     sys.stderr.write(stderr)
     sys.stderr.flush()
     print()
-    absent = missing(stderr)
+    absent = missing(stderr) if status else None
     if absent:
-        wanted = absent + ("==" + PACKAGES[absent] if absent in PACKAGES else "")
+        version = PACKAGES.get(absent) or FACTS.get("torch.version" if absent == "torch" else "package." + absent, "").split("+")[0]
+        wanted = absent + ("==" + version if version else "")
         print(absent, "is missing here: install", wanted, "(or use `uv run repeat.py`), and run it again")
         return 2
     same_end = True
-    if RECORDED["ended"] == "timed_out" or done.returncode is None:
-        same_end = done.returncode is None
+    if RECORDED["ended"] == "out_of_memory":
+        same_end = status is not None and (status < 0 or "MemoryError" in stderr or "out of memory" in stderr)
+        print("Ran out of memory there;", "here, too" if same_end else "here it did not, by the time it ended or was stopped")
+    elif RECORDED["ended"] == "timed_out":
+        same_end = status is None
         mine = "stopped here, too" if same_end else "ended here by itself"
         print("Stopped there after", round(RECORDED["seconds"] or 0), "seconds;", mine)
     elif RECORDED["signal"]:
-        same_end = done.returncode < 0
-        print("Ended there by", RECORDED["signal"] + "; here with status", done.returncode)
+        same_end = status < 0
+        print("Ended there by", RECORDED["signal"] + "; here with status", status)
     elif RECORDED["exit_status"] is not None:
-        same_end = done.returncode == RECORDED["exit_status"]
-        print("Exit status there:", RECORDED["exit_status"], " here:", done.returncode)
+        same_end = status == RECORDED["exit_status"]
+        print("Exit status there:", RECORDED["exit_status"], " here:", status)
     else:
-        print("Ended there:", RECORDED["ended"] or "not known", " here with status", done.returncode)
+        print("Ended there:", RECORDED["ended"] or "not known", " here with status", status)
     same_error = True
-    if RECORDED["exception"]:
+    if RECORDED["exception"] and RECORDED["ended"] != "out_of_memory":
         same_error = steady(RECORDED["exception"].split("\n")[0]) in steady(stderr)
         print("Error there:", RECORDED["exception"].split("\n")[0])
-    if RECORDED["exception"] or done.returncode:
+    if RECORDED["exception"] or status:
         print("Error here: ", last_line(stderr) or "none")
     if RECORDED["stdout"] is not None:
-        same_text = steady(stdout) == steady(RECORDED["stdout"])
+        same = same_beginning if RECORDED["ended"] in AT_A_LIMIT else str.__eq__
+        same_text = same(steady(stdout), steady(RECORDED["stdout"]))
         if not same_text:
             there, mine = RECORDED["stdout"].splitlines(), stdout.splitlines()
             print("Printed something else:")
@@ -258,7 +288,8 @@ def main():
         same_text = digest[7:] == RECORDED["stdout_digest"].replace("sha256:", "")
         print("Digest of what was printed there:", RECORDED["stdout_digest"], " here:", digest)
     same = same_end and same_error and same_text
-    print("The same here: yes" if same else "The same here: no")
+    where = "in this run" if RECORDED["matched"] else "here"
+    print("The same", where + ":", "yes" if same else "no")
     if RECORDED["matched"]:
         print("It was seen in", RECORDED["matched"], "of", RECORDED["of"], "attempts there, so one run says little: run this several times")
     return 0 if same else 1

@@ -58,13 +58,14 @@ def _telling(part: JobPart) -> AttemptPart | None:
     """The first attempt that counts and shows what is claimed, where one does; else the first that counts."""
     ended = [one for one in part.attempts if one.counted and one.outcome is not None]
     seen = next((finding.observed for finding in part.checks if finding.result is CheckResult.MET and finding.observed), None)
-    showing = [one for one in ended if seen is not None and seen in _said(one)]
+    # A line of what was printed, or all of it.
+    showing = [one for one in ended if seen is not None and f"\n{seen}\n" in f"\n{_said(one)}\n"]
     return next(iter([*showing, *ended]), None)
 
 
 def _said(attempt: AttemptPart) -> str:
     raised = attempt.exception
-    return attempt.stdout if raised is None else f"{attempt.stdout}\n{raised.type}: {raised.message}"
+    return attempt.stdout.strip() if raised is None else f"{attempt.stdout.strip()}\n{raised.type}: {raised.message}"
 
 
 def _alone(session: Session, run: RunRow, job: JobRow, report: ReportRow) -> RunDocument:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from held_values import showing
 from hostile_web import EVIL, Hostile
@@ -63,17 +64,34 @@ def test_what_hung_there_is_stopped_here_and_what_it_printed_is_kept(tmp_path: P
     assert "there after 1 seconds; here it will be after 2" in done.stdout
     assert "\nbefore\n" in done.stdout
     assert "stopped here, too" in done.stdout
+    # With all that it started, and however far it came.
+    script = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(77)'])\nwhile True: print('on')\n"
+    endless = recorded(script=script, stdout="on\n" * 9, exit_status=None, ended="timed_out", seconds=1.2)
+    done = run_it(repeat_program(endless).replace("max(20, ", "max(2, "), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not [one for one in psutil.process_iter(["cmdline"]) if "import time; time.sleep(77)" in (one.info["cmdline"] or [])]
     ended = run_it(repeat_program(recorded(ended="timed_out", seconds=1.2, exit_status=None)), tmp_path)
     assert ended.returncode == 1
     assert "ended here by itself" in ended.stdout
 
 
+def test_what_ran_out_of_memory_is_told_apart_by_that(tmp_path: Path) -> None:
+    facts = {"stdout": "", "exit_status": None, "signal": "SIGKILL", "ended": "out_of_memory", "seconds": 1.0}
+    done = run_it(repeat_program(recorded(script="raise MemoryError\n", **facts)), tmp_path)
+    assert done.returncode == 0
+    assert "here it may take all that you have" in done.stdout
+    assert "Ran out of memory there; here, too" in done.stdout
+    assert run_it(repeat_program(recorded(script="pass\n", **facts)), tmp_path).returncode == 1
+
+
 def test_a_package_that_is_missing_here_is_no_answer(tmp_path: Path) -> None:
-    lacking = recorded(script="import no_such_thing.part\n", packages={"no_such_thing": "1.5"})
+    lacking = recorded(script="import no_such_thing.part\n", packages={"no_such_thing": "1.5+cpu"})
     done = run_it(repeat_program(lacking), tmp_path)
     assert done.returncode == 2
-    assert "no_such_thing is missing here: install no_such_thing==1.5" in done.stdout
+    assert "no_such_thing is missing here: install no_such_thing==1.5 " in done.stdout
     assert "The same here" not in done.stdout
+    caught = "import sys, traceback\ntry:\n    import no_such_thing\nexcept ImportError:\n    traceback.print_exc()\nprint('sum', 5)\n"
+    assert run_it(repeat_program(recorded(script=caught, stdout="sum 5\n")), tmp_path).returncode == 0
     # There it was missing, too: that is what is compared.
     error = "ModuleNotFoundError: No module named 'no_such_thing'"
     same = recorded(script="import no_such_thing\n", exit_status=1, exception=error, stdout="")
@@ -87,6 +105,7 @@ def test_an_error_that_was_not_there_is_named(tmp_path: Path) -> None:
 
 def test_what_happens_now_and_then_says_how_often(tmp_path: Path) -> None:
     done = run_it(repeat_program(recorded(stdout="sum 6\n", matched=7, of=20)), tmp_path)
+    assert "The same in this run: no" in done.stdout
     assert "It was seen in 7 of 20 attempts there, so one run says little: run this several times" in done.stdout
     assert "attempts there" not in run_it(repeat_program(recorded()), tmp_path).stdout
 
@@ -96,10 +115,10 @@ def test_of_a_flaky_cell_an_attempt_that_shows_it_is_repeated(web: Web) -> None:
     request = Submission(script="import random\nprint(random.random())\n", claim="It prints 7", repeats=3)
     with web.stage.session() as session:
         run = submit(session, request, settings=web.stage.settings).document
-    numbers = iter(("5\n", "6\n", "7\n"))
+    numbers = iter(("0.17\n", "6\n", "7\n"))
     while attempts := web.stage.dispatch():
         for attempt in sorted(attempts, key=lambda attempt: attempt.attempt_id):
-            stdout = "7\n" if attempt.kind == "preview" else next(numbers, "5\n")
+            stdout = "7\n" if attempt.kind == "preview" else next(numbers, "0.17\n")
             seen = Observation(exit_status=0, stdout=stdout)
             web.stage.say(result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen, kind=attempt.kind))
     [job] = web.stage.run(run.id).jobs
