@@ -299,7 +299,7 @@ def test_a_machine_is_had_back_and_lent_again(service: Service, start_node: Star
     pause = tmp_path / "pause"
     start_node(SAMEHERE_PAUSE_FILE=str(pause))
     service.hear("hello")
-    service.give("long", "import time; time.sleep(30)", toolchain)
+    service.give("long", "import time; time.sleep(250)", toolchain)
     assert service.hear("started")["attempt_id"] == "long"
     # What runs may end, and nothing new begins.
     pause.touch()
