@@ -74,7 +74,7 @@ def test_a_claim_given_apart_wins() -> None:
         ("print('no markdown')", False),
         ("Our model diverges after 3 epochs.\nRuntimeError: CUDA error\n\nPlease help!", True),
         ("I run this, and it hangs:\n\nimport torch\nprint(torch.ones(2)", True),
-        ("Seit gestern hängt unser Netz immer", True),
+        ("Bei mir hängt es seit gestern immer", True),
         ("x = 1\nOur model diverges after 3 epochs.\n", False),
         ("print this is no python\n", False),
         ("import torch\nx = = 3\n", False),
