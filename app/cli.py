@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from app.command.consoles import errors
 from app.command.matrices import application as matrices
-from app.command.outcome import status_of_error
+from app.command.service.exit_status import status_of_error
+from app.command.terminal.consoles import errors
 from app.errors import SamehereError
 
 application = typer.Typer(
@@ -53,14 +53,31 @@ class ScopeName(StrEnum):
 
 
 File = Annotated[
-    str, typer.Argument(metavar="FILE", help="A .py or .md file, an issue as .json, or - for standard input.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A .py or .md file, an issue as .json, or - for standard input.",
+        show_default=False,
+    ),
 ]
-As = Annotated[FormName | None, typer.Option("--as", help="What FILE holds; default: by its name, else by its content.")]
+As = Annotated[
+    FormName | None, typer.Option("--as", help="What FILE holds; default: by its name, else by its content.")
+]
 ServiceToken = Annotated[
-    str | None, typer.Option("--token", help="A token of that service; better by the variable.", envvar="SAMEHERE_TOKEN", show_envvar=True)
+    str | None,
+    typer.Option(
+        "--token",
+        help="A token of that service; better by the variable.",
+        envvar="SAMEHERE_TOKEN",
+        show_envvar=True,
+    ),
 ]
-Server = Annotated[str | None, typer.Option(metavar="URL", help="Run on this service instead of this machine.")]
-OtherServer = Annotated[str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")]
+Server = Annotated[
+    str | None, typer.Option(metavar="URL", help="Run on this service instead of this machine.")
+]
+OtherServer = Annotated[
+    str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -72,28 +89,52 @@ def reproduce(
     file: File,
     *,
     form: As = None,
-    preset: Annotated[str | None, typer.Option(help="A named set of targets; `samehere presets` lists them.")] = None,
-    target: Annotated[
-        list[str] | None, typer.Option(metavar="TARGET", help="DEVICE[*GPUS][/CAPABILITY][@TOOLCHAIN][:SETTING=VALUE,…]; again for more.")
+    preset: Annotated[
+        str | None, typer.Option(help="A named set of targets; `samehere presets` lists them.")
     ] = None,
-    include: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Targets to add, such as cuda:deterministic.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(metavar="PATTERN", help="Targets to leave out, such as 'cpu:*'.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run, and what it would take.")] = False,
-    repeats: Annotated[int | None, typer.Option(help="Exactly this many attempts of each cell; default: as many as it takes.")] = None,
-    claim: Annotated[str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET", help="DEVICE[*GPUS][/CAPABILITY][@TOOLCHAIN][:SETTING=VALUE,…]; again for more."
+        ),
+    ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Targets to add, such as cuda:deterministic.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Targets to leave out, such as 'cpu:*'.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would run, and what it would take.")
+    ] = False,
+    repeats: Annotated[
+        int | None,
+        typer.Option(help="Exactly this many attempts of each cell; default: as many as it takes."),
+    ] = None,
+    claim: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")
+    ] = None,
     title: Annotated[str, typer.Option(help="A title, instead of the report's.")] = "",
     server: Server = None,
     token: ServiceToken = None,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit status for `git bisect run`: 0 absent, 1 seen, 125 can't tell.")
+        bool,
+        typer.Option(
+            "--exit-code", help="Exit status for `git bisect run`: 0 absent, 1 seen, 125 can't tell."
+        ),
     ] = False,
     isolation: Annotated[
         IsolationName | None,
-        typer.Option(help="Weaker isolation, or only limits and none: for a file of your own, where nothing better can be had."),
+        typer.Option(
+            help="Weaker isolation, or only limits and none: for a file of your own, where nothing better can be had."
+        ),
     ] = None,
     wall: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of an attempt.")] = None,
     memory: Annotated[int | None, typer.Option(metavar="MIB", help="Memory limit of an attempt.")] = None,
-    bundle: Annotated[str | None, typer.Option(metavar="FILE", help="Write the run there too, for `samehere import` elsewhere.")] = None,
+    bundle: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the run there too, for `samehere import` elsewhere."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run the script of a report in a sandbox, on several targets, several times, and say what was seen.
@@ -127,24 +168,42 @@ def reproduce(
 
 
 @application.command(
-    epilog="Example: samehere bisect report.md --over numpy --from 1.26 --to 2.2", short_help="Find since which version something happens."
+    epilog="Example: samehere bisect report.md --over numpy --from 1.26 --to 2.2",
+    short_help="Find since which version something happens.",
 )
 def bisect(
     file: File,
     *,
-    over: Annotated[str, typer.Option(metavar="AXIS", help="What has an order: a package, python, threads, cpu-isa.")] = "torch",
-    begin: Annotated[str | None, typer.Option("--from", metavar="VALUE", help="Where the series begins; default: the oldest.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="VALUE", help="Where it ends; default: the newest.")] = None,
-    toolchain_: Annotated[
-        list[str] | None, typer.Option("--toolchain", metavar="NAME", help="Only this toolchain and the others named; again for more.")
+    over: Annotated[
+        str, typer.Option(metavar="AXIS", help="What has an order: a package, python, threads, cpu-isa.")
+    ] = "torch",
+    begin: Annotated[
+        str | None,
+        typer.Option("--from", metavar="VALUE", help="Where the series begins; default: the oldest."),
     ] = None,
-    target: Annotated[str, typer.Option(help="The device, and settings that hold everywhere, such as cpu:threads=1.")] = "cpu",
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="VALUE", help="Where it ends; default: the newest.")
+    ] = None,
+    toolchain_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--toolchain", metavar="NAME", help="Only this toolchain and the others named; again for more."
+        ),
+    ] = None,
+    target: Annotated[
+        str, typer.Option(help="The device, and settings that hold everywhere, such as cpu:threads=1.")
+    ] = "cpu",
     error: Annotated[float, typer.Option(help="The probability, at most, that the answer is wrong.")] = 0.01,
-    most_attempts: Annotated[int, typer.Option(help="After so many attempts the answer is what is known by then.")] = 500,
+    most_attempts: Annotated[
+        int, typer.Option(help="After so many attempts the answer is what is known by then.")
+    ] = 500,
     form: As = None,
-    claim: Annotated[str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")] = None,
+    claim: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What should be seen, instead of what the report says.")
+    ] = None,
     isolation: Annotated[
-        IsolationName | None, typer.Option(help="Weaker isolation, or only limits and none: for a file of your own.")
+        IsolationName | None,
+        typer.Option(help="Weaker isolation, or only limits and none: for a file of your own."),
     ] = None,
     wall: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of an attempt.")] = None,
     memory: Annotated[int | None, typer.Option(metavar="MIB", help="Memory limit of an attempt.")] = None,
@@ -181,7 +240,10 @@ def bisect(
     raise typer.Exit(run(request))
 
 
-@application.command(epilog="Example: samehere read report.md --json", short_help="Show what is taken from a report; nothing is run.")
+@application.command(
+    epilog="Example: samehere read report.md --json",
+    short_help="Show what is taken from a report; nothing is run.",
+)
 def read(file: File, *, form: As = None, json: Json = False) -> None:
     """Show what is taken from a report (scripts, claim, environment) and what would be asked; nothing is run."""
     from app.command.read_report import read_report
@@ -194,9 +256,14 @@ def read(file: File, *, form: As = None, json: Json = False) -> None:
     short_help="Take a run out of a service, as one file.",
 )
 def export(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run that ended.", show_default=False)],
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="The id of a run that ended.", show_default=False)
+    ],
     *,
-    out: Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="Where to write it; default: standard output.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to write it; default: standard output."),
+    ] = None,
     server: OtherServer = None,
     token: ServiceToken = None,
 ) -> None:
@@ -212,11 +279,17 @@ def export(
     short_help="Give such a file to a service.",
 )
 def import_bundle(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A bundle, or - for standard input.", show_default=False)],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A bundle, or - for standard input.", show_default=False)
+    ],
     *,
-    by: Annotated[str | None, typer.Option(metavar="NAME", help="Who contributes it; with a token its name stands beside.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Who contributes it; with a token its name stands beside."),
+    ] = None,
     report: Annotated[
-        str | None, typer.Option(metavar="ID", help="The report it belongs to; default: found by its text or address.")
+        str | None,
+        typer.Option(metavar="ID", help="The report it belongs to; default: found by its text or address."),
     ] = None,
     server: OtherServer = None,
     token: ServiceToken = None,
@@ -234,12 +307,22 @@ def import_bundle(
 )
 def import_issues(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="The JSON of `gh issue list --json …`, or - for standard input.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="The JSON of `gh issue list --json …`, or - for standard input.",
+            show_default=False,
+        ),
     ],
     *,
-    preset: Annotated[str | None, typer.Option(help="A named set of targets, instead of the service's default.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="A named set of targets, instead of the service's default.")
+    ] = None,
     told: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Remembers what was told; default: FILE.told.json beside the issues.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Remembers what was told; default: FILE.told.json beside the issues."
+        ),
     ] = None,
     server: OtherServer = None,
     token: ServiceToken = None,
@@ -258,50 +341,68 @@ def import_issues(
 @application.command(epilog="Example: samehere serve --port 8080", short_help="Start the service and a node.")
 def serve(
     *,
-    host: Annotated[str | None, typer.Option(help="Address of the web; any but loopback is refused until a token exists.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address of the web; any but loopback is refused until a token exists.")
+    ] = None,
     port: Annotated[int | None, typer.Option(help="Port of the web; 0 takes a free one.")] = None,
     no_node: Annotated[bool, typer.Option("--no-node", help="Without a node on this machine.")] = False,
-    demo: Annotated[bool, typer.Option("--demo", help="Beside the ordinary one, with recorded runs as its history.")] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Beside the ordinary one, with recorded runs as its history.")
+    ] = False,
 ) -> None:
     """Start the service: web, recorder, dispatcher, beat and a node, with a Postgres and a Valkey of their own."""
-    from app.command.service import serve as run
+    from app.command.service.serve import serve as run
 
     raise typer.Exit(run(host=host, port=port, no_node=no_node, demo=demo))
 
 
-@application.command(context_settings=PASS_ON, add_help_option=False, short_help="Offer this machine to a service.")
+@application.command(
+    context_settings=PASS_ON, add_help_option=False, short_help="Offer this machine to a service."
+)
 def node(words: typer.Context) -> None:
     """Offer this machine to a service, as a node."""
     _become_worker("node", words)
 
 
-@application.command(context_settings=PASS_ON, add_help_option=False, short_help="Make and list the interpreters for scripts.")
+@application.command(
+    context_settings=PASS_ON, add_help_option=False, short_help="Make and list the interpreters for scripts."
+)
 def toolchain(words: typer.Context) -> None:
     """Build, adopt, list and remove the interpreters that scripts run in."""
     _become_worker("toolchain", words)
 
 
-@application.command(context_settings=PASS_ON, add_help_option=False, short_help="Say what this machine can do as a node.")
+@application.command(
+    context_settings=PASS_ON, add_help_option=False, short_help="Say what this machine can do as a node."
+)
 def doctor(words: typer.Context) -> None:
     """Say what this machine can do as a node, and what is missing."""
     _become_worker("doctor", words)
 
 
-@application.command(epilog="Example: samehere probe > probe.py", short_help="Print probe.py, for a reporter's own Python.")
+@application.command(
+    epilog="Example: samehere probe > probe.py", short_help="Print probe.py, for a reporter's own Python."
+)
 def probe() -> None:
     """Print probe.py: one file that shows what a script does in a reporter's own Python."""
-    from worker.reporters_probe import probe_program
+    from worker.contract.programs.probe import probe_program
 
     sys.stdout.write(probe_program())
 
 
-@application.command(epilog="Example: samehere judge-again --all", short_help="Show which verdicts flip by the rules of today.")
+@application.command(
+    epilog="Example: samehere judge-again --all", short_help="Show which verdicts flip by the rules of today."
+)
 def judge_again(
     *,
     report: Annotated[str | None, typer.Option(metavar="ID", help="The runs of one report.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All finished runs.")] = False,
-    apply: Annotated[bool, typer.Option("--apply", help="Keep the new verdicts; without it they are only shown.")] = False,
-    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why, with --apply; kept and shown.")] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Keep the new verdicts; without it they are only shown.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Why, with --apply; kept and shown.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Judge the stored attempts of this service by the rules of today, and show which verdicts flip."""
@@ -310,7 +411,9 @@ def judge_again(
     raise typer.Exit(run(report=report, every=every, apply=apply, reason=reason, as_json=json))
 
 
-@tokens.command("create", epilog="Example: samehere token create --name triage-bot --scope read --scope submit")
+@tokens.command(
+    "create", epilog="Example: samehere token create --name triage-bot --scope read --scope submit"
+)
 def create_token(
     *,
     scope: Annotated[list[ScopeName], typer.Option(help="What it may do; again for more.")],
@@ -332,7 +435,9 @@ def list_tokens(*, json: Json = False) -> None:
 
 
 @tokens.command("revoke", epilog="Example: samehere token revoke 06b4k1m3…")
-def revoke_token(token_id: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")]) -> None:
+def revoke_token(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
+) -> None:
     """Make a token invalid."""
     from app.command.token import revoke
 

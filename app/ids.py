@@ -31,7 +31,9 @@ def id_at(moment: datetime) -> str:
 
 def moment_of(made: str) -> datetime:
     """When an id was made, to the millisecond."""
-    number = sum(ALPHABET.index(letter) << shift for letter, shift in zip(made, range(125, -5, -5), strict=True))
+    number = sum(
+        ALPHABET.index(letter) << shift for letter, shift in zip(made, range(125, -5, -5), strict=True)
+    )
     return datetime.fromtimestamp((number >> 80) / 1000, tz=UTC)
 
 

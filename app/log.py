@@ -10,7 +10,9 @@ import structlog
 
 def log_to_stderr(level: int = logging.INFO) -> None:
     """Set the log up, once for a process."""
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(level),
         processors=[

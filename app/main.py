@@ -18,11 +18,12 @@ from app.http.state import WebState
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.session import make_engine, session_factory
-from app.web import bisection_pages, matrix_routes
-from app.web import changes as change_pages
-from app.web import maintain as maintain_pages
-from app.web import routes as pages
 from app.web.pages import STATIC, SaysDemo, problem_page
+from app.web.routes import bisections as bisection_pages
+from app.web.routes import changes as change_pages
+from app.web.routes import main as pages
+from app.web.routes import maintain as maintain_pages
+from app.web.routes import matrices as matrix_routes
 
 DESCRIPTION = """Reproduces bug reports on real hardware and says what it saw. Errors are problem documents (RFC 9457).
 Lists are newest first; `next` is the cursor of the next page. Ids sort by time. What is submitted becomes public here."""
@@ -61,7 +62,9 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    application.state.web = WebState(settings=chosen, engine=engine, sessions=session_factory(engine, broker), broker=broker)
+    application.state.web = WebState(
+        settings=chosen, engine=engine, sessions=session_factory(engine, broker), broker=broker
+    )
     problems.install(application, page=problem_page)
     for area in (runs, bisections, bundles, comparisons, reports, changes, fleet, maintain):
         application.include_router(area.router, prefix="/api/v1")

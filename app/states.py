@@ -12,5 +12,15 @@ AttemptState = Literal["queued", "leased", "running", "recorded", "lost", "cance
 Occasion = Literal["submitted", "toolchain", "schedule", "baseline", "imported"]
 # What maintainers do, to what, and what can be held back.
 SubjectKind = Literal["report", "run", "node", "toolchain", "script"]
-Deed = Literal["overruled", "taken_back", "labelled", "closed", "reopened", "withdrawn", "quarantined", "lifted", "judged_again"]
+Deed = Literal[
+    "overruled",
+    "taken_back",
+    "labelled",
+    "closed",
+    "reopened",
+    "withdrawn",
+    "quarantined",
+    "lifted",
+    "judged_again",
+]
 HeldKind = Literal["node", "toolchain", "script"]

@@ -36,7 +36,11 @@ class Bench:
     """A service without a node, and a node that comes and goes."""
 
     def __init__(self, home: Path, toolchains: Path) -> None:
-        own = {"SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains), "SAMEHERE_LOCKS": str(home / "locks")}
+        own = {
+            "SAMEHERE_HOME": str(home),
+            "SAMEHERE_TOOLCHAINS": str(toolchains),
+            "SAMEHERE_LOCKS": str(home / "locks"),
+        }
         self._environment = os.environ | own | QUICK
         self._log = (home / "serve.log").open("wb")
         port = free_port()
@@ -44,12 +48,16 @@ class Bench:
         self.client = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)
         self._await(lambda: self.client.get("/readyz").status_code == 200)
         self.database = psycopg.connect(database_url(home), autocommit=True)
-        said = next(line for line in (home / "serve.log").read_text().splitlines() if "SAMEHERE_BROKER_URL=" in line)
+        said = next(
+            line for line in (home / "serve.log").read_text().splitlines() if "SAMEHERE_BROKER_URL=" in line
+        )
         self._environment["SAMEHERE_BROKER_URL"] = said.split("SAMEHERE_BROKER_URL=")[1].split()[0]
         self.node = self.start_node()
 
     def _start(self, *argv: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-m", *argv], env=self._environment, stdout=self._log, stderr=self._log)
+        return subprocess.Popen(
+            [sys.executable, "-m", *argv], env=self._environment, stdout=self._log, stderr=self._log
+        )
 
     @staticmethod
     def _await(condition: Any, seconds: float = 60.0) -> None:
@@ -79,17 +87,26 @@ class Bench:
 
     def fill(self, name: str, length: int) -> None:
         for number in range(length // REPEATS):
-            body = {"script": f"print({number})\n", "targets": [{"device": "cpu", "toolchain": name}], "repeats": REPEATS}
+            body = {
+                "script": f"print({number})\n",
+                "targets": [{"device": "cpu", "toolchain": name}],
+                "repeats": REPEATS,
+            }
             self.client.post("/api/v1/runs", json=body).raise_for_status()
 
     def cancel(self) -> None:
         """All that is not over."""
-        for (run_id,) in self.database.execute("SELECT id FROM run WHERE state IN ('queued', 'running')").fetchall():
+        for (run_id,) in self.database.execute(
+            "SELECT id FROM run WHERE state IN ('queued', 'running')"
+        ).fetchall():
             self.client.post(f"/api/v1/runs/{run_id}/cancel").raise_for_status()
 
     def await_recorded(self, count: int) -> None:
         """Looks seldom, so as not to disturb."""
-        while self.database.execute("SELECT count(*) FROM attempt WHERE state = 'recorded'").fetchone()[0] < count:
+        while (
+            self.database.execute("SELECT count(*) FROM attempt WHERE state = 'recorded'").fetchone()[0]
+            < count
+        ):
             time.sleep(2.0)
 
     def recorded(self) -> list[tuple[float, float]]:
@@ -119,11 +136,15 @@ def window(found: list[tuple[float, float]], which: tuple[int, int]) -> dict[str
     first, end = which
     return {
         "lease_to_result_seconds": statistics.median(took for _, took in found[first:end]),
-        "between_results_seconds": statistics.median(found[n + 1][0] - found[n][0] for n in range(first, end)),
+        "between_results_seconds": statistics.median(
+            found[n + 1][0] - found[n][0] for n in range(first, end)
+        ),
     }
 
 
-def worked(bench: Bench, name: str, length: int, wanted: int) -> tuple[list[tuple[float, float]], list[tuple[int, float]]]:
+def worked(
+    bench: Bench, name: str, length: int, wanted: int
+) -> tuple[list[tuple[float, float]], list[tuple[int, float]]]:
     """The results of a queue that was filled while nobody worked at it; and how much time of a core the service had used at some counts."""
     bench.end_node()
     before = len(bench.recorded())

@@ -32,7 +32,12 @@ SCRIPT = "import torch\ntorch.manual_seed(0)\na = torch.randn(64, 64)\nprint((a 
 
 
 def toolchain() -> dict[str, Any]:
-    listed = subprocess.run([sys.executable, "-m", "app.cli", "toolchain", "list", "--json"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        [sys.executable, "-m", "app.cli", "toolchain", "list", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     ready = [t for t in json.loads(listed.stdout) if t["state"] == "ready" and "torch" in t["packages"]]
     if not ready:
         sys.exit("no toolchain with torch is ready: run `make toolchain`")
@@ -47,15 +52,27 @@ def free_port() -> int:
 
 def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subprocess.Popen[bytes], str]:
     port = free_port()
-    own = {"SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains), "SAMEHERE_LOCKS": str(home / "locks")}
+    own = {
+        "SAMEHERE_HOME": str(home),
+        "SAMEHERE_TOOLCHAINS": str(toolchains),
+        "SAMEHERE_LOCKS": str(home / "locks"),
+    }
     environment = os.environ | own | variables
     with (home / "serve.log").open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-m", "app.cli", "serve", "--port", str(port)], env=environment, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "app.cli", "serve", "--port", str(port)],
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
     url = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            if httpx2.get(f"{url}/readyz").status_code == 200 and httpx2.get(f"{url}/api/v1/nodes").json()["items"]:
+            if (
+                httpx2.get(f"{url}/readyz").status_code == 200
+                and httpx2.get(f"{url}/api/v1/nodes").json()["items"]
+            ):
                 return process, url
         except httpx2.HTTPError:
             pass
@@ -132,8 +149,20 @@ def spread(seconds: list[float]) -> dict[str, float]:
 
 
 def machine() -> dict[str, Any]:
-    model = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "?")
-    return {"cpu": model, "cores": os.cpu_count(), "kernel": platform.release(), "python": platform.python_version()}
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        "?",
+    )
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
 
 
 def measure(rounds: int) -> dict[str, Any]:

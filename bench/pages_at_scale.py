@@ -141,7 +141,9 @@ def serving(home: Path) -> Iterator[Side]:
     try:
         await_ready(url, home)
         with psycopg.connect(database_url(home)) as database:
-            ids = {kind: [row[0] for row in database.execute(query).fetchall()] for kind, query in IDS.items()}
+            ids = {
+                kind: [row[0] for row in database.execute(query).fetchall()] for kind, query in IDS.items()
+            }
         yield Side(url=url, service=psutil.Process(process.pid), ids=ids, rng=random.Random(1))
     finally:
         process.send_signal(signal.SIGTERM)
@@ -174,9 +176,13 @@ async def _round(address: Callable[[], str], count: int) -> list[tuple[float, in
     # What is timed is the service: nothing here may stop the clock.
     gc.collect()
     gc.disable()
-    async with httpx2.AsyncClient(timeout=60, headers=headers, limits=httpx2.Limits(max_connections=100)) as client:
+    async with httpx2.AsyncClient(
+        timeout=60, headers=headers, limits=httpx2.Limits(max_connections=100)
+    ) as client:
         began = time.perf_counter() + 0.05
-        return await asyncio.gather(*(_asked(client, address(), began + number / RATE) for number in range(count)))
+        return await asyncio.gather(
+            *(_asked(client, address(), began + number / RATE) for number in range(count))
+        )
 
 
 def told(found: list[tuple[float, int]]) -> dict[str, float]:
@@ -199,14 +205,21 @@ def measure_page(sides: dict[str, Side], page: str, requests: int) -> dict[str, 
             before = side.cpu_seconds()
             found[name] += asyncio.run(_round(lambda side=side: side.address(page), requests // 2))  # type: ignore[misc]  # bound at once
             used[name] += side.cpu_seconds() - before
-    result: dict[str, Any] = {name: {**told(taken), "cpu_ms": round(1000 * used[name] / requests, 1)} for name, taken in found.items()}
+    result: dict[str, Any] = {
+        name: {**told(taken), "cpu_ms": round(1000 * used[name] / requests, 1)}
+        for name, taken in found.items()
+    }
     for figure in ("p50_ms", "p95_ms", "cpu_ms"):
         result[f"ratio_{figure[:3]}"] = round(result["large"][figure] / max(0.1, result["small"][figure]), 2)
     return result
 
 
 def measure(homes: Path, requests: int, only: str) -> dict[str, Any]:
-    data = {name: fill(homes / name, attempts) for name, attempts in SIZES.items() if not (homes / name / "postgres").exists()}
+    data = {
+        name: fill(homes / name, attempts)
+        for name, attempts in SIZES.items()
+        if not (homes / name / "postgres").exists()
+    }
     for name in SIZES:
         if name not in data:
             server = EmbeddedPostgres(homes / name)
@@ -216,7 +229,10 @@ def measure(homes: Path, requests: int, only: str) -> dict[str, Any]:
                 stamp(url)
             finally:
                 server.stop()
-    pages = PAGES | {f"search: {name}": f"/reports?q={httpx2.QueryParams({'q': words})['q']}" for name, words in QUERIES.items()}
+    pages = PAGES | {
+        f"search: {name}": f"/reports?q={httpx2.QueryParams({'q': words})['q']}"
+        for name, words in QUERIES.items()
+    }
     results = {}
     load = os.getloadavg()[0]
     with serving(homes / "small") as small, serving(homes / "large") as large:

@@ -24,7 +24,11 @@ from main_path import SCRIPT, by_hand, keep, machine, spread, start_service, too
 def seen(client: httpx2.Client, run_id: str, kinds: set[str]) -> bool:
     """Whether the run tells how an attempt of one of these kinds ended."""
     run = client.get(f"/api/v1/runs/{run_id}").json()
-    return any(attempt["kind"] in kinds and attempt.get("outcome") == "completed" for job in run["jobs"] for attempt in job["attempts"])
+    return any(
+        attempt["kind"] in kinds and attempt.get("outcome") == "completed"
+        for job in run["jobs"]
+        for attempt in job["attempts"]
+    )
 
 
 def by_rest(client: httpx2.Client, name: str, *, repeats: int = 1) -> dict[str, float]:
@@ -77,7 +81,9 @@ def measure(rounds: int) -> dict[str, Any]:
         "by_hand_seconds": spread(hand),
         "seconds_until": {way: spread([one[way] for one in rest]) for way in ways},
         "ratio_to_by_hand": {way: statistics.median(one[way] for one in rest) / base for way in ways},
-        "ratio_pairs": {way: spread([one[way] / other for one, other in zip(rest, hand, strict=True)]) for way in ways},
+        "ratio_pairs": {
+            way: spread([one[way] / other for one, other in zip(rest, hand, strict=True)]) for way in ways
+        },
         "first_post_after_the_start": {**first, "ratio_to_by_hand": first["anything"] / base},
         "previews_shown": sum(one["previews"] for one in rest),
         "rounds": rounds,

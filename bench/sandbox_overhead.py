@@ -18,10 +18,11 @@ from pathlib import Path
 
 from main_path import keep, machine, spread, toolchain
 
+from worker.attempt.execute import Executor, Identity
 from worker.contract import Attempt, Outcome
 from worker.environment import EnvironmentRecorder
-from worker.execute import Executor, Identity
-from worker.sandbox import Bind, Sandbox, SandboxJob, private_mounts
+from worker.sandbox import Bind, Sandbox, SandboxJob
+from worker.sandbox.isolation import private_mounts
 from worker.toolchains import ToolchainStore
 
 SCRIPT = "import torch\nprint((torch.ones(64, 64) @ torch.ones(64, 64)).sum().item())\n"
@@ -29,7 +30,9 @@ SCRIPT = "import torch\nprint((torch.ones(64, 64) @ torch.ones(64, 64)).sum().it
 
 def binds_of(python: str) -> tuple[Bind, ...]:
     """The toolchain's own folder and that of the interpreter it was made from."""
-    prefixes = subprocess.check_output([python, "-c", "import sys; print(sys.prefix, sys.base_prefix, sep='\\n')"], text=True).splitlines()
+    prefixes = subprocess.check_output(
+        [python, "-c", "import sys; print(sys.prefix, sys.base_prefix, sep='\\n')"], text=True
+    ).splitlines()
     return tuple(Bind(prefix, prefix) for prefix in dict.fromkeys(prefixes))
 
 
@@ -54,7 +57,9 @@ def main() -> None:
         sandbox = Sandbox(slot=0, home=Path(folder))
         script = Path(folder, "script.py")
         script.write_text(SCRIPT)
-        job = SandboxJob(argv=(python, "/home/u/script.py"), files={"/home/u/script.py": SCRIPT.encode()}, binds=binds)
+        job = SandboxJob(
+            argv=(python, "/home/u/script.py"), files={"/home/u/script.py": SCRIPT.encode()}, binds=binds
+        )
         nothing = SandboxJob(argv=("/usr/bin/env", "true"))
         executor = Executor(
             Identity("bench", "bench"),
@@ -62,13 +67,21 @@ def main() -> None:
             EnvironmentRecorder(Path(folder, "cache"), probe_seconds=120),
         )
         attempt = Attempt(attempt_id="bench", script=SCRIPT, toolchain=chain["name"])
-        taken: dict[str, list[float]] = {"by hand": [], "sandbox": [], "whole attempt": [], "/usr/bin/env true in the sandbox": []}
+        taken: dict[str, list[float]] = {
+            "by hand": [],
+            "sandbox": [],
+            "whole attempt": [],
+            "/usr/bin/env true in the sandbox": [],
+        }
         for _ in range(rounds + 1):
             for name, run in (
                 ("by hand", lambda: subprocess.run([python, str(script)], check=True, capture_output=True)),
                 ("sandbox", lambda: sandbox.run(job, cancelled=threading.Event())),
                 ("whole attempt", lambda: whole(executor, attempt, sandbox)),
-                ("/usr/bin/env true in the sandbox", lambda: sandbox.run(nothing, cancelled=threading.Event())),
+                (
+                    "/usr/bin/env true in the sandbox",
+                    lambda: sandbox.run(nothing, cancelled=threading.Event()),
+                ),
             ):
                 began = time.perf_counter()
                 run()
@@ -81,7 +94,9 @@ def main() -> None:
             "seconds": {name: spread(times[1:]) for name, times in taken.items()},
             "ratio_to_by_hand": {name: statistics.median(times[1:]) / base for name, times in taken.items()},
             # Of the fastest ones: what else runs on the machine only ever adds.
-            "least_ratio_to_by_hand": {name: min(times[1:]) / min(taken["by hand"][1:]) for name, times in taken.items()},
+            "least_ratio_to_by_hand": {
+                name: min(times[1:]) / min(taken["by hand"][1:]) for name, times in taken.items()
+            },
         }
     keep(result, arguments.out)
 

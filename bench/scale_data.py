@@ -25,16 +25,34 @@ from scale_shapes import ATTEMPT, BASELINE, CANDIDATE, DIGEST, NODE, Cell, Shape
 
 from app.embedded.postgres import EmbeddedPostgres
 from app.ids import ALPHABET
-from app.judging.comparison import RULES_VERSION
-from app.judging.environments import digest_of
+from app.judging.comparison.comparison import RULES_VERSION
+from app.judging.comparison.environments import digest_of
 from app.serve.database import migrate
 from app.storage.models import ReportRow
 from worker.contract import Hello
 
 REPEATS = 5
 NODES = tuple(f"lab-{name}{number}" for name in ("a100", "h100", "h200", "cpu") for number in range(1, 4))
-VERSIONS = ("2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.13.0")
-TOOLCHAINS = tuple((f"torch-{version.rpartition('.')[0]}-{build}", version) for version in VERSIONS for build in ("cpu", "cu126"))
+VERSIONS = (
+    "2.1.2",
+    "2.2.2",
+    "2.3.1",
+    "2.4.1",
+    "2.5.1",
+    "2.6.0",
+    "2.7.1",
+    "2.8.0",
+    "2.9.1",
+    "2.10.0",
+    "2.11.0",
+    "2.12.0",
+    "2.13.0",
+)
+TOOLCHAINS = tuple(
+    (f"torch-{version.rpartition('.')[0]}-{build}", version)
+    for version in VERSIONS
+    for build in ("cpu", "cu126")
+)
 BEGAN = datetime(2024, 12, 1, tzinfo=UTC)
 TABLES = {
     "environment": "digest, facts, created_at",
@@ -50,7 +68,12 @@ TABLES = {
     " before, after, axis, older, newer, differs, missing, created_at",
     **KEPT,
 }
-ATTENTION = {"reproduced": "still_broken", "flaky": "still_broken", "different": "needs_human", "not_reproduced": "fixed"}
+ATTENTION = {
+    "reproduced": "still_broken",
+    "flaky": "still_broken",
+    "different": "needs_human",
+    "not_reproduced": "fixed",
+}
 # Reports of a size, by how often: runs, cells of each.
 SIZES = ((1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (2, 6), (2, 6), (4, 9))
 BUSY, BUSIEST, WIDEST = (10, 12), (40, 12), (1, 400)
@@ -87,7 +110,11 @@ class Maker:
     def environment(self, cell: Cell, node: str, toolchain: str, version: str) -> str:
         key = (id(cell), node, toolchain)
         if key not in self.environments:
-            facts = {**cell.environment, "torch.version": f"{version}+{toolchain.rpartition('-')[2]}", "cpu.model": f"Xeon of {node}"}
+            facts = {
+                **cell.environment,
+                "torch.version": f"{version}+{toolchain.rpartition('-')[2]}",
+                "cpu.model": f"Xeon of {node}",
+            }
             self.environments[key] = digest_of(facts)
             if self.environments[key] not in self.kept:
                 self.kept.add(self.environments[key])
@@ -104,17 +131,48 @@ def report(maker: Maker, number: int, moment: datetime) -> tuple[ReportRow, Shap
     own, shared = random.Random(number // 2), random.Random(shape.name)
     values = [shared.randbytes(4) for _ in range(64)]
     sketch = b"".join(value if own.random() < 0.25 else own.randbytes(4) for value in values)
-    maker.add("script", digest, escaped(script), hashlib.sha256(b"%d" % (number // 2)).hexdigest(), f"\\\\x{sketch.hex()}", str(moment))
+    maker.add(
+        "script",
+        digest,
+        escaped(script),
+        hashlib.sha256(b"%d" % (number // 2)).hexdigest(),
+        f"\\\\x{sketch.hex()}",
+        str(moment),
+    )
     identity = maker.identity(moment)
-    words = rng.choice(("wrong", "crashes", "differs from numpy", "is slow", "raises", "hangs", "is not deterministic"))
-    body = "\n\n".join((rng.choice(prose()), shape.claim or "", f"```python\n{script}```", rng.choice(prose())))
+    words = rng.choice(
+        ("wrong", "crashes", "differs from numpy", "is slow", "raises", "hangs", "is not deterministic")
+    )
+    body = "\n\n".join(
+        (rng.choice(prose()), shape.claim or "", f"```python\n{script}```", rng.choice(prose()))
+    )
     title = f"[{rng.choice(('inductor', 'MPS', 'CUDA', 'autograd', 'nn', 'sparse'))}] {shape.title} {words} ({number})"
     url = f"https://github.com/pytorch/pytorch/issues/{100_000 + number}"
     reading = shape.reading.replace(DIGEST, digest)
     verdict = str(shape.document.verdict)
     stands = (verdict, ATTENTION.get(verdict, "\\N"), str(moment))
-    maker.add("report", identity, escaped(title), url, "report", escaped(body), "\\N", escaped(reading), digest, *stands, str(moment))
-    row = ReportRow(id=identity, title=title, source_url=url, form="report", text=body, main_script=digest, created_at=moment)
+    maker.add(
+        "report",
+        identity,
+        escaped(title),
+        url,
+        "report",
+        escaped(body),
+        "\\N",
+        escaped(reading),
+        digest,
+        *stands,
+        str(moment),
+    )
+    row = ReportRow(
+        id=identity,
+        title=title,
+        source_url=url,
+        form="report",
+        text=body,
+        main_script=digest,
+        created_at=moment,
+    )
     return row, shape
 
 
@@ -129,11 +187,38 @@ def run(maker: Maker, row: ReportRow, shape: Shape, cells: int, moment: datetime
         node = maker.rng.choice(NODES)
         found = maker.environment(cell, node, toolchain, version)
         job = maker.identity(moment)
-        settings = {**cell.target["settings"], **({"seed": str(position)} if cells > len(TOOLCHAINS) * len(shape.cells) else {})}
+        settings = {
+            **cell.target["settings"],
+            **({"seed": str(position)} if cells > len(TOOLCHAINS) * len(shape.cells) else {}),
+        }
         target = {**cell.target, "toolchain": toolchain, "settings": settings}
-        maker.add("job", job, identity, str(position), digest, escaped(json.dumps(target)), "judged", "1", node, found, cell.verdict)
-        attempts = [attempt(maker, (identity, job, node, found), cell, repeat, moment) for repeat in range(REPEATS)]
-        jobs.append(Kept(id=job, run=identity, cell=cell, target=target, node=node, environment=found, attempts=attempts))
+        maker.add(
+            "job",
+            job,
+            identity,
+            str(position),
+            digest,
+            escaped(json.dumps(target)),
+            "judged",
+            "1",
+            node,
+            found,
+            cell.verdict,
+        )
+        attempts = [
+            attempt(maker, (identity, job, node, found), cell, repeat, moment) for repeat in range(REPEATS)
+        ]
+        jobs.append(
+            Kept(
+                id=job,
+                run=identity,
+                cell=cell,
+                target=target,
+                node=node,
+                environment=found,
+                attempts=attempts,
+            )
+        )
         events += [*(["attempt.leased", "attempt.started", "attempt.recorded"] * REPEATS), "job.judged"]
     events.append("run.finished")
     for event, kind in enumerate(events, start=1):
@@ -141,11 +226,27 @@ def run(maker: Maker, row: ReportRow, shape: Shape, cells: int, moment: datetime
     baseline = jobs[0].attempts[0]
     for other in jobs[1:60]:
         content = escaped(shape.comparison.replace(BASELINE, baseline).replace(CANDIDATE, other.attempts[0]))
-        maker.add("comparison", baseline, other.attempts[0], str(RULES_VERSION), shape.result, content, str(ended))
+        maker.add(
+            "comparison", baseline, other.attempts[0], str(RULES_VERSION), shape.result, content, str(ended)
+        )
     document = shape.document
     words = (str(document.verdict), escaped(document.summary))
-    maker.add("run", identity, row.id, "finished", "versions", "5", "f", str(len(events)), *words, str(moment), str(ended))
-    maker.add("run_document", *kept_document(row, shape, jobs, events=len(events), moment=moment, ended=ended))
+    maker.add(
+        "run",
+        identity,
+        row.id,
+        "finished",
+        "versions",
+        "5",
+        "f",
+        str(len(events)),
+        *words,
+        str(moment),
+        str(ended),
+    )
+    maker.add(
+        "run_document", *kept_document(row, shape, jobs, events=len(events), moment=moment, ended=ended)
+    )
     return jobs
 
 
@@ -171,13 +272,33 @@ def attempt(maker: Maker, place: tuple[str, str, str, str], cell: Cell, repeat: 
 def nodes(database: psycopg.Connection[Any]) -> None:
     """The machines on which all of it ran, by their hello."""
     facts = [
-        {"name": name, "state": "ready", "packages": {"torch": version, "numpy": "2.4.6"}, "torch": version, "mkl": True}
+        {
+            "name": name,
+            "state": "ready",
+            "packages": {"torch": version, "numpy": "2.4.6"},
+            "torch": version,
+            "mkl": True,
+        }
         for name, version in TOOLCHAINS
     ]
     for name in NODES:
-        card = {"index": 0, "model": f"NVIDIA {name}", "memory_bytes": 2**36, "capability": "sm90", "driver": "580.159.04"}
+        card = {
+            "index": 0,
+            "model": f"NVIDIA {name}",
+            "memory_bytes": 2**36,
+            "capability": "sm90",
+            "driver": "580.159.04",
+        }
         hello = Hello.model_validate(
-            {"node": name, "instance": "one", "slots": 8, "level": "ns+seccomp+cgroup", "gpus": [card], "toolchains": facts, "cores": 64}
+            {
+                "node": name,
+                "instance": "one",
+                "slots": 8,
+                "level": "ns+seccomp+cgroup",
+                "gpus": [card],
+                "toolchains": facts,
+                "cores": 64,
+            }
         )
         database.execute(
             "INSERT INTO node (name, instance, draining, hello, created_at, hello_at, seen_at)"
@@ -199,7 +320,11 @@ def made(attempts: int) -> Iterator[Maker]:
         for table, line in kept_of_report(row, shape, [job for some in jobs for job in some]):
             maker.add(table, *line)
         if runs > 1 and number % 5 == 0:
-            maker.add("change", maker.identity(moment + timedelta(hours=runs)), *change(row, jobs[-2][0], jobs[-1][0], moment))
+            maker.add(
+                "change",
+                maker.identity(moment + timedelta(hours=runs)),
+                *change(row, jobs[-2][0], jobs[-1][0], moment),
+            )
         number += 1
         yield maker
 
@@ -237,7 +362,9 @@ def fill(home: Path, attempts: int) -> dict[str, Any]:
     began = time.perf_counter()
     try:
         migrate(server.url)
-        with psycopg.connect(server.admin_url.replace("/postgres?", "/samehere?"), autocommit=True) as database:
+        with psycopg.connect(
+            server.admin_url.replace("/postgres?", "/samehere?"), autocommit=True
+        ) as database:
             database.execute("ALTER SYSTEM SET max_wal_size = '4GB'")
             database.execute("SELECT pg_reload_conf()")
             nodes(database)
@@ -248,7 +375,9 @@ def fill(home: Path, attempts: int) -> dict[str, Any]:
                 copy(database, maker)
             database.execute("VACUUM ANALYZE")
             database.execute("ALTER SYSTEM RESET max_wal_size")
-            counts = {table: database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}  # noqa: S608  # our own
+            counts = {
+                table: database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES
+            }  # noqa: S608  # our own
             size = database.execute("SELECT pg_database_size('samehere')").fetchone()[0]
     finally:
         server.stop()

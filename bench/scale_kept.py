@@ -12,16 +12,28 @@ from scale_shapes import Cell, Shape
 from sqlalchemy import create_engine, select
 from sqlalchemy.orm import Session
 
-from app.runs.document import JobPart, TargetPart
-from app.runs.indexing import RULES, cell_of, facets_of, words_of
-from app.runs.kept_documents import digest_of_sources, packed
+from app.runs.rows.document_cache import digest_of_sources, packed
+from app.runs.rows.search_index import RULES, cell_of, facets_of, words_of
+from app.runs.run_object.document import JobPart, TargetPart
 from app.storage.models import ReportCellRow, ReportRow, RunRow
+from app.storage.queries.reports.text_search import vector_of
 from app.storage.queries.runs import short_columns
-from app.storage.queries.text_search import vector_of
 from app.storage.session import driver_url
 from app.targets.target import Target
 
-CELL = ("report_id", "script", "label", "device", "toolchain", "settings", "node", "verdict", "outcomes", "exceptions", "said")
+CELL = (
+    "report_id",
+    "script",
+    "label",
+    "device",
+    "toolchain",
+    "settings",
+    "node",
+    "verdict",
+    "outcomes",
+    "exceptions",
+    "said",
+)
 KEPT = {
     "report_search": "report_id, rules, facets, words",
     "report_cell": ", ".join(CELL),
@@ -49,10 +61,13 @@ class Kept:
         """As the run object has it."""
         changed = {"node": self.node, "environment": self.environment}
         attempts = [
-            attempt.model_copy(update={**changed, "id": name}) for attempt, name in zip(self.cell.part.attempts, self.attempts, strict=True)
+            attempt.model_copy(update={**changed, "id": name})
+            for attempt, name in zip(self.cell.part.attempts, self.attempts, strict=True)
         ]
         target = TargetPart.model_validate({name: self.target[name] for name in TargetPart.model_fields})
-        return self.cell.part.model_copy(update={"id": self.id, "script": script, "target": target, "attempts": attempts})
+        return self.cell.part.model_copy(
+            update={"id": self.id, "script": script, "target": target, "attempts": attempts}
+        )
 
 
 def escaped(text: str) -> str:
@@ -70,12 +85,21 @@ def kept_of_report(row: ReportRow, shape: Shape, jobs: list[Kept]) -> Iterator[t
     latest = {job.label: job for job in jobs}
     cells = [cell_of(row.id, job.part(str(row.main_script))) for job in latest.values()]
     for cell in cells:
-        yield "report_cell", tuple(_array(cell[name]) if isinstance(cell[name], list) else escaped(str(cell[name])) for name in CELL)
+        yield (
+            "report_cell",
+            tuple(
+                _array(cell[name]) if isinstance(cell[name], list) else escaped(str(cell[name]))
+                for name in CELL
+            ),
+        )
     rows = [ReportCellRow(**cell) for cell in cells]
     facets = {facet for cell in rows for facet in facets_of(cell)}
     if shape.document.cause is not None:
         facets.add(f"cause:{shape.document.cause}")
-    yield "report_search", (row.id, str(RULES), _array(sorted(facets)), escaped(vector_of(words_of(row, rows))))
+    yield (
+        "report_search",
+        (row.id, str(RULES), _array(sorted(facets)), escaped(vector_of(words_of(row, rows)))),
+    )
 
 
 def stamp(url: str) -> None:
@@ -83,21 +107,30 @@ def stamp(url: str) -> None:
     engine = create_engine(driver_url(url))
     with Session(engine) as session:
         reports = {row["id"]: dict(row) for row in session.execute(select(*short_columns())).mappings()}
-        stamps = [(run.id, digest_of_sources(run, reports[run.report_id])) for run in session.scalars(select(RunRow))]
+        stamps = [
+            (run.id, digest_of_sources(run, reports[run.report_id]))
+            for run in session.scalars(select(RunRow))
+        ]
     engine.dispose()
     with psycopg.connect(url) as database:
         database.execute("CREATE TEMP TABLE stamp (id text, made_from text)")
         with database.cursor().copy("COPY stamp FROM STDIN") as out:
             out.write("".join(f"{name}\t{made_from}\n" for name, made_from in stamps))
-        database.execute("UPDATE run_document d SET made_from = s.made_from FROM stamp s WHERE s.id = d.run_id")
+        database.execute(
+            "UPDATE run_document d SET made_from = s.made_from FROM stamp s WHERE s.id = d.run_id"
+        )
 
 
-def kept_document(row: ReportRow, shape: Shape, jobs: list[Kept], *, events: int, moment: datetime, ended: datetime) -> tuple[str, ...]:
+def kept_document(
+    row: ReportRow, shape: Shape, jobs: list[Kept], *, events: int, moment: datetime, ended: datetime
+) -> tuple[str, ...]:
     """The object of a run, with its jobs as they went into the tables."""
     identity, digest = jobs[0].run, str(row.main_script)
     told = shape.document
     script = told.report.scripts[0].model_copy(update={"digest": digest})
-    report = told.report.model_copy(update={"id": row.id, "title": row.title, "source_url": row.source_url, "scripts": [script]})
+    report = told.report.model_copy(
+        update={"id": row.id, "title": row.title, "source_url": row.source_url, "scripts": [script]}
+    )
     own = {"id": identity, "report": report, "jobs": [job.part(digest) for job in jobs], "preset": "versions"}
     document = told.model_copy(update={**own, "created_at": moment, "finished_at": ended})
     run = RunRow(

@@ -12,11 +12,11 @@ from typing import Any
 
 from app.intake.read import read
 from app.intake.reading import Reading
-from app.judging.comparison import Repeats
-from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
-from app.runs.compared import Shown, content_of
-from app.runs.document import JobPart, RunDocument
-from app.runs.keep import split_reading, split_result, storable
+from app.judging.comparison.comparison import Repeats
+from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.run_object.comparison_parts import Shown, content_of
+from app.runs.run_object.document import JobPart, RunDocument
+from app.runs.run_object.storable import split_reading, split_result, storable
 from app.targets.target import Target
 from worker.contract import AttemptKind, Environment, Level, Observation, Result, Start
 
@@ -25,7 +25,17 @@ RECORDINGS = TESTS / "recordings"
 # Stand in the JSON of a shape for what is another one in each copy.
 ATTEMPT, NODE, BASELINE, CANDIDATE, DIGEST = "@attempt@", "@node@", "@baseline@", "@candidate@", "@digest@"
 CHATTY = {"determinism", "sgd_drift.cuda", "sometimes.cuda"}
-_SEEN = ("exit_status", "signal", "exception", "stdout", "stderr", "truncated", "devices_used", "flags_changed", "wall_seconds")
+_SEEN = (
+    "exit_status",
+    "signal",
+    "exception",
+    "stdout",
+    "stderr",
+    "truncated",
+    "devices_used",
+    "flags_changed",
+    "wall_seconds",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +78,19 @@ def _result(attempt: dict[str, Any], environments: dict[str, Any]) -> Result:
         level=Level(attempt["level"]) if attempt["level"] else None,
         outcome=attempt["outcome"],
         reason=attempt["reason"],
-        observation=Observation.model_validate({**seen, "peak_memory_bytes": attempt.get("peak_memory_bytes") or 0, "hash_seed": "17"}),
+        observation=Observation.model_validate(
+            {**seen, "peak_memory_bytes": attempt.get("peak_memory_bytes") or 0, "hash_seed": "17"}
+        ),
         environment=environments.get(attempt["environment"], {}),
     )
 
 
 def _five(results: list[Result], *, chatty: bool) -> list[Result]:
     """Five results, as of a job with five attempts; a chatty script prints first what training prints."""
-    log = "".join(f"epoch {n} step {n * 7 % 100} loss {1 / (n + 1):.6f} grad {n * 0.37 % 3:.5f} lr 1e-04\n" for n in range(400))
+    log = "".join(
+        f"epoch {n} step {n * 7 % 100} loss {1 / (n + 1):.6f} grad {n * 0.37 % 3:.5f} lr 1e-04\n"
+        for n in range(400)
+    )
     made = []
     for number, characters in enumerate((16_000, 16_000, 16_000, 16_000, 16_000) if chatty else (0,) * 5):
         one = results[number % len(results)]
@@ -90,11 +105,25 @@ def _jobs(recorded: dict[str, Any], reading: Reading, *, chatty: bool) -> list[J
         results = [_result(one, recorded["environments"]) for one in job["attempts"] if one["outcome"]]
         if results:
             attempts = tuple(
-                AttemptFacts(id=f"{job['id']}{number}", kind=AttemptKind.REPEAT, start=Start.COLD, state="recorded", result=result)
+                AttemptFacts(
+                    id=f"{job['id']}{number}",
+                    kind=AttemptKind.REPEAT,
+                    start=Start.COLD,
+                    state="recorded",
+                    result=result,
+                )
                 for number, result in enumerate(_five(results, chatty=chatty))
             )
             target = Target.model_validate({**job["target"], "toolchain": ""})
-            jobs.append(JobFacts(id=job["id"], script=reading.scripts[0].digest, target=target, state="judged", attempts=attempts))
+            jobs.append(
+                JobFacts(
+                    id=job["id"],
+                    script=reading.scripts[0].digest,
+                    target=target,
+                    state="judged",
+                    attempts=attempts,
+                )
+            )
     return jobs
 
 
@@ -129,13 +158,21 @@ def _shape(path: Path) -> Shape | None:
     cases = json.loads((RECORDINGS / "cases_expected.json").read_text())
     case = cases.get(path.stem.partition(".")[0], {})
     report = RECORDINGS / "h200" / "reports" / f"{path.stem}.md"
-    claim = case.get("claim") or next((check["text"] for check in recorded["report"]["claim"]["checks"]), None)
+    claim = case.get("claim") or next(
+        (check["text"] for check in recorded["report"]["claim"]["checks"]), None
+    )
     script = recorded["report"]["scripts"][0]["as_given"]
-    reading = read(report.read_text(), form="report") if report.exists() else read(script, form="script", claim=claim)
+    reading = (
+        read(report.read_text(), form="report")
+        if report.exists()
+        else read(script, form="script", claim=claim)
+    )
     jobs = _jobs(recorded, reading, chatty=path.stem in CHATTY)
     if len(reading.scripts) != 1 or not jobs:
         return None
-    document = assemble(RunFacts(id="r", state="finished", created_at=datetime(2026, 11, 28, tzinfo=UTC)), reading, jobs)
+    document = assemble(
+        RunFacts(id="r", state="finished", created_at=datetime(2026, 11, 28, tzinfo=UTC)), reading, jobs
+    )
     kept, _ = split_reading(reading)
     comparison, result = _comparison(jobs, reading)
     return Shape(

@@ -26,7 +26,9 @@ BY_HAND = 6
 UNCOUNTED = 6
 
 
-def by_service(client: httpx2.Client, database: psycopg.Connection[Any], name: str, attempts: int) -> dict[str, float]:
+def by_service(
+    client: httpx2.Client, database: psycopg.Connection[Any], name: str, attempts: int
+) -> dict[str, float]:
     """A run's warm attempts: how many a minute, between the first and the last result that is recorded."""
     body = {"script": SCRIPT, "targets": [{"device": "cpu", "toolchain": name}], "repeats": attempts}
     answer = client.post("/api/v1/runs", json=body)
@@ -59,7 +61,10 @@ def measure(rounds: int, attempts: int) -> dict[str, Any]:
         by_hand(chain["python"], script)
         service, url = start_service(home, Path(chain["python"]).parents[2])
         try:
-            with httpx2.Client(base_url=url, timeout=60) as client, psycopg.connect(database_url(home), autocommit=True) as database:
+            with (
+                httpx2.Client(base_url=url, timeout=60) as client,
+                psycopg.connect(database_url(home), autocommit=True) as database,
+            ):
                 by_service(client, database, chain["name"], UNCOUNTED + 4)
                 hand, runs = [], []
                 for _ in range(rounds):

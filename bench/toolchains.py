@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from worker.machine import read_cpu
+from worker.machine.hardware import read_cpu
 from worker.toolchains import ToolchainStore
 from worker.toolchains.build import add, add_layer, rebuild
 from worker.toolchains.collect import prune
@@ -57,7 +57,11 @@ def budget() -> Budget:
 
 def numpy(root: Path) -> dict[str, Any]:
     """The wheel is on disk or in pip's cache from the second round on; the first one may fetch it, and does not count."""
-    rounds: dict[str, list[tuple[float, float]]] = {"resolve": [], "from the wheel": [], "from the store, resolved again": []}
+    rounds: dict[str, list[tuple[float, float]]] = {
+        "resolve": [],
+        "from the wheel": [],
+        "from the store, resolved again": [],
+    }
     digests = set()
     for _ in range(ROUNDS + 1):
         with fresh_store(root) as store:
@@ -68,17 +72,25 @@ def numpy(root: Path) -> dict[str, Any]:
             store.remove("a")
             # The environment goes, the unpacked wheels stay: what a second toolchain or a second try finds.
             prune(store, unused_seconds=3600)
-            rounds["from the store, resolved again"].append(timed(lambda: add(store, "a", requirements=[NUMPY])))
+            rounds["from the store, resolved again"].append(
+                timed(lambda: add(store, "a", requirements=[NUMPY]))
+            )
     return {
         "requirement": NUMPY,
         "seconds": {name: summary([clock for clock, _ in every[1:]]) for name, every in rounds.items()},
-        "processor_seconds": {name: summary([used for _, used in every[1:]]) for name, every in rounds.items()},
+        "processor_seconds": {
+            name: summary([used for _, used in every[1:]]) for name, every in rounds.items()
+        },
         "builds_with_equal_digests": f"{ROUNDS + 1 if len(digests) == 1 else 0} of {ROUNDS + 1}",
     }
 
 
 def summary(values: list[float]) -> dict[str, float]:
-    return {"min": round(min(values), 2), "median": round(statistics.median(values), 2), "max": round(max(values), 2)}
+    return {
+        "min": round(min(values), 2),
+        "median": round(statistics.median(values), 2),
+        "max": round(max(values), 2),
+    }
 
 
 def sharing(root: Path, specs: list[str]) -> dict[str, Any]:
@@ -102,7 +114,11 @@ def sharing(root: Path, specs: list[str]) -> dict[str, Any]:
             }
             used = now
         base = specs[0].replace("==", "-")
-        clock, processor = timed(functools.partial(add_layer, store, f"{base}+einops", base=base, packages=["einops"], budget=budget()))
+        clock, processor = timed(
+            functools.partial(
+                add_layer, store, f"{base}+einops", base=base, packages=["einops"], budget=budget()
+            )
+        )
         found[f"{specs[0]}, with einops added"] = {
             "seconds": round(clock, 1),
             "processor_seconds": round(processor, 1),
@@ -121,7 +137,12 @@ def main() -> None:
         cpu = read_cpu()
         report = {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "machine": {"cpu": cpu.model, "cores": cpu.cores, "kernel": platform.release(), "python": platform.python_version()},
+            "machine": {
+                "cpu": cpu.model,
+                "cores": cpu.cores,
+                "kernel": platform.release(),
+                "python": platform.python_version(),
+            },
             "load_at_start": round(os.getloadavg()[0], 1),
             "numpy": numpy(root),
             "sharing": sharing(root, asked.torch),
@@ -130,7 +151,9 @@ def main() -> None:
         shutil.rmtree(root)
     asked.result.write_text(json.dumps(report, indent=1) + "\n")
     for name, figures in report["numpy"]["seconds"].items():
-        print(f"{NUMPY}, {name}: {figures['median']} s ({report['numpy']['processor_seconds'][name]['median']} s of the processors)")
+        print(
+            f"{NUMPY}, {name}: {figures['median']} s ({report['numpy']['processor_seconds'][name]['median']} s of the processors)"
+        )
     for name, figures in report["sharing"].items():
         print(f"{name}: {figures['seconds']} s, adds {figures['added_bytes'] / 1e6:.1f} MB", end="")
         print(f"; holds {figures['holds_bytes'] / 1e6:.1f} MB" if "holds_bytes" in figures else "")

@@ -17,7 +17,7 @@ from main_path import machine, spread, toolchain
 from sandbox_overhead import SCRIPT, binds_of
 
 from worker.harness import HARNESS_CONFIG_PATH, harness_sources
-from worker.harness_report import read_report
+from worker.observation.harness_report import read_report
 from worker.sandbox import Sandbox, SandboxJob
 
 SCRIPTS = {
@@ -45,7 +45,10 @@ def main() -> None:
         Path(folder).chmod(0o755)
         sandbox = Sandbox(slot=0, home=Path(folder))
         for name, script in SCRIPTS.items():
-            jobs = {"with": job_of(python, script, capture=True), "without": job_of(python, script, capture=False)}
+            jobs = {
+                "with": job_of(python, script, capture=True),
+                "without": job_of(python, script, capture=False),
+            }
             walls: dict[str, list[float]] = {"with": [], "without": []}
             cpus: dict[str, list[float]] = {"with": [], "without": []}
             captured = omitted = 0
@@ -68,7 +71,11 @@ def main() -> None:
                 "least_cpu_ratio": min(cpus["with"][1:]) / min(cpus["without"][1:]),
                 "cpu_ratio": statistics.median(cpus["with"][1:]) / statistics.median(cpus["without"][1:]),
             }
-    result_of_all = {"at": datetime.now(tz=UTC).isoformat(timespec="seconds"), "machine": machine(), "scripts": measured}
+    result_of_all = {
+        "at": datetime.now(tz=UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "scripts": measured,
+    }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(json.dumps(result_of_all, indent=1) + "\n")
     print(json.dumps(result_of_all, indent=1))

@@ -19,11 +19,12 @@ from pathlib import Path
 
 from main_path import keep, machine, spread, toolchain
 
+from worker.attempt.execute import Executor, Identity
 from worker.cards.nvml import find_gpus
 from worker.contract import Attempt, Device, Gpu, Start
 from worker.environment import EnvironmentRecorder
-from worker.execute import Executor, Identity
-from worker.sandbox import Sandbox, private_mounts
+from worker.sandbox import Sandbox
+from worker.sandbox.isolation import private_mounts
 from worker.toolchains import ToolchainStore
 from worker.warm.audit import Audit
 from worker.warm.pool import WarmPool, proportional_bytes
@@ -50,16 +51,25 @@ class Bench:
         self.pool = WarmPool(memory_bytes=1 << 30, jobs=10_000, seconds=3600, forks=forks)
         store = ToolchainStore(Path(self.python).parents[2])
         recorder = EnvironmentRecorder(home / "cache", probe_seconds=120)
-        self.executor = Executor(Identity("bench", "bench"), store, recorder, warm=WarmStarts(self.pool, Audit(home / "audit", share=0)))
+        self.executor = Executor(
+            Identity("bench", "bench"),
+            store,
+            recorder,
+            warm=WarmStarts(self.pool, Audit(home / "audit", share=0)),
+        )
 
     def attempt(self, script: str, start: Start) -> float:
         """Seconds of a whole attempt, or, of one that tells the time at its first line, until then."""
         began, at = time.perf_counter(), time.monotonic()
-        attempt = Attempt(attempt_id="bench", script=script, toolchain=self.name, start=start, device=self.device)
+        attempt = Attempt(
+            attempt_id="bench", script=script, toolchain=self.name, start=start, device=self.device
+        )
         result = self.executor.execute(attempt, self.sandbox, granted=self.cards, cancelled=threading.Event())
         took = time.perf_counter() - began
         if (result.start, result.observation.exit_status) != (start, 0):
-            raise SystemExit(f"{result.start} {result.start_reason} {result.outcome} {result.observation.stderr}")
+            raise SystemExit(
+                f"{result.start} {result.start_reason} {result.outcome} {result.observation.stderr}"
+            )
         return float(result.observation.stdout) - at if script is FIRST_LINE else took
 
     def by_hand(self, path: Path, script: str) -> float:

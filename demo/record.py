@@ -23,8 +23,26 @@ HERE = Path(__file__).resolve().parent
 RECORDED = HERE.parent / "app" / "history" / "lab-cpu"
 # Before each version of numpy is there, these reports have come in.
 STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("1.26.4", ("arange_point_three", "shuffle_sometimes", "table_of_a_colleague", "trim_zeros_2d", "unique_nan_rows")),
-    ("2.0.2", ("copy_false_raises", "inverse_of_unique", "solve_of_a_stack", "uint8_wraps_around", "power_of_a_half")),
+    (
+        "1.26.4",
+        (
+            "arange_point_three",
+            "shuffle_sometimes",
+            "table_of_a_colleague",
+            "trim_zeros_2d",
+            "unique_nan_rows",
+        ),
+    ),
+    (
+        "2.0.2",
+        (
+            "copy_false_raises",
+            "inverse_of_unique",
+            "solve_of_a_stack",
+            "uint8_wraps_around",
+            "power_of_a_half",
+        ),
+    ),
     ("2.1.3", ("clip_beyond_uint8", "median_of_measurements")),
     ("2.2.6", ("masked_uint8_fill", "sum_depends_on_order")),
     ("2.3.5", ("one_element_to_float", "sum_of_a_generator")),

@@ -49,7 +49,9 @@ def _wait_for_turn(connection: Connection) -> None:
     while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_LOCK}):
         connection.commit()
         if time.monotonic() > deadline:
-            raise TimeoutError(f"Another migration of this database is at work, for more than {LONGEST_SECONDS} seconds.")
+            raise TimeoutError(
+                f"Another migration of this database is at work, for more than {LONGEST_SECONDS} seconds."
+            )
         time.sleep(LOOK_SECONDS)
     connection.commit()
 

@@ -188,7 +188,9 @@ def toolchains() -> Path:
 @pytest.fixture(scope="session")
 def toolchain(toolchains: Path) -> str:
     """The name of a toolchain with torch."""
-    names = sorted(path.name for path in toolchains.glob("torch-*") if not path.name.endswith((".new", ".failed")))
+    names = sorted(
+        path.name for path in toolchains.glob("torch-*") if not path.name.endswith((".new", ".failed"))
+    )
     if not names:
         reason = f"no toolchain with torch in {toolchains}: build one with `make toolchain`"
         if os.environ.get("CI"):

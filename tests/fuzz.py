@@ -18,8 +18,8 @@ from pathlib import Path
 from app.errors import InputError
 from app.intake.read import MOST_REPORT_BYTES, read
 from app.intake.reading import Reading
-from app.judging.job import judge_job
 from app.judging.judgement import CheckResult, Verdict
+from app.judging.verdict.job import judge_job
 from app.targets.target import Target
 from worker.contract import AttemptKind, Device, ExceptionFacts, Observation, Outcome, Result, Start
 
@@ -81,7 +81,14 @@ def hostile(rng: random.Random, texts: list[str]) -> str:
         case _:
             depth = rng.randrange(1, 2_000)
             opening, closing = rng.choice(
-                (("> ", ""), ("(", ")"), ("<details>", "</details>"), ("- ", ""), ("```\n", "```\n"), ("if 1:\n ", ""))
+                (
+                    ("> ", ""),
+                    ("(", ")"),
+                    ("<details>", "</details>"),
+                    ("- ", ""),
+                    ("```\n", "```\n"),
+                    ("if 1:\n ", ""),
+                )
             )
             return opening * depth + rng.choice(PIECES) + closing * depth
 
@@ -134,7 +141,11 @@ def check_reading(text: str) -> Reading | None:
     reading, took = _timed(text, most)
     if took > most:
         raise BreachError(f"reading {len(text)} characters took {took:.1f} s")
-    if took > LEAST_SECONDS and len(text) * 4 < MOST_REPORT_BYTES and _timed(text * 4, MOST_GROWTH * took)[1] > MOST_GROWTH * took:
+    if (
+        took > LEAST_SECONDS
+        and len(text) * 4 < MOST_REPORT_BYTES
+        and _timed(text * 4, MOST_GROWTH * took)[1] > MOST_GROWTH * took
+    ):
         raise BreachError("four times the text takes much more than four times as long")
     for script in reading.scripts if reading else ():
         for line in script.as_given.split("\n"):
@@ -160,7 +171,9 @@ def check_judging(reading: Reading, rng: random.Random) -> None:
     results = [attempt(rng, number) for number in range(rng.randrange(8))]
     judgement = judge_job(reading.claim, reading.scripts[0], CPU, results)
     # A warm attempt counts only where a cold one says the same.
-    cold = judge_job(reading.claim, reading.scripts[0], CPU, [result for result in results if result.start is Start.COLD])
+    cold = judge_job(
+        reading.claim, reading.scripts[0], CPU, [result for result in results if result.start is Start.COLD]
+    )
     met = any(finding.result is CheckResult.MET for finding in cold.findings)
     bugs = sum(check.role == "bug" for check in reading.claim.checks)
     if judgement.verdict is Verdict.NOT_REPRODUCED and met and bugs == 1 and len(reading.claim.checks) == 1:
@@ -172,7 +185,9 @@ def check_judging(reading: Reading, rng: random.Random) -> None:
 def attempt(rng: random.Random, number: int) -> Result:
     outcome = rng.choice([Outcome.COMPLETED] * 4 + list(Outcome))
     raised = (
-        ExceptionFacts(type=rng.choice(("ValueError", "RuntimeError", "NameError")), message="x") if outcome is Outcome.RAISED else None
+        ExceptionFacts(type=rng.choice(("ValueError", "RuntimeError", "NameError")), message="x")
+        if outcome is Outcome.RAISED
+        else None
     )
     seen = Observation(
         stdout="".join(rng.choices(OUTPUTS, k=rng.randrange(3))),
@@ -181,7 +196,16 @@ def attempt(rng: random.Random, number: int) -> Result:
         exception=raised,
     )
     kind, start = rng.choice((AttemptKind.REPEAT, AttemptKind.PREVIEW)), rng.choice((Start.COLD, Start.WARM))
-    return Result(node="n", instance="i", attempt_id=f"a{number}", lease_no=1, kind=kind, start=start, outcome=outcome, observation=seen)
+    return Result(
+        node="n",
+        instance="i",
+        attempt_id=f"a{number}",
+        lease_no=1,
+        kind=kind,
+        start=start,
+        outcome=outcome,
+        observation=seen,
+    )
 
 
 def cases(seed: int, seconds: float) -> Iterator[tuple[int, str, random.Random]]:
@@ -208,10 +232,15 @@ def main() -> int:
         except Exception as error:  # noqa: BLE001 - any failure is a breach
             path = Path(f"fuzz-{options.seed}-{number}.txt")
             path.write_text(text, encoding="utf-8", errors="surrogatepass")
-            print(f"case {number} of seed {options.seed}: {type(error).__name__}: {error}\nthe report is in {path}", file=sys.stderr)  # noqa: T201
+            print(
+                f"case {number} of seed {options.seed}: {type(error).__name__}: {error}\nthe report is in {path}",
+                file=sys.stderr,
+            )  # noqa: T201
             return 1
         characters += len(text)
-    print(f"{number + 1} reports, {characters / 1e6:.1f} million characters, {read_texts} of them read and judged; nothing found")  # noqa: T201
+    print(
+        f"{number + 1} reports, {characters / 1e6:.1f} million characters, {read_texts} of them read and judged; nothing found"
+    )  # noqa: T201
     return 0
 
 

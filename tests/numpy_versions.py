@@ -6,15 +6,27 @@ from collections.abc import Mapping
 
 from stage import Stage, result
 
-from app.runs.reports import launch
-from app.runs.submit import Submission, submit
+from app.runs.submission.relaunch import relaunch
+from app.runs.submission.submit import Submission, submit
 from app.storage.models import ChangeRow, ReportRow
 from app.targets.target import Target
-from worker.contract import Attempt, Environment, ExceptionFacts, Hello, Level, Observation, Outcome, ToolchainFacts
+from worker.contract import (
+    Attempt,
+    Environment,
+    ExceptionFacts,
+    Hello,
+    Level,
+    Observation,
+    Outcome,
+    ToolchainFacts,
+)
 
 SCRIPT = "import numpy\nraise RuntimeError('boom')\n"
 SEEN = Observation(
-    exit_status=1, exception=ExceptionFacts(type="RuntimeError", message="boom"), stderr="RuntimeError: boom\n", stderr_bytes=19
+    exit_status=1,
+    exception=ExceptionFacts(type="RuntimeError", message="boom"),
+    stderr="RuntimeError: boom\n",
+    stderr_bytes=19,
 )
 UNSEEN = Observation(exit_status=0)
 
@@ -22,9 +34,16 @@ UNSEEN = Observation(exit_status=0)
 def say_hello(stage: Stage, *versions: str, node: str = "n1", state: str = "ready", slots: int = 8) -> None:
     """A node with a toolchain for each of these releases of numpy."""
     chains = [
-        ToolchainFacts.model_validate({"name": f"numpy-{version}", "state": state, "packages": {"numpy": version}}) for version in versions
+        ToolchainFacts.model_validate(
+            {"name": f"numpy-{version}", "state": state, "packages": {"numpy": version}}
+        )
+        for version in versions
     ]
-    stage.say(Hello(node=node, instance="one", slots=slots, level=Level.NAMESPACES_CGROUP, toolchains=chains, cores=8))
+    stage.say(
+        Hello(
+            node=node, instance="one", slots=slots, level=Level.NAMESPACES_CGROUP, toolchains=chains, cores=8
+        )
+    )
     stage.beat(node)
 
 
@@ -40,14 +59,21 @@ def again(stage: Stage, report_id: str, *versions: str) -> None:
     """Run a report once more."""
     with stage.session() as session:
         targets = tuple(Target(toolchain=f"numpy-{version}") for version in versions)
-        launch(session, report_id, settings=stage.settings, targets=targets, repeats=3)
+        relaunch(session, report_id, settings=stage.settings, targets=targets, repeats=3)
 
 
-def answer(stage: Stage, attempt: Attempt, broken: Mapping[str, bool], *, node: str = "n1", **more: str) -> None:
+def answer(
+    stage: Stage, attempt: Attempt, broken: Mapping[str, bool], *, node: str = "n1", **more: str
+) -> None:
     """Say what came of an attempt: `broken` tells for each version whether it happens."""
     version = attempt.toolchain.removeprefix("numpy-")
     seen = broken[version]
-    environment: Environment = {"cpu.model": "x", "python.version": "3.12.1", "package.numpy": version, **more}
+    environment: Environment = {
+        "cpu.model": "x",
+        "python.version": "3.12.1",
+        "package.numpy": version,
+        **more,
+    }
     observation, outcome = (SEEN, Outcome.RAISED) if seen else (UNSEEN, Outcome.COMPLETED)
     said = result(attempt, node=node, outcome=outcome, observation=observation)
     stage.say(said.model_copy(update={"environment": environment}))

@@ -11,9 +11,9 @@ from typing import Any
 
 from stage import Stage
 
-from app.runs.document import RunDocument
-from app.runs.reports import launch
-from app.runs.submit import Submission, submit
+from app.runs.run_object.document import RunDocument
+from app.runs.submission.relaunch import relaunch
+from app.runs.submission.submit import Submission, submit
 from app.targets.parse import make_target
 from app.targets.target import Target
 from worker.contract import Attempt, CardState, Gpu, Hello, Level, Observation, Result, ToolchainFacts
@@ -56,7 +56,14 @@ def says_hello(stage: Stage, versions: tuple[str, ...] = ("2.11",), *, cards: in
         )
         for version in versions
     ]
-    card = Gpu(index=0, model="NVIDIA H200", memory_bytes=150109880320, capability="9.0", driver="580.159.04", state=CardState.SOUND)
+    card = Gpu(
+        index=0,
+        model="NVIDIA H200",
+        memory_bytes=150109880320,
+        capability="9.0",
+        driver="580.159.04",
+        state=CardState.SOUND,
+    )
     gpus = [card.model_copy(update={"index": number}) for number in range(cards)]
     stage.say(
         Hello(
@@ -95,11 +102,17 @@ def replay(
             script = None if given.exists() else recorded["report"]["scripts"][0]["as_given"]
             text = given.read_text() if given.exists() else None
             request = Submission(
-                script=script, report=text, targets=targets, repeats=repeats, title=title, source_url=source_url, claim=claim
+                script=script,
+                report=text,
+                targets=targets,
+                repeats=repeats,
+                title=title,
+                source_url=source_url,
+                claim=claim,
             )
             document = submit(session, request, settings=stage.settings).document
         else:
-            document = launch(session, report, settings=stage.settings, targets=targets, repeats=repeats)
+            document = relaunch(session, report, settings=stage.settings, targets=targets, repeats=repeats)
     by_label = {target.label(): job for target, job in zip(targets, recorded["jobs"], strict=True)}
     answer(stage, by_label, recorded["environments"], variation, most=most)
     return stage.run(document.id)
@@ -129,7 +142,9 @@ def answer(
 
 
 def _label_of(attempt: Attempt) -> str:
-    return Target(device=attempt.device, gpus=attempt.gpus, toolchain=attempt.toolchain, settings=attempt.settings).label()
+    return Target(
+        device=attempt.device, gpus=attempt.gpus, toolchain=attempt.toolchain, settings=attempt.settings
+    ).label()
 
 
 def _target(job: Mapping[str, Any], variation: Variation) -> Target:
@@ -137,14 +152,29 @@ def _target(job: Mapping[str, Any], variation: Variation) -> Target:
     return make_target({**target, "toolchain": versioned(target["toolchain"], variation.version)})
 
 
-def _result(attempt: Attempt, one: Mapping[str, Any], environments: Mapping[str, Any], variation: Variation) -> Result:
+def _result(
+    attempt: Attempt, one: Mapping[str, Any], environments: Mapping[str, Any], variation: Variation
+) -> Result:
     texts = {name: _varied(one[name], variation) for name in ("stdout", "stderr")}
     seen = Observation.model_validate(
         {
             **texts,
             **{f"{name}_bytes": len(text.encode()) for name, text in texts.items()},
-            **{f"{name}_digest": "sha256:" + hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()},
-            **{name: one[name] for name in ("exit_status", "signal", "exception", "truncated", "devices_used", "flags_changed")},
+            **{
+                f"{name}_digest": "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+                for name, text in texts.items()
+            },
+            **{
+                name: one[name]
+                for name in (
+                    "exit_status",
+                    "signal",
+                    "exception",
+                    "truncated",
+                    "devices_used",
+                    "flags_changed",
+                )
+            },
             "wall_seconds": one["wall_seconds"] or 0.0,
             "peak_memory_bytes": one["peak_memory_bytes"] or 0,
             "stacks": one.get("stacks") or "",

@@ -18,7 +18,10 @@ import pytest
 from app.settings import default_home
 
 # Read once, before a test hides the settings of whoever started the tests.
-SHARED_TOOLCHAINS = Path(os.environ.get("SAMEHERE_TOOLCHAINS") or Path(os.environ.get("SAMEHERE_HOME") or default_home()) / "toolchains")
+SHARED_TOOLCHAINS = Path(
+    os.environ.get("SAMEHERE_TOOLCHAINS")
+    or Path(os.environ.get("SAMEHERE_HOME") or default_home()) / "toolchains"
+)
 READY_SECONDS = 90.0
 
 
@@ -40,7 +43,11 @@ class Service:
 def service_environment(home: Path) -> dict[str, str]:
     """An environment for `samehere` commands: own home, shared toolchains."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
-    own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_TOOLCHAINS": str(SHARED_TOOLCHAINS)}
+    own = {
+        "SAMEHERE_HOME": str(home),
+        "SAMEHERE_LOCKS": str(home / "locks"),
+        "SAMEHERE_TOOLCHAINS": str(SHARED_TOOLCHAINS),
+    }
     # What tests do must not grow the shared toolchains.
     return {**kept, **own, "SAMEHERE_PACKAGES_ALLOWED": "", "PYTHONUNBUFFERED": "1"}
 
@@ -75,7 +82,9 @@ def start_service(home: Path, *options: str, environment: dict[str, str] | None 
             return service
         time.sleep(0.1)
     stop_service(service)
-    pytest.fail(f"`samehere serve` did not get ready (status {process.returncode}):\n{log.read_text(errors='replace')[-6000:]}")
+    pytest.fail(
+        f"`samehere serve` did not get ready (status {process.returncode}):\n{log.read_text(errors='replace')[-6000:]}"
+    )
 
 
 def is_ready(url: str) -> bool:

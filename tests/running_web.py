@@ -34,7 +34,12 @@ def serve(settings: ServiceSettings) -> Iterator[str]:
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     configuration = uvicorn.Config(
-        create_app(settings), log_level="error", access_log=False, server_header=False, proxy_headers=False, timeout_graceful_shutdown=1
+        create_app(settings),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(configuration)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
@@ -55,5 +60,8 @@ def serve(settings: ServiceSettings) -> Iterator[str]:
 @contextmanager
 def web_of(stage: Stage, **changed: object) -> Iterator[Web]:
     """A web on a stage's database and broker; `changed` settings are its own."""
-    with serve(stage.settings.model_copy(update=changed)) as url, httpx2.Client(base_url=url, timeout=20) as client:
+    with (
+        serve(stage.settings.model_copy(update=changed)) as url,
+        httpx2.Client(base_url=url, timeout=20) as client,
+    ):
         yield Web(url=url, client=client, stage=stage)

@@ -14,17 +14,29 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from app.runs.dispatch import dispatch
-from app.runs.document import RunDocument
-from app.runs.reap import reap
-from app.runs.record import receive
-from app.runs.show import run_document
-from app.runs.submit import Submission, SubmitResult, submit
+from app.runs.lifecycle.dispatch import dispatch
+from app.runs.lifecycle.reap import reap
+from app.runs.lifecycle.record import receive
+from app.runs.lookup.runs import run_document
+from app.runs.run_object.document import RunDocument
+from app.runs.submission.submit import Submission, SubmitResult, submit
 from app.settings import ServiceSettings
 from app.storage.broker import RECORDER_SINCE, Broker
 from app.storage.models import AttemptRow, JobRow, NodeRow, RunRow
 from app.storage.session import make_engine, session_factory
-from worker.contract import Attempt, ExceptionFacts, Heartbeat, Hello, Level, Message, Observation, Outcome, Result, Started, ToolchainFacts
+from worker.contract import (
+    Attempt,
+    ExceptionFacts,
+    Heartbeat,
+    Hello,
+    Level,
+    Message,
+    Observation,
+    Outcome,
+    Result,
+    Started,
+    ToolchainFacts,
+)
 from worker.contract.names import heartbeat_key, node_queue
 
 TOOLCHAIN = "torch-2.13-cpu"
@@ -50,7 +62,14 @@ class Stage:
         with self.factory.begin() as session:
             yield session
 
-    def submit(self, script: str = SCRIPT, *, repeats: int | None = 3, claim: str | None = CLAIM, key: str | None = None) -> SubmitResult:
+    def submit(
+        self,
+        script: str = SCRIPT,
+        *,
+        repeats: int | None = 3,
+        claim: str | None = CLAIM,
+        key: str | None = None,
+    ) -> SubmitResult:
         with self.session() as session:
             request = Submission(script=script, claim=claim, repeats=repeats, idempotency_key=key)
             return submit(session, request, settings=self.settings)
@@ -65,9 +84,19 @@ class Stage:
         with self.session() as session:
             receive(session, json.loads(json.dumps(plain)), settings=self.settings)
 
-    def node(self, name: str, *, instance: str = "one", slots: int = 8, toolchain: str = TOOLCHAIN, previews: int = 0) -> None:
+    def node(
+        self,
+        name: str,
+        *,
+        instance: str = "one",
+        slots: int = 8,
+        toolchain: str = TOOLCHAIN,
+        previews: int = 0,
+    ) -> None:
         """A node says hello and lives."""
-        facts = ToolchainFacts(name=toolchain, state="ready", packages={"torch": "2.13.0"}, torch="2.13.0", mkl=True)
+        facts = ToolchainFacts(
+            name=toolchain, state="ready", packages={"torch": "2.13.0"}, torch="2.13.0", mkl=True
+        )
         self.say(
             Hello(
                 node=name,
@@ -82,7 +111,9 @@ class Stage:
         )
         self.beat(name, instance=instance)
 
-    def beat(self, name: str, *, instance: str = "one", running: list[str] | None = None, draining: bool = False) -> None:
+    def beat(
+        self, name: str, *, instance: str = "one", running: list[str] | None = None, draining: bool = False
+    ) -> None:
         """A sign of life."""
         heartbeat = Heartbeat(node=name, instance=instance, running=running or [], draining=draining)
         self.broker.redis.set(heartbeat_key(name), heartbeat.model_dump_json())
@@ -91,7 +122,11 @@ class Stage:
         """The heartbeat is gone, and has been for a while."""
         self.broker.redis.delete(heartbeat_key(name))
         with self.session() as session:
-            session.execute(update(NodeRow).where(NodeRow.name == name).values(seen_at=NodeRow.seen_at - timedelta(seconds=60)))
+            session.execute(
+                update(NodeRow)
+                .where(NodeRow.name == name)
+                .values(seen_at=NodeRow.seen_at - timedelta(seconds=60))
+            )
 
     def dispatch(self) -> list[Attempt]:
         """A round of dispatch; the attempts that are now in the queues of nodes."""
@@ -114,7 +149,9 @@ class Stage:
         return int(self.broker.redis.llen(queue))
 
     def start(self, attempt: Attempt, *, node: str, instance: str = "one") -> None:
-        self.say(Started(node=node, instance=instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no))
+        self.say(
+            Started(node=node, instance=instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no)
+        )
 
     def reap(self, *, steady: bool = True) -> None:
         """A round of reaping, by default of a service that has been up for long."""
@@ -125,7 +162,9 @@ class Stage:
 
     def let_leases_end(self) -> None:
         with self.session() as session:
-            session.execute(update(AttemptRow).values(lease_until=AttemptRow.lease_until - timedelta(hours=1)))
+            session.execute(
+                update(AttemptRow).values(lease_until=AttemptRow.lease_until - timedelta(hours=1))
+            )
 
     def let_wait(self) -> None:
         """Whatever is queued has been queued for hours."""
@@ -135,21 +174,36 @@ class Stage:
 
     def attempts(self, run_id: str) -> list[AttemptRow]:
         with self.session() as session:
-            return list(session.scalars(select(AttemptRow).where(AttemptRow.run_id == run_id).order_by(AttemptRow.id)))
+            return list(
+                session.scalars(select(AttemptRow).where(AttemptRow.run_id == run_id).order_by(AttemptRow.id))
+            )
 
     def jobs(self, run_id: str) -> list[JobRow]:
         with self.session() as session:
-            return list(session.scalars(select(JobRow).where(JobRow.run_id == run_id).order_by(JobRow.position)))
+            return list(
+                session.scalars(select(JobRow).where(JobRow.run_id == run_id).order_by(JobRow.position))
+            )
 
     def count(self, table: type[RunRow | AttemptRow | JobRow]) -> int:
         with self.session() as session:
             return len(session.scalars(select(table)).all())
 
 
-def result(attempt: Attempt, *, node: str, instance: str = "one", outcome: Outcome = Outcome.RAISED, cpu: str = "x", **more: Any) -> Result:
+def result(
+    attempt: Attempt,
+    *,
+    node: str,
+    instance: str = "one",
+    outcome: Outcome = Outcome.RAISED,
+    cpu: str = "x",
+    **more: Any,
+) -> Result:
     """A result as a node would send it: by default the claimed exception."""
     observation = more.pop("observation", None) or Observation(
-        exit_status=1, exception=ExceptionFacts(type="RuntimeError", message="boom"), stderr="RuntimeError: boom\n", stderr_bytes=19
+        exit_status=1,
+        exception=ExceptionFacts(type="RuntimeError", message="boom"),
+        stderr="RuntimeError: boom\n",
+        stderr_bytes=19,
     )
     return Result(
         node=node,

@@ -13,8 +13,8 @@ import structlog
 from pydantic import ValidationError
 
 from worker.contract import Level
-from worker.sandbox import private_mounts
-from worker.settings import NodeSettings
+from worker.machine.settings import NodeSettings
+from worker.sandbox.isolation import private_mounts
 from worker.toolchains import command as toolchain_command
 
 # Set by `samehere`, which becomes this process: its help then calls the program by that name.
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         case "doctor":
             return _doctor(settings, as_json=parsed.json)
         case _:
-            from worker.stream import run_stream
+            from worker.node.stream import run_stream
 
             # Before there is a second thread: all slots share what of root's own folders must be shown.
             private_mounts.enter()
@@ -54,10 +54,16 @@ def _parser() -> argparse.ArgumentParser:
     _add_node_options(parser)
     parser.set_defaults(command="stream")
     commands = parser.add_subparsers(metavar="COMMAND")
-    node = commands.add_parser("node", help="a node on a broker", epilog="SAMEHERE_BROKER_URL=redis://10.0.0.1/0 %(prog)s --name lab-1")
+    node = commands.add_parser(
+        "node",
+        help="a node on a broker",
+        epilog="SAMEHERE_BROKER_URL=redis://10.0.0.1/0 %(prog)s --name lab-1",
+    )
     _add_node_options(node)
     node.set_defaults(command="node")
-    doctor = commands.add_parser("doctor", help="what this machine can do as a node, and what is missing", epilog="%(prog)s --json")
+    doctor = commands.add_parser(
+        "doctor", help="what this machine can do as a node, and what is missing", epilog="%(prog)s --json"
+    )
     doctor.add_argument("--json", action="store_true")
     doctor.set_defaults(command="doctor")
     toolchain_command.add_parser(commands)
@@ -68,7 +74,10 @@ def _add_node_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--slots", type=int, default=argparse.SUPPRESS, help="attempts at the same time")
     parser.add_argument("--name", default=argparse.SUPPRESS, help="the node's public name")
     parser.add_argument(
-        "--level", choices=[level.value for level in Level], default=argparse.SUPPRESS, help="insist on this isolation level"
+        "--level",
+        choices=[level.value for level in Level],
+        default=argparse.SUPPRESS,
+        help="insist on this isolation level",
     )
 
 
@@ -76,16 +85,24 @@ def _settings(parsed: argparse.Namespace) -> NodeSettings:
     """Options win over the environment."""
     given = {"slots": "slots", "name": "node_name", "level": "level"}
     is_node = parsed.command in {"stream", "node"}
-    return NodeSettings(**{field: getattr(parsed, option) for option, field in given.items() if is_node and hasattr(parsed, option)})
+    return NodeSettings(
+        **{
+            field: getattr(parsed, option)
+            for option, field in given.items()
+            if is_node and hasattr(parsed, option)
+        }
+    )
 
 
 def _node(settings: NodeSettings) -> int:
-    from worker.locks import LockFolderError
-    from worker.node import run_node
+    from worker.machine.locks import LockFolderError
+    from worker.node.service import run_node
     from worker.sandbox import SandboxUnavailableError
 
     if not settings.broker_url:
-        return _complain("SAMEHERE_BROKER_URL is not set: the Redis or Valkey of the service, such as redis://10.0.0.1:6379/0")
+        return _complain(
+            "SAMEHERE_BROKER_URL is not set: the Redis or Valkey of the service, such as redis://10.0.0.1:6379/0"
+        )
     try:
         private_mounts.enter()
         return run_node(settings)
@@ -95,7 +112,7 @@ def _node(settings: NodeSettings) -> int:
 
 
 def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
-    from worker.doctor import examine, is_usable
+    from worker.node.doctor import examine, is_usable
 
     examination = examine(settings)
     if as_json:
@@ -105,12 +122,16 @@ def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
         if examination.more:
             _say(f"to get more: {examination.more}")
         for check in examination.checks:
-            _say(f"{'ok' if check.ok else 'NO'}  {check.name}: {check.found}{'; ' + check.cure if check.cure else ''}")
+            _say(
+                f"{'ok' if check.ok else 'NO'}  {check.name}: {check.found}{'; ' + check.cure if check.cure else ''}"
+            )
     return 0 if is_usable(examination, named=settings.level) else 1
 
 
 def _log_to_stderr() -> None:
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

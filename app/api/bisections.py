@@ -13,10 +13,15 @@ from app.errors import InputError
 from app.http.access import CanRead, CanSubmit
 from app.http.problems import BODY, LOCATION, documented
 from app.http.state import SessionDep, SettingsDep
-from app.runs.bisecting import MOST_ATTEMPTS, BisectionRequest
-from app.runs.bisection_document import BisectionDocument
-from app.runs.bisections import bisection_document, bisections_of_report, cancel_bisection, start_bisection
-from app.targets.bisection import ERROR
+from app.runs.run_object.bisection_document import BisectionDocument
+from app.runs.run_object.bisection_state import MOST_ATTEMPTS, BisectionRequest
+from app.runs.submission.bisections import (
+    bisection_document,
+    bisections_of_report,
+    cancel_bisection,
+    start_bisection,
+)
+from app.targets.versions.bisection import ERROR
 
 router = APIRouter(tags=["bisections"])
 
@@ -24,14 +29,31 @@ router = APIRouter(tags=["bisections"])
 class BisectionBody(Body):
     """Over which series to look, and how sure the answer has to be."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"over": "numpy", "from": "1.26", "to": "2.2"}]})
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"over": "numpy", "from": "1.26", "to": "2.2"}]}
+    )
 
-    over: Words = Field(min_length=1, max_length=100, description="a package, `python`, `threads` or `cpu-isa`", examples=["torch"])
-    begin: Words | None = Field(default=None, alias="from", max_length=100, description="where the series begins", examples=["2.1"])
-    end: Words | None = Field(default=None, alias="to", max_length=100, description="where it ends", examples=["2.13"])
-    toolchains: list[Words] = Field(default_factory=list, max_length=400, description="only these, by their full names")
-    target: TargetBody = Field(default_factory=TargetBody, description="the device and settings that hold everywhere")
-    error: float = Field(default=ERROR, gt=0, lt=0.5, description="the probability, at most, that the answer is wrong")
+    over: Words = Field(
+        min_length=1,
+        max_length=100,
+        description="a package, `python`, `threads` or `cpu-isa`",
+        examples=["torch"],
+    )
+    begin: Words | None = Field(
+        default=None, alias="from", max_length=100, description="where the series begins", examples=["2.1"]
+    )
+    end: Words | None = Field(
+        default=None, alias="to", max_length=100, description="where it ends", examples=["2.13"]
+    )
+    toolchains: list[Words] = Field(
+        default_factory=list, max_length=400, description="only these, by their full names"
+    )
+    target: TargetBody = Field(
+        default_factory=TargetBody, description="the device and settings that hold everywhere"
+    )
+    error: float = Field(
+        default=ERROR, gt=0, lt=0.5, description="the probability, at most, that the answer is wrong"
+    )
     most_attempts: int = Field(default=MOST_ATTEMPTS, ge=2, le=2 * MOST_ATTEMPTS)
 
     def request(self) -> BisectionRequest:
@@ -79,7 +101,9 @@ def post_bisection(
     return document
 
 
-@router.get("/reports/{report_id}/bisections", operation_id="list_bisections", responses=documented(401, 404, 422))
+@router.get(
+    "/reports/{report_id}/bisections", operation_id="list_bisections", responses=documented(401, 404, 422)
+)
 def get_bisections(
     report_id: str,
     session: SessionDep,
@@ -98,7 +122,9 @@ def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> Bise
     return bisection_document(session, bisection_id)
 
 
-@router.post("/bisections/{bisection_id}/cancel", operation_id="cancel_bisection", responses=documented(401, 404, 409))
+@router.post(
+    "/bisections/{bisection_id}/cancel", operation_id="cancel_bisection", responses=documented(401, 404, 409)
+)
 def post_cancel(bisection_id: str, session: SessionDep, _may: CanSubmit) -> BisectionDocument:
     """Stop a bisection. What was told stays."""
     return cancel_bisection(session, bisection_id)

@@ -9,14 +9,14 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from app.errors import InputError
 from app.intake.reading import Ask
-from app.judging.again import Which
 from app.judging.judgement import Verdict
-from app.runs.document import ReportPart, RunDocument
-from app.runs.nodes import PublicToolchain
-from app.runs.submit import Submission
+from app.judging.verdict.rerunnable import Which
+from app.runs.rows.nodes import PublicToolchain
+from app.runs.run_object.document import ReportPart, RunDocument
+from app.runs.submission.submit import Submission
 from app.targets.parse import make_target
 from app.targets.pattern import FORM
-from app.targets.presets import Preset
+from app.targets.planning.presets import Preset
 from app.targets.target import Target
 
 Item = TypeVar("Item")
@@ -69,7 +69,10 @@ _THREAD = {
     "description": "A report with its comments. Other fields, such as those that GitHub adds, are kept and not read.",
 }
 ReportText = Annotated[
-    str, BeforeValidator(_as_text), AfterValidator(_whole), WithJsonSchema({"anyOf": [{"type": "string"}, _THREAD], "title": "Report"})
+    str,
+    BeforeValidator(_as_text),
+    AfterValidator(_whole),
+    WithJsonSchema({"anyOf": [{"type": "string"}, _THREAD], "title": "Report"}),
 ]
 
 
@@ -98,9 +101,14 @@ class WishBody(Body):
 
     preset: Words | None = Field(default=None, max_length=100, examples=["quick"])
     targets: list[TargetBody] | None = Field(default=None, max_length=400)
-    repeats: int | None = Field(default=None, ge=1, description="exactly so many attempts a cell; without it they adapt")
+    repeats: int | None = Field(
+        default=None, ge=1, description="exactly so many attempts a cell; without it they adapt"
+    )
     include: list[Pattern] = Field(
-        default_factory=list, max_length=100, description=f"cells to add to those, as patterns: {FORM}", examples=[["cuda:deterministic"]]
+        default_factory=list,
+        max_length=100,
+        description=f"cells to add to those, as patterns: {FORM}",
+        examples=[["cuda:deterministic"]],
     )
     exclude: list[Pattern] = Field(
         default_factory=list,
@@ -137,12 +145,17 @@ class RunBody(WishBody):
     title: Words = ""
     source_url: Words | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
 
-    awaited: bool = Field(default=True, description="false: nobody waits for it; it runs behind all that was submitted, without a preview")
+    awaited: bool = Field(
+        default=True,
+        description="false: nobody waits for it; it runs behind all that was submitted, without a preview",
+    )
 
     def submission(self, *, idempotency_key: str | None) -> Submission:
         """The submission. Raises InputError."""
         if (self.script is None) == (self.report is None):
-            raise InputError("Send exactly one of script and report.", code="script_or_report", field="script")
+            raise InputError(
+                "Send exactly one of script and report.", code="script_or_report", field="script"
+            )
         return Submission(
             script=self.script,
             report=self.report,
@@ -215,10 +228,14 @@ class PresetBody(BaseModel):
     summary: str
     settings: list[dict[str, str]]
     devices: list[str] = Field(description="of these devices only; empty: of each that there is")
-    toolchains: list[str] = Field(description='how their names begin; "" is the newest, "*" each that has what the script imports')
+    toolchains: list[str] = Field(
+        description='how their names begin; "" is the newest, "*" each that has what the script imports'
+    )
     each_card: bool = Field(description="whether each kind of card has cells of its own")
     own: bool = Field(description="whether it is of the operator's own")
-    versions: bool = Field(description="whether it covers every toolchain that has what the script imports, or the newest only")
+    versions: bool = Field(
+        description="whether it covers every toolchain that has what the script imports, or the newest only"
+    )
     include: list[str]
     exclude: list[str]
     repeats: int

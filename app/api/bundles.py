@@ -10,12 +10,17 @@ from fastapi.responses import JSONResponse
 from app.http.access import CanRead, CanSubmit
 from app.http.problems import BODY, documented
 from app.http.state import SessionDep, SettingsDep
-from app.runs.bundle import Bundle
-from app.runs.contribute import contribute, contributor, export
-from app.runs.document import RunDocument
+from app.runs.exchange.bundle import Bundle
+from app.runs.exchange.contribute import contribute, contributor, export
+from app.runs.run_object.document import RunDocument
 
 router = APIRouter(tags=["bundles"])
-_LOCATION = {"Location": {"description": "the address of the run", "schema": {"type": "string", "format": "uri-reference"}}}
+_LOCATION = {
+    "Location": {
+        "description": "the address of the run",
+        "schema": {"type": "string", "format": "uri-reference"},
+    }
+}
 
 
 async def _raw(request: Request) -> bytes:
@@ -23,7 +28,12 @@ async def _raw(request: Request) -> bytes:
     return await request.body()
 
 
-@router.get("/runs/{run_id}/bundle", operation_id="export_run", response_model=Bundle, responses=documented(401, 404, 409))
+@router.get(
+    "/runs/{run_id}/bundle",
+    operation_id="export_run",
+    response_model=Bundle,
+    responses=documented(401, 404, 409),
+)
 def get_bundle(run_id: str, session: SessionDep, _may: CanRead) -> Response:
     """A run that ended, as one document that explains itself: report, attempts, environments. It holds the text of the report."""
     disposition = f'attachment; filename="samehere-{run_id}.json"'
@@ -54,8 +64,14 @@ def post_bundle(
     settings: SettingsDep,
     token: CanSubmit,
     body: Annotated[bytes, Depends(_raw)],
-    by: Annotated[str | None, Query(max_length=100, description="who contributes it; with a token its name stands beside")] = None,
-    report: Annotated[str | None, Query(max_length=100, description="the report it belongs to; else found by its text or address")] = None,
+    by: Annotated[
+        str | None,
+        Query(max_length=100, description="who contributes it; with a token its name stands beside"),
+    ] = None,
+    report: Annotated[
+        str | None,
+        Query(max_length=100, description="the report it belongs to; else found by its text or address"),
+    ] = None,
 ) -> Any:
     """Take in a run that others made. It is judged anew from its attempts, marked as contributed, and decides no verdict alone.
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from app.http.access import CanRead
 from app.http.problems import documented
 from app.http.state import SessionDep
-from app.runs.comparisons import ComparisonDetails, comparison
+from app.runs.lookup.comparisons import ComparisonDetails, comparison
 
 router = APIRouter(tags=["comparisons"])
 ComparisonId = Annotated[
@@ -24,7 +24,9 @@ ComparisonId = Annotated[
 ]
 
 
-@router.get("/comparisons/{comparison_id}", operation_id="get_comparison", responses=documented(401, 404, 409))
+@router.get(
+    "/comparisons/{comparison_id}", operation_id="get_comparison", responses=documented(401, 404, 409)
+)
 def get_comparison(comparison_id: ComparisonId, session: SessionDep, _may: CanRead) -> ComparisonDetails:
     """Two recorded attempts side by side: what they printed, held and ran in. `409` while one of them is not recorded."""
     return comparison(session, comparison_id)

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from app.errors import InputError
 from app.http.guards import HEAD
 from app.http.state import WebState, state_of
-from app.runs.events import Event, events_after, is_over
+from app.runs.rows.events import Event, events_after, is_over
 from app.storage.broker import redis_url, run_channel
 
 # A poke that gets lost costs this much, never an event; a sign of life for proxies in between.
@@ -36,14 +36,22 @@ def follow(request: Request, run_id: str, *, last_event_id: str | None) -> Respo
         return Response(status_code=204, headers=headers)
     if request.scope.get(HEAD):
         return Response(media_type="text/event-stream", headers=headers)
-    return StreamingResponse(_stream(state, run_id, first, last), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(
+        _stream(state, run_id, first, last), media_type="text/event-stream", headers=headers
+    )
 
 
 def _number(last_event_id: str | None) -> int:
     if last_event_id in {None, ""}:
         return 0
-    if last_event_id is None or not (last_event_id.isascii() and last_event_id.isdigit()) or len(last_event_id) > 9:
-        raise InputError("Last-Event-ID is the number of an event.", code="bad_last_event_id", field="Last-Event-ID")
+    if (
+        last_event_id is None
+        or not (last_event_id.isascii() and last_event_id.isdigit())
+        or len(last_event_id) > 9
+    ):
+        raise InputError(
+            "Last-Event-ID is the number of an event.", code="bad_last_event_id", field="Last-Event-ID"
+        )
     return int(last_event_id)
 
 

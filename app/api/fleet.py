@@ -8,8 +8,8 @@ from app.api.bodies import PageBody, PresetBody, ToolchainBody
 from app.http.access import CanRead
 from app.http.problems import documented
 from app.http.state import BrokerDep, SessionDep, SettingsDep
-from app.runs.nodes import NodeSummary, list_nodes
-from app.runs.presets import known_presets
+from app.runs.rows.nodes import NodeSummary, list_nodes
+from app.runs.rows.presets import known_presets
 
 router = APIRouter(tags=["fleet"])
 

@@ -12,19 +12,26 @@ from app.http.access import CanMaintain, CanRead, who
 from app.http.problems import BODY, documented
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
-from app.runs import judge_again, overrule, quarantine, triage, withdraw
-from app.runs.acts import REASON_CHARACTERS, list_acts
-from app.runs.document import RunDocument
-from app.runs.reports import ReportDetails, report_details
-from app.runs.said import Act
-from app.runs.show import run_document
+from app.runs.lookup.reports import ReportDetails, report_details
+from app.runs.lookup.runs import run_document
+from app.runs.maintenance import overrule, quarantine, triage, withdraw
+from app.runs.maintenance import rejudge
+from app.runs.rows.acts import REASON_CHARACTERS, list_acts
+from app.runs.run_object.document import RunDocument
+from app.runs.run_object.maintainer_acts import Act
 from app.states import HeldKind, SubjectKind
 
 router = APIRouter(tags=["maintainers"])
 _ACT = documented(401, 404, 409, *BODY)
 
 Reason = Annotated[
-    Words, Field(min_length=1, max_length=REASON_CHARACTERS, description="why; kept and shown", examples=["Per the accuracy policy."])
+    Words,
+    Field(
+        min_length=1,
+        max_length=REASON_CHARACTERS,
+        description="why; kept and shown",
+        examples=["Per the accuracy policy."],
+    ),
 ]
 Id = Annotated[Words, Field(max_length=100)]
 Cursor = Annotated[Words | None, Field(default=None, description="`next` of the page before")]
@@ -68,10 +75,14 @@ class QuarantineBody(ReasonBody):
 
     kind: HeldKind
     name: Words = Field(
-        min_length=1, max_length=300, description="of a node or a toolchain; of a script, its digest", examples=["lab-h100"]
+        min_length=1,
+        max_length=300,
+        description="of a node or a toolchain; of a script, its digest",
+        examples=["lab-h100"],
     )
     since: AwareDatetime | None = Field(
-        default=None, description="from when on its evidence is in doubt; without it, that of runs which are open or stand for their report"
+        default=None,
+        description="from when on its evidence is in doubt; without it, that of runs which are open or stand for their report",
     )
 
 
@@ -80,7 +91,7 @@ class JudgeBody(Body):
 
     report: Id | None = None
     cursor: Cursor = None
-    limit: int = Field(default=judge_again.MOST, ge=1, le=judge_again.MOST)
+    limit: int = Field(default=rejudge.MOST, ge=1, le=rejudge.MOST)
 
 
 class ApplyBody(JudgeBody):
@@ -90,7 +101,9 @@ class ApplyBody(JudgeBody):
 
 
 @router.post("/runs/{run_id}/overrule", operation_id="overrule_run", responses=_ACT)
-def post_overrule_run(run_id: str, body: OverruleBody, session: SessionDep, token: CanMaintain) -> RunDocument:
+def post_overrule_run(
+    run_id: str, body: OverruleBody, session: SessionDep, token: CanMaintain
+) -> RunDocument:
     """Say another verdict of a finished run. `verdict` stays what was measured; the word is in `overruled`."""
     overrule.overrule_run(session, run_id, body.verdict, reason=body.reason, who=who(token))
     return run_document(session, run_id)
@@ -104,14 +117,18 @@ def post_take_back_run(run_id: str, body: ReasonBody, session: SessionDep, token
 
 
 @router.post("/reports/{report_id}/overrule", operation_id="overrule_report", responses=_ACT)
-def post_overrule_report(report_id: str, body: OverruleBody, session: SessionDep, token: CanMaintain) -> ReportDetails:
+def post_overrule_report(
+    report_id: str, body: OverruleBody, session: SessionDep, token: CanMaintain
+) -> ReportDetails:
     """Say a verdict of a report. `standing` stays what its runs measured; the word is in `overruled`."""
     overrule.overrule_report(session, report_id, body.verdict, reason=body.reason, who=who(token))
     return report_details(session, report_id)
 
 
 @router.post("/reports/{report_id}/take-back", operation_id="take_back_report", responses=_ACT)
-def post_take_back_report(report_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain) -> ReportDetails:
+def post_take_back_report(
+    report_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain
+) -> ReportDetails:
     """Let what the runs of a report measured stand again."""
     overrule.take_back_report(session, report_id, reason=body.reason, who=who(token))
     return report_details(session, report_id)
@@ -120,14 +137,18 @@ def post_take_back_report(report_id: str, body: ReasonBody, session: SessionDep,
 @router.post("/reports/{report_id}/label", operation_id="label_report", responses=_ACT)
 def post_label(report_id: str, body: LabelBody, session: SessionDep, token: CanMaintain) -> ReportDetails:
     """Add and remove labels."""
-    triage.label_report(session, report_id, add=body.add, remove=body.remove, reason=body.reason, who=who(token))
+    triage.label_report(
+        session, report_id, add=body.add, remove=body.remove, reason=body.reason, who=who(token)
+    )
     return report_details(session, report_id)
 
 
 @router.post("/reports/{report_id}/close", operation_id="close_report", responses=_ACT)
 def post_close(report_id: str, body: CloseBody, session: SessionDep, token: CanMaintain) -> ReportDetails:
     """Close a report, perhaps as a duplicate of another. It can still be run and is still shown."""
-    triage.close_report(session, report_id, duplicate_of=body.duplicate_of, reason=body.reason, who=who(token))
+    triage.close_report(
+        session, report_id, duplicate_of=body.duplicate_of, reason=body.reason, who=who(token)
+    )
     return report_details(session, report_id)
 
 
@@ -152,20 +173,28 @@ def post_withdrawal(body: WithdrawalBody, session: SessionDep, _may: CanRead) ->
 
 
 @router.get("/quarantines", operation_id="list_quarantines", responses=documented(401, 422))
-def get_quarantines(session: SessionDep, _may: CanRead, cursor: str | None = None, limit: Limit = 50) -> PageBody[quarantine.Quarantine]:
+def get_quarantines(
+    session: SessionDep, _may: CanRead, cursor: str | None = None, limit: Limit = 50
+) -> PageBody[quarantine.Quarantine]:
     """What is and was held back, newest first."""
     items, following = quarantine.list_quarantines(session, cursor=cursor, limit=limit)
     return PageBody(items=items, next=following)
 
 
 @router.post("/quarantines", operation_id="quarantine", status_code=201, responses=_ACT)
-def post_quarantine(body: QuarantineBody, session: SessionDep, settings: SettingsDep, token: CanMaintain) -> quarantine.Quarantine:
+def post_quarantine(
+    body: QuarantineBody, session: SessionDep, settings: SettingsDep, token: CanMaintain
+) -> quarantine.Quarantine:
     """Hold back a node, a toolchain or a script: it gets nothing more, and what rests on it is run again elsewhere."""
-    return quarantine.quarantine(session, body.kind, body.name, reason=body.reason, who=who(token), settings=settings, since=body.since)
+    return quarantine.quarantine(
+        session, body.kind, body.name, reason=body.reason, who=who(token), settings=settings, since=body.since
+    )
 
 
 @router.post("/quarantines/{quarantine_id}/lift", operation_id="lift_quarantine", responses=_ACT)
-def post_lift(quarantine_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain) -> quarantine.Quarantine:
+def post_lift(
+    quarantine_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain
+) -> quarantine.Quarantine:
     """Let it be used again. What was reopened meanwhile stays so."""
     return quarantine.lift(session, quarantine_id, reason=body.reason, who=who(token))
 
@@ -176,24 +205,34 @@ def get_acts(
     session: SessionDep,
     _may: CanRead,
     subject_kind: SubjectKind | None = None,
-    subject: Annotated[str | None, Query(max_length=300, description="an id, a name or a digest; with subject_kind")] = None,
+    subject: Annotated[
+        str | None, Query(max_length=300, description="an id, a name or a digest; with subject_kind")
+    ] = None,
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> PageBody[Act]:
     """What maintainers did, newest first."""
-    items, following = list_acts(session, cursor=cursor, limit=limit, subject_kind=subject_kind, subject=subject)
+    items, following = list_acts(
+        session, cursor=cursor, limit=limit, subject_kind=subject_kind, subject=subject
+    )
     return PageBody(items=items, next=following)
 
 
 @router.post("/judgements:preview", operation_id="preview_judgements", responses=_ACT)
-def post_preview(body: JudgeBody, session: SessionDep, _may: CanMaintain) -> judge_again.Judgements:
+def post_preview(body: JudgeBody, session: SessionDep, _may: CanMaintain) -> rejudge.Judgements:
     """Judge stored attempts by the rules of today and say which verdicts flip. Nothing is changed."""
-    return judge_again.judge_again(session, report_id=body.report, cursor=body.cursor, limit=body.limit)
+    return rejudge.judge_again(session, report_id=body.report, cursor=body.cursor, limit=body.limit)
 
 
 @router.post("/judgements:apply", operation_id="apply_judgements", responses=_ACT)
-def post_apply(body: ApplyBody, session: SessionDep, token: CanMaintain) -> judge_again.Judgements:
+def post_apply(body: ApplyBody, session: SessionDep, token: CanMaintain) -> rejudge.Judgements:
     """Judge stored attempts by the rules of today and keep what that says, with an act for each run that flips."""
-    return judge_again.judge_again(
-        session, report_id=body.report, cursor=body.cursor, limit=body.limit, apply=True, reason=body.reason, who=who(token)
+    return rejudge.judge_again(
+        session,
+        report_id=body.report,
+        cursor=body.cursor,
+        limit=body.limit,
+        apply=True,
+        reason=body.reason,
+        who=who(token),
     )

@@ -11,8 +11,8 @@ from app.api.bodies import HealthBody
 from app.errors import UnavailableError
 from app.http.problems import documented
 from app.http.state import BrokerDep, SessionDep, SettingsDep
-from app.runs.metrics import Snapshot, snapshot
-from app.runs.nodes import fleet
+from app.runs.lookup.metrics import Snapshot, snapshot
+from app.runs.rows.nodes import fleet
 from app.settings import ServiceSettings
 from app.storage.migrate import is_migrated
 
@@ -29,7 +29,9 @@ def get_health() -> HealthBody:
 def get_ready(request: Request, session: SessionDep, broker: BrokerDep, settings: SettingsDep) -> HealthBody:
     """Database and broker answer, the database has this version's schema, and the node that comes with the service has said hello."""
     if not is_migrated(session.connection()):
-        raise UnavailableError("The database does not have this version's schema: migrate it.", code="not_migrated")
+        raise UnavailableError(
+            "The database does not have this version's schema: migrate it.", code="not_migrated"
+        )
     broker.ping()
     _await_node(request, session, settings)
     return HealthBody(status="ready")
@@ -40,7 +42,10 @@ def _await_node(request: Request, session: Session, settings: ServiceSettings) -
     state = request.app.state
     if settings.awaited_node is None or getattr(state, "awaited_node_came", False):
         return
-    if all(hello.node != settings.awaited_node for hello in fleet(session, absence_seconds=settings.node_absence_seconds)):
+    if all(
+        hello.node != settings.awaited_node
+        for hello in fleet(session, absence_seconds=settings.node_absence_seconds)
+    ):
         raise UnavailableError("The service's own node has not said hello yet.", code="no_node")
     state.awaited_node_came = True
 
@@ -49,7 +54,10 @@ def _await_node(request: Request, session: Session, settings: ServiceSettings) -
     "/metrics",
     operation_id="metrics",
     response_class=Response,
-    responses={200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}}, **documented()},
+    responses={
+        200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        **documented(),
+    },
 )
 def get_metrics(session: SessionDep) -> Response:
     """Prometheus figures, read from the database."""

@@ -14,10 +14,11 @@ from app.http.problems import BODY, LOCATION, documented
 from app.http.state import SessionDep, SettingsDep
 from app.intake.read import read
 from app.judging.judgement import Verdict
-from app.runs.assemble import report_part
-from app.runs.document import RunDocument
-from app.runs.matrix import Matrix, matrix
-from app.runs.reports import ReportDetails, ReportSummary, launch, list_reports, report_details
+from app.runs.lookup.matrix import Matrix, matrix
+from app.runs.lookup.reports import ReportDetails, ReportSummary, list_reports, report_details
+from app.runs.run_object.assemble import report_part
+from app.runs.run_object.document import RunDocument
+from app.runs.submission.relaunch import relaunch
 from app.search.fields import FIELDS
 
 router = APIRouter(tags=["reports"])
@@ -91,7 +92,7 @@ def post_report_run(
     idempotency_key: Key = None,
 ) -> RunDocument:
     """Run a report that is kept once more."""
-    document = launch(
+    document = relaunch(
         session,
         report_id,
         settings=settings,

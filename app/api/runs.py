@@ -11,17 +11,20 @@ from app.api.events import follow
 from app.http.access import CanRead, CanSubmit, token_of
 from app.http.problems import BODY, LOCATION, documented
 from app.http.state import SessionDep, SettingsDep
-from app.runs.again import add_cells, cancel_cell, rerun
-from app.runs.cancel import cancel_run
-from app.runs.document import RunDocument
-from app.runs.reports import RunSummary, list_runs
-from app.runs.show import AttemptDetails, attempt_details, run_document, run_json
-from app.runs.submit import submit
-from app.runs.waiting import with_waiting
+from app.runs.estimates.waiting import with_waiting
+from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lookup.reports import RunSummary, list_runs
+from app.runs.lookup.runs import AttemptDetails, attempt_details, run_document, run_json
+from app.runs.run_object.document import RunDocument
+from app.runs.submission.rerun_cells import add_cells, cancel_cell, rerun
+from app.runs.submission.submit import submit
 
 router = APIRouter(tags=["runs"])
 AGAIN = {**LOCATION, "description": "The run with these cells in line."}
-Key = Annotated[str | None, Header(alias="Idempotency-Key", description="the same key with the same body is answered once")]
+Key = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", description="the same key with the same body is answered once"),
+]
 
 
 @router.post(
@@ -43,10 +46,15 @@ def post_run(
     settings: SettingsDep,
     _may: CanSubmit,
     idempotency_key: Key = None,
-    dry_run: Annotated[bool, Query(description="plan only: nothing is stored, nothing is run; says what it would take, and when")] = False,
+    dry_run: Annotated[
+        bool,
+        Query(description="plan only: nothing is stored, nothing is run; says what it would take, and when"),
+    ] = False,
 ) -> SubmittedRun:
     """Submit a script or a report. What is submitted becomes public here; `withdraw_url` erases it again."""
-    result = submit(session, body.submission(idempotency_key=idempotency_key), settings=settings, dry_run=dry_run)
+    result = submit(
+        session, body.submission(idempotency_key=idempotency_key), settings=settings, dry_run=dry_run
+    )
     if dry_run:
         response.status_code = 200
     else:
@@ -58,14 +66,19 @@ def post_run(
 
 @router.get("/runs", operation_id="list_runs", responses=documented(401, 422))
 def get_runs(
-    session: SessionDep, _may: CanRead, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=200)] = 50
+    session: SessionDep,
+    _may: CanRead,
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageBody[RunSummary]:
     """Runs, newest first."""
     page = list_runs(session, cursor=cursor, limit=limit)
     return PageBody(items=list(page.items), next=page.next_cursor)
 
 
-@router.get("/runs/{run_id}", operation_id="get_run", response_model=RunDocument, responses=documented(401, 404))
+@router.get(
+    "/runs/{run_id}", operation_id="get_run", response_model=RunDocument, responses=documented(401, 404)
+)
 def get_run(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
     """The run object. Each cell that waits has its place in line."""
     return Response(run_json(session, run_id, settings=settings), media_type="application/json")
@@ -85,13 +98,21 @@ def get_run(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRe
     },
 )
 def get_events(
-    run_id: str, request: Request, _may: CanRead, last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None
+    run_id: str,
+    request: Request,
+    _may: CanRead,
+    last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
     """Follow a run; `Last-Event-ID` replays what came after it."""
     return follow(request, run_id, last_event_id=last_event_id)
 
 
-@router.post("/runs/{run_id}/cancel", operation_id="cancel_run", response_model=RunDocument, responses=documented(401, 404, 409))
+@router.post(
+    "/runs/{run_id}/cancel",
+    operation_id="cancel_run",
+    response_model=RunDocument,
+    responses=documented(401, 404, 409),
+)
 def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocument:
     """Stop a run. What was recorded stays."""
     cancel_run(session, run_id)
@@ -117,7 +138,9 @@ def post_rerun(
     idempotency_key: Key = None,
 ) -> RunDocument:
     """Run cells again. `failed` and `undecided` ones go on within the run, which is open again; `all` is a new run of the report."""
-    found = rerun(session, run_id, body.which, settings=settings, who=token_of(may), idempotency_key=idempotency_key)
+    found = rerun(
+        session, run_id, body.which, settings=settings, who=token_of(may), idempotency_key=idempotency_key
+    )
     response.headers["Location"] = f"/api/v1/runs/{found.id}"
     return with_waiting(session, found, settings=settings)
 
@@ -130,7 +153,13 @@ def post_rerun(
     responses={202: AGAIN, **documented(401, 404, 409, *BODY)},
 )
 def post_cells(
-    *, run_id: str, body: CellsBody, response: Response, session: SessionDep, settings: SettingsDep, may: CanSubmit
+    *,
+    run_id: str,
+    body: CellsBody,
+    response: Response,
+    session: SessionDep,
+    settings: SettingsDep,
+    may: CanSubmit,
 ) -> RunDocument:
     """Add a target to a run, for each of its scripts: the cell that is missing. What the run has stays; it is open until that is judged."""
     found = add_cells(session, run_id, [body.target.target()], settings=settings, who=token_of(may))
@@ -144,7 +173,9 @@ def post_cells(
     response_model=RunDocument,
     responses=documented(401, 404, 409),
 )
-def post_cancel_cell(run_id: str, job_id: str, session: SessionDep, settings: SettingsDep, may: CanSubmit) -> RunDocument:
+def post_cancel_cell(
+    run_id: str, job_id: str, session: SessionDep, settings: SettingsDep, may: CanSubmit
+) -> RunDocument:
     """Stop one cell, by the id of its job; the others go on. What was recorded stays."""
     found = cancel_cell(session, run_id, job_id, who=token_of(may))
     return with_waiting(session, found, settings=settings)

@@ -7,14 +7,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from app.command.client import Client
-from app.command.consoles import errors
-from app.command.progress import ConsoleProgress
-from app.command.source import Source, argument_text
+from app.command.files.source import Source, argument_text
+from app.command.service.client import Client
+from app.command.terminal.consoles import errors
+from app.command.terminal.progress import ConsoleProgress
 from app.errors import InputError, UnavailableError
 from app.ids import new_id
 from app.intake.reading import Reading
-from app.runs.bisection_document import BisectionDocument
+from app.runs.run_object.bisection_document import BisectionDocument
 from app.targets.target import Target
 
 
@@ -46,14 +46,26 @@ def bisect_on_server(source: Source, reading: Reading, asked: Asked, base: Targe
         run = client.submit({key: value for key, value in body.items() if value}, idempotency_key=new_id())
         report = run.get("report")
         if not isinstance(report, dict):
-            raise UnavailableError("The server's answer is no run of this version: is it a newer or an older samehere?")
+            raise UnavailableError(
+                "The server's answer is no run of this version: is it a newer or an older samehere?"
+            )
         if run.get("ask") and not run.get("jobs"):
             words = " ".join(str(ask.get("text", "")) for ask in run["ask"] if isinstance(ask, dict))
-            raise InputError(f"The report lacks something, so nothing can be run: {words}", code="needs_info", field="file")
-        wish: dict[str, Any] = {"over": asked.over, "error": asked.error, "most_attempts": asked.most_attempts}
+            raise InputError(
+                f"The report lacks something, so nothing can be run: {words}", code="needs_info", field="file"
+            )
+        wish: dict[str, Any] = {
+            "over": asked.over,
+            "error": asked.error,
+            "most_attempts": asked.most_attempts,
+        }
         wish |= {"from": asked.begin, "to": asked.end, "toolchains": list(asked.toolchains)}
         wish["target"] = base.model_dump(mode="json", exclude_none=True)
-        made = client.bisect(str(report.get("id", "")), {key: value for key, value in wish.items() if value}, idempotency_key=new_id())
+        made = client.bisect(
+            str(report.get("id", "")),
+            {key: value for key, value in wish.items() if value},
+            idempotency_key=new_id(),
+        )
         bisection = str(made.get("id", ""))
         progress.noted(f"{client.url}/bisections/{bisection}")
         try:
@@ -73,4 +85,6 @@ def _document(answer: dict[str, Any]) -> BisectionDocument:
     try:
         return BisectionDocument.model_validate(answer)
     except ValidationError as error:
-        raise UnavailableError("The server's answer is no bisection of this version: is it a newer or an older samehere?") from error
+        raise UnavailableError(
+            "The server's answer is no bisection of this version: is it a newer or an older samehere?"
+        ) from error

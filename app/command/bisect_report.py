@@ -13,21 +13,21 @@ from rich.table import Table
 from rich.text import Text
 
 from app.command.bisect_on_server import Asked, bisect_on_server
-from app.command.configuration import load_settings
-from app.command.consoles import errors, output
-from app.command.outcome import INTERRUPTED, NO_RESULT
-from app.command.plain_text import one_line, visible
-from app.command.progress import ConsoleProgress
+from app.command.files.source import Form, argument_text, read_source
 from app.command.reproduce import check_isolation, interruptible, limits_of, warn_of_isolation
-from app.command.source import Form, argument_text, read_source
+from app.command.service.configuration import load_settings
+from app.command.service.exit_status import INTERRUPTED, NO_RESULT
+from app.command.terminal.consoles import errors, output
+from app.command.terminal.plain_text import one_line, visible
+from app.command.terminal.progress import ConsoleProgress
 from app.errors import InputError, SetupError
 from app.intake.read import read
 from app.intake.reading import Reading
-from app.judging.sighting import Sighting
-from app.runs.bisection_document import BisectionDocument, PointPart
-from app.targets.bisection import Kind
+from app.judging.verdict.sighting import Sighting
+from app.runs.run_object.bisection_document import BisectionDocument, PointPart
 from app.targets.parse import parse_target
 from app.targets.target import Target
+from app.targets.versions.bisection import Kind
 from worker.contract import Level
 
 # Fields by which two neighbours differ, in the text; the JSON has all.
@@ -71,7 +71,11 @@ def bisect(request: Request) -> int:
         most_script_bytes=settings.script_bytes,
         most_report_bytes=settings.report_bytes,
     )
-    document = _here(reading, request, base) if request.server is None else bisect_on_server(source, reading, request, base)
+    document = (
+        _here(reading, request, base)
+        if request.server is None
+        else bisect_on_server(source, reading, request, base)
+    )
     if request.as_json:
         raw = document.model_dump(mode="json", by_alias=True)
         sys.stdout.write(json.dumps(raw, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
@@ -81,9 +85,9 @@ def bisect(request: Request) -> int:
 
 
 def _here(reading: Reading, request: Request, base: Target) -> BisectionDocument:
-    from app.runs.bisecting import BisectionRequest
-    from app.runs.local import LocalWish
-    from app.runs.local_bisection import bisect_locally
+    from app.runs.local.bisect import bisect_locally
+    from app.runs.local.run import LocalWish
+    from app.runs.run_object.bisection_state import BisectionRequest
 
     level = None
     if request.isolation is not None:
@@ -98,7 +102,10 @@ def _here(reading: Reading, request: Request, base: Target) -> BisectionDocument
         error=request.error,
         most_attempts=request.most_attempts,
     )
-    wish = LocalWish(limits=limits_of(load_settings(), wall_seconds=request.wall_seconds, memory_mib=request.memory_mib), level=level)
+    wish = LocalWish(
+        limits=limits_of(load_settings(), wall_seconds=request.wall_seconds, memory_mib=request.memory_mib),
+        level=level,
+    )
     progress = BisectionConsole(errors())
     with interruptible(), progress.shown("Starting"):
         return bisect_locally(reading, asked, wish, progress=progress)
@@ -116,13 +123,23 @@ def _check(request: Request) -> Target:
     here = {"--isolation": request.isolation, "--wall": request.wall_seconds, "--memory": request.memory_mib}
     for option, value in here.items():
         if request.server is not None and value is not None:
-            raise InputError(f"{option} is for runs on this machine; the server has its own.", code="not_on_server", field=option)
+            raise InputError(
+                f"{option} is for runs on this machine; the server has its own.",
+                code="not_on_server",
+                field=option,
+            )
     if request.server is None and sys.platform != "linux":
-        raise SetupError("Scripts run on Linux only. Elsewhere: samehere bisect --server URL.", code="not_linux")
+        raise SetupError(
+            "Scripts run on Linux only. Elsewhere: samehere bisect --server URL.", code="not_linux"
+        )
     if not 0 < request.error < 0.5:
-        raise InputError("--error is a probability between 0 and 0.5, such as 0.01.", code="bad_error", field="--error")
+        raise InputError(
+            "--error is a probability between 0 and 0.5, such as 0.01.", code="bad_error", field="--error"
+        )
     if not 2 <= request.most_attempts <= 100_000:
-        raise InputError("--most-attempts is a number from 2 to 100000.", code="bad_attempts", field="--most-attempts")
+        raise InputError(
+            "--most-attempts is a number from 2 to 100000.", code="bad_attempts", field="--most-attempts"
+        )
     if request.server is None:
         check_isolation(request.file, request.isolation)
     return parse_target(request.target)
@@ -152,16 +169,29 @@ def _parts(document: BisectionDocument) -> Iterator[RenderableType]:
     if document.points:
         yield Text()
         yield _table(document)
-        rate = "" if document.rate is None else f" Where it happens, it is seen in an estimated {100 * document.rate:.0f} % of attempts."
+        rate = (
+            ""
+            if document.rate is None
+            else f" Where it happens, it is seen in an estimated {100 * document.rate:.0f} % of attempts."
+        )
         yield Text(f"\n{document.attempts} attempts.{rate}", "dim")
     if document.one_axis:
         yield Text(f"The two environments differ in {document.axis} alone.")
     if document.confounded is not None:
         differing = [visible(name) for name in document.confounded.differing]
-        more = f" and {len(differing) - MOST_DIFFERING} more (--json has them)" if len(differing) > MOST_DIFFERING else ""
-        yield Text(f"Confounded: they also differ in {', '.join(differing[:MOST_DIFFERING])}{more}.", "yellow")
+        more = (
+            f" and {len(differing) - MOST_DIFFERING} more (--json has them)"
+            if len(differing) > MOST_DIFFERING
+            else ""
+        )
+        yield Text(
+            f"Confounded: they also differ in {', '.join(differing[:MOST_DIFFERING])}{more}.", "yellow"
+        )
         if document.confounded.command is not None:
-            yield Text(f"The missing cell; add it, and bisect again:\n  {visible(document.confounded.command)}", "yellow")
+            yield Text(
+                f"The missing cell; add it, and bisect again:\n  {visible(document.confounded.command)}",
+                "yellow",
+            )
 
 
 def _table(document: BisectionDocument) -> Table:
@@ -169,7 +199,9 @@ def _table(document: BisectionDocument) -> Table:
     for column in (document.axis, "seen", "target", "why not, or what else"):
         table.add_column(column, overflow="fold")
     for point in document.points:
-        table.add_row(Text(point.value), Text(_times(point)), Text(visible(_label(point))), Text(_reason(point)))
+        table.add_row(
+            Text(point.value), Text(_times(point)), Text(visible(_label(point))), Text(_reason(point))
+        )
     return table
 
 
@@ -184,4 +216,6 @@ def _label(point: PointPart) -> str:
 
 
 def _reason(point: PointPart) -> str:
-    return "" if point.reason is None else one_line(point.reason.detail or point.reason.code, most=_MOST_REASON)
+    return (
+        "" if point.reason is None else one_line(point.reason.detail or point.reason.code, most=_MOST_REASON)
+    )

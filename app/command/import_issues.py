@@ -11,14 +11,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.command.client import Client
-from app.command.configuration import load_settings
 from app.command.exchange import own_address
-from app.command.issue_list import Issue, issues_in
-from app.command.plain_text import one_line
-from app.command.source import STDIN, read_bytes
-from app.command.told import Told, ToldIssue, read_told, write_told
-from app.errors import ConflictError, ForbiddenError, InputError, NotFoundError, TooLargeError, UnauthorisedError, UnavailableError
+from app.command.files.import_memory import Told, ToldIssue, read_told, write_told
+from app.command.files.issue_list import Issue, issues_in
+from app.command.files.source import STDIN, read_bytes
+from app.command.service.client import Client
+from app.command.service.configuration import load_settings
+from app.command.terminal.plain_text import one_line
+from app.errors import (
+    ConflictError,
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    TooLargeError,
+    UnauthorisedError,
+    UnavailableError,
+)
 
 # So often what was done is written down; what was not is found again by its key.
 SAVED_EVERY = 25
@@ -35,14 +43,26 @@ class News:
     refused: list[dict[str, Any]] = field(default_factory=list)
 
 
-def import_issues(file: str, *, server: str | None, token: str | None, preset: str | None, told_file: str | None, as_json: bool) -> int:
+def import_issues(
+    file: str,
+    *,
+    server: str | None,
+    token: str | None,
+    preset: str | None,
+    told_file: str | None,
+    as_json: bool,
+) -> int:
     """Submit what is new, ask for what is known, and print what changed. Raises SamehereError."""
     settings = load_settings()
     if file == STDIN and told_file is None:
-        raise InputError("Name the file that remembers what was told: --told FILE.", code="no_told", field="told")
+        raise InputError(
+            "Name the file that remembers what was told: --told FILE.", code="no_told", field="told"
+        )
     data = read_bytes(file, settings.import_bytes)
     if len(data) > settings.import_bytes:
-        raise TooLargeError(f"This file is larger than {settings.import_bytes} bytes (SAMEHERE_IMPORT_BYTES).", field="file")
+        raise TooLargeError(
+            f"This file is larger than {settings.import_bytes} bytes (SAMEHERE_IMPORT_BYTES).", field="file"
+        )
     issues = issues_in(data, most=settings.import_issues)
     client = Client(server or own_address(settings), token=token)
     path = Path(told_file or f"{file}.told.json")
@@ -78,7 +98,9 @@ def _take(client: Client, issue: Issue, told: Told, news: News, *, preset: str |
         else:
             body = {"report": dict(issue.thread), "title": issue.title, "awaited": False}
             wish = {name: value for name, value in (("source_url", issue.url), ("preset", preset)) if value}
-            run = client.submit({**body, **wish}, idempotency_key=issue.key if preset is None else f"{issue.key}-{preset}")
+            run = client.submit(
+                {**body, **wish}, idempotency_key=issue.key if preset is None else f"{issue.key}-{preset}"
+            )
             verdict = run.get("verdict")
             known = ToldIssue(report=str(run.get("report", {}).get("id")), url=issue.url or "")
             _replace(client, known, told, news)
@@ -98,7 +120,9 @@ def _take(client: Client, issue: Issue, told: Told, news: News, *, preset: str |
     if verdict is None:
         news.tally["waiting"] += 1
     elif verdict != known.verdict:
-        news.verdicts.append({**_about(issue), "report": known.report, "before": known.verdict, "verdict": verdict})
+        news.verdicts.append(
+            {**_about(issue), "report": known.report, "before": known.verdict, "verdict": verdict}
+        )
         news.tally["with a new verdict"] += 1
         known.verdict = str(verdict)
     return True
@@ -106,7 +130,11 @@ def _take(client: Client, issue: Issue, told: Told, news: News, *, preset: str |
 
 def _replace(client: Client, newer: ToldIssue, told: Told, news: News) -> None:
     """Close the reports of the same issue with an older text, as duplicates of the newer one; without the scope for it they stay open."""
-    older = {key: one for key, one in told.issues.items() if newer.url and one.url == newer.url and one.report != newer.report}
+    older = {
+        key: one
+        for key, one in told.issues.items()
+        if newer.url and one.url == newer.url and one.report != newer.report
+    }
     if not older:
         return
     try:
@@ -114,7 +142,10 @@ def _replace(client: Client, newer: ToldIssue, told: Told, news: News) -> None:
             # A text that was changed back: the report of then stands again.
             client.act_on_report(newer.report, "reopen", {"reason": "The issue has this text again."})
         for one in older.values():
-            act = {"reason": "The text of the issue changed; the newer report has it.", "duplicate_of": newer.report}
+            act = {
+                "reason": "The text of the issue changed; the newer report has it.",
+                "duplicate_of": newer.report,
+            }
             with suppress(ConflictError):
                 client.act_on_report(one.report, "close", act)
         news.tally["with a new text, the older report closed"] += 1
@@ -143,7 +174,9 @@ def _changes_after(client: Client, last: str) -> Iterator[dict[str, Any]]:
     while True:
         page = client.changes(cursor=cursor)
         items = page.get("items")
-        if not isinstance(items, list) or not all(isinstance(item, dict) and {"id", "report", "kind"} <= item.keys() for item in items):
+        if not isinstance(items, list) or not all(
+            isinstance(item, dict) and {"id", "report", "kind"} <= item.keys() for item in items
+        ):
             raise UnavailableError("The server's answer is no list of changes: is it an older samehere?")
         for item in items:
             if str(item["id"]) <= last:
@@ -169,7 +202,10 @@ def _print(news: News, issues: Sequence[Issue], *, as_json: bool) -> None:
         }
         sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=True) + "\n")
         return
-    lines = [_line(one, f"{one['verdict']}" + (f" (was {one['before']})" if one["before"] else "")) for one in news.verdicts]
+    lines = [
+        _line(one, f"{one['verdict']}" + (f" (was {one['before']})" if one["before"] else ""))
+        for one in news.verdicts
+    ]
     lines += [_line(one, f"{one['kind']}: {one['words']}") for one in news.changes]
     lines += [_line(one, f"refused: {one['why']}") for one in news.refused]
     tally = ", ".join(f"{count} {name}" for name, count in news.tally.items())
@@ -179,4 +215,6 @@ def _print(news: News, issues: Sequence[Issue], *, as_json: bool) -> None:
 
 def _line(about: dict[str, Any], words: str) -> str:
     name = f"#{about['number']}" if about["number"] is not None else about["url"] or "an issue"
-    return "  ".join((one_line(name, most=200), one_line(words, most=400), one_line(about["title"], most=MOST_TITLE)))
+    return "  ".join(
+        (one_line(name, most=200), one_line(words, most=400), one_line(about["title"], most=MOST_TITLE))
+    )

@@ -6,12 +6,12 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from app.command.database import service_database
-from app.command.plain_text import visible
+from app.command.service.database import service_database
+from app.command.terminal.plain_text import visible
 from app.errors import InputError
 
 if TYPE_CHECKING:
-    from app.runs.judge_again import Flip
+    from app.runs.maintenance.rejudge import Flip
 
 
 def judge_again(*, report: str | None, every: bool, apply: bool, reason: str | None, as_json: bool) -> int:
@@ -19,22 +19,38 @@ def judge_again(*, report: str | None, every: bool, apply: bool, reason: str | N
     if (report is None) == (not every):
         raise InputError("Say either --report ID or --all.", code="report_or_all", field="report")
     if apply and not (reason or "").strip():
-        raise InputError("Say why with --reason: it is kept with every verdict that changes.", code="no_reason", field="reason")
+        raise InputError(
+            "Say why with --reason: it is kept with every verdict that changes.",
+            code="no_reason",
+            field="reason",
+        )
     with service_database() as sessions:
-        from app.runs.acts import OPERATOR
-        from app.runs.judge_again import judge_again as judge
+        from app.runs.maintenance.rejudge import judge_again as judge
+        from app.runs.rows.acts import OPERATOR
 
         cursor, looked_at = None, 0
         flips: list[Flip] = []
         while True:
             with sessions.begin() as session:
-                page = judge(session, report_id=report, cursor=cursor, apply=apply, reason=reason or "", who=OPERATOR)
+                page = judge(
+                    session, report_id=report, cursor=cursor, apply=apply, reason=reason or "", who=OPERATOR
+                )
             looked_at, flips, cursor = looked_at + page.looked_at, [*flips, *page.flips], page.next
             if cursor is None:
                 break
     if as_json:
         flipped = [flip.model_dump(mode="json") for flip in flips]
-        _say(json.dumps({"present_rules": page.present_rules, "applied": apply, "looked_at": looked_at, "flips": flipped}, indent=1))
+        _say(
+            json.dumps(
+                {
+                    "present_rules": page.present_rules,
+                    "applied": apply,
+                    "looked_at": looked_at,
+                    "flips": flipped,
+                },
+                indent=1,
+            )
+        )
         return 0
     for flip in flips:
         _say(_line(flip))

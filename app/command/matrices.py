@@ -11,9 +11,17 @@ from typing import Annotated, Any
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Server = Annotated[str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")]
+Server = Annotated[
+    str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")
+]
 Token = Annotated[
-    str | None, typer.Option("--token", help="A token of that service; better by the variable.", envvar="SAMEHERE_TOKEN", show_envvar=True)
+    str | None,
+    typer.Option(
+        "--token",
+        help="A token of that service; better by the variable.",
+        envvar="SAMEHERE_TOKEN",
+        show_envvar=True,
+    ),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run.", show_default=False)]
 
@@ -36,15 +44,16 @@ def presets(
     json: Json = False,
 ) -> None:
     """List the named sets of targets: ours, and your own from the file that SAMEHERE_PRESETS names."""
-    from app.command.client import Client
-    from app.command.configuration import load_settings
-    from app.command.plain_text import visible
-    from app.runs.presets import known_presets
+    from app.command.service.client import Client
+    from app.command.service.configuration import load_settings
+    from app.command.terminal.plain_text import visible
+    from app.runs.rows.presets import known_presets
 
     if server is None:
         known = known_presets(load_settings())
         items: list[dict[str, Any]] = [
-            {"name": one.name, "summary": one.summary, "repeats": one.repeats, "own": one.own} for one in known.values()
+            {"name": one.name, "summary": one.summary, "repeats": one.repeats, "own": one.own}
+            for one in known.values()
         ]
     else:
         items = Client(server, token=token).presets()
@@ -55,11 +64,15 @@ def presets(
         sys.stdout.write(f"{visible(str(item.get('name', ''))):<14}{visible(str(item.get('summary', '')))}\n")
 
 
-@application.command(epilog="Example: samehere cancel 01k1v3q4x5y6z7a8b9c0d1e2f3 --cell 01k1v3q4x5y6z7a8b9c0d1e2f4")
+@application.command(
+    epilog="Example: samehere cancel 01k1v3q4x5y6z7a8b9c0d1e2f3 --cell 01k1v3q4x5y6z7a8b9c0d1e2f4"
+)
 def cancel(
     run: Run,
     *,
-    cell: Annotated[str | None, typer.Option(metavar="ID", help="Only this cell, by the id of its job; the others go on.")] = None,
+    cell: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only this cell, by the id of its job; the others go on.")
+    ] = None,
     server: Server = None,
     token: Token = None,
     json: Json = False,
@@ -70,8 +83,19 @@ def cancel(
     if cell is not None and not is_id(cell):
         from app.errors import InputError
 
-        raise InputError("A cell has the id of its job, 26 characters; `--json` of the run has it.", code="bad_id", field="cell")
-    _act(run, "cancel" if cell is None else f"cells/{cell}/cancel", {}, server=server, token=token, as_json=json)
+        raise InputError(
+            "A cell has the id of its job, 26 characters; `--json` of the run has it.",
+            code="bad_id",
+            field="cell",
+        )
+    _act(
+        run,
+        "cancel" if cell is None else f"cells/{cell}/cancel",
+        {},
+        server=server,
+        token=token,
+        as_json=json,
+    )
 
 
 @application.command(epilog="Example: samehere rerun 01k1v3q4x5y6z7a8b9c0d1e2f3 --which failed")
@@ -80,7 +104,9 @@ def rerun(
     *,
     which: Annotated[
         WhichName,
-        typer.Option(help="failed: stopped, not recorded or not served; undecided: those, and what can't show the claim; all: a new run."),
+        typer.Option(
+            help="failed: stopped, not recorded or not served; undecided: those, and what can't show the claim; all: a new run."
+        ),
     ] = WhichName.FAILED,
     server: Server = None,
     token: Token = None,
@@ -90,10 +116,14 @@ def rerun(
     _act(run, "rerun", {"which": which.value}, server=server, token=token, as_json=json)
 
 
-@application.command("add-cell", epilog="Example: samehere add-cell 01k1v3q4x5y6z7a8b9c0d1e2f3 cpu@torch-2.13-cu130")
+@application.command(
+    "add-cell", epilog="Example: samehere add-cell 01k1v3q4x5y6z7a8b9c0d1e2f3 cpu@torch-2.13-cu130"
+)
 def add_cell(
     run: Run,
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="As for reproduce --target.", show_default=False)],
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="As for reproduce --target.", show_default=False)
+    ],
     *,
     server: Server = None,
     token: Token = None,
@@ -106,16 +136,20 @@ def add_cell(
     _act(run, "cells", {"target": asked}, server=server, token=token, as_json=json)
 
 
-def _act(run: str, what: str, body: Mapping[str, Any], *, server: str | None, token: str | None, as_json: bool) -> None:
+def _act(
+    run: str, what: str, body: Mapping[str, Any], *, server: str | None, token: str | None, as_json: bool
+) -> None:
     """Do it on the service, and say what the run is then."""
-    from app.command.client import Client
-    from app.command.configuration import load_settings
     from app.command.exchange import own_address
+    from app.command.service.client import Client
+    from app.command.service.configuration import load_settings
     from app.errors import InputError
     from app.ids import is_id
 
     if not is_id(run):
-        raise InputError("A run has an id of 26 characters, the last part of its address.", code="bad_id", field="run")
+        raise InputError(
+            "A run has an id of 26 characters, the last part of its address.", code="bad_id", field="run"
+        )
     client = Client(server or own_address(load_settings()), token=token)
     found = client.act(run, what, body)
     if as_json:
@@ -123,4 +157,6 @@ def _act(run: str, what: str, body: Mapping[str, Any], *, server: str | None, to
         return
     jobs = [job for job in found.get("jobs", []) if isinstance(job, dict)]
     waiting = sum(job.get("state") in {"queued", "running"} for job in jobs)
-    sys.stdout.write(f"{found.get('state')}: {waiting} of {len(jobs)} cells wait or run.\n{client.url}/runs/{found.get('id')}\n")
+    sys.stdout.write(
+        f"{found.get('state')}: {waiting} of {len(jobs)} cells wait or run.\n{client.url}/runs/{found.get('id')}\n"
+    )

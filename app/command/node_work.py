@@ -17,10 +17,14 @@ PROGRAM_VARIABLE = "SAMEHERE_PROGRAM"
 def become_worker(words: Sequence[str]) -> NoReturn:
     """Never returns. Raises SetupError where nodes can't run."""
     if sys.platform != "linux":
-        raise SetupError("Nodes run on Linux only. Elsewhere: samehere read, samehere reproduce --server URL, samehere serve --no-node.")
+        raise SetupError(
+            "Nodes run on Linux only. Elsewhere: samehere read, samehere reproduce --server URL, samehere serve --no-node."
+        )
     missing = [name for name in ("psutil", "celery") if importlib.util.find_spec(name) is None]
     if missing:
-        raise SetupError(f"The node is not installed here ({', '.join(missing)}): pip install 'samehere[node]'.")
+        raise SetupError(
+            f"The node is not installed here ({', '.join(missing)}): pip install 'samehere[node]'."
+        )
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(  # noqa: S606  # the same interpreter, and words instead of a shell's line

@@ -9,24 +9,29 @@ from typing import Any
 from rich.text import Text
 
 from app.clock import now
-from app.command.configuration import load_settings
-from app.command.consoles import output
-from app.command.plain_text import one_line, visible
-from app.command.reading_text import PROBE_HINT, place_read, probe_read, scripts_read
-from app.command.source import Form, read_source
+from app.command.files.source import Form, read_source
+from app.command.service.configuration import load_settings
+from app.command.terminal.consoles import output
+from app.command.terminal.plain_text import one_line, visible
+from app.command.terminal.reading_text import PROBE_HINT, place_read, probe_read, scripts_read
 from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
-from app.runs.assemble import RunFacts, assemble
-from app.runs.document import RunDocument
+from app.runs.run_object.assemble import RunFacts, assemble
+from app.runs.run_object.document import RunDocument
 
 
 def read_report(file: str, *, form: Form, as_json: bool) -> int:
     """Print it; always 0. Raises InputError."""
     settings = load_settings()
     source = read_source(file, form=form, most_bytes=settings.report_bytes)
-    reading = read(source.text, form=source.form, most_script_bytes=settings.script_bytes, most_report_bytes=settings.report_bytes)
+    reading = read(
+        source.text,
+        form=source.form,
+        most_script_bytes=settings.script_bytes,
+        most_report_bytes=settings.report_bytes,
+    )
     if as_json:
         sys.stdout.write(json.dumps(as_data(reading), indent=1, allow_nan=False) + "\n")
     else:
@@ -42,7 +47,9 @@ def as_data(reading: Reading) -> dict[str, Any]:
 
 
 def _document(reading: Reading) -> RunDocument:
-    return assemble(RunFacts(id=new_id(), state="finished", created_at=now(), title=reading.title), reading, ())
+    return assemble(
+        RunFacts(id=new_id(), state="finished", created_at=now(), title=reading.title), reading, ()
+    )
 
 
 def _as_text(reading: Reading) -> Text:
@@ -55,7 +62,9 @@ def _as_text(reading: Reading) -> Text:
     text.append("\n" if report.claim.checks else "\nno claim that could be checked\n")
     for check in report.claim.checks:
         where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
-        text.append(f"claim ({check.role}, {check.kind}{f', {where}' if where else ''}): {one_line(check.text, most=200)}\n")
+        text.append(
+            f"claim ({check.role}, {check.kind}{f', {where}' if where else ''}): {one_line(check.text, most=200)}\n"
+        )
     for ask in reading.ask:
         text.append(f"to ask ({ask.code}): {ask.text}\n", "yellow")
     if reading.ask and reading.probe is None:

@@ -14,33 +14,36 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
-from app.command.bundle_file import HOLDS, check_writable, write_bundle
-from app.command.client import ENDED, Client
-from app.command.configuration import load_settings
-from app.command.consoles import errors, output
-from app.command.outcome import CANNOT_TELL, OWN_FAULT, status_of_error, status_of_run
-from app.command.plan_text import render_plan
-from app.command.progress import ConsoleProgress
-from app.command.render import render
-from app.command.source import Form, Source, argument_text, read_source
+from app.command.files.bundle_file import HOLDS, check_writable, write_bundle
+from app.command.files.source import Form, Source, argument_text, read_source
+from app.command.service.client import ENDED, Client
+from app.command.service.configuration import load_settings
+from app.command.service.exit_status import CANNOT_TELL, OWN_FAULT, status_of_error, status_of_run
+from app.command.terminal.consoles import errors, output
+from app.command.terminal.plan_text import render_plan
+from app.command.terminal.progress import ConsoleProgress
+from app.command.terminal.render import render
 from app.errors import InputError, SamehereError, SetupError, UnavailableError
 from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
-from app.runs.bundle import Said, Submitted, bundle_of
-from app.runs.document import RunDocument
-from app.runs.presets import known_presets
+from app.runs.exchange.bundle import Said, Submitted, bundle_of
+from app.runs.rows.presets import known_presets
+from app.runs.run_object.document import RunDocument
 from app.settings import ServiceSettings
 from app.targets.parse import parse_target
 from app.targets.pattern import parse_exclusion, parse_inclusion
-from app.targets.presets import preset_named
+from app.targets.planning.presets import preset_named
 from worker.contract import Level, Limits
 
 if TYPE_CHECKING:
-    from app.runs.local import LocalRun, LocalWish
+    from app.runs.local.run import LocalRun, LocalWish
 
 MIB = 1024 * 1024
-_LIMITS = {"wall_seconds": ("--wall", "more than 0 and at most 600 seconds"), "memory_bytes": ("--memory", "at least 64 MiB")}
+_LIMITS = {
+    "wall_seconds": ("--wall", "more than 0 and at most 600 seconds"),
+    "memory_bytes": ("--memory", "at least 64 MiB"),
+}
 
 _WARNINGS = {
     Level.LANDLOCK: "landlock+seccomp isolates less, and some scripts fail in it that would not elsewhere; docs/security.md says how.",
@@ -103,7 +106,9 @@ def _reproduce(request: Request) -> int:
         sys.stdout.write(json.dumps(raw, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
     else:
         render(document, output())
-    return status_of_run(state=document.state, verdict=document.verdict, seen=document.seen, as_answer=request.exit_code)
+    return status_of_run(
+        state=document.state, verdict=document.verdict, seen=document.seen, as_answer=request.exit_code
+    )
 
 
 def _show_plan(source: Source, reading: Reading, request: Request, settings: ServiceSettings) -> int:
@@ -112,7 +117,7 @@ def _show_plan(source: Source, reading: Reading, request: Request, settings: Ser
         raw = Client(request.server, token=request.token).plan(_submission(source, reading, request))
         document = _document(raw)
     else:
-        from app.runs.local import plan_locally
+        from app.runs.local.run import plan_locally
 
         document = plan_locally(reading, _wish(request, settings))
         raw = document.model_dump(mode="json", by_alias=True)
@@ -143,15 +148,30 @@ def _check(request: Request, settings: ServiceSettings) -> None:
         preset_named(request.preset, known_presets(settings))
     _check_targets(request)
     if request.bundle is not None and request.dry_run:
-        raise InputError("--dry-run runs nothing, so there is no bundle to write.", code="nothing_to_bundle", field="--bundle")
+        raise InputError(
+            "--dry-run runs nothing, so there is no bundle to write.",
+            code="nothing_to_bundle",
+            field="--bundle",
+        )
     if request.bundle is not None:
         check_writable(request.bundle)
     if request.server is not None:
-        for option, value in (("--isolation", request.isolation), ("--wall", request.wall_seconds), ("--memory", request.memory_mib)):
+        for option, value in (
+            ("--isolation", request.isolation),
+            ("--wall", request.wall_seconds),
+            ("--memory", request.memory_mib),
+        ):
             if value is not None:
-                raise InputError(f"{option} is for runs on this machine; the server has its own.", code="not_on_server", field=option)
+                raise InputError(
+                    f"{option} is for runs on this machine; the server has its own.",
+                    code="not_on_server",
+                    field=option,
+                )
     elif sys.platform != "linux":
-        raise SetupError("Scripts run on Linux only. Elsewhere: samehere reproduce --server URL, and samehere read.", code="not_linux")
+        raise SetupError(
+            "Scripts run on Linux only. Elsewhere: samehere reproduce --server URL, and samehere read.",
+            code="not_linux",
+        )
     check_isolation(request.file, request.isolation)
 
 
@@ -180,7 +200,7 @@ def warn_of_isolation(level: Level) -> None:
 
 
 def _here(source: Source, reading: Reading, request: Request, settings: ServiceSettings) -> RunDocument:
-    from app.runs.local import keep_locally
+    from app.runs.local.run import keep_locally
 
     wish = _wish(request, settings)
     progress = ConsoleProgress(errors())
@@ -193,7 +213,7 @@ def _here(source: Source, reading: Reading, request: Request, settings: ServiceS
 
 def _wish(request: Request, settings: ServiceSettings) -> LocalWish:
     """What is asked of this machine; a warning where it is to isolate less."""
-    from app.runs.local import LocalWish
+    from app.runs.local.run import LocalWish
 
     level = None
     if request.isolation is not None:
@@ -225,7 +245,9 @@ def _write(name: str, run: LocalRun, source: Source, reading: Reading, request: 
     )
     said = Said(verdict=run.document.verdict, summary=run.document.summary)
     write_bundle(name, bundle_of(run.facts, reading, run.jobs, submitted, said=said))
-    errors().print(f"{HOLDS} To contribute it: samehere import FILE --by NAME --server URL", style="dim", highlight=False)
+    errors().print(
+        f"{HOLDS} To contribute it: samehere import FILE --by NAME --server URL", style="dim", highlight=False
+    )
 
 
 def limits_of(settings: ServiceSettings, *, wall_seconds: float | None, memory_mib: int | None) -> Limits:
@@ -271,7 +293,9 @@ def _document(run: Mapping[str, Any]) -> RunDocument:
     try:
         return RunDocument.model_validate(run)
     except ValidationError as error:
-        raise UnavailableError("The server's answer is no run of this version: is it a newer or an older samehere?") from error
+        raise UnavailableError(
+            "The server's answer is no run of this version: is it a newer or an older samehere?"
+        ) from error
 
 
 def _submission(source: Source, reading: Reading, request: Request) -> Mapping[str, Any]:
@@ -296,7 +320,9 @@ def _cancel(client: Client, run_id: str) -> dict[str, Any]:
         client.cancel(run_id)
         run = client.run(run_id)
     except (SamehereError, OSError) as error:
-        raise UnavailableError(f"The run goes on at {client.url}/runs/{run_id}: it could not be cancelled.") from error
+        raise UnavailableError(
+            f"The run goes on at {client.url}/runs/{run_id}: it could not be cancelled."
+        ) from error
     return run if run.get("state") in ENDED else {**run, "state": "cancelled"}
 
 

@@ -8,23 +8,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from app.command.database import service_database
-from app.command.plain_text import visible
+from app.command.service.database import service_database
+from app.command.terminal.plain_text import visible
 from app.errors import InputError
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from app.runs.tokens import Token
+    from app.runs.maintenance.tokens import Token
 
 
 def create(name: str, scopes: Sequence[str], *, as_json: bool) -> None:
     """Make one and print its secret, which is shown this once."""
-    from app.runs import tokens
+    from app.runs.maintenance import tokens
 
     unknown = [scope for scope in scopes if scope not in list(tokens.Scope)]
     if unknown:
-        raise InputError(f"There is no such scope. The scopes are: {', '.join(tokens.Scope)}.", code="unknown_scope", field="scope")
+        raise InputError(
+            f"There is no such scope. The scopes are: {', '.join(tokens.Scope)}.",
+            code="unknown_scope",
+            field="scope",
+        )
     with _session() as session:
         made = tokens.create(session, name=name, scopes=map(tokens.Scope, scopes))
     if as_json:
@@ -36,7 +40,7 @@ def create(name: str, scopes: Sequence[str], *, as_json: bool) -> None:
 
 def show_all(*, as_json: bool) -> None:
     """Print what there is; never a secret."""
-    from app.runs import tokens
+    from app.runs.maintenance import tokens
 
     with _session() as session:
         found = tokens.list_tokens(session)
@@ -50,7 +54,7 @@ def show_all(*, as_json: bool) -> None:
 
 def revoke(token_id: str) -> None:
     """Make one invalid."""
-    from app.runs import tokens
+    from app.runs.maintenance import tokens
 
     with _session() as session:
         tokens.revoke(session, token_id)

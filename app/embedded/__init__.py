@@ -1,0 +1,1 @@
+"""Postgres and Valkey started and supervised by samehere itself."""

@@ -13,7 +13,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 from app.embedded.launch import NO_VIEW_STATUS
-from app.embedded.process import READY_SECONDS, EmbeddedServer, Identity, Program, end_holders, socket_folder, tail, wheel_folder
+from app.embedded.process import (
+    READY_SECONDS,
+    EmbeddedServer,
+    Identity,
+    Program,
+    end_holders,
+    socket_folder,
+    tail,
+    wheel_folder,
+)
 from app.errors import SetupError
 from app.settings import SERVICE_UID
 
@@ -93,7 +102,9 @@ class EmbeddedPostgres(EmbeddedServer):
         hba.write_text(HBA)
         hba.chmod(0o644)
         configuration = self.folder / "postgresql.conf"
-        configuration.write_text(CONFIGURATION.format(port=PORT, sockets=_quoted(self.sockets), hba=_quoted(hba)))
+        configuration.write_text(
+            CONFIGURATION.format(port=PORT, sockets=_quoted(self.sockets), hba=_quoted(hba))
+        )
         configuration.chmod(0o644)
         argv = [str(self._programs / "postgres"), "-D", str(self._data), "-c", f"config_file={configuration}"]
         return self._program(argv, cwd=self._data).start(log=self.log)
@@ -102,7 +113,9 @@ class EmbeddedPostgres(EmbeddedServer):
         if not (self.folder / "created").exists():
             self._create_database()
 
-    def _program(self, argv: list[str], *, cwd: Path, identity: Identity | None = None, passwd: Path | None = None) -> Program:
+    def _program(
+        self, argv: list[str], *, cwd: Path, identity: Identity | None = None, passwd: Path | None = None
+    ) -> Program:
         return Program(
             argv=argv,
             identity=identity or self.identity,
@@ -125,7 +138,11 @@ class EmbeddedPostgres(EmbeddedServer):
             passwd.write_text(Path("/etc/passwd").read_text() + entry)
             passwd.chmod(0o644)
             status = self._initdb(fresh, self.identity, passwd=passwd)
-            if status == NO_VIEW_STATUS and self.identity.drop_to is not None and _has_passwd_entry(_nobody()):
+            if (
+                status == NO_VIEW_STATUS
+                and self.identity.drop_to is not None
+                and _has_passwd_entry(_nobody())
+            ):
                 # No mount namespaces here (a container without CAP_SYS_ADMIN): `nobody` makes it, the service uid gets it.
                 shutil.rmtree(fresh, ignore_errors=True)
                 status = self._initdb(fresh, Identity(drop_to=_nobody()))
@@ -143,11 +160,19 @@ class EmbeddedPostgres(EmbeddedServer):
         os.close(write)
         argv = [
             *(str(self._programs / "initdb"), "-D", str(fresh), "-U", SUPERUSER, "--pwfile=/dev/stdin"),
-            *("--auth=scram-sha-256", "--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
+            *(
+                "--auth=scram-sha-256",
+                "--encoding=UTF8",
+                "--locale-provider=builtin",
+                "--builtin-locale=C.UTF-8",
+                "--locale=C",
+            ),
             "--no-instructions",
         ]
         try:
-            process = self._program(argv, cwd=fresh, identity=identity, passwd=passwd).start(log=self.log, stdin=read)
+            process = self._program(argv, cwd=fresh, identity=identity, passwd=passwd).start(
+                log=self.log, stdin=read
+            )
         finally:
             os.close(read)
         return process.wait(READY_SECONDS)
@@ -161,7 +186,9 @@ class EmbeddedPostgres(EmbeddedServer):
     def _check_version(self) -> None:
         found = (self._data / "PG_VERSION").read_text().strip()
         if found != MAJOR:
-            raise SetupError(f"{self._data} is of Postgres {found}, and this is {MAJOR}: dump it with the old one, restore it here")
+            raise SetupError(
+                f"{self._data} is of Postgres {found}, and this is {MAJOR}: dump it with the old one, restore it here"
+            )
 
     def _is_ready(self) -> bool:
         try:
@@ -199,7 +226,9 @@ class EmbeddedPostgres(EmbeddedServer):
                 connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(role))
             connection.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, password))
             if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (ROLE,)).fetchone():
-                connection.execute(sql.SQL("CREATE DATABASE {} OWNER {} STRATEGY file_copy").format(role, role))
+                connection.execute(
+                    sql.SQL("CREATE DATABASE {} OWNER {} STRATEGY file_copy").format(role, role)
+                )
             connection.execute(sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(role))
         (self.folder / "created").touch()
 

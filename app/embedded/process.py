@@ -119,7 +119,9 @@ class Lock:
             if time.monotonic() > deadline:
                 holder = os.read(self._fd, 20).decode("ascii", "replace").strip()
                 os.close(self._fd)
-                raise SetupError(f"another samehere (pid {holder or 'unknown'}) already runs the server of {path.parent}")
+                raise SetupError(
+                    f"another samehere (pid {holder or 'unknown'}) already runs the server of {path.parent}"
+                )
             time.sleep(0.02)
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, str(os.getpid()).encode(), 0)
@@ -209,15 +211,21 @@ def launch_argv(
     return [sys.executable, "-I", "-S", launch.__file__, json.dumps(spec), *argv]
 
 
-def wait_until_ready(process: subprocess.Popen[bytes], ready: Callable[[], bool], *, name: str, log: Path, seconds: float) -> None:
+def wait_until_ready(
+    process: subprocess.Popen[bytes], ready: Callable[[], bool], *, name: str, log: Path, seconds: float
+) -> None:
     """Return when it is ready; raise SetupError with the end of its log when it ends before, or takes too long."""
     deadline = time.monotonic() + seconds
     while not ready():
         status = process.poll()
         if status is not None:
-            raise SetupError(f"the embedded {name} ended with status {status} at its start; its log ends:\n{tail(log)}")
+            raise SetupError(
+                f"the embedded {name} ended with status {status} at its start; its log ends:\n{tail(log)}"
+            )
         if time.monotonic() > deadline:
-            raise SetupError(f"the embedded {name} was not ready after {seconds:.0f} s; its log ends:\n{tail(log)}")
+            raise SetupError(
+                f"the embedded {name} was not ready after {seconds:.0f} s; its log ends:\n{tail(log)}"
+            )
         time.sleep(0.01)
 
 
@@ -339,7 +347,9 @@ class EmbeddedServer(ABC):
             self._lock = Lock(self.folder / "lock")
         try:
             self._process = self._launch()
-            wait_until_ready(self._process, self._is_ready, name=self.name, log=self.log, seconds=READY_SECONDS)
+            wait_until_ready(
+                self._process, self._is_ready, name=self.name, log=self.log, seconds=READY_SECONDS
+            )
             self._prepare()
         except BaseException:
             self.stop()

@@ -11,14 +11,18 @@ from sqlalchemy.orm import Session
 
 from app.errors import ForbiddenError, UnauthorisedError
 from app.http.state import SessionDep, SettingsDep
-from app.runs.acts import LOCAL
-from app.runs.tokens import Scope, Token, any_tokens, authenticate
+from app.runs.maintenance.tokens import Scope, Token, any_tokens, authenticate
+from app.runs.rows.acts import LOCAL
 
-bearer = HTTPBearer(auto_error=False, scheme_name="token", description="A token made by `samehere token create --scope …`.")
+bearer = HTTPBearer(
+    auto_error=False, scheme_name="token", description="A token made by `samehere token create --scope …`."
+)
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
-def _allow(request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials, *, scope: Scope) -> Token | None:
+def _allow(
+    request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials, *, scope: Scope
+) -> Token | None:
     if credentials is not None:
         token = authenticate(session, credentials.credentials)
         if not token.allows(scope):
@@ -26,7 +30,11 @@ def _allow(request: Request, session: SessionDep, settings: SettingsDep, credent
         return token
     if request.headers.get("Authorization"):
         raise UnauthorisedError("Send a token as `Authorization: Bearer …`.")
-    granted = settings.anonymous_scopes if settings.anonymous_scopes is not None else _default(session, settings.host, scope=scope)
+    granted = (
+        settings.anonymous_scopes
+        if settings.anonymous_scopes is not None
+        else _default(session, settings.host, scope=scope)
+    )
     if scope not in granted:
         raise UnauthorisedError(f"This needs a token with the scope {scope}: ask the operator for one.")
     return None
@@ -36,7 +44,11 @@ def _default(session: Session, host: str, *, scope: Scope) -> tuple[str, ...]:
     """On loopback whoever reaches us may submit, and maintain as long as there is no token; elsewhere only read."""
     if host not in {"127.0.0.1", "::1", "localhost"}:
         return (Scope.READ,)
-    return (Scope.READ, Scope.SUBMIT, *((Scope.MAINTAIN,) if scope is Scope.MAINTAIN and not any_tokens(session) else ()))
+    return (
+        Scope.READ,
+        Scope.SUBMIT,
+        *((Scope.MAINTAIN,) if scope is Scope.MAINTAIN and not any_tokens(session) else ()),
+    )
 
 
 def who(token: Token | None) -> str:
@@ -47,7 +59,9 @@ def who(token: Token | None) -> str:
 def requires(scope: Scope) -> Callable[..., Token | None]:
     """A dependency that lets only those through who hold the scope."""
 
-    def allowed(request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials) -> Token | None:
+    def allowed(
+        request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials
+    ) -> Token | None:
         return _allow(request, session, settings, credentials, scope=scope)
 
     return allowed
@@ -59,7 +73,11 @@ CanMaintain = Annotated[Token | None, Depends(requires(Scope.MAINTAIN), scope="f
 
 
 def _by_form(
-    request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials, token: Annotated[str, Form(max_length=200)] = ""
+    request: Request,
+    session: SessionDep,
+    settings: SettingsDep,
+    credentials: Credentials,
+    token: Annotated[str, Form(max_length=200)] = "",
 ) -> str:
     """A browser sends no header of ours: the token stands in the form."""
     if credentials is None and token.strip():

@@ -92,7 +92,9 @@ class Guards:
     def _check(self, request: Request) -> None:
         headers = request.headers
         if "*" not in self.hosts and _host(headers.get("host", "")) not in self.hosts:
-            raise ForbiddenError("This host name is not ours: set SAMEHERE_HOSTS if it should be.", code="unknown_host")
+            raise ForbiddenError(
+                "This host name is not ours: set SAMEHERE_HOSTS if it should be.", code="unknown_host"
+            )
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
             raise InputError("Content-Length is a number.", code="bad_length")
@@ -105,11 +107,17 @@ class Guards:
             raise ForbiddenError("This request comes from another site's page.", code="foreign_origin")
         # Of browsers that send no Origin with a form.
         site, referer = headers.get("sec-fetch-site", "none"), headers.get("referer", "")
-        elsewhere = site not in {"same-origin", "none"} or (referer and _netloc(referer) != headers.get("host", "").lower())
+        elsewhere = site not in {"same-origin", "none"} or (
+            referer and _netloc(referer) != headers.get("host", "").lower()
+        )
         if origin is None and elsewhere:
             raise ForbiddenError("This request comes from another site's page.", code="foreign_origin")
         has_body = length != "0" or "transfer-encoding" in headers
-        if has_body and request.url.path.startswith("/api/") and not _is_json(headers.get("content-type", "")):
+        if (
+            has_body
+            and request.url.path.startswith("/api/")
+            and not _is_json(headers.get("content-type", ""))
+        ):
             raise MediaTypeError("Send JSON with Content-Type: application/json.")
 
 

@@ -73,7 +73,13 @@ def status_of(error: SamehereError) -> int:
 def problem_of(error: SamehereError) -> Problem:
     """The document of an error of ours."""
     status = status_of(error)
-    return Problem(title=HTTPStatus(status).phrase, status=status, code=error.code, detail=error.message, field=error.field)
+    return Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        code=error.code,
+        detail=error.message,
+        field=error.field,
+    )
 
 
 # Whatever a route does, these can be the answer: a foreign host, our fault, a database that is away.
@@ -82,7 +88,12 @@ _ALWAYS = (403, 500, 503)
 BODY = (400, 413, 415, 422)
 LOCATION = {
     "description": "The run as planned.",
-    "headers": {"Location": {"description": "the address of the run", "schema": {"type": "string", "format": "uri-reference"}}},
+    "headers": {
+        "Location": {
+            "description": "the address of the run",
+            "schema": {"type": "string", "format": "uri-reference"},
+        }
+    },
 }
 
 
@@ -93,7 +104,10 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def _described(status: int) -> dict[str, Any]:
     content = {
-        MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}, "example": _EXAMPLES.get(status, _plain(status)).model_dump()}
+        MEDIA_TYPE: {
+            "schema": {"$ref": "#/components/schemas/Problem"},
+            "example": _EXAMPLES.get(status, _plain(status)).model_dump(),
+        }
     }
     described: dict[str, Any] = {"description": HTTPStatus(status).phrase, "content": content}
     if status == 503:
@@ -111,9 +125,13 @@ def describe(application: FastAPI) -> None:
         document = described()
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         if "Problem" not in schemas:
-            made = Problem.model_json_schema(ref_template="#/components/schemas/{model}", mode="serialization")
+            made = Problem.model_json_schema(
+                ref_template="#/components/schemas/{model}", mode="serialization"
+            )
             schemas |= made.pop("$defs", {}) | {"Problem": made}
-            for operation in (operation for path in document["paths"].values() for operation in path.values()):
+            for operation in (
+                operation for path in document["paths"].values() for operation in path.values()
+            ):
                 if "422" in operation["responses"]:
                     operation["responses"]["422"] = _described(422)
                 if "security" in operation:
@@ -148,7 +166,12 @@ def respond(request: Request, error: Exception, *, page: Draw) -> Response:
     """The answer to an error, whatever it is: nothing of its inside is shown."""
     problem = _problem_for(error)
     if problem.status >= 500:
-        log.error("request_failed", path=request.url.path, code=problem.code, exc_info=error if problem.status == 500 else None)
+        log.error(
+            "request_failed",
+            path=request.url.path,
+            code=problem.code,
+            exc_info=error if problem.status == 500 else None,
+        )
     headers: dict[str, str] = {}
     if problem.status == 405:
         headers["Allow"] = ", ".join(_methods(request))
@@ -157,7 +180,12 @@ def respond(request: Request, error: Exception, *, page: Draw) -> Response:
     if problem.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if is_rest(request.url.path):
-        return JSONResponse(problem.model_dump(exclude_none=True), status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
+        return JSONResponse(
+            problem.model_dump(exclude_none=True),
+            status_code=problem.status,
+            media_type=MEDIA_TYPE,
+            headers=headers,
+        )
     response = page(request, problem)
     response.headers.update(headers)
     return response
@@ -179,17 +207,27 @@ def _problem_for(error: Exception) -> Problem:
         return problem_of(error) if status_of(error) != 500 else _fault()
     if isinstance(error, SQLAlchemyError) and is_busy(error):
         return problem_of(
-            UnavailableError("Somebody changes the same at the same time, so nothing of this was done. Send it again.", code="busy")
+            UnavailableError(
+                "Somebody changes the same at the same time, so nothing of this was done. Send it again.",
+                code="busy",
+            )
         )
     if isinstance(error, SQLAlchemyError) and is_unavailable(error):
-        return problem_of(UnavailableError("The database does not answer. Try again soon.", code="database_unavailable"))
+        return problem_of(
+            UnavailableError("The database does not answer. Try again soon.", code="database_unavailable")
+        )
     if isinstance(error, RequestValidationError):
         return _invalid(error.errors())
     return _plain(error.status_code) if isinstance(error, StarletteHTTPException) else _fault()
 
 
 def _fault() -> Problem:
-    return Problem(title="Internal Server Error", status=500, code="fault", detail="This is our fault. Nothing was done that is not kept.")
+    return Problem(
+        title="Internal Server Error",
+        status=500,
+        code="fault",
+        detail="This is our fault. Nothing was done that is not kept.",
+    )
 
 
 _DETAILS = {
@@ -201,7 +239,12 @@ _DETAILS = {
 
 def _plain(status: int) -> Problem:
     phrase = HTTPStatus(status).phrase
-    return Problem(title=phrase, status=status, code=phrase.lower().replace(" ", "_"), detail=_DETAILS.get(status, phrase))
+    return Problem(
+        title=phrase,
+        status=status,
+        code=phrase.lower().replace(" ", "_"),
+        detail=_DETAILS.get(status, phrase),
+    )
 
 
 _PLACES = {"body", "query", "path", "header", "cookie"}
@@ -228,7 +271,9 @@ def _field_problem(error: Any) -> FieldProblem:
     if error["type"] in {"too_short", "too_long"} and isinstance(error.get("input"), str):
         # A text of a type of its own is counted in items otherwise.
         bound = next(
-            f"at {word} {error['ctx'][name]}" for name, word in (("min_length", "least"), ("max_length", "most")) if name in error["ctx"]
+            f"at {word} {error['ctx'][name]}"
+            for name, word in (("min_length", "least"), ("max_length", "most"))
+            if name in error["ctx"]
         )
         said = f"A text of {bound} character{'' if bound.endswith(' 1') else 's'} belongs here."
     return FieldProblem(field=".".join(str(part) for part in parts)[:200], message=said[:300])
@@ -241,6 +286,10 @@ _EXAMPLES = {
     409: problem_of(ConflictError("The run has finished.", code="run_finished")),
     413: problem_of(TooLargeError("The script is larger than 262144 bytes.", field="script")),
     415: problem_of(MediaTypeError("Send JSON with Content-Type: application/json.")),
-    422: problem_of(InputError("Send exactly one of script and report.", code="script_or_report", field="script")),
-    503: problem_of(UnavailableError("The database does not answer. Try again soon.", code="database_unavailable")),
+    422: problem_of(
+        InputError("Send exactly one of script and report.", code="script_or_report", field="script")
+    ),
+    503: problem_of(
+        UnavailableError("The database does not answer. Try again soon.", code="database_unavailable")
+    ),
 }

@@ -1,0 +1,1 @@
+"""Text in, scripts, claim, environment and needs out. No I/O."""

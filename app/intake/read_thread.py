@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.errors import InputError
-from app.intake.asks import ask
-from app.intake.claim_text import read_claim
-from app.intake.claimed_environment import claimed_environment
-from app.intake.claims import CheckKind, Claim, Role
-from app.intake.codes import asks_about, codes_of, scripts_of
-from app.intake.markdown import Block, blocks_of, unix_lines, without_comments
-from app.intake.probed import ReportersProbe, checks_of, without_probes
+from app.intake.claim.claim_text import read_claim
+from app.intake.claim.claims import CheckKind, Claim, Role
+from app.intake.needs.asks import ask
+from app.intake.probe_output import ReportersProbe, checks_of, without_probes
 from app.intake.reading import Ask, Reading, Script, ScriptRole
-from app.intake.report import Part, parts_of
 from app.intake.report_claim import claim_of
-from app.intake.roles import Code, roles_of, shown_to_work
-from app.intake.thread import Post, Thread
-from app.intake.title import title_of
+from app.intake.snippets.parts import Part, parts_of
+from app.intake.snippets.roles import Code, roles_of, shown_to_work
+from app.intake.snippets.snippets import asks_about, codes_of, scripts_of
+from app.intake.text.claimed_environment import claimed_environment
+from app.intake.text.markdown import Block, blocks_of, unix_lines, without_comments
+from app.intake.text.thread import Post, Thread
+from app.intake.text.title import title_of
 from worker.contract import Environment
 
 # What a correction shows, and not only says, takes the place of what was shown before.
@@ -75,10 +75,24 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
         # It is read all the same, so that the reporter sees what will be looked for.
         said = read_claim(claim) if claim is not None else _or_probed(claim_of(body.parts, "", title), probe)
         asks: tuple[Ask, ...] = (_missing(thread, body),)
-        return Reading(title=title, source_url=thread.url, claim=said, environment=environment, ask=asks, probe=probe)
-    said = read_claim(claim) if claim is not None else _or_probed(_claim(thread, body, chosen, title, corrected=corrected), probe)
+        return Reading(
+            title=title, source_url=thread.url, claim=said, environment=environment, ask=asks, probe=probe
+        )
+    said = (
+        read_claim(claim)
+        if claim is not None
+        else _or_probed(_claim(thread, body, chosen, title, corrected=corrected), probe)
+    )
     scripts, asks = chosen.scripts(said)
-    return Reading(title=title, source_url=thread.url, scripts=scripts, claim=said, environment=environment, ask=asks, probe=probe)
+    return Reading(
+        title=title,
+        source_url=thread.url,
+        scripts=scripts,
+        claim=said,
+        environment=environment,
+        ask=asks,
+        probe=probe,
+    )
 
 
 def _take_probe(thread: Thread) -> tuple[Thread, ReportersProbe | None]:
@@ -163,7 +177,9 @@ def _claim(thread: Thread, body: _Read, chosen: _Read, title: str, *, corrected:
         if said.checks:
             break
         if post.by_reporter:
-            said = _titled(chosen.claim("") if post is chosen.post else claim_of(_read(post).parts, "", ""), title)
+            said = _titled(
+                chosen.claim("") if post is chosen.post else claim_of(_read(post).parts, "", ""), title
+            )
     return said
 
 

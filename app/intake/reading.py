@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.intake.claims import Claim
-from app.intake.probed import ReportersProbe
+from app.intake.claim.claims import Claim
+from app.intake.probe_output import ReportersProbe
 from worker.contract import Environment
 
 
@@ -93,3 +93,7 @@ class Reading(BaseModel):
     ask: tuple[Ask, ...] = ()
     # What `probe.py` saw in the reporter's own Python, by the reporter's word.
     probe: ReportersProbe | None = None
+
+    def script_of(self, digest: str) -> Script:
+        """The script with this digest. Raises StopIteration where there is none."""
+        return next(script for script in self.scripts if script.digest == digest)

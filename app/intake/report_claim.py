@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from app.intake.claim_text import (
+from app.intake.claim.claim_text import (
     MOST_LINES_OF_OUTPUT,
     crash_check,
     exception_claim,
@@ -14,16 +14,24 @@ from app.intake.claim_text import (
     sides_checks,
     statements,
 )
-from app.intake.claims import Check, CheckKind, Claim, Role, Where
-from app.intake.comments import comment_claim, commented_outputs
-from app.intake.named_errors import own_message
-from app.intake.phrases import expectation, where_said
-from app.intake.report import Part, is_of_expectations
-from app.intake.roles import shown_to_work
-from app.intake.said_place import place_in, placed, said_place
-from app.intake.told import seen_and_wanted_in
-from app.intake.wanted_elsewhere import wanted_elsewhere
-from app.intake.wording import device_of, is_error_of_a_side, is_printed_line, is_timing, is_version_line, names_a_card, unquoted
+from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
+from app.intake.claim.comments import comment_claim, commented_outputs
+from app.intake.claim.expected_elsewhere import wanted_elsewhere
+from app.intake.claim.named_errors import own_message
+from app.intake.claim.phrases import expectation, where_said
+from app.intake.claim.stated_place import place_in, placed, said_place
+from app.intake.claim.value_mentions import seen_and_wanted_in
+from app.intake.claim.vocabulary import (
+    device_of,
+    is_error_of_a_side,
+    is_printed_line,
+    is_timing,
+    is_version_line,
+    names_a_card,
+    unquoted,
+)
+from app.intake.snippets.parts import Part, is_of_expectations
+from app.intake.snippets.roles import shown_to_work
 
 _OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
@@ -33,8 +41,12 @@ _INLINE = re.compile(
     r"([^.`\n]{0,40})",
     re.IGNORECASE,
 )
-_AS_IT_SHOULD = re.compile(r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE)
-_OUTPUT_HEADING = re.compile(r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE)
+_AS_IT_SHOULD = re.compile(
+    r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE
+)
+_OUTPUT_HEADING = re.compile(
+    r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE
+)
 # A claim stands near the script; what is below so much is something else.
 _MOST_PARTS = 1_000
 # `Expected: 3` and `Actual: 2` may be paragraphs of their own.
@@ -46,13 +58,21 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     """The claim of a report about its main script; without checks where it says nothing that can be checked."""
     parts = parts[:_MOST_PARTS]
     prose = [part for part in parts if part.kind == "prose"]
-    outright = next((found[1] for part in prose for found in [_OUTRIGHT.search(part.text)] if found), None) or comment_claim(main)
+    outright = next(
+        (found[1] for part in prose for found in [_OUTRIGHT.search(part.text)] if found), None
+    ) or comment_claim(main)
     if outright:
         return read_claim(outright)
     outputs = _outputs(parts)
     told = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
     said = [_plain(part.text) for part in told if not _says_what_should_be(part)]
-    should = [f"Expected: {line}" for part in told if _says_what_should_be(part) for line in _plain(part.text).split("\n") if line.strip()]
+    should = [
+        f"Expected: {line}"
+        for part in told
+        if _says_what_should_be(part)
+        for line in _plain(part.text).split("\n")
+        if line.strip()
+    ]
     checks = (
         _exit_status(parts, outputs, [title, *said])
         or _failures(outputs, prose)
@@ -147,7 +167,13 @@ def _failures(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
         checks = exception_claim("\n".join(_QUOTED_LINE.sub(r"\1", line) for line in lines))
         if checks and not part.expected:
             quoted = any(map(_QUOTED_LINE.match, lines)) or "Traceback (most recent" in part.text
-            return checks if quoted else [check.model_copy(update={"message": own_message(check.message or "")}) for check in checks]
+            return (
+                checks
+                if quoted
+                else [
+                    check.model_copy(update={"message": own_message(check.message or "")}) for check in checks
+                ]
+            )
     return []
 
 
@@ -193,12 +219,20 @@ def _exit_status(parts: Sequence[Part], outputs: Sequence[Part], said: Sequence[
         return []
     bug = Check(text=f"exit status {status}", kind=CheckKind.EXIT_STATUS, exit_status=int(status))
     wanted = next((int(found[1]) for text in said for found in [_SHOULD_EXIT.search(text)] if found), None)
-    expected = Check(text=f"exit status {wanted}", kind=CheckKind.EXIT_STATUS, role=Role.EXPECTED, exit_status=wanted)
-    shown = [output_check(lines, role=Role.DETAIL) for part in outputs if (lines := _lines(part)) and all(map(is_printed_line, lines))]
+    expected = Check(
+        text=f"exit status {wanted}", kind=CheckKind.EXIT_STATUS, role=Role.EXPECTED, exit_status=wanted
+    )
+    shown = [
+        output_check(lines, role=Role.DETAIL)
+        for part in outputs
+        if (lines := _lines(part)) and all(map(is_printed_line, lines))
+    ]
     return [bug, *([expected] if wanted not in {None, int(status)} else []), *shown[:1]]
 
 
-_OF_STATUS = re.compile(r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE)
+_OF_STATUS = re.compile(
+    r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE
+)
 _SHOULD_EXIT = re.compile(
     r"\b(?:expected|(?:should|must|has to|ought to) (?:be|exit|return|give))\b[^\d.;\n]{0,30}(?<![\w.-])(\d{1,3})(?![\w.]*\d)",
     re.IGNORECASE,
@@ -260,7 +294,11 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
             elif is_printed_line(found[1].strip()):
                 wrong[found[1].strip()] = None
                 after = part.text[found.end(1) + 1 : found.end(1) + _MOST_AFTER].partition("\n")[0]
-                before = part.text[max(0, found.start() - _MOST_AFTER) : found.start(1)].rpartition("\n")[2].rpartition(". ")[2]
+                before = (
+                    part.text[max(0, found.start() - _MOST_AFTER) : found.start(1)]
+                    .rpartition("\n")[2]
+                    .rpartition(". ")[2]
+                )
     if len(wrong) != 1:
         return []
     raised = exception_claim(next(iter(wrong)))

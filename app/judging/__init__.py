@@ -1,0 +1,1 @@
+"""Observations and a claim in, verdicts, comparisons and causes out. Pure and total."""

@@ -1,0 +1,1 @@
+"""Use cases over runs and reports, by phase of a run's life."""

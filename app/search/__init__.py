@@ -1,0 +1,1 @@
+"""The search language: text into terms."""

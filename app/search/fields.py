@@ -6,15 +6,22 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.judging.attention import Attention
-from app.judging.change import ChangeKind
 from app.judging.judgement import Verdict
+from app.judging.report.attention import Attention
+from app.judging.report.change import ChangeKind
 from app.search import periods, toolchains
 from worker.contract import Device, Outcome
 from worker.contract.names import SETTINGS
 
 CAUSES = (
-    *("error_asymmetry", "random_streams", "unseeded", "uninitialised_memory", "nondeterministic_kernel", "reduced_precision"),
+    *(
+        "error_asymmetry",
+        "random_streams",
+        "unseeded",
+        "uninitialised_memory",
+        "nondeterministic_kernel",
+        "reduced_precision",
+    ),
     *("sign_or_order", "undefined_conversion", "rounding", "ill_conditioned", "unexplained", "not_analysed"),
 )
 STATES = ("open", "closed")
@@ -102,8 +109,12 @@ FIELDS: dict[str, FieldKind] = {
         read=_setting,
         of_cell=True,
     ),
-    "node": FieldKind(about="the node that ran a cell", takes="the name of a node", read=_matching(_ANY_NAME), of_cell=True),
-    "outcome": FieldKind(about="how an attempt of a cell ended", takes=_words(*Outcome), read=_one_of(*Outcome), of_cell=True),
+    "node": FieldKind(
+        about="the node that ran a cell", takes="the name of a node", read=_matching(_ANY_NAME), of_cell=True
+    ),
+    "outcome": FieldKind(
+        about="how an attempt of a cell ended", takes=_words(*Outcome), read=_one_of(*Outcome), of_cell=True
+    ),
     "exception": FieldKind(
         about="the type of an exception that ended an attempt of a cell",
         takes="the name of a type, such as RuntimeError",
@@ -111,11 +122,19 @@ FIELDS: dict[str, FieldKind] = {
         of_cell=True,
     ),
     "cause": FieldKind(about="why what was seen differs", takes=_words(*CAUSES), read=_one_of(*CAUSES)),
-    "attention": FieldKind(about="what the report waits for", takes=_words(*Attention), read=_one_of(*Attention)),
+    "attention": FieldKind(
+        about="what the report waits for", takes=_words(*Attention), read=_one_of(*Attention)
+    ),
     "changed": FieldKind(
-        about="when its verdict on a target became another one, or how", takes=f"{_words(*ChangeKind)}, {periods.FORMS}", read=_change
+        about="when its verdict on a target became another one, or how",
+        takes=f"{_words(*ChangeKind)}, {periods.FORMS}",
+        read=_change,
     ),
     "submitted": FieldKind(about="when it was submitted", takes=periods.FORMS, read=_period),
-    "label": FieldKind(about="a label that a maintainer gave it", takes="a label, in quotes if it has blanks", read=_matching(_LABEL)),
+    "label": FieldKind(
+        about="a label that a maintainer gave it",
+        takes="a label, in quotes if it has blanks",
+        read=_matching(_LABEL),
+    ),
     "is": FieldKind(about="whether it is open or closed", takes=_words(*STATES), read=_one_of(*STATES)),
 }

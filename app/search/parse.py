@@ -57,7 +57,9 @@ class _Reader:
             return Words(text=said, quoted=True, negated=negated)
         empty = _EMPTY.match(self.text, self.at)
         if empty is not None:
-            raise QueryError(f"{empty[1]}: needs a value: {FIELDS[empty[1]].takes}.", position=empty.end() + 1)
+            raise QueryError(
+                f"{empty[1]}: needs a value: {FIELDS[empty[1]].takes}.", position=empty.end() + 1
+            )
         name = _NAME.match(self.text, self.at)
         if name is not None:
             return self._field(name, negated=negated)

@@ -49,7 +49,11 @@ class Query:
 
     def fields(self, *names: str, negated: bool = False) -> list[Field]:
         """The terms about these fields."""
-        return [term for term in self.terms if isinstance(term, Field) and term.name in names and term.negated is negated]
+        return [
+            term
+            for term in self.terms
+            if isinstance(term, Field) and term.name in names and term.negated is negated
+        ]
 
     def words(self, *, negated: bool = False) -> list[Words]:
         """The words."""

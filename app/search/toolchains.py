@@ -42,7 +42,9 @@ def wish_of(text: str) -> ToolchainWish | None:
     if found is None or len(text) > 200:
         return None
     try:
-        return ToolchainWish(package=canonicalize_name(found[1]), versions=SpecifierSet(_OPERATOR.sub(_as_specifier, found[2])))
+        return ToolchainWish(
+            package=canonicalize_name(found[1]), versions=SpecifierSet(_OPERATOR.sub(_as_specifier, found[2]))
+        )
     except InvalidSpecifier:
         return None
 
@@ -66,4 +68,6 @@ def _version(package: str, toolchain: str, packages: Mapping[str, str]) -> Versi
 def meant(wishes: Iterable[ToolchainWish], toolchains: Mapping[str, Mapping[str, str]]) -> list[str]:
     """The names of those toolchains, of these with their packages, that one of the wishes means."""
     asked = list(wishes)
-    return sorted(name for name, packages in toolchains.items() if any(wish.means(name, packages) for wish in asked))
+    return sorted(
+        name for name, packages in toolchains.items() if any(wish.means(name, packages) for wish in asked)
+    )

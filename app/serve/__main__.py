@@ -21,7 +21,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--no-node", action="store_true")
     parser.add_argument("--demo", action="store_true")
     chosen = parser.parse_args(arguments)
-    given = {name: value for name, value in (("host", chosen.host), ("port", chosen.port)) if value is not None}
+    given = {
+        name: value for name, value in (("host", chosen.host), ("port", chosen.port)) if value is not None
+    }
     try:
         settings = ServiceSettings(**given)
         return serve(demo_settings(settings) if chosen.demo else settings, with_node=not chosen.no_node)

@@ -9,18 +9,23 @@ from collections.abc import Callable, Mapping
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.errors import SetupError
-from app.runs.indexing import keep_all
-from app.runs.standing import keep_all_standing
+from app.runs.lifecycle.report_verdict import keep_all_standing
+from app.runs.rows.search_index import keep_all
 from app.serve.database import database
 from app.settings import ServiceSettings
 from app.storage.session import make_engine, session_factory
 
-_KINDS: Mapping[str, Callable[[sessionmaker[Session]], int]] = {"search": keep_all, "standing": keep_all_standing}
+_KINDS: Mapping[str, Callable[[sessionmaker[Session]], int]] = {
+    "search": keep_all,
+    "standing": keep_all_standing,
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """May run beside the service, and again. Says of how many reports something was made."""
-    parser = argparse.ArgumentParser(prog="python -m app.serve.backfill", description="Make for older reports what newer ones have.")
+    parser = argparse.ArgumentParser(
+        prog="python -m app.serve.backfill", description="Make for older reports what newer ones have."
+    )
     parser.add_argument("kind", choices=_KINDS, help="what a search finds them by, or what stands of them")
     kind = parser.parse_args(arguments).kind
     settings = ServiceSettings()

@@ -79,7 +79,9 @@ class Child:
         """Start it; the end of the pipe that its output comes through."""
         argv = [sys.executable, "-m", *self._module]
         self.process = subprocess.Popen(
-            launch_argv(argv, death_signal=signal.SIGKILL, cwd=Path.cwd(), uid=self._drop_to, view=self._view),
+            launch_argv(
+                argv, death_signal=signal.SIGKILL, cwd=Path.cwd(), uid=self._drop_to, view=self._view
+            ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

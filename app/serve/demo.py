@@ -11,7 +11,7 @@ from app.errors import InputError, SetupError
 from app.settings import ServiceSettings
 
 FOLDER = "demo"
-HISTORY = Path(app.__file__).parent / "history"
+HISTORY = Path(app.__file__).parent / "data" / "history"
 
 
 def demo_settings(settings: ServiceSettings) -> ServiceSettings:
@@ -29,13 +29,17 @@ def demo_settings(settings: ServiceSettings) -> ServiceSettings:
 def demo_environment(settings: ServiceSettings, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables for the processes of a demo: it uses the toolchains that are there."""
     toolchains = environment.get("SAMEHERE_TOOLCHAINS") or str(settings.home.absolute().parent / "toolchains")
-    own = {"SAMEHERE_DEMO": "true", "SAMEHERE_RERUN": str(settings.rerun).lower(), "SAMEHERE_TOOLCHAINS": toolchains}
+    own = {
+        "SAMEHERE_DEMO": "true",
+        "SAMEHERE_RERUN": str(settings.rerun).lower(),
+        "SAMEHERE_TOOLCHAINS": toolchains,
+    }
     return {**environment, **own}
 
 
 def load_history(database_url: str, settings: ServiceSettings, *, folder: Path = HISTORY) -> int:
     """Take in the recorded runs that are not there yet; how many that were. Raises SetupError."""
-    from app.runs.replay import replay
+    from app.runs.exchange.replay import replay
     from app.storage.session import make_engine, session_factory
 
     engine = make_engine(settings.model_copy(update={"database_url": database_url}))

@@ -23,7 +23,7 @@ def require_token(settings: ServiceSettings, database_url: str) -> None:
     """Raise SetupError if other machines could reach the web and no token exists, UnavailableError if nobody can tell."""
     from sqlalchemy.exc import OperationalError
 
-    from app.runs.tokens import any_tokens
+    from app.runs.maintenance.tokens import any_tokens
     from app.storage.session import make_engine, session_factory
 
     if is_loopback(settings.host):

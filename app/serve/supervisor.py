@@ -18,7 +18,7 @@ from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.process import EmbeddedServer
 from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError
-from app.runs.presets import known_presets
+from app.runs.rows.presets import known_presets
 from app.serve.child import Backoff, Child, can_drop_to, installation
 from app.serve.database import migrate
 from app.serve.demo import demo_environment, load_history
@@ -81,23 +81,33 @@ class Supervisor:
     def _listen(self) -> socket.socket:
         settings = self._settings
         try:
-            family, _, _, _, address = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
+            family, _, _, _, address = socket.getaddrinfo(
+                settings.host, settings.port, type=socket.SOCK_STREAM
+            )[0]
             listener = socket.socket(family, socket.SOCK_STREAM)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen(1024)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise SetupError(f"port {settings.port} of {settings.host} is taken: choose another by --port") from error
-            raise SetupError(f"can't listen on {settings.host} port {settings.port}: {error.strerror or error}") from error
+                raise SetupError(
+                    f"port {settings.port} of {settings.host} is taken: choose another by --port"
+                ) from error
+            raise SetupError(
+                f"can't listen on {settings.host} port {settings.port}: {error.strerror or error}"
+            ) from error
         return listener
 
     def _start(self, listener: socket.socket) -> None:
         settings = self._settings
         require_isolation(settings)
         known_presets(settings)
-        database_url = settings.database_url or self._serve_by(EmbeddedPostgres(settings.home, service_uid=settings.service_uid))
-        broker_url = settings.broker_url or self._serve_by(EmbeddedValkey(settings.home, service_uid=settings.service_uid))
+        database_url = settings.database_url or self._serve_by(
+            EmbeddedPostgres(settings.home, service_uid=settings.service_uid)
+        )
+        broker_url = settings.broker_url or self._serve_by(
+            EmbeddedValkey(settings.home, service_uid=settings.service_uid)
+        )
         migrate(database_url)
         require_token(settings, database_url)
         given = {name: value for name, value in os.environ.items() if name != "SAMEHERE_DATABASE_URL"}
@@ -110,7 +120,11 @@ class Supervisor:
             "SAMEHERE_BROKER_URL": broker_url,
             "PYTHONUNBUFFERED": "1",
         }
-        own_environment = {**node_environment, "SAMEHERE_DATABASE_URL": database_url, "SAMEHERE_HOST": settings.host}
+        own_environment = {
+            **node_environment,
+            "SAMEHERE_DATABASE_URL": database_url,
+            "SAMEHERE_HOST": settings.host,
+        }
         if self._with_node:
             own_environment["SAMEHERE_AWAITED_NODE"] = NODE
         fd = listener.fileno()
@@ -125,7 +139,9 @@ class Supervisor:
         if self._with_node:
             environment = {"SAMEHERE_DRAIN_SECONDS": str(DRAIN_SECONDS), **node_environment}
             argv = ["worker", "node", "--name", NODE]
-            self._children.append(Child("node", argv, environment=environment, grace_seconds=DRAIN_SECONDS + 5))
+            self._children.append(
+                Child("node", argv, environment=environment, grace_seconds=DRAIN_SECONDS + 5)
+            )
         for child in self._children:
             self._begin(child)
         _say(f"another node on this machine: SAMEHERE_BROKER_URL={broker_url} samehere node --name NAME")
@@ -137,7 +153,9 @@ class Supervisor:
         uid = self._settings.service_uid
         if can_drop_to(uid, view):
             return uid
-        _say(f"web, recorder and beat run as root: uid {uid} can't reach the installation, and this container allows no private view of it")
+        _say(
+            f"web, recorder and beat run as root: uid {uid} can't reach the installation, and this container allows no private view of it"
+        )
         return None
 
     def _serve_by(self, server: EmbeddedServer) -> str:
@@ -185,7 +203,9 @@ class Supervisor:
             way_out = " (samehere serve --no-node does without)" if child.name == "node" else ""
             raise SetupError(f"the {child.name} can't run{way_out}: {child.last_line}")
         if not self._ready and child.backoff.failures >= FAILURES_BEFORE_READY:
-            raise SetupError(f"the {child.name} ended {child.backoff.failures} times before it was ready: {child.last_line}")
+            raise SetupError(
+                f"the {child.name} ended {child.backoff.failures} times before it was ready: {child.last_line}"
+            )
         wait = child.backoff.start_at - time.monotonic()
         _say(f"the {child.name} ended with status {status}; it starts again in {max(wait, 0):.1f} s")
 
@@ -223,7 +243,15 @@ class Supervisor:
 
 def answers(host: str, port: int) -> bool:
     """Whether the web says that it is ready."""
-    target = host if is_loopback(host) else "::1" if ":" in host else "127.0.0.1" if host in {"0.0.0.0", ""} else host  # noqa: S104
+    target = (
+        host
+        if is_loopback(host)
+        else "::1"
+        if ":" in host
+        else "127.0.0.1"
+        if host in {"0.0.0.0", ""}
+        else host
+    )  # noqa: S104
     connection = http.client.HTTPConnection(target, port, timeout=2)
     try:
         connection.request("GET", "/readyz")

@@ -11,7 +11,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from app.errors import SetupError, UnavailableError
-from app.runs.presets import known_presets
+from app.runs.rows.presets import known_presets
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings
 
@@ -22,7 +22,9 @@ GRACE_SECONDS = 3
 def main(arguments: list[str] | None = None) -> int:
     """Serve the application until told to stop."""
     parser = argparse.ArgumentParser(prog="python -m app.serve.web")
-    parser.add_argument("--fd", type=int, help="an inherited socket that listens; default: SAMEHERE_HOST and SAMEHERE_PORT")
+    parser.add_argument(
+        "--fd", type=int, help="an inherited socket that listens; default: SAMEHERE_HOST and SAMEHERE_PORT"
+    )
     fd = parser.parse_args(arguments).fd
     settings = ServiceSettings()
     try:

@@ -1,0 +1,1 @@
+"""Postgres and the broker."""

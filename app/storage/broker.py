@@ -19,7 +19,14 @@ from redis.retry import Retry
 from app.errors import UnavailableError
 from app.settings import ServiceSettings
 from worker.contract import Attempt, Heartbeat
-from worker.contract.names import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, cancel_key, heartbeat_key, node_queue
+from worker.contract.names import (
+    QUEUE_RECORDER,
+    TASK_ATTEMPT,
+    TASK_FROM_NODE,
+    cancel_key,
+    heartbeat_key,
+    node_queue,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +52,11 @@ def celery_url(url: str) -> str:
 
 def redis_url(url: str) -> str:
     """The URL as redis-py wants it: `unix:///path` for a unix socket."""
-    return "unix://" + url.removeprefix("redis+socket://").replace("virtual_host=", "db=") if url.startswith("redis+socket://") else url
+    return (
+        "unix://" + url.removeprefix("redis+socket://").replace("virtual_host=", "db=")
+        if url.startswith("redis+socket://")
+        else url
+    )
 
 
 def run_channel(run_id: str) -> str:
@@ -70,7 +81,12 @@ def make_celery(settings: ServiceSettings) -> Celery:
         task_create_missing_queues=True,
         task_routes={TASK_FROM_NODE: {"queue": QUEUE_RECORDER}},
         task_publish_retry=True,
-        task_publish_retry_policy={"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1},
+        task_publish_retry_policy={
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0.1,
+            "interval_max": 0.1,
+        },
         task_send_sent_event=False,
         worker_send_task_events=False,
         worker_enable_remote_control=False,
@@ -112,7 +128,11 @@ class Broker:
     def __init__(self, settings: ServiceSettings) -> None:
         self.celery = make_celery(settings)
         url = redis_url(str(settings.broker_url))
-        timeouts = {"socket_timeout": 5} if url.startswith("unix://") else {"socket_timeout": 5, "socket_connect_timeout": 2}
+        timeouts = (
+            {"socket_timeout": 5}
+            if url.startswith("unix://")
+            else {"socket_timeout": 5, "socket_connect_timeout": 2}
+        )
         self.redis: Redis = Redis.from_url(url, retry=Retry(NoBackoff(), 1), **timeouts)
 
     def close(self) -> None:
@@ -128,13 +148,17 @@ class Broker:
     def send_attempt(self, node: str, attempt: Attempt, *, expires: datetime) -> None:
         """Put an attempt into a node's own queue; it expires with its lease."""
         with _answering():
-            self.celery.send_task(TASK_ATTEMPT, args=[attempt.model_dump(mode="json")], queue=node_queue(node), expires=expires)
+            self.celery.send_task(
+                TASK_ATTEMPT, args=[attempt.model_dump(mode="json")], queue=node_queue(node), expires=expires
+            )
 
     def wake_dispatcher(self) -> None:
         """Ask for a round of dispatch; wishes that no round has answered yet are one."""
         with _answering():
             if self.redis.set(WAKE_UP, 1, nx=True, px=WAKE_UP_MILLISECONDS):
-                self.celery.send_task(TASK_DISPATCH, queue=QUEUE_DISPATCHER, expires=WAKE_UP_MILLISECONDS / 1000 * 5)
+                self.celery.send_task(
+                    TASK_DISPATCH, queue=QUEUE_DISPATCHER, expires=WAKE_UP_MILLISECONDS / 1000 * 5
+                )
 
     def woken(self) -> None:
         """A round of dispatch begins: what is wished from now on needs another."""
@@ -185,7 +209,11 @@ class Broker:
             waiting = self.redis.llen(QUEUE_RECORDER)
             held = 0
             if self.redis.hlen(UNACKED):
-                held = sum(1 for value in cast("list[bytes]", self.redis.hvals(UNACKED)) if value.rstrip().endswith(ours))
+                held = sum(
+                    1
+                    for value in cast("list[bytes]", self.redis.hvals(UNACKED))
+                    if value.rstrip().endswith(ours)
+                )
         return waiting + held
 
     def recorder_started(self) -> None:

@@ -37,7 +37,9 @@ def to_json(value: Any) -> str:
 def make_engine(settings: ServiceSettings) -> Engine:
     """An engine on `settings.database_url`."""
     if settings.database_url is None:
-        raise UnavailableError("SAMEHERE_DATABASE_URL is not set; `samehere serve` sets it for its own database.")
+        raise UnavailableError(
+            "SAMEHERE_DATABASE_URL is not set; `samehere serve` sets it for its own database."
+        )
     return create_engine(
         driver_url(settings.database_url),
         pool_size=settings.database_pool_size,

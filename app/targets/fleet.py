@@ -22,7 +22,8 @@ def usable(hello: Hello) -> dict[str, ToolchainFacts]:
     return {
         facts.name: facts
         for facts in hello.toolchains
-        if facts.state == "ready" or (hello.builds and facts.state in {"locked", "building"} and facts.packages)
+        if facts.state == "ready"
+        or (hello.builds and facts.state in {"locked", "building"} and facts.packages)
     }
 
 
@@ -46,7 +47,13 @@ def facts_on(hello: Hello, name: str) -> ToolchainFacts | None:
     if layers is None or not set(layers[1]) <= set(hello.packages_allowed):
         return None
     base = known[layers[0]]
-    return base.model_copy(update={"name": name, "base": base.name, "packages": {**dict.fromkeys(layers[1], ""), **base.packages}})
+    return base.model_copy(
+        update={
+            "name": name,
+            "base": base.name,
+            "packages": {**dict.fromkeys(layers[1], ""), **base.packages},
+        }
+    )
 
 
 def newest_first(toolchains: Iterable[ToolchainFacts], device: Device) -> list[ToolchainFacts]:
@@ -72,7 +79,9 @@ def is_meant(name: str, wanted: str) -> bool:
     return not wanted or name == wanted or name.startswith((f"{wanted}-", f"{wanted}.", f"{wanted}+"))
 
 
-def resolve_toolchain(fleet: Sequence[Hello], target: Target, *, required_level: Level = Level.LIMITS_ONLY) -> str | None:
+def resolve_toolchain(
+    fleet: Sequence[Hello], target: Target, *, required_level: Level = Level.LIMITS_ONLY
+) -> str | None:
     """The full name of the toolchain a target means: its name, else the newest that its name begins and a node serves. None: none fits.
 
     Settings play no part: a target with a setting means the toolchain that the target without it means.
@@ -90,7 +99,10 @@ def resolve_toolchain(fleet: Sequence[Hello], target: Target, *, required_level:
     ordered = newest_first(able, target.device)
     plain = target.model_copy(update={"settings": {}})
     wholes = ((facts.name, plain.model_copy(update={"toolchain": facts.name})) for facts in ordered)
-    served = next((name for name, whole in wholes if nearest_lack(fleet, whole, required_level=required_level) is None), None)
+    served = next(
+        (name for name, whole in wholes if nearest_lack(fleet, whole, required_level=required_level) is None),
+        None,
+    )
     return served or (ordered[0].name if ordered else None)
 
 
@@ -98,20 +110,30 @@ def can_serve(hello: Hello, target: Target, *, required_level: Level) -> Reason 
     """Why this node can't take an attempt on this target; None when it can."""
     facts = facts_on(hello, target.toolchain)
     if not hello.level.satisfies(required_level):
-        return Reason(code="level_too_weak", detail="The node's isolation is below the level asked for.", who_can_act=WhoCanAct.OPERATOR)
+        return Reason(
+            code="level_too_weak",
+            detail="The node's isolation is below the level asked for.",
+            who_can_act=WhoCanAct.OPERATOR,
+        )
     if target.device is Device.CUDA:
         lack = _gpu_lack(hello, target)
         if lack is not None:
             return lack
     if facts is None:
-        return Reason(code="no_toolchain", detail="No node has this toolchain ready.", who_can_act=WhoCanAct.OPERATOR)
-    if not serves(facts, target.device):
-        return Reason(code="no_cuda_build", detail="This toolchain is a CPU build.", who_can_act=WhoCanAct.OPERATOR)
-    if target.device is Device.CUDA and sum(has_kernels(facts.kernels, card.capability) for card in _cards(hello, target)) < max(
-        1, target.gpus
-    ):
         return Reason(
-            code="no_kernels_for_card", detail="The toolchain's build has no kernels for this card.", who_can_act=WhoCanAct.OPERATOR
+            code="no_toolchain", detail="No node has this toolchain ready.", who_can_act=WhoCanAct.OPERATOR
+        )
+    if not serves(facts, target.device):
+        return Reason(
+            code="no_cuda_build", detail="This toolchain is a CPU build.", who_can_act=WhoCanAct.OPERATOR
+        )
+    if target.device is Device.CUDA and sum(
+        has_kernels(facts.kernels, card.capability) for card in _cards(hello, target)
+    ) < max(1, target.gpus):
+        return Reason(
+            code="no_kernels_for_card",
+            detail="The toolchain's build has no kernels for this card.",
+            who_can_act=WhoCanAct.OPERATOR,
         )
     return _isa_lack(hello, facts, target)
 
@@ -121,14 +143,22 @@ def _gpu_lack(hello: Hello, target: Target) -> Reason | None:
         return Reason(code="no_gpu", detail="No node has an NVIDIA GPU.", who_can_act=WhoCanAct.OPERATOR)
     cards = _cards(hello, target)
     if not cards:
-        return Reason(code="no_such_gpu", detail="No node has a GPU of this capability.", who_can_act=WhoCanAct.OPERATOR)
+        return Reason(
+            code="no_such_gpu", detail="No node has a GPU of this capability.", who_can_act=WhoCanAct.OPERATOR
+        )
     wanted = max(1, target.gpus)
     if len(cards) < wanted:
         return Reason(code="too_few_gpus", detail="No node has as many GPUs.", who_can_act=WhoCanAct.OPERATOR)
     if len(usable_cards(cards)) < wanted:
         if any(card.state is CardState.FAULTY for card in cards):
-            return Reason(code="card_faulty", detail="The GPU failed its check and is out of use.", who_can_act=WhoCanAct.OPERATOR)
-        return Reason(code="card_in_use", detail="The GPU is in use by others.", who_can_act=WhoCanAct.OPERATOR)
+            return Reason(
+                code="card_faulty",
+                detail="The GPU failed its check and is out of use.",
+                who_can_act=WhoCanAct.OPERATOR,
+            )
+        return Reason(
+            code="card_in_use", detail="The GPU is in use by others.", who_can_act=WhoCanAct.OPERATOR
+        )
     return None
 
 
@@ -138,7 +168,11 @@ def usable_cards(cards: Sequence[Gpu]) -> list[Gpu]:
 
 
 def _cards(hello: Hello, target: Target) -> list[Gpu]:
-    return [gpu for gpu in hello.gpus if target.capability is None or _compact(target.capability) == _compact(gpu.capability)]
+    return [
+        gpu
+        for gpu in hello.gpus
+        if target.capability is None or _compact(target.capability) == _compact(gpu.capability)
+    ]
 
 
 _KERNEL = re.compile(r"(sm|compute)_(\d{1,2})(\d)([af]?)")
@@ -156,7 +190,8 @@ def has_kernels(kernels: Sequence[str], capability: str) -> bool:
         return True
     card = (int(major), int(minor))
     return any(
-        _runs_on(kind, (int(first), int(second)), suffix, card) for kind, first, second, suffix in (found.groups() for found in parsed)
+        _runs_on(kind, (int(first), int(second)), suffix, card)
+        for kind, first, second, suffix in (found.groups() for found in parsed)
     )
 
 
@@ -170,7 +205,16 @@ def _runs_on(kind: str, built_for: tuple[int, int], suffix: str, card: tuple[int
 
 def capabilities_of(fleet: Iterable[Hello]) -> tuple[str, ...]:
     """The kinds of cards that the fleet has, as a target names them, `sm90`."""
-    return tuple(sorted({f"sm{number}" for hello in fleet for gpu in hello.gpus if len(number := _compact(gpu.capability)) in {2, 3}}))
+    return tuple(
+        sorted(
+            {
+                f"sm{number}"
+                for hello in fleet
+                for gpu in hello.gpus
+                if len(number := _compact(gpu.capability)) in {2, 3}
+            }
+        )
+    )
 
 
 def _compact(capability: str) -> str:
@@ -183,7 +227,10 @@ def _isa_lack(hello: Hello, facts: ToolchainFacts, target: Target) -> Reason | N
     if isa is None:
         return None
     if not facts.mkl:
-        return Reason(code="no_mkl", detail="This toolchain's torch is built without MKL, so no code path can be chosen.")
+        return Reason(
+            code="no_mkl",
+            detail="This toolchain's torch is built without MKL, so no code path can be chosen.",
+        )
     if isa == "avx2" and hello.cpu_flags and "avx2" not in hello.cpu_flags:
         return Reason(code="isa_not_supported", detail="The node's CPU has no AVX2.")
     if isa not in facts.cpu_isa:

@@ -40,8 +40,15 @@ def with_packages(target: Target, script: Script, fleet: Sequence[Hello], *, req
     lacking = packages_of(script) - set(facts.packages)
     allowed = [lacking & set(hello.packages_allowed) for hello in fleet]
     for packages in sorted(allowed, key=len, reverse=True):
-        layered = target.model_copy(update={"toolchain": add_layers(target.toolchain, packages)}) if packages else target
-        if len(layered.toolchain) <= _MOST_NAME and nearest_lack(fleet, layered, required_level=required_level) is None:
+        layered = (
+            target.model_copy(update={"toolchain": add_layers(target.toolchain, packages)})
+            if packages
+            else target
+        )
+        if (
+            len(layered.toolchain) <= _MOST_NAME
+            and nearest_lack(fleet, layered, required_level=required_level) is None
+        ):
             return layered
     return target
 
@@ -87,4 +94,6 @@ def _release(version: object) -> int | None:
         found = Version(version) if isinstance(version, str) else None
     except InvalidVersion:
         return None
-    return None if found is None else (found.major * 1000 + min(found.minor, 999)) * 1000 + min(found.micro, 999)
+    return (
+        None if found is None else (found.major * 1000 + min(found.minor, 999)) * 1000 + min(found.micro, 999)
+    )

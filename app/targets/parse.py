@@ -50,15 +50,21 @@ def make_target(fields: Mapping[str, Any]) -> Target:
     """A checked target from the fields of a JSON object. Raises InputError that says what exists."""
     devices = ", ".join(Device)
     if fields.get("device", "cpu") not in list(Device):
-        raise InputError(f"There is no such device. The devices are: {devices}.", code="unknown_device", field="device")
+        raise InputError(
+            f"There is no such device. The devices are: {devices}.", code="unknown_device", field="device"
+        )
     settings = fields.get("settings") or {}
     if not isinstance(settings, Mapping):
         raise InputError("settings is an object of names and values.", code="bad_target", field="settings")
     try:
-        target = Target.model_validate({**fields, "settings": {str(key): _word(value) for key, value in settings.items()}})
+        target = Target.model_validate(
+            {**fields, "settings": {str(key): _word(value) for key, value in settings.items()}}
+        )
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise InputError(f"This is no target: {where}: {error.errors()[0]['msg']}.", code="bad_target", field=where) from error
+        raise InputError(
+            f"This is no target: {where}: {error.errors()[0]['msg']}.", code="bad_target", field=where
+        ) from error
     return check_target(target)
 
 
@@ -69,7 +75,9 @@ def check_target(target: Target) -> Target:
     if target.capability is not None and not _CAPABILITY.fullmatch(target.capability):
         raise InputError("A capability is written like sm90.", code="bad_target", field="capability")
     if not _TOOLCHAIN.fullmatch(target.toolchain):
-        raise InputError("A toolchain's name has letters, digits and . _ + - only.", code="bad_target", field="toolchain")
+        raise InputError(
+            "A toolchain's name has letters, digits and . _ + - only.", code="bad_target", field="toolchain"
+        )
     settings = {key: _value(key, target.settings[key]) for key in sorted(target.settings)}
     gpus = max(1, target.gpus) if target.device is Device.CUDA else 0
     return target.model_copy(update={"settings": settings, "gpus": gpus})
@@ -83,12 +91,18 @@ def _word(value: object) -> str:
 
 def _value(key: str, value: str) -> str:
     if key not in SETTINGS:
-        raise InputError(f"There is no such setting. The settings are: {', '.join(SETTINGS)}.", code="unknown_setting", field="settings")
+        raise InputError(
+            f"There is no such setting. The settings are: {', '.join(SETTINGS)}.",
+            code="unknown_setting",
+            field="settings",
+        )
     allowed = SETTINGS[key]
     if allowed is None:
         lowest, highest = _NUMBERS[key]
         if not re.fullmatch(r"[0-9]{1,19}", value) or not lowest <= int(value) <= highest:
-            raise InputError(f"{key} is a whole number from {lowest} to {highest}.", code="bad_setting", field="settings")
+            raise InputError(
+                f"{key} is a whole number from {lowest} to {highest}.", code="bad_setting", field="settings"
+            )
         return str(int(value))
     word = value.lower()
     if allowed == ("on",) and word in _FLAG_WORDS:

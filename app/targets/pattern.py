@@ -46,21 +46,40 @@ class Pattern:
             and self.capability in (None, target.capability)
             and (self.toolchain == ANY or is_meant(target.toolchain, self.toolchain))
             and (not self.any_setting or bool(target.settings))
-            and all(name in target.settings and value in (ANY, target.settings[name]) for name, value in self.settings)
+            and all(
+                name in target.settings and value in (ANY, target.settings[name])
+                for name, value in self.settings
+            )
         )
 
     def label(self) -> str:
         """As it is written."""
-        device = (self.device or ANY) + (f"*{self.gpus}" if self.gpus else "") + (f"/{self.capability}" if self.capability else "")
+        device = (
+            (self.device or ANY)
+            + (f"*{self.gpus}" if self.gpus else "")
+            + (f"/{self.capability}" if self.capability else "")
+        )
         settings = [f"{name}={value}" for name, value in self.settings] + ([ANY] if self.any_setting else [])
-        return device + (f"@{self.toolchain}" if self.toolchain else "") + (f":{','.join(settings)}" if settings else "")
+        return (
+            device
+            + (f"@{self.toolchain}" if self.toolchain else "")
+            + (f":{','.join(settings)}" if settings else "")
+        )
 
-    def targets(self, devices: Sequence[Device], toolchains: Callable[[Device], Sequence[str]]) -> Iterator[Target]:
+    def targets(
+        self, devices: Sequence[Device], toolchains: Callable[[Device], Sequence[str]]
+    ) -> Iterator[Target]:
         """The targets that it adds, over the devices that there are and the toolchains that serve each."""
         for device in devices if self.device is None else (self.device,):
             for toolchain in toolchains(device) if self.toolchain == ANY else (self.toolchain,):
                 yield check_target(
-                    Target(device=device, gpus=self.gpus, capability=self.capability, toolchain=toolchain, settings=dict(self.settings))
+                    Target(
+                        device=device,
+                        gpus=self.gpus,
+                        capability=self.capability,
+                        toolchain=toolchain,
+                        settings=dict(self.settings),
+                    )
                 )
 
 
@@ -68,7 +87,9 @@ def parse_exclusion(text: str) -> Pattern:
     """Read what is to be left out. Raises InputError that says how one is written."""
     pattern = _parse(text, field="exclude")
     if pattern == Pattern():
-        raise InputError(f"The exclude {text.strip()} leaves out every cell.", code="bad_pattern", field="exclude")
+        raise InputError(
+            f"The exclude {text.strip()} leaves out every cell.", code="bad_pattern", field="exclude"
+        )
     return pattern
 
 
@@ -77,7 +98,9 @@ def parse_inclusion(text: str) -> Pattern:
     pattern = _parse(text, field="include")
     if pattern.any_setting or any(value == ANY for _, value in pattern.settings):
         raise InputError(
-            "An include says each setting's value: * stands for a device or a toolchain only.", code="bad_pattern", field="include"
+            "An include says each setting's value: * stands for a device or a toolchain only.",
+            code="bad_pattern",
+            field="include",
         )
     return pattern
 
@@ -85,7 +108,9 @@ def parse_inclusion(text: str) -> Pattern:
 def _parse(text: str, *, field: str) -> Pattern:
     found = _PATTERN.fullmatch(text.strip())
     if found is None or found["device"] not in (ANY, *Device):
-        raise InputError(f"This {field} is no pattern of targets. One is {FORM}.", code="bad_pattern", field=field)
+        raise InputError(
+            f"This {field} is no pattern of targets. One is {FORM}.", code="bad_pattern", field=field
+        )
     device = None if found["device"] == ANY else Device(found["device"])
     words = [part.strip() for part in (found["settings"] or "").split(",") if found["settings"]]
     settings = dict(_setting(word, device, field) for word in words if word != ANY)
@@ -115,7 +140,11 @@ def _setting(word: str, device: Device | None, field: str) -> tuple[str, str]:
 
 def _known(name: str, field: str) -> None:
     if name not in SETTINGS:
-        raise InputError(f"There is no such setting. The settings are: {', '.join(SETTINGS)}.", code="unknown_setting", field=field)
+        raise InputError(
+            f"There is no such setting. The settings are: {', '.join(SETTINGS)}.",
+            code="unknown_setting",
+            field=field,
+        )
 
 
 def _checked(target: Target, field: str) -> Target:

@@ -56,5 +56,7 @@ def _label(target: Configuration, toolchain: str) -> str:
         device += f"*{target.gpus}"
     if target.capability:
         device += f"/{target.capability}"
-    settings = ",".join(key if key == "deterministic" else f"{key}={value}" for key, value in sorted(target.settings.items()))
+    settings = ",".join(
+        key if key == "deterministic" else f"{key}={value}" for key, value in sorted(target.settings.items())
+    )
     return device + (f"@{toolchain}" if toolchain else "") + (f":{settings}" if settings else "")

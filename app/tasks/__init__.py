@@ -1,0 +1,1 @@
+"""Celery on the trusted side."""

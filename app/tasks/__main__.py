@@ -43,7 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one of the two until it is told to stop."""
     parser = argparse.ArgumentParser(prog="python -m app.tasks", description=__doc__)
     parser.add_argument("process", choices=["worker", "beat"])
-    parser.add_argument("--queues", default=f"{QUEUE_RECORDER},{QUEUE_DISPATCHER}", help="what a worker consumes (default: %(default)s)")
+    parser.add_argument(
+        "--queues",
+        default=f"{QUEUE_RECORDER},{QUEUE_DISPATCHER}",
+        help="what a worker consumes (default: %(default)s)",
+    )
     chosen = parser.parse_args(arguments)
     log_to_stderr()
     # As root in a container, say. Only JSON is accepted, and strangers' code runs elsewhere.

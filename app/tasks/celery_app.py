@@ -15,7 +15,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.errors import UnavailableError
-from app.runs import dispatch, reap, record, rerun
+from app.runs.lifecycle import dispatch, reap, record
+from app.runs.submission import scheduled_reruns
 from app.settings import ServiceSettings
 from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_REAP, TASK_RERUN, Broker
 from app.storage.session import is_unavailable, make_engine, session_factory
@@ -62,7 +63,7 @@ def _round(service: Service, name: str) -> None:
             with service.factory.begin() as session:
                 dispatch.dispatch(session, service.broker, settings=service.settings)
         elif name == TASK_RERUN:
-            rerun.rerun_round(service.factory, settings=service.settings)
+            scheduled_reruns.rerun_round(service.factory, settings=service.settings)
         else:
             reap.reap(service.factory, service.broker, settings=service.settings)
     except (SQLAlchemyError, UnavailableError) as error:
@@ -77,7 +78,13 @@ def build(settings: ServiceSettings | None = None) -> Service:
     broker = Broker(chosen)
     engine = make_engine(chosen)
     application = broker.celery
-    service = Service(celery=application, settings=chosen, engine=engine, broker=broker, factory=session_factory(engine, broker))
+    service = Service(
+        celery=application,
+        settings=chosen,
+        engine=engine,
+        broker=broker,
+        factory=session_factory(engine, broker),
+    )
 
     @application.task(name=TASK_FROM_NODE, acks_late=True)
     def from_node(message: Any) -> None:
@@ -100,7 +107,11 @@ def build(settings: ServiceSettings | None = None) -> Service:
     for name in set(application.tasks) - {TASK_FROM_NODE, TASK_DISPATCH, TASK_REAP, TASK_RERUN}:
         application.tasks.unregister(name)
 
-    every = {TASK_DISPATCH: chosen.sweep_seconds, TASK_REAP: chosen.sweep_seconds, TASK_RERUN: chosen.rerun_seconds}
+    every = {
+        TASK_DISPATCH: chosen.sweep_seconds,
+        TASK_REAP: chosen.sweep_seconds,
+        TASK_RERUN: chosen.rerun_seconds,
+    }
     application.conf.beat_schedule = {
         name: {"task": name, "schedule": seconds, "options": {"queue": QUEUE_DISPATCHER, "expires": seconds}}
         for name, seconds in every.items()

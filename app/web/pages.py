@@ -14,15 +14,18 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.cache import Recent
 from app.http.problems import Problem
-from app.judging.values import written
-from app.recent import Recent
-from app.runs.as_read import needs_in_words, repair_diff
-from app.runs.wording import BASIS, how_long, place_in_line
-from app.web import display, hostile, room, views
-from app.web.ansi import coloured
-from app.web.matrix_views import again_of, missing_of, run_to_add_to
-from app.web.merged import flips, planned, stretches
+from app.judging.comparison.values import written
+from app.runs.estimates.wording import BASIS, how_long, place_in_line
+from app.runs.run_object.reading_notes import needs_in_words, repair_diff
+from app.web.text import labels
+from app.web.text import text_budget
+from app.web.text import untrusted
+from app.web.text.ansi import coloured
+from app.web.views import runs as views
+from app.web.views.grouped_rows import flips, planned, stretches
+from app.web.views.matrices import again_of, missing_of, run_to_add_to
 
 # Of the application that answers: whether its history was recorded elsewhere. Every page says so, also those of problems.
 IS_DEMO: ContextVar[bool] = ContextVar("is_demo", default=False)
@@ -38,20 +41,24 @@ MOST = {"MOST_NODES": 40, "MOST_TOOLCHAINS": 80, "MOST_ACTS": 30, "MOST_PRINTED"
 def environment() -> Environment:
     """The templates' environment."""
     made = Environment(
-        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     made.filters |= {
-        "visible": room.visible,
+        "visible": text_budget.visible,
         # Of what has been cut, or is no longer than we made it.
-        "shown": hostile.visible,
+        "shown": untrusted.visible,
         "coloured": coloured,
-        "head": room.head,
-        "ends": room.ends,
-        "one_line": room.one_line,
-        "short_url": room.short_url,
-        "clip": room.clip,
-        "marked": room.marked,
-        "look": display.look,
+        "head": text_budget.head,
+        "ends": text_budget.ends,
+        "one_line": text_budget.one_line,
+        "short_url": text_budget.short_url,
+        "clip": text_budget.clip,
+        "marked": text_budget.marked,
+        "look": labels.look,
         "alike": views.cards_alike,
         "held": views.packages_held,
         "repair_diff": repair_diff,
@@ -66,7 +73,7 @@ def environment() -> Environment:
         "stretches": stretches,
         "flips": flips,
     }
-    made.globals |= {"display": display, "static": static_url, "BASIS": BASIS, **MOST}
+    made.globals |= {"labels": labels, "static": static_url, "BASIS": BASIS, **MOST}
     return made
 
 
@@ -84,7 +91,7 @@ def page(name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
 
 def drawn(name: str, **values: Any) -> str:
     """A page, drawn."""
-    with room.room():
+    with text_budget.room():
         return environment().get_template(name).render(demo=IS_DEMO.get(), **values)
 
 
@@ -120,7 +127,12 @@ _TITLES = {
 
 def problem_page(_request: Request, problem: Problem) -> Response:
     """A problem for a reader."""
-    return page("problem.html", status=problem.status, problem=problem, title=_TITLES.get(problem.status, problem.title))
+    return page(
+        "problem.html",
+        status=problem.status,
+        problem=problem,
+        title=_TITLES.get(problem.status, problem.title),
+    )
 
 
 class SaysDemo:

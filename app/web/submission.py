@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from app.intake.thread import looks_like_report
-from app.runs.submit import Submission
+from app.intake.text.thread import looks_like_report
+from app.runs.submission.submit import Submission
 
 
 class SubmissionForm(BaseModel):

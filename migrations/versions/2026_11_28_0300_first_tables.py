@@ -28,7 +28,16 @@ OUTCOMES = (
     "exited",
     "completed",
 )
-VERDICTS = ("needs_info", "reproduced", "flaky", "different", "not_reproduced", "cannot_show", "observed", "no_result")
+VERDICTS = (
+    "needs_info",
+    "reproduced",
+    "flaky",
+    "different",
+    "not_reproduced",
+    "cannot_show",
+    "observed",
+    "no_result",
+)
 FORMS = ("script", "report")
 JOB_STATES = ("queued", "running", "judged", "cancelled")
 KINDS = ("preview", "repeat")
@@ -124,7 +133,9 @@ def create_runs() -> None:
         sa.ForeignKeyConstraint(["report_id"], ["report.id"], name=op.f("fk_run_report_id_report")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_run")),
     )
-    op.create_index("ix_run_open", "run", ["id"], unique=False, postgresql_where=sa.text("state IN ('queued', 'running')"))
+    op.create_index(
+        "ix_run_open", "run", ["id"], unique=False, postgresql_where=sa.text("state IN ('queued', 'running')")
+    )
     op.create_index(op.f("ix_run_report_id"), "run", ["report_id"], unique=False)
     op.create_table(
         "event",
@@ -142,7 +153,13 @@ def create_runs() -> None:
         sa.Column("body_digest", sa.Text(), nullable=False),
         sa.Column("run_id", sa.Text(collation="C"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_idempotency_key_run_id_run"), initially="DEFERRED", deferrable=True),
+        sa.ForeignKeyConstraint(
+            ["run_id"],
+            ["run.id"],
+            name=op.f("fk_idempotency_key_run_id_run"),
+            initially="DEFERRED",
+            deferrable=True,
+        ),
         sa.PrimaryKeyConstraint("key", name=op.f("pk_idempotency_key")),
     )
 
@@ -170,11 +187,19 @@ def create_jobs() -> None:
             nullable=True,
         ),
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_job_run_id_run")),
-        sa.ForeignKeyConstraint(["script_digest"], ["script.digest"], name=op.f("fk_job_script_digest_script")),
+        sa.ForeignKeyConstraint(
+            ["script_digest"], ["script.digest"], name=op.f("fk_job_script_digest_script")
+        ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_job")),
         sa.UniqueConstraint("run_id", "position", name=op.f("uq_job_run_id_position")),
     )
-    op.create_index("ix_job_open", "job", ["run_id"], unique=False, postgresql_where=sa.text("state IN ('queued', 'running')"))
+    op.create_index(
+        "ix_job_open",
+        "job",
+        ["run_id"],
+        unique=False,
+        postgresql_where=sa.text("state IN ('queued', 'running')"),
+    )
 
 
 def create_attempts() -> None:
@@ -209,20 +234,34 @@ def create_attempts() -> None:
         ),
         sa.Column("environment_digest", sa.Text(), nullable=True),
         sa.Column("result", postgresql.JSONB(astext_type=sa.Text()), nullable=True),
-        sa.ForeignKeyConstraint(["environment_digest"], ["environment.digest"], name=op.f("fk_attempt_environment_digest_environment")),
+        sa.ForeignKeyConstraint(
+            ["environment_digest"],
+            ["environment.digest"],
+            name=op.f("fk_attempt_environment_digest_environment"),
+        ),
         sa.ForeignKeyConstraint(["job_id"], ["job.id"], name=op.f("fk_attempt_job_id_job")),
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_attempt_run_id_run")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_attempt")),
     )
-    op.create_index("ix_attempt_held", "attempt", ["node"], unique=False, postgresql_where=sa.text("state IN ('leased', 'running')"))
+    op.create_index(
+        "ix_attempt_held",
+        "attempt",
+        ["node"],
+        unique=False,
+        postgresql_where=sa.text("state IN ('leased', 'running')"),
+    )
     op.create_index(op.f("ix_attempt_job_id"), "attempt", ["job_id"], unique=False)
-    op.create_index("ix_attempt_queued", "attempt", ["run_id"], unique=False, postgresql_where=sa.text("state = 'queued'"))
+    op.create_index(
+        "ix_attempt_queued", "attempt", ["run_id"], unique=False, postgresql_where=sa.text("state = 'queued'")
+    )
 
 
 def downgrade() -> None:
     op.drop_index("ix_attempt_queued", table_name="attempt", postgresql_where=sa.text("state = 'queued'"))
     op.drop_index(op.f("ix_attempt_job_id"), table_name="attempt")
-    op.drop_index("ix_attempt_held", table_name="attempt", postgresql_where=sa.text("state IN ('leased', 'running')"))
+    op.drop_index(
+        "ix_attempt_held", table_name="attempt", postgresql_where=sa.text("state IN ('leased', 'running')")
+    )
     op.drop_table("attempt")
     op.drop_index("ix_job_open", table_name="job", postgresql_where=sa.text("state IN ('queued', 'running')"))
     op.drop_table("job")

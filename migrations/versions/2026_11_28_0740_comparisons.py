@@ -24,11 +24,19 @@ def upgrade() -> None:
         sa.Column("baseline", sa.Text(collation="C"), nullable=False),
         sa.Column("candidate", sa.Text(collation="C"), nullable=False),
         sa.Column("rules", sa.Integer(), nullable=False),
-        sa.Column("result", sa.Enum(*RESULTS, name="result", native_enum=False, create_constraint=True, length=32), nullable=False),
+        sa.Column(
+            "result",
+            sa.Enum(*RESULTS, name="result", native_enum=False, create_constraint=True, length=32),
+            nullable=False,
+        ),
         sa.Column("content", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["baseline"], ["attempt.id"], name=op.f("fk_comparison_baseline_attempt"), ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(["candidate"], ["attempt.id"], name=op.f("fk_comparison_candidate_attempt"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["baseline"], ["attempt.id"], name=op.f("fk_comparison_baseline_attempt"), ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(
+            ["candidate"], ["attempt.id"], name=op.f("fk_comparison_candidate_attempt"), ondelete="CASCADE"
+        ),
         sa.PrimaryKeyConstraint("baseline", "candidate", name=op.f("pk_comparison")),
     )
     op.create_index(op.f("ix_comparison_candidate"), "comparison", ["candidate"], unique=False)

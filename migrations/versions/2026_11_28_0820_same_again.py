@@ -20,7 +20,9 @@ def upgrade() -> None:
     op.add_column("script", sa.Column("sketch", sa.LargeBinary(), nullable=True))
     op.create_index(op.f("ix_script_shape_digest"), "script", ["shape_digest"], unique=False)
     op.add_column("report", sa.Column("main_script", sa.Text(), nullable=True))
-    op.create_foreign_key(op.f("fk_report_main_script_script"), "report", "script", ["main_script"], ["digest"])
+    op.create_foreign_key(
+        op.f("fk_report_main_script_script"), "report", "script", ["main_script"], ["digest"]
+    )
     op.create_index(op.f("ix_report_main_script"), "report", ["main_script"], unique=False)
 
 

@@ -15,7 +15,16 @@ down_revision = "b41c9d7e5a20"
 branch_labels = None
 depends_on = None
 
-VERDICTS = ("needs_info", "reproduced", "flaky", "different", "not_reproduced", "cannot_show", "observed", "no_result")
+VERDICTS = (
+    "needs_info",
+    "reproduced",
+    "flaky",
+    "different",
+    "not_reproduced",
+    "cannot_show",
+    "observed",
+    "no_result",
+)
 GROUPS = ("still_broken", "fixed", "ask", "not_as_reported", "needs_human")
 OCCASIONS = ("submitted", "toolchain", "schedule", "baseline", "imported")
 KINDS = ("regressed", "fixed", "other", "confounded")
@@ -34,14 +43,26 @@ def upgrade() -> None:
     op.add_column("report", sa.Column("attention", _choice("attention", GROUPS), nullable=True))
     op.add_column("report", sa.Column("verified_at", sa.DateTime(timezone=True), nullable=True))
     # A constant default is not written into the rows.
-    op.add_column("report", sa.Column("considered_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False))
+    op.add_column(
+        "report",
+        sa.Column(
+            "considered_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
+        ),
+    )
     # Reports are few beside attempts: these indexes are made at once.
-    op.create_index("ix_report_attention_verified_at_id", "report", ["attention", "verified_at", "id"], unique=False)
+    op.create_index(
+        "ix_report_attention_verified_at_id", "report", ["attention", "verified_at", "id"], unique=False
+    )
     op.create_index("ix_report_verified_at_id", "report", ["verified_at", "id"], unique=False)
     op.create_index("ix_report_considered_at", "report", ["considered_at"], unique=False)
-    op.add_column("run", sa.Column("occasion", _choice("occasion", OCCASIONS), server_default="submitted", nullable=False))
+    op.add_column(
+        "run",
+        sa.Column("occasion", _choice("occasion", OCCASIONS), server_default="submitted", nullable=False),
+    )
     # No run has another occasion yet.
-    op.create_index("ix_run_of_ours", "run", ["id"], unique=False, postgresql_where=sa.text("occasion <> 'submitted'"))
+    op.create_index(
+        "ix_run_of_ours", "run", ["id"], unique=False, postgresql_where=sa.text("occasion <> 'submitted'")
+    )
     op.create_table(
         "toolchain",
         sa.Column("name", sa.Text(), nullable=False),
@@ -74,7 +95,9 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_change_run_id_run")),
         sa.ForeignKeyConstraint(["job_id"], ["job.id"], name=op.f("fk_change_job_id_job")),
         sa.ForeignKeyConstraint(["before_job_id"], ["job.id"], name=op.f("fk_change_before_job_id_job")),
-        sa.ForeignKeyConstraint(["script_digest"], ["script.digest"], name=op.f("fk_change_script_digest_script")),
+        sa.ForeignKeyConstraint(
+            ["script_digest"], ["script.digest"], name=op.f("fk_change_script_digest_script")
+        ),
     )
     for columns in (["kind", "id"], ["toolchain", "id"], ["report_id", "id"], ["job_id"], ["before_job_id"]):
         op.create_index(f"ix_change_{'_'.join(columns)}", "change", columns, unique=False)

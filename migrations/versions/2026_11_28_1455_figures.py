@@ -16,7 +16,13 @@ depends_on = None
 
 def upgrade() -> None:
     with op.get_context().autocommit_block():
-        op.create_index("ix_attempt_figures", "attempt", ["state", "outcome", "lease_no"], unique=False, postgresql_concurrently=True)
+        op.create_index(
+            "ix_attempt_figures",
+            "attempt",
+            ["state", "outcome", "lease_no"],
+            unique=False,
+            postgresql_concurrently=True,
+        )
 
 
 def downgrade() -> None:

@@ -22,7 +22,12 @@ def upgrade() -> None:
     with op.get_context().autocommit_block():
         op.execute("SET statement_timeout = 0")
         op.create_index(
-            "ix_job_script_digest_id", "job", ["script_digest", "id"], unique=False, postgresql_concurrently=True, if_not_exists=True
+            "ix_job_script_digest_id",
+            "job",
+            ["script_digest", "id"],
+            unique=False,
+            postgresql_concurrently=True,
+            if_not_exists=True,
         )
         op.create_index(
             "ix_attempt_recorded_at",

@@ -9,7 +9,7 @@ from api.web_client import Web, serving
 from fastapi.routing import iter_route_contexts
 
 from app.ids import new_id
-from app.runs.tokens import Scope, create, revoke
+from app.runs.maintenance.tokens import Scope, create, revoke
 from app.settings import ServiceSettings
 
 PUBLIC = {"/healthz", "/readyz", "/metrics", "/static", "/api/v1/openapi.json"}
@@ -81,9 +81,17 @@ SUBMIT = {
 }
 _OF_REPORTS = ("overrule", "take-back", "label", "close", "reopen", "withdraw")
 MAINTAIN = {
-    *(("POST", f"{door}/runs/{{run_id}}/{act}") for door in ("", "/api/v1") for act in ("overrule", "take-back")),
+    *(
+        ("POST", f"{door}/runs/{{run_id}}/{act}")
+        for door in ("", "/api/v1")
+        for act in ("overrule", "take-back")
+    ),
     *(("POST", f"{door}/reports/{{report_id}}/{act}") for door in ("", "/api/v1") for act in _OF_REPORTS),
-    *(("POST", f"{door}/quarantines{of}") for door in ("", "/api/v1") for of in ("", "/{quarantine_id}/lift")),
+    *(
+        ("POST", f"{door}/quarantines{of}")
+        for door in ("", "/api/v1")
+        for of in ("", "/{quarantine_id}/lift")
+    ),
     ("POST", "/reports/{report_id}/judge-again"),
     ("POST", "/api/v1/judgements:preview"),
     ("POST", "/api/v1/judgements:apply"),
@@ -100,16 +108,33 @@ def closed(settings: ServiceSettings) -> Iterator[Web]:
 
 def status(web: Web, method: str, path: str, headers: dict[str, str]) -> int:
     address = path
-    for name in ("run_id", "job_id", "report_id", "attempt_id", "comparison_id", "bisection_id", "quarantine_id", "secret"):
+    for name in (
+        "run_id",
+        "job_id",
+        "report_id",
+        "attempt_id",
+        "comparison_id",
+        "bisection_id",
+        "quarantine_id",
+        "secret",
+    ):
         address = address.replace(f"{{{name}}}", new_id())
     body = {"json": {"script": "print(1)"}} if path.startswith("/api/") and method == "POST" else {}
     query = {"id": new_id()} if path == "/compare" else {}
-    return web.client.request(method, address, headers=headers, params=query, follow_redirects=False, **body).status_code
+    return web.client.request(
+        method, address, headers=headers, params=query, follow_redirects=False, **body
+    ).status_code
 
 
 def test_every_route_has_its_place(web: Web) -> None:
-    found = {(method, route.path) for route in iter_route_contexts(web.application.routes) for method in route.methods or {"GET"}}
-    assert {(method, path) for method, path in found if path not in PUBLIC and method != "HEAD"} == READ | SUBMIT | MAINTAIN
+    found = {
+        (method, route.path)
+        for route in iter_route_contexts(web.application.routes)
+        for method in route.methods or {"GET"}
+    }
+    assert {
+        (method, path) for method, path in found if path not in PUBLIC and method != "HEAD"
+    } == READ | SUBMIT | MAINTAIN
 
 
 def test_without_a_token(closed: Web) -> None:
@@ -131,13 +156,26 @@ def test_with_a_token(closed: Web, scope: Scope) -> None:
         assert (found == 403) if scope is Scope.READ else (found not in {401, 403}), (method, path)
     for method, path in sorted(MAINTAIN):
         found = status(closed, method, path, headers)
-        assert (found == 403) if scope in {Scope.READ, Scope.SUBMIT} else (found not in {401, 403}), (method, path)
+        assert (found == 403) if scope in {Scope.READ, Scope.SUBMIT} else (found not in {401, 403}), (
+            method,
+            path,
+        )
 
 
 def test_a_token_that_is_none(closed: Web) -> None:
     good = closed.token(Scope.ADMIN)["Authorization"]
-    for value in ("Bearer x", "Bearer ", good + "x", good.lower(), f"Basic {good}", good.removeprefix("Bearer "), "Bearer samehere_é"):
-        answer = closed.client.get("/api/v1/runs", headers={"Authorization": value.encode("latin-1", "replace")})
+    for value in (
+        "Bearer x",
+        "Bearer ",
+        good + "x",
+        good.lower(),
+        f"Basic {good}",
+        good.removeprefix("Bearer "),
+        "Bearer samehere_é",
+    ):
+        answer = closed.client.get(
+            "/api/v1/runs", headers={"Authorization": value.encode("latin-1", "replace")}
+        )
         assert answer.status_code == 401, value
         assert good not in answer.text
 
@@ -157,8 +195,13 @@ def test_a_revoked_token(closed: Web) -> None:
     assert closed.client.get("/api/v1/runs", headers=headers).status_code == 401
 
 
-@pytest.mark.parametrize(("host", "expected"), [("127.0.0.1", 202), ("::1", 202), ("localhost", 202), ("0.0.0.0", 401), ("192.0.2.1", 401)])  # noqa: S104
-def test_only_this_machine_submits_without_a_token(settings: ServiceSettings, host: str, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", 202), ("::1", 202), ("localhost", 202), ("0.0.0.0", 401), ("192.0.2.1", 401)],
+)  # noqa: S104
+def test_only_this_machine_submits_without_a_token(
+    settings: ServiceSettings, host: str, expected: int
+) -> None:
     with serving(settings.model_copy(update={"host": host})) as web:
         assert web.client.post("/api/v1/runs", json={"script": "print(1)"}).status_code == expected
         assert web.client.get("/api/v1/runs").status_code == 200

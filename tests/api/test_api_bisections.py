@@ -25,14 +25,20 @@ def several(web: Web) -> str:
 
 def test_ask_look_list_and_cancel(web: Web) -> None:
     report = several(web)
-    asked = web.client.post(f"/api/v1/reports/{report}/bisections", json={"over": "torch"}, headers={"Idempotency-Key": "one"})
+    asked = web.client.post(
+        f"/api/v1/reports/{report}/bisections", json={"over": "torch"}, headers={"Idempotency-Key": "one"}
+    )
     assert asked.status_code == 202, asked.text
     body = asked.json()
     assert asked.headers["Location"] == f"/api/v1/bisections/{body['id']}"
     assert [point["value"] for point in body["points"]] == ["2.12.1", "2.13.0"]
-    again = web.client.post(f"/api/v1/reports/{report}/bisections", json={"over": "torch"}, headers={"Idempotency-Key": "one"})
+    again = web.client.post(
+        f"/api/v1/reports/{report}/bisections", json={"over": "torch"}, headers={"Idempotency-Key": "one"}
+    )
     assert again.json()["id"] == body["id"]
-    other = web.client.post(f"/api/v1/reports/{report}/bisections", json={"over": "numpy"}, headers={"Idempotency-Key": "one"})
+    other = web.client.post(
+        f"/api/v1/reports/{report}/bisections", json={"over": "numpy"}, headers={"Idempotency-Key": "one"}
+    )
     assert other.status_code == 422
     assert web.client.get(f"/api/v1/bisections/{body['id']}").json()["state"] == "queued"
     listed = web.client.get(f"/api/v1/reports/{report}/bisections").json()
@@ -91,17 +97,26 @@ def test_what_is_wrong_is_a_problem_with_its_field(web: Web) -> None:
 def test_a_bisection_chooses_its_cells_itself(web: Web) -> None:
     report = several(web)
     run = web.client.post(f"/api/v1/reports/{report}/bisections", json={"over": "torch"}).json()["run"]
-    for path, body in ((f"/api/v1/runs/{run}/cells", {"target": {"device": "cpu"}}), (f"/api/v1/runs/{run}/rerun", {"which": "all"})):
+    for path, body in (
+        (f"/api/v1/runs/{run}/cells", {"target": {"device": "cpu"}}),
+        (f"/api/v1/runs/{run}/rerun", {"which": "all"}),
+    ):
         answer = web.client.post(path, json=body)
         assert (answer.status_code, answer.json()["code"]) == (409, "bisection"), path
 
 
 def test_what_is_withdrawn_or_held_back_is_not_bisected(web: Web) -> None:
     several(web)
-    submitted = web.client.post("/api/v1/runs", json={"script": "raise RuntimeError('other')\n", "claim": "RuntimeError: other"}).json()
+    submitted = web.client.post(
+        "/api/v1/runs", json={"script": "raise RuntimeError('other')\n", "claim": "RuntimeError: other"}
+    ).json()
     path = f"/api/v1/reports/{submitted['report']['id']}/bisections"
     made = web.client.post(path, json={"over": "torch"}).json()["id"]
-    held = {"kind": "script", "name": submitted["report"]["scripts"][0]["digest"], "reason": "it waits for the network"}
+    held = {
+        "kind": "script",
+        "name": submitted["report"]["scripts"][0]["digest"],
+        "reason": "it waits for the network",
+    }
     assert web.client.post("/api/v1/quarantines", json=held).status_code == 201
     answer = web.client.post(path, json={"over": "torch"})
     assert (answer.status_code, answer.json()["code"]) == (409, "quarantined")

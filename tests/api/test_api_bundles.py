@@ -9,8 +9,8 @@ import pytest
 from api.web_client import Web, serving
 from stage import together
 
-from app.runs.keep import digest_of
-from app.runs.tokens import Scope
+from app.runs.maintenance.tokens import Scope
+from app.runs.run_object.storable import digest_of
 from app.settings import ServiceSettings
 from worker.contract import Observation, Outcome
 
@@ -44,7 +44,11 @@ def give(web: Web, bundle: dict[str, Any], **more: Any) -> Any:
 def test_a_run_that_comes_back_is_the_same_run(web: Web) -> None:
     bundle = exported(web)
     answer = give(web, bundle)
-    assert (answer.status_code, answer.json()["id"], answer.json()["contributed"]) == (200, bundle["run"]["id"], None)
+    assert (answer.status_code, answer.json()["id"], answer.json()["contributed"]) == (
+        200,
+        bundle["run"]["id"],
+        None,
+    )
 
 
 def test_what_others_ran_is_judged_here_marked_and_taken_once(web: Web) -> None:
@@ -92,24 +96,37 @@ def test_it_decides_nothing_of_its_report(web: Web) -> None:
     for attempt in bundle["jobs"][0]["attempts"]:
         seen = attempt["result"]
         seen["outcome"] = "raised"
-        seen["observation"] |= {"exit_status": 1, "exception": {"type": "RuntimeError", "message": "boom"}, "stdout": ""}
+        seen["observation"] |= {
+            "exit_status": 1,
+            "exception": {"type": "RuntimeError", "message": "boom"},
+            "stdout": "",
+        }
     contributed = give(web, from_elsewhere(bundle), params={"by": "Ada"}).json()
     assert (contributed["verdict"], contributed["report"]["id"]) == ("reproduced", report)
     details = web.client.get(f"/api/v1/reports/{report}").json()
     assert (details["standing"]["verdict"], details["standing"]["run"]) == ("not_reproduced", run["id"])
-    assert details["standing"]["contributed"] == [{"run": contributed["id"], "by": "Ada", "verdict": "reproduced", "shown_here": False}]
+    assert details["standing"]["contributed"] == [
+        {"run": contributed["id"], "by": "Ada", "verdict": "reproduced", "shown_here": False}
+    ]
     [listed] = [one for one in web.client.get("/api/v1/reports").json()["items"] if one["id"] == report]
     assert (listed["latest"]["id"], listed["runs"]) == (run["id"], 2)
     cells = web.client.get(f"/api/v1/reports/{report}/matrix").json()["cells"]
-    assert [(cell["verdict"], cell["contributed_by"]) for cell in cells] == [("not_reproduced", None), ("reproduced", "Ada")]
+    assert [(cell["verdict"], cell["contributed_by"]) for cell in cells] == [
+        ("not_reproduced", None),
+        ("reproduced", "Ada"),
+    ]
     page = web.client.get(f"/reports/{report}").text
     assert "contributed by Ada" in page
     assert "not yet shown here" in page
     assert "contributed by Ada" in web.client.get(f"/runs/{contributed['id']}").text
 
 
-def test_another_service_takes_it_as_a_new_report(web: Web, settings: ServiceSettings, other_database: str) -> None:
-    bundle = exported(web, script=None, report=REPORT, claim=None, title="A loss", source_url="https://example.org/issues/7")
+def test_another_service_takes_it_as_a_new_report(
+    web: Web, settings: ServiceSettings, other_database: str
+) -> None:
+    bundle = exported(
+        web, script=None, report=REPORT, claim=None, title="A loss", source_url="https://example.org/issues/7"
+    )
     with serving(settings.model_copy(update={"database_url": other_database})) as elsewhere:
         answer = give(elsewhere, bundle, params={"by": "Ada"})
         assert answer.status_code == 201, answer.text
@@ -187,10 +204,14 @@ def test_a_run_that_goes_on_is_not_exported(web: Web) -> None:
         (lambda data: data + b" " * (1 << 17), 413, "too_large"),
     ],
 )
-def test_a_damaged_one_is_a_clear_problem(web: Web, settings: ServiceSettings, change: Any, status: int, code: str) -> None:
+def test_a_damaged_one_is_a_clear_problem(
+    web: Web, settings: ServiceSettings, change: Any, status: int, code: str
+) -> None:
     data = json.dumps(exported(web)).encode()
     with serving(settings.model_copy(update={"bundle_bytes": 1 << 17})) as small:
-        answer = small.client.post("/api/v1/bundles", content=change(data), headers={"Content-Type": "application/json"})
+        answer = small.client.post(
+            "/api/v1/bundles", content=change(data), headers={"Content-Type": "application/json"}
+        )
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert answer.headers["content-type"] == "application/problem+json"
 

@@ -6,7 +6,7 @@ import pytest
 from api.web_client import Web
 from numpy_versions import finish, say_hello, send
 
-from app.runs.changes_list import known_toolchains, newest_among
+from app.runs.lookup.changes import known_toolchains, newest_among
 
 BROKEN = {"1.26.4": True, "2.0.0": False, "2.1.0": True}
 
@@ -23,7 +23,12 @@ def test_a_change_names_its_evidence(web: Web, report_id: str) -> None:
     whole = web.client.get("/api/v1/changes").json()
     assert whole["next"] is None
     newest, older = whole["items"]
-    assert (newest["kind"], newest["axis"], newest["older"], newest["newer"]) == ("regressed", "numpy", "2.0.0", "2.1.0")
+    assert (newest["kind"], newest["axis"], newest["older"], newest["newer"]) == (
+        "regressed",
+        "numpy",
+        "2.0.0",
+        "2.1.0",
+    )
     assert (older["kind"], older["before"], older["after"]) == ("fixed", "reproduced", "not_reproduced")
     run = web.client.get(f"/api/v1/runs/{newest['run']}").json()
     verdicts = {job["id"]: job["verdict"] for job in run["jobs"]}
@@ -55,7 +60,11 @@ def test_filters_and_pages(web: Web, report_id: str) -> None:
     assert asked(since="2999-01-01") == []
     first = web.client.get("/api/v1/changes", params={"limit": 1}).json()
     second = web.client.get("/api/v1/changes", params={"limit": 1, "cursor": first["next"]}).json()
-    assert [first["items"][0]["kind"], second["items"][0]["kind"], second["next"]] == ["regressed", "fixed", None]
+    assert [first["items"][0]["kind"], second["items"][0]["kind"], second["next"]] == [
+        "regressed",
+        "fixed",
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -73,4 +82,7 @@ def test_what_makes_no_sense_is_a_problem(web: Web, query: dict[str, object], co
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
     assert code is None or answer.json()["code"] == code
-    assert web.client.get("/api/v1/changes", params={"toolchain": "a\x00b"}).json() == {"items": [], "next": None}
+    assert web.client.get("/api/v1/changes", params={"toolchain": "a\x00b"}).json() == {
+        "items": [],
+        "next": None,
+    }

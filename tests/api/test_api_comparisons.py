@@ -12,8 +12,8 @@ from sqlalchemy import select, update
 from stage import Stage, result, together
 
 from app.ids import new_id
-from app.judging.comparison import RULES_VERSION
-from app.runs.comparisons import compare_attempts
+from app.judging.comparison.comparison import RULES_VERSION
+from app.runs.lookup.comparisons import compare_attempts
 from app.storage.models import ComparisonRow
 from app.storage.queries.runs import lock_attempt
 from worker.contract import Outcome, ValueStatistics
@@ -54,13 +54,23 @@ def test_a_run_that_finishes_keeps_its_comparisons(web: Web) -> None:
     play(web.stage, [showing(PRINTED, tensor("x", 1.0, 2.0)), showing(PRINTED, tensor("x", 1.0, NEXT))])
     [part] = web.client.get(f"/api/v1/runs/{run_id}").json()["comparisons"]
     [row] = rows(web.stage)
-    assert (row.baseline, row.candidate, row.result, row.rules) == (part["baseline"], part["candidate"], "different", RULES_VERSION)
+    assert (row.baseline, row.candidate, row.result, row.rules) == (
+        part["baseline"],
+        part["candidate"],
+        "different",
+        RULES_VERSION,
+    )
     whole = compared(web, part["baseline"], part["candidate"])
     assert whole["comparison"] == part
     assert (whole["run"], whole["same_script"], whole["stdout"]["result"]) == (run_id, True, "identical")
     assert whole["created_at"] == row.created_at.isoformat().replace("+00:00", "Z")
     [value] = whole["values"]
-    assert (value["name"], value["differing"], value["first_differing"], value["greatest_ulp"]) == ("x", 1, [1], 1)
+    assert (value["name"], value["differing"], value["first_differing"], value["greatest_ulp"]) == (
+        "x",
+        1,
+        [1],
+        1,
+    )
     assert (value["passes_default"], value["baseline"], value["candidate"]) == (True, "2.0", repr(NEXT))
     assert [one["about"] for one in part["differences"]][:1] == ["value: x"]
     assert part["first_difference"]["about"] == "value: x"
@@ -76,7 +86,9 @@ def test_attempts_of_different_runs_are_compared_and_kept_when_asked_for(web: We
     assert (whole["run"], whole["same_script"], whole["comparison"]["result"]) == (None, False, "different")
     assert "different scripts" in whole["cannot_say"][0]
     [line] = whole["stdout"]["rows"]
-    assert line["numbers"] == [{"baseline": "1.5", "candidate": "2.5", "absolute": 1.0, "relative": 1.0 / 1.5}]
+    assert line["numbers"] == [
+        {"baseline": "1.5", "candidate": "2.5", "absolute": 1.0, "relative": 1.0 / 1.5}
+    ]
     assert [piece["text"] for piece in line["candidate"] if piece["differs"]] == ["2.5"]
     assert len(rows(web.stage)) == before + 1
     assert compared(web, *ids) == whole
@@ -87,7 +99,9 @@ def test_what_older_rules_made_is_made_anew(web: Web) -> None:
     submit(web)
     ids = play(web.stage, [showing("a\n"), showing("b\n")])
     with web.stage.session() as session:
-        session.execute(update(ComparisonRow).values(rules=RULES_VERSION - 1, content={"comparison": "of another time"}))
+        session.execute(
+            update(ComparisonRow).values(rules=RULES_VERSION - 1, content={"comparison": "of another time"})
+        )
     assert compared(web, *sorted(ids))["comparison"]["result"] == "different"
     pair = {tuple(sorted(ids))}
     assert {row.rules for row in rows(web.stage) if (row.baseline, row.candidate) in pair} == {RULES_VERSION}
@@ -110,7 +124,10 @@ def test_an_attempt_with_itself(web: Web) -> None:
 
 def test_durations_decide_nothing(web: Web) -> None:
     run_id = submit(web, repeats=2)
-    seen = [showing(PRINTED, tensor("seconds", number, dtype="float"), tensor("x", 1.0)) for number in (0.1, 0.2, 0.3, 0.4)]
+    seen = [
+        showing(PRINTED, tensor("seconds", number, dtype="float"), tensor("x", 1.0))
+        for number in (0.1, 0.2, 0.3, 0.4)
+    ]
     play(web.stage, seen)
     document = web.client.get(f"/api/v1/runs/{run_id}").json()
     assert [job["varying_values"] for job in document["jobs"]] == [["seconds"], ["seconds"]]
@@ -132,7 +149,9 @@ def test_what_is_not_recorded_cannot_be_compared(web: Web) -> None:
     assert rows(web.stage) == [], "its job still runs, so that what varies is not known yet"
 
 
-@pytest.mark.parametrize("bad", ["{one}", "{one}-{new}", "{new}-{one}", "{one}-{one}-{one}", "{one}-", "{one}–{one}", "x-y"])
+@pytest.mark.parametrize(
+    "bad", ["{one}", "{one}-{new}", "{new}-{one}", "{one}-{one}-{one}", "{one}-", "{one}–{one}", "x-y"]
+)
 def test_what_is_no_pair_of_attempts_is_not_found(web: Web, bad: str) -> None:
     submit(web)
     one, _ = play(web.stage, [showing("a\n"), showing("b\n")])
@@ -142,8 +161,12 @@ def test_what_is_no_pair_of_attempts_is_not_found(web: Web, bad: str) -> None:
 
 def test_hostile_values_are_kept_and_served(web: Web) -> None:
     submit(web)
-    evil = tensor("x", 1.0).model_copy(update={"name": "\x00" + "n" * 5000, "shape": [-1, 10**12], "data": "!", "dtype": "no"})
-    nan = tensor("y", 1.0).model_copy(update={"statistics": ValueStatistics(least=float("nan"), mean=float("inf")), "data": ""})
+    evil = tensor("x", 1.0).model_copy(
+        update={"name": "\x00" + "n" * 5000, "shape": [-1, 10**12], "data": "!", "dtype": "no"}
+    )
+    nan = tensor("y", 1.0).model_copy(
+        update={"statistics": ValueStatistics(least=float("nan"), mean=float("inf")), "data": ""}
+    )
     ids = play(web.stage, [showing("a\x00\n", evil, nan), showing("b\x00\n", tensor("y", 2.0))])
     whole = compared(web, *ids)
     assert whole["comparison"]["result"] == "different"
@@ -151,7 +174,9 @@ def test_hostile_values_are_kept_and_served(web: Web) -> None:
 
 
 def test_the_description_is_complete(web: Web) -> None:
-    operation = web.client.get("/api/v1/openapi.json").json()["paths"]["/api/v1/comparisons/{comparison_id}"]["get"]
+    operation = web.client.get("/api/v1/openapi.json").json()["paths"]["/api/v1/comparisons/{comparison_id}"][
+        "get"
+    ]
     assert {"200", "401", "404", "409"} <= operation["responses"].keys()
     assert "{baseline}-{candidate}" in operation["parameters"][0]["description"]
 

@@ -16,12 +16,20 @@ from app.settings import ServiceSettings
 ACT = {"reason": "the fan is broken"}
 Send = Callable[[httpx2.Client, str], httpx2.Response]
 SEND: dict[str, tuple[Send, str]] = {
-    "withdraw": (lambda client, report: client.post(f"/api/v1/reports/{report}/withdraw", json=ACT), "application/problem+json"),
-    "quarantine": (
-        lambda client, _: client.post("/api/v1/quarantines", json={**ACT, "kind": "node", "name": "n", "since": "2026-01-01T00:00:00Z"}),
+    "withdraw": (
+        lambda client, report: client.post(f"/api/v1/reports/{report}/withdraw", json=ACT),
         "application/problem+json",
     ),
-    "withdraw by form": (lambda client, report: client.post(f"/reports/{report}/withdraw", data=ACT), "text/html"),
+    "quarantine": (
+        lambda client, _: client.post(
+            "/api/v1/quarantines", json={**ACT, "kind": "node", "name": "n", "since": "2026-01-01T00:00:00Z"}
+        ),
+        "application/problem+json",
+    ),
+    "withdraw by form": (
+        lambda client, report: client.post(f"/reports/{report}/withdraw", data=ACT),
+        "text/html",
+    ),
 }
 
 
@@ -33,7 +41,9 @@ def connection_string(postgres: EmbeddedPostgres, settings: ServiceSettings) -> 
 
 
 @pytest.mark.parametrize("act", SEND)
-def test_who_is_ended_by_a_deadlock_is_told_to_send_it_again(web: Web, connection_string: str, act: str) -> None:
+def test_who_is_ended_by_a_deadlock_is_told_to_send_it_again(
+    web: Web, connection_string: str, act: str
+) -> None:
     send, media_type = SEND[act]
     first = web.finish(web.post()["id"])
     report = first["report"]["id"]

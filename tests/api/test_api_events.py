@@ -67,7 +67,9 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def held_sessions(stage: Stage) -> int:
     """Connections that sit in a transaction."""
     with stage.session() as session:
-        counted = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'")
+        counted = text(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"
+        )
         return int(session.scalar(counted) or 0)
 
 
@@ -92,7 +94,11 @@ def test_a_stream_goes_along_and_ends_with_the_run(over_http: Web) -> None:
     kinds = follower.values("event")
     assert kinds[0] == "run.created"
     assert kinds[-2:] == ["job.judged", "run.finished"]
-    assert [kinds.count(kind) for kind in ("attempt.leased", "attempt.started", "attempt.recorded")] == [3, 3, 3]
+    assert [kinds.count(kind) for kind in ("attempt.leased", "attempt.started", "attempt.recorded")] == [
+        3,
+        3,
+        3,
+    ]
     assert follower.values("id") == [str(number) for number in range(1, len(kinds) + 1)]
 
 
@@ -114,7 +120,9 @@ def test_a_stream_is_replayed_from_where_it_was_left(over_http: Web) -> None:
         pass
     assert rest.values("id") == whole.values("id")[4:]
     assert rest.values("event") == whole.values("event")[4:]
-    over = over_http.client.get(f"/api/v1/runs/{run_id}/events", headers={"Last-Event-ID": whole.values("id")[-1]})
+    over = over_http.client.get(
+        f"/api/v1/runs/{run_id}/events", headers={"Last-Event-ID": whole.values("id")[-1]}
+    )
     assert (over.status_code, over.content) == (204, b"")
 
 
@@ -129,13 +137,20 @@ def test_a_stopped_run_ends_its_stream(over_http: Web) -> None:
 def test_a_run_that_was_opened_again_is_followed_beyond_its_first_end(over_http: Web) -> None:
     run_id = over_http.stage.submit(repeats=1).document.id
     finish(over_http.stage)
-    added = over_http.client.post(f"/api/v1/runs/{run_id}/cells", json={"target": {"settings": {"threads": 1}}})
+    added = over_http.client.post(
+        f"/api/v1/runs/{run_id}/cells", json={"target": {"settings": {"threads": 1}}}
+    )
     assert added.status_code == 202
     with following(over_http, run_id) as follower:
         follower.wait_for("job.added")
         finish(over_http.stage)
     kinds = follower.values("event")
-    assert [kind for kind in kinds if kind.startswith("run.")] == ["run.created", "run.finished", "run.reopened", "run.finished"]
+    assert [kind for kind in kinds if kind.startswith("run.")] == [
+        "run.created",
+        "run.finished",
+        "run.reopened",
+        "run.finished",
+    ]
 
 
 def test_many_streams_hold_no_session(over_http: Web) -> None:
@@ -143,7 +158,10 @@ def test_many_streams_hold_no_session(over_http: Web) -> None:
     run_id = stage.submit().document.id
     followers = [Follower() for _ in range(40)]
     threads = [
-        threading.Thread(target=one.read, args=(f"{over_http.url}/api/v1/runs/{run_id}/events", {}), daemon=True) for one in followers
+        threading.Thread(
+            target=one.read, args=(f"{over_http.url}/api/v1/runs/{run_id}/events", {}), daemon=True
+        )
+        for one in followers
     ]
     for thread in threads:
         thread.start()

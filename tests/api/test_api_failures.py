@@ -32,7 +32,11 @@ def unavailable(answer: httpx2.Response, code: str) -> None:
     assert answer.json()["code"] == code
 
 
-@pytest.mark.parametrize(("code", "status"), [("23514", 500), ("57P01", 503), ("40001", 503)], ids=["check", "shutdown", "serialisation"])
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("23514", 500), ("57P01", 503), ("40001", 503)],
+    ids=["check", "shutdown", "serialisation"],
+)
 def test_a_commit_that_fails_is_not_a_202(stage: Stage, code: str, status: int) -> None:
     stage.node("n")
     with stage.session() as session:
@@ -61,7 +65,14 @@ def nowhere(home: Path) -> Iterator[str]:
 def test_without_a_database_everything_says_so(nowhere: str) -> None:
     with httpx2.Client(base_url=nowhere, timeout=20) as client:
         assert client.get("/healthz").json() == {"status": "alive"}
-        for path in ("/readyz", "/metrics", "/api/v1/runs", "/api/v1/nodes", f"/api/v1/runs/{new_id()}", f"/api/v1/runs/{new_id()}/events"):
+        for path in (
+            "/readyz",
+            "/metrics",
+            "/api/v1/runs",
+            "/api/v1/nodes",
+            f"/api/v1/runs/{new_id()}",
+            f"/api/v1/runs/{new_id()}/events",
+        ):
             unavailable(client.get(path), "database_unavailable")
         unavailable(client.post("/api/v1/runs", json=BODY), "database_unavailable")
         page = client.get("/")

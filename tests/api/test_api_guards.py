@@ -10,7 +10,9 @@ from app.settings import ServiceSettings
 FORM = {"text": "print(1)"}
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[", "evil.example:8000"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[", "evil.example:8000"]
+)
 def test_another_host_name_is_refused(web: Web, host: str) -> None:
     for path in ("/", "/api/v1/runs", "/healthz", "/static/app.css", "/nothing"):
         answer = web.client.get(path, headers={"Host": host})
@@ -32,7 +34,16 @@ def test_names_that_the_operator_adds(settings: ServiceSettings) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://localhost.evil.example", "http://localhost:81", "http://[", "localhost", ""]
+    "origin",
+    [
+        "http://evil.example",
+        "null",
+        "http://localhost.evil.example",
+        "http://localhost:81",
+        "http://[",
+        "localhost",
+        "",
+    ],
 )
 def test_a_request_from_another_page_is_refused(web: Web, origin: str) -> None:
     headers = {"Origin": origin}
@@ -56,7 +67,10 @@ def test_a_browser_without_an_origin_says_where_it_comes_from(web: Web) -> None:
         assert web.client.post("/", data=FORM, headers={"Referer": referer}).status_code == 403
 
 
-@pytest.mark.parametrize("headers", [{}, {"Origin": "http://localhost"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}])
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"Origin": "http://localhost"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}],
+)
 def test_our_own_form_is_taken(web: Web, headers: dict[str, str]) -> None:
     answer = web.client.post("/", data=FORM, headers=headers, follow_redirects=False)
     assert answer.status_code == 303
@@ -65,11 +79,27 @@ def test_our_own_form_is_taken(web: Web, headers: dict[str, str]) -> None:
 
 def test_every_answer_forbids_what_no_page_needs(web: Web) -> None:
     run = web.post()["id"]
-    for path in ("/", f"/runs/{run}", "/reports", "/nodes", "/nothing", "/static/app.css", "/api/v1/runs", "/api/v1/nothing", "/healthz"):
+    for path in (
+        "/",
+        f"/runs/{run}",
+        "/reports",
+        "/nodes",
+        "/nothing",
+        "/static/app.css",
+        "/api/v1/runs",
+        "/api/v1/nothing",
+        "/healthz",
+    ):
         headers = web.client.get(path).headers
         policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
         assert policy["default-src"] == "'none'"
-        assert policy["script-src"] == policy["style-src"] == policy["form-action"] == policy["connect-src"] == "'self'"
+        assert (
+            policy["script-src"]
+            == policy["style-src"]
+            == policy["form-action"]
+            == policy["connect-src"]
+            == "'self'"
+        )
         assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "same-origin"
@@ -78,6 +108,8 @@ def test_every_answer_forbids_what_no_page_needs(web: Web) -> None:
 
 
 def test_no_page_of_ours_is_read_by_a_page_elsewhere(web: Web) -> None:
-    answer = web.client.options("/api/v1/runs", headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"})
+    answer = web.client.options(
+        "/api/v1/runs", headers={"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
+    )
     assert answer.status_code == 405
     assert not [name for name in answer.headers if name.startswith("access-control")]

@@ -23,11 +23,15 @@ def test_together(web: Web) -> None:
 
 def test_together_with_different_bodies(web: Web) -> None:
     def send(number: int):
-        return lambda: web.client.post("/api/v1/runs", json={**BODY, "title": str(number % 2)}, headers={"Idempotency-Key": "one"})
+        return lambda: web.client.post(
+            "/api/v1/runs", json={**BODY, "title": str(number % 2)}, headers={"Idempotency-Key": "one"}
+        )
 
     answers = together(*[send(number) for number in range(6)])
     assert sorted(answer.status_code for answer in answers) == [202] * 3 + [422] * 3
-    assert {answer.json()["code"] for answer in answers if answer.status_code == 422} == {"idempotency_key_reused"}
+    assert {answer.json()["code"] for answer in answers if answer.status_code == 422} == {
+        "idempotency_key_reused"
+    }
     assert web.stage.count(RunRow) == 1
 
 
@@ -49,16 +53,25 @@ def test_a_refused_body_leaves_the_key_free(web: Web) -> None:
 def test_a_dry_run_takes_no_key(web: Web) -> None:
     headers = {"Idempotency-Key": "one"}
     assert web.client.post("/api/v1/runs?dry_run=1", json=BODY, headers=headers).status_code == 200
-    assert web.client.post("/api/v1/runs", json={**BODY, "title": "other"}, headers=headers).status_code == 202
+    assert (
+        web.client.post("/api/v1/runs", json={**BODY, "title": "other"}, headers=headers).status_code == 202
+    )
 
 
 def test_running_a_report_again(web: Web) -> None:
     report = web.client.post("/api/v1/runs", json=BODY).json()["report"]["id"]
     headers = {"Idempotency-Key": "again"}
-    first, second = (web.client.post(f"/api/v1/reports/{report}/runs", json={}, headers=headers) for _ in range(2))
+    first, second = (
+        web.client.post(f"/api/v1/reports/{report}/runs", json={}, headers=headers) for _ in range(2)
+    )
     assert first.json()["id"] == second.json()["id"]
-    assert web.client.post(f"/api/v1/reports/{report}/runs", json={"repeats": 2}, headers=headers).status_code == 422
-    assert web.client.post("/api/v1/runs", json=BODY, headers=headers).json()["code"] == "idempotency_key_reused"
+    assert (
+        web.client.post(f"/api/v1/reports/{report}/runs", json={"repeats": 2}, headers=headers).status_code
+        == 422
+    )
+    assert (
+        web.client.post("/api/v1/runs", json=BODY, headers=headers).json()["code"] == "idempotency_key_reused"
+    )
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "a\tb", "\x85"])

@@ -50,7 +50,15 @@ def test_what_comes_meanwhile_moves_no_page(web: Web) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", [{"cursor": "x"}, {"cursor": "' OR 1=1"}, {"cursor": "\x00"}, {"limit": 0}, {"limit": 201}, {"limit": "x"}]
+    "query",
+    [
+        {"cursor": "x"},
+        {"cursor": "' OR 1=1"},
+        {"cursor": "\x00"},
+        {"limit": 0},
+        {"limit": 201},
+        {"limit": "x"},
+    ],
 )
 @pytest.mark.parametrize("path", ["/api/v1/runs", "/api/v1/reports"])
 def test_a_bad_cursor_or_limit(web: Web, path: str, query: dict[str, Any]) -> None:
@@ -82,7 +90,9 @@ def test_a_report_with_its_runs(web: Web) -> None:
     run = web.post(title="again")
     report = run["report"]["id"]
     web.finish(run["id"], observation=BOOM)
-    answer = web.client.post(f"/api/v1/reports/{report}/runs", json={"targets": [{"device": "cpu", "settings": {"threads": 1}}]})
+    answer = web.client.post(
+        f"/api/v1/reports/{report}/runs", json={"targets": [{"device": "cpu", "settings": {"threads": 1}}]}
+    )
     assert answer.status_code == 202
     again = answer.json()
     assert answer.headers["location"] == f"/api/v1/runs/{again['id']}"
@@ -105,13 +115,18 @@ def test_the_matrix_has_the_latest_verdict_of_each_target(web: Web) -> None:
 
     plain = "cpu@torch-2.13-cpu"
     assert cells() == {plain: ("reproduced", first["id"])}
-    body = {"targets": [{"device": "cpu"}, {"device": "cpu", "settings": {"threads": 1}}, {"device": "cuda"}], "repeats": 3}
+    body = {
+        "targets": [{"device": "cpu"}, {"device": "cpu", "settings": {"threads": 1}}, {"device": "cuda"}],
+        "repeats": 3,
+    }
     second = web.client.post(f"/api/v1/reports/{report}/runs", json=body).json()
     waiting = cells()
     assert waiting[plain] == ("reproduced", first["id"]), "a verdict stays until there is a newer one"
     assert waiting[f"{plain}:threads=1"] == (None, second["id"])
     assert waiting["cuda"] == ("cannot_show", second["id"])
-    assert web.finish(second["id"], outcome=Outcome.COMPLETED, observation=FINE)["verdict"] == "not_reproduced"
+    assert (
+        web.finish(second["id"], outcome=Outcome.COMPLETED, observation=FINE)["verdict"] == "not_reproduced"
+    )
     assert cells()[plain] == ("not_reproduced", second["id"])
     assert cells()[f"{plain}:threads=1"] == ("not_reproduced", second["id"])
     assert web.client.get(f"/api/v1/reports/{new_id()}/matrix").status_code == 404
@@ -122,7 +137,9 @@ def test_the_resolvers_words_stay_here(web: Web) -> None:
     failed = {"name": "torch-2.13-cpu+einops", "state": "failed", "detail": f"ERROR: nothing at {secret}"}
     with web.stage.session() as session:
         row = session.get_one(NodeRow, "n")
-        session.execute(update(NodeRow).values(hello={**row.hello, "toolchains": [*row.hello["toolchains"], failed]}))
+        session.execute(
+            update(NodeRow).values(hello={**row.hello, "toolchains": [*row.hello["toolchains"], failed]})
+        )
     for path in ("/api/v1/nodes", "/api/v1/toolchains", "/nodes"):
         answer = web.client.get(path)
         assert "torch-2.13-cpu+einops" in answer.text
@@ -133,12 +150,28 @@ def test_where_a_toolchain_lies_stays_here(web: Web) -> None:
     secret = "/home/operator/toolchains/torch/bin/python"
     with web.stage.session() as session:
         row = session.get_one(NodeRow, "n")
-        hello = {**row.hello, "toolchains": [{**chain, "python": secret} for chain in row.hello["toolchains"]]}
+        hello = {
+            **row.hello,
+            "toolchains": [{**chain, "python": secret} for chain in row.hello["toolchains"]],
+        }
         session.execute(update(NodeRow).values(hello=hello))
     run = web.post()
     report = run["report"]["id"]
-    rest = ("nodes", "toolchains", "presets", f"runs/{run['id']}", f"reports/{report}", f"reports/{report}/matrix")
-    for path in [*(f"/api/v1/{name}" for name in rest), "/nodes", f"/runs/{run['id']}", f"/reports/{report}", "/metrics"]:
+    rest = (
+        "nodes",
+        "toolchains",
+        "presets",
+        f"runs/{run['id']}",
+        f"reports/{report}",
+        f"reports/{report}/matrix",
+    )
+    for path in [
+        *(f"/api/v1/{name}" for name in rest),
+        "/nodes",
+        f"/runs/{run['id']}",
+        f"/reports/{report}",
+        "/metrics",
+    ]:
         answer = web.client.get(path)
         assert answer.status_code == 200
         assert "operator" not in answer.text, path
@@ -151,6 +184,13 @@ def test_where_a_toolchain_lies_stays_here(web: Web) -> None:
 
 def test_the_presets(web: Web) -> None:
     found = web.client.get("/api/v1/presets").json()["items"]
-    assert [item["name"] for item in found] == ["quick", "device", "version", "cpu-isa", "determinism", "full"]
+    assert [item["name"] for item in found] == [
+        "quick",
+        "device",
+        "version",
+        "cpu-isa",
+        "determinism",
+        "full",
+    ]
     assert [item["exclude"] for item in found][-1] == ["cpu:tf32=*", "cuda:cpu-isa=*"]
     assert all(item["summary"] for item in found)

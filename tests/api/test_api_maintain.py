@@ -9,12 +9,14 @@ from api.web_client import Web
 from stage import together
 
 from app.ids import new_id
-from app.runs.tokens import Scope
+from app.runs.maintenance.tokens import Scope
 
 ACT = {"reason": "per the accuracy policy"}
 
 
-def act(web: Web, path: str, expected: int = 200, headers: dict[str, str] | None = None, **body: Any) -> dict[str, Any]:
+def act(
+    web: Web, path: str, expected: int = 200, headers: dict[str, str] | None = None, **body: Any
+) -> dict[str, Any]:
     answer = web.client.post(f"/api/v1{path}", json={**ACT, **body}, headers=headers or {})
     assert answer.status_code == expected, answer.text
     return dict(answer.json())
@@ -30,10 +32,18 @@ def test_a_run_is_overruled_and_that_is_taken_back(web: Web) -> None:
     assert act(web, f"{path}/overrule", 409, verdict="not_reproduced")["code"] == "run_not_finished"
     assert web.finish(run["id"])["verdict"] == "reproduced"
     first = act(web, f"{path}/overrule", verdict="not_reproduced")
-    assert (first["verdict"], first["overruled"]["verdict"], first["overruled"]["who"]) == ("reproduced", "not_reproduced", "local")
+    assert (first["verdict"], first["overruled"]["verdict"], first["overruled"]["who"]) == (
+        "reproduced",
+        "not_reproduced",
+        "local",
+    )
     headers = web.token(Scope.MAINTAIN)
     second = act(web, f"{path}/overrule", verdict="flaky", reason="on Tuesdays", headers=headers)
-    assert second["acts"][0]["details"] == {"verdict": "flaky", "before": "not_reproduced", "measured": "reproduced"}
+    assert second["acts"][0]["details"] == {
+        "verdict": "flaky",
+        "before": "not_reproduced",
+        "measured": "reproduced",
+    }
     [listed] = web.client.get("/api/v1/runs").json()["items"]
     assert (listed["verdict"], listed["overruled"]) == ("reproduced", "flaky")
     third = act(web, f"{path}/take-back", headers=headers)
@@ -48,7 +58,9 @@ def test_a_run_is_overruled_and_that_is_taken_back(web: Web) -> None:
 
 
 def test_a_report_is_overruled_labelled_closed_and_reopened(web: Web) -> None:
-    report, other = (web.post(script=f"raise RuntimeError('boom')  # {number}")["report"]["id"] for number in range(2))
+    report, other = (
+        web.post(script=f"raise RuntimeError('boom')  # {number}")["report"]["id"] for number in range(2)
+    )
     path = f"/reports/{report}"
     said = act(web, f"{path}/overrule", verdict="needs_info")
     assert (said["standing"]["verdict"], said["overruled"]["verdict"]) == (None, "needs_info")
@@ -63,7 +75,14 @@ def test_a_report_is_overruled_labelled_closed_and_reopened(web: Web) -> None:
     opened = act(web, f"{path}/reopen")
     assert (opened["closed_at"], opened["duplicate_of"]) == (None, None)
     assert act(web, f"{path}/reopen", 409)["code"] == "report_open"
-    assert [one["what"] for one in opened["acts"]] == ["reopened", "closed", "labelled", "labelled", "taken_back", "overruled"]
+    assert [one["what"] for one in opened["acts"]] == [
+        "reopened",
+        "closed",
+        "labelled",
+        "labelled",
+        "taken_back",
+        "overruled",
+    ]
     assert opened["acts"][2]["details"] == {"added": [], "removed": ["svd"]}
 
 
@@ -90,9 +109,14 @@ def test_a_report_is_overruled_labelled_closed_and_reopened(web: Web) -> None:
         ("/judgements:apply", {"reason": " "}, 422, "reason"),
     ],
 )
-def test_what_is_refused(web: Web, path: str, body: dict[str, Any], *, status: int, field: str | None) -> None:
+def test_what_is_refused(
+    web: Web, path: str, body: dict[str, Any], *, status: int, field: str | None
+) -> None:
     report = web.post()["report"]["id"]
-    filled = {name: value.replace("{report}", report) if isinstance(value, str) else value for name, value in body.items()}
+    filled = {
+        name: value.replace("{report}", report) if isinstance(value, str) else value
+        for name, value in body.items()
+    }
     problem = act(web, path.replace("{report}", report), status, **filled)
     assert (problem.get("field") or "").removeprefix("body.") == (field or "")
     assert problem["detail"]
@@ -119,7 +143,10 @@ def test_a_quarantine_is_put_listed_and_lifted(web: Web) -> None:
     acts = web.client.get("/api/v1/acts", params={"subject_kind": "node", "subject": "n"}).json()["items"]
     assert [one["what"] for one in acts] == ["quarantined", "lifted", "quarantined"]
     assert web.client.get("/api/v1/acts", params={"subject": "n"}).status_code == 422
-    assert web.client.get("/api/v1/acts", params={"subject_kind": "node", "subject": "other"}).json()["items"] == []
+    assert (
+        web.client.get("/api/v1/acts", params={"subject_kind": "node", "subject": "other"}).json()["items"]
+        == []
+    )
 
 
 def test_the_submitter_withdraws_with_the_link_of_the_answer(web: Web) -> None:
@@ -135,7 +162,11 @@ def test_the_submitter_withdraws_with_the_link_of_the_answer(web: Web) -> None:
     assert told(done.json()["acts"]) == [("withdrawn", "submitter", "Withdrawn by who submitted it.")]
     assert web.client.post("/api/v1/withdrawals", json={"secret": secret}).status_code == 409
     run = web.client.get(f"/api/v1/runs/{answer['id']}").json()
-    assert (run["state"], run["report"]["title"], run["report"]["scripts"][0]["script"]) == ("cancelled", "", "")
+    assert (run["state"], run["report"]["title"], run["report"]["scripts"][0]["script"]) == (
+        "cancelled",
+        "",
+        "",
+    )
     assert run["withdrawn_at"]
     assert web.client.post(f"/api/v1/reports/{run['report']['id']}/runs", json={}).status_code == 409
     assert web.client.get(f"/api/v1/runs/{run['id']}/bundle").status_code == 409
@@ -154,7 +185,12 @@ def test_two_acts_at_once_are_both_kept(web: Web) -> None:
     run = web.post()
     web.finish(run["id"])
     verdicts = ("flaky", "different", "needs_info", "observed")
-    found = together(*[lambda verdict=verdict: act(web, f"/runs/{run['id']}/overrule", verdict=verdict) for verdict in verdicts])
+    found = together(
+        *[
+            lambda verdict=verdict: act(web, f"/runs/{run['id']}/overrule", verdict=verdict)
+            for verdict in verdicts
+        ]
+    )
     assert [one for one in found if isinstance(one, Exception)] == []
     now = web.client.get(f"/api/v1/runs/{run['id']}").json()
     assert sorted(one["details"]["verdict"] for one in now["acts"]) == sorted(verdicts)
@@ -165,11 +201,16 @@ def test_two_acts_at_once_are_both_kept(web: Web) -> None:
     labels = ["a", "b", "c", "d"]
     together(*[lambda label=label: act(web, f"/reports/{report}/label", add=[label]) for label in labels])
     assert web.client.get(f"/api/v1/reports/{report}").json()["labels"] == labels
-    closings = together(*[lambda: web.client.post(f"/api/v1/reports/{report}/close", json=ACT).status_code] * 3)
+    closings = together(
+        *[lambda: web.client.post(f"/api/v1/reports/{report}/close", json=ACT).status_code] * 3
+    )
     assert sorted(closings) == [200, 409, 409]
 
 
-@pytest.mark.parametrize(("reason", "says"), [("", "at least 1 character belongs"), ("x" * 2001, "at most 2000 characters belongs")])
+@pytest.mark.parametrize(
+    ("reason", "says"),
+    [("", "at least 1 character belongs"), ("x" * 2001, "at most 2000 characters belongs")],
+)
 def test_a_reason_of_the_wrong_length_is_told_in_characters(web: Web, reason: str, says: str) -> None:
     run = web.post()
     assert says in act(web, f"/runs/{run['id']}/overrule", 422, verdict="flaky", reason=reason)["detail"]

@@ -10,7 +10,7 @@ from api.test_api_runs import BODY, problem
 from api.web_client import Web, serving
 from stage import CLAIM, SCRIPT, result
 
-from app.runs.tokens import Scope
+from app.runs.maintenance.tokens import Scope
 from app.settings import ServiceSettings
 from app.storage.models import JobRow, RunRow
 from worker.contract import Outcome
@@ -38,7 +38,7 @@ def labels(run: dict[str, Any]) -> list[str]:
 
 
 def kinds(web: Web, run_id: str) -> list[str]:
-    from app.runs.events import events_after
+    from app.runs.rows.events import events_after
 
     with web.stage.session() as session:
         return [event.kind for event in events_after(session, run_id)]
@@ -49,15 +49,27 @@ def test_cells_are_included_and_excluded(web: Web) -> None:
     assert labels(run) == ["cpu:{}", "cpu:{'deterministic': 'on'}", "cpu:{'seed': '3'}"]
     problem(web.client.post("/api/v1/runs", json={**BODY, "exclude": ["gpu"]}), 422, "bad_pattern")
     problem(web.client.post("/api/v1/runs", json={**BODY, "exclude": ["cpu"]}), 422, "nothing_left")
-    again = web.client.post(f"/api/v1/reports/{run['report']['id']}/runs", json={"include": ["cpu:threads=2"]}).json()
+    again = web.client.post(
+        f"/api/v1/reports/{run['report']['id']}/runs", json={"include": ["cpu:threads=2"]}
+    ).json()
     assert labels(again) == ["cpu:{}", "cpu:{'threads': '2'}"]
 
 
 def test_a_plan_says_what_it_would_take_and_what_cannot_be_served(web: Web) -> None:
-    body = {**BODY, "repeats": 4, "targets": [{"device": "cpu"}, {"device": "cuda"}], "exclude": ["*:threads=*"]}
+    body = {
+        **BODY,
+        "repeats": 4,
+        "targets": [{"device": "cpu"}, {"device": "cuda"}],
+        "exclude": ["*:threads=*"],
+    }
     plan = web.client.post("/api/v1/runs?dry_run=1", json=body).json()
     estimate = plan["estimate"]
-    assert (estimate["cells"], estimate["not_served"], estimate["attempts_at_least"], estimate["attempts_at_most"]) == (2, 1, 4, 4)
+    assert (
+        estimate["cells"],
+        estimate["not_served"],
+        estimate["attempts_at_least"],
+        estimate["attempts_at_most"],
+    ) == (2, 1, 4, 4)
     assert estimate["basis"] == "guess"
     assert estimate["left_out"] == [{"exclude": "*:threads=*", "cells": 0}]
     seconds = estimate["machine_seconds"]
@@ -103,7 +115,10 @@ def test_a_waiting_cell_has_its_place_in_line_until_it_is_given_out(web: Web) ->
 def test_one_cell_is_stopped_and_the_others_go_on(web: Web) -> None:
     run = web.post(**CELLS)
     [kept, stopped] = [job["id"] for job in run["jobs"]]
-    assert [job["state"] for job in act(web, f"{run['id']}/cells/{stopped}/cancel", 200)["jobs"]] == ["queued", "cancelled"]
+    assert [job["state"] for job in act(web, f"{run['id']}/cells/{stopped}/cancel", 200)["jobs"]] == [
+        "queued",
+        "cancelled",
+    ]
     act(web, f"{run['id']}/cells/{stopped}/cancel", 200)
     done = web.finish(run["id"])
     assert (done["state"], done["verdict"], done["without_result"]) == ("finished", "reproduced", 1)
@@ -123,7 +138,11 @@ def test_an_attempt_of_a_stopped_cell_is_not_run_again_elsewhere(web: Web) -> No
     web.stage.say(result(attempt, node="n", outcome=Outcome.CANCELLED))
     assert web.stage.attempts(run["id"])[0].state == "cancelled"
     done = web.finish(other["id"])
-    assert (done["state"], done["verdict"], [job["state"] for job in done["jobs"]]) == ("finished", "reproduced", ["cancelled", "judged"])
+    assert (done["state"], done["verdict"], [job["state"] for job in done["jobs"]]) == (
+        "finished",
+        "reproduced",
+        ["cancelled", "judged"],
+    )
 
 
 def test_a_run_of_which_every_cell_is_stopped_is_stopped(web: Web) -> None:
@@ -150,7 +169,11 @@ def test_what_failed_is_run_again_within_the_run_and_what_was_recorded_stays(web
     again = act(web, f"{run['id']}/rerun", which="failed")
     assert (again["id"], again["state"], again["verdict"]) == (run["id"], "running", None)
     assert [job["state"] for job in again["jobs"]] == ["judged", "queued"]
-    problem(web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "failed"}), 409, "nothing_to_run_again")
+    problem(
+        web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "failed"}),
+        409,
+        "nothing_to_run_again",
+    )
     done = web.finish(run["id"])
     assert [job["verdict"] for job in done["jobs"]] == ["reproduced", "reproduced"]
     old, new = done["jobs"][1]["attempts"][:-1], done["jobs"][1]["attempts"][-1]
@@ -158,7 +181,11 @@ def test_what_failed_is_run_again_within_the_run_and_what_was_recorded_stays(web
     assert not any(attempt["counted"] for attempt in old)
     assert (new["counted"], new["outcome"]) == (True, "raised")
     assert "run.reopened" in kinds(web, run["id"])
-    problem(web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "undecided"}), 409, "nothing_to_run_again")
+    problem(
+        web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "undecided"}),
+        409,
+        "nothing_to_run_again",
+    )
 
 
 def test_a_stopped_run_goes_on_where_it_was_stopped(web: Web) -> None:
@@ -172,28 +199,44 @@ def test_a_stopped_run_goes_on_where_it_was_stopped(web: Web) -> None:
     # What the node still says of the attempt that was stopped is nobody's.
     web.stage.say(result(second, node="n", outcome=Outcome.CANCELLED))
     done = web.finish(run["id"])
-    assert (done["state"], [job["verdict"] for job in done["jobs"]]) == ("finished", ["reproduced", "reproduced"])
+    assert (done["state"], [job["verdict"] for job in done["jobs"]]) == (
+        "finished",
+        ["reproduced", "reproduced"],
+    )
     assert [attempt["state"] for attempt in done["jobs"][1]["attempts"]] == ["cancelled", "recorded"]
 
 
 def test_a_cell_that_no_node_served_is_run_once_one_does(web: Web) -> None:
     run = web.post(repeats=1, targets=[{"device": "cpu", "toolchain": "torch-2.13"}, {"device": "cuda"}])
     web.finish(run["id"])
-    problem(web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "failed"}), 409, "still_not_served")
+    problem(
+        web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "failed"}), 409, "still_not_served"
+    )
     from worker.contract import Gpu, Hello, Level, ToolchainFacts
 
     facts = ToolchainFacts(name="torch-2.13-cu130", state="ready", torch="2.13.0", cuda_build="13.0")
     gpu = Gpu(index=0, model="H100", memory_bytes=80, capability="9.0", driver="580")
-    web.stage.say(Hello(node="g", instance="one", slots=1, level=Level.NAMESPACES_CGROUP, gpus=[gpu], toolchains=[facts]))
+    web.stage.say(
+        Hello(
+            node="g", instance="one", slots=1, level=Level.NAMESPACES_CGROUP, gpus=[gpu], toolchains=[facts]
+        )
+    )
     again = act(web, f"{run['id']}/rerun", which="failed")
-    assert [(job["state"], job["target"]["toolchain"], job["reason"]) for job in again["jobs"]][1] == ("queued", "torch-2.13-cu130", None)
+    assert [(job["state"], job["target"]["toolchain"], job["reason"]) for job in again["jobs"]][1] == (
+        "queued",
+        "torch-2.13-cu130",
+        None,
+    )
 
 
 def test_all_of_it_again_is_a_new_run_of_the_report(web: Web) -> None:
     run = web.post(**CELLS)
     web.finish(run["id"])
     headers = {"Idempotency-Key": "again-1"}
-    answers = [web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "all"}, headers=headers) for _ in range(2)]
+    answers = [
+        web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "all"}, headers=headers)
+        for _ in range(2)
+    ]
     assert [answer.status_code for answer in answers] == [202, 202]
     again = answers[0].json()
     assert answers[0].headers["location"] == f"/api/v1/runs/{again['id']}"
@@ -207,15 +250,27 @@ def test_a_missing_cell_is_added_and_the_run_is_judged_over_all(web: Web) -> Non
     run = web.post(repeats=2)
     before = web.finish(run["id"])
     added = act(web, f"{run['id']}/cells", target={"device": "cpu", "settings": {"threads": "1"}})
-    assert (added["state"], added["verdict"], labels(added)) == ("running", None, ["cpu:{}", "cpu:{'threads': '1'}"])
+    assert (added["state"], added["verdict"], labels(added)) == (
+        "running",
+        None,
+        ["cpu:{}", "cpu:{'threads': '1'}"],
+    )
     assert len(added["jobs"][1]["attempts"]) == 2
     assert added["jobs"][0]["attempts"] == before["jobs"][0]["attempts"]
-    problem(web.client.post(f"/api/v1/runs/{run['id']}/cells", json={"target": {"settings": {"threads": 1}}}), 409, "cell_exists")
+    problem(
+        web.client.post(f"/api/v1/runs/{run['id']}/cells", json={"target": {"settings": {"threads": 1}}}),
+        409,
+        "cell_exists",
+    )
     done = web.finish(run["id"])
     assert (done["state"], done["verdict"], len(done["where"])) == ("finished", "reproduced", 2)
     assert {comparison["result"] for comparison in done["comparisons"]} == {"identical"}
     unserved = act(web, f"{run['id']}/cells", target={"device": "cuda"})
-    assert (unserved["state"], unserved["jobs"][2]["verdict"], unserved["verdict"]) == ("finished", "cannot_show", "reproduced")
+    assert (unserved["state"], unserved["jobs"][2]["verdict"], unserved["verdict"]) == (
+        "finished",
+        "cannot_show",
+        "reproduced",
+    )
     assert web.stage.count(JobRow) == 3
 
 
@@ -236,16 +291,22 @@ def test_what_cannot_be_done(web: Web, path: str, body: dict[str, Any], status: 
 
 
 def test_a_report_that_lacks_something_has_no_cells_to_add_or_run(web: Web) -> None:
-    run = web.client.post("/api/v1/runs", json={"report": "# It crashes\n\nIt crashes when I train.\n"}).json()
+    run = web.client.post(
+        "/api/v1/runs", json={"report": "# It crashes\n\nIt crashes when I train.\n"}
+    ).json()
     problem(web.client.post(f"/api/v1/runs/{run['id']}/cells", json={"target": {}}), 409, "needs_info")
-    problem(web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "all"}), 409, "nothing_to_run_again")
+    problem(
+        web.client.post(f"/api/v1/runs/{run['id']}/rerun", json={"which": "all"}), 409, "nothing_to_run_again"
+    )
 
 
 def test_no_more_cells_than_a_run_may_have(settings: ServiceSettings) -> None:
     with serving(settings.model_copy(update={"cells": 2})) as web:
         web.stage.node("n")
         run = web.post(**CELLS)
-        answer = web.client.post(f"/api/v1/runs/{run['id']}/cells", json={"target": {"settings": {"threads": 2}}})
+        answer = web.client.post(
+            f"/api/v1/runs/{run['id']}/cells", json={"target": {"settings": {"threads": 2}}}
+        )
         assert "at most 2" in problem(answer, 422, "too_many_cells")["detail"]
         answer = web.client.post("/api/v1/runs", json={**BODY, "preset": "determinism"})
         assert "preset determinism makes 3 cells" in problem(answer, 422, "too_many_cells")["detail"]
@@ -259,7 +320,7 @@ def test_who_did_it_is_kept(settings: ServiceSettings) -> None:
         path = f"/api/v1/runs/{run['id']}/cells/{run['jobs'][1]['id']}/cancel"
         assert web.client.post(path).status_code == 401
         assert web.client.post(path, headers=headers).status_code == 200
-        from app.runs.events import events_after
+        from app.runs.rows.events import events_after
 
         with web.stage.session() as session:
             [stopped] = [event for event in events_after(session, run["id"]) if event.kind == "job.cancelled"]
@@ -275,11 +336,17 @@ def test_presets_of_the_operators_own(settings: ServiceSettings, tmp_path: Path)
     with serving(settings.model_copy(update={"presets": path})) as web:
         web.stage.node("n")
         shown = {item["name"]: item for item in web.client.get("/api/v1/presets").json()["items"]}
-        assert (shown["nightly"]["own"], shown["nightly"]["devices"], shown["quick"]["own"]) == (True, ["cpu"], False)
+        assert (shown["nightly"]["own"], shown["nightly"]["devices"], shown["quick"]["own"]) == (
+            True,
+            ["cpu"],
+            False,
+        )
         run = web.post(preset="nightly")
         assert (run["preset"], labels(run)) == ("nightly", ["cpu:{}", "cpu:{'threads': '1'}"])
         path.write_text("[presets.nightly]\nsettings = ['sped=1']\n")
-        refused = problem(web.client.post("/api/v1/runs", json={**BODY, "preset": "nightly"}), 503, "bad_presets")
+        refused = problem(
+            web.client.post("/api/v1/runs", json={**BODY, "preset": "nightly"}), 503, "bad_presets"
+        )
         assert "presets.nightly.settings[0]" in refused["detail"]
 
 

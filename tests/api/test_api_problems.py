@@ -69,7 +69,9 @@ def test_head_is_get_without_a_body(web: Web) -> None:
         ({"script": "print(1)", "claim": "\ud800"}, "bad_request_form", "claim"),
     ],
 )
-def test_a_submission_that_cannot_be_used(web: Web, body: dict[str, object], code: str | None, field: str | None) -> None:
+def test_a_submission_that_cannot_be_used(
+    web: Web, body: dict[str, object], code: str | None, field: str | None
+) -> None:
     answer = web.client.post("/api/v1/runs", content=json.dumps(body).encode(), headers=JSON)
     problem = check(answer, 422, code or answer.json()["code"])
     if field is not None:
@@ -78,7 +80,9 @@ def test_a_submission_that_cannot_be_used(web: Web, body: dict[str, object], cod
 
 
 def test_a_syntax_error_says_where(web: Web) -> None:
-    problem = check(web.client.post("/api/v1/runs", json={"script": "x = 1\nprint(x +* 2)\n"}), 422, "syntax_error")
+    problem = check(
+        web.client.post("/api/v1/runs", json={"script": "x = 1\nprint(x +* 2)\n"}), 422, "syntax_error"
+    )
     assert "line 2" in str(problem["detail"])
 
 
@@ -100,10 +104,16 @@ def test_a_body_that_is_no_json(web: Web, body: bytes) -> None:
     check(answer, answer.status_code, answer.json()["code"])
 
 
-@pytest.mark.parametrize("form", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])
+@pytest.mark.parametrize(
+    "form", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""]
+)
 def test_a_body_in_another_form(web: Web, form: str) -> None:
     for path in ("/api/v1/runs", "/api/v1/reports:read", f"/api/v1/reports/{UNKNOWN}/runs"):
-        check(web.client.post(path, content=b'{"script": "print(1)"}', headers={"Content-Type": form}), 415, "unsupported_media_type")
+        check(
+            web.client.post(path, content=b'{"script": "print(1)"}', headers={"Content-Type": form}),
+            415,
+            "unsupported_media_type",
+        )
     spelled = {"Content-Type": "Application/JSON;charset=utf-8"}
     assert web.client.post("/api/v1/runs", content=b'{"script": "print(1)"}', headers=spelled).is_success
 
@@ -128,7 +138,9 @@ def test_a_body_over_the_limit_without_a_length(web: Web) -> None:
     check(web.client.post("/api/v1/runs", content=chunks(), headers=JSON), 413, "too_large")
 
 
-def test_a_fault_of_ours_shows_nothing(web: Web, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_of_ours_shows_nothing(
+    web: Web, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("the secret inside")
 
@@ -136,7 +148,7 @@ def test_a_fault_of_ours_shows_nothing(web: Web, monkeypatch: pytest.MonkeyPatch
     answer = web.client.get("/api/v1/runs")
     check(answer, 500, "fault")
     assert "secret" not in answer.text
-    monkeypatch.setattr("app.web.routes.list_reports", fail)
+    monkeypatch.setattr("app.web.routes.main.list_reports", fail)
     page = web.client.get("/")
     assert page.status_code == 500
     assert "secret" not in page.text

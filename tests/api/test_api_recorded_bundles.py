@@ -17,7 +17,9 @@ NEEDS_TRACE = {"ill_conditioned", "rounding", "unexplained"}
 
 
 def give(web: Web, path: Path, **more: Any) -> dict[str, Any]:
-    answer = web.client.post("/api/v1/bundles", content=path.read_bytes(), headers={"Content-Type": "application/json"}, **more)
+    answer = web.client.post(
+        "/api/v1/bundles", content=path.read_bytes(), headers={"Content-Type": "application/json"}, **more
+    )
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
 
@@ -25,7 +27,9 @@ def give(web: Web, path: Path, **more: Any) -> dict[str, Any]:
 def place(target: dict[str, Any]) -> str:
     """As the expectations name it: `cuda gpus=2`, `cuda cpu-isa=avx2`, `cuda deterministic`."""
     settings = {name: value for name, value in target["settings"].items() if name != "trace"}
-    words = ["deterministic" if name == "deterministic" else f"{name}={value}" for name, value in settings.items()]
+    words = [
+        "deterministic" if name == "deterministic" else f"{name}={value}" for name, value in settings.items()
+    ]
     gpus = [f"gpus={target['gpus']}"] if target["gpus"] > 1 else []
     return " ".join([target["device"], *gpus, *words])
 
@@ -36,7 +40,9 @@ def test_a_recorded_run_is_judged_as_is_right(web: Web, path: Path) -> None:
     case = EXPECTED.get(path.stem.partition(".")[0])
     assert run["contributed"] is not None
     assert all(job["state"] == "judged" for job in run["jobs"])
-    for attempt in [attempt for job in run["jobs"] if job["target"]["device"] == "cuda" for attempt in job["attempts"]]:
+    for attempt in [
+        attempt for job in run["jobs"] if job["target"]["device"] == "cuda" for attempt in job["attempts"]
+    ]:
         # What ends by a signal says nothing more.
         assert attempt["devices_used"] or attempt["signal"], attempt
     if case is None:
@@ -52,7 +58,10 @@ def test_a_recorded_run_is_judged_as_is_right(web: Web, path: Path) -> None:
 
 def test_two_cards_are_needed_and_two_do(web: Web) -> None:
     run = give(web, RECORDINGS / "bundles" / "h200-x2" / "two_gpus.two.json")
-    found = {job["target"]["gpus"]: (job["verdict"], job["reason"] and job["reason"]["code"]) for job in run["jobs"]}
+    found = {
+        job["target"]["gpus"]: (job["verdict"], job["reason"] and job["reason"]["code"])
+        for job in run["jobs"]
+    }
     assert found == {1: ("cannot_show", "too_few_gpus"), 2: ("reproduced", None)}
     two = next(job for job in run["jobs"] if job["target"]["gpus"] == 2)
     attempt = web.client.get(f"/api/v1/attempts/{two['attempts'][0]['id']}").json()["observation"]
@@ -78,21 +87,29 @@ def test_report_001_as_it_stands(web: Web) -> None:
     run = give(web, RECORDINGS / "bundles" / "h200-x2" / "report_001.cpu-isa.json")
     found = {place(job["target"]): job["verdict"] for job in run["jobs"] if job["target"]["device"] == "cuda"}
     assert run["verdict"] == "reproduced"
-    assert {where for where, verdict in found.items() if verdict == "reproduced"} == {"cuda cpu-isa=sse4.2", "cuda cpu-isa=compatible"}
+    assert {where for where, verdict in found.items() if verdict == "reproduced"} == {
+        "cuda cpu-isa=sse4.2",
+        "cuda cpu-isa=compatible",
+    }
 
 
 def test_two_models_of_card_in_one_matrix(web: Web) -> None:
     bundles = RECORDINGS / "bundles"
     first = give(web, bundles / "h200" / "logdet_singular.quick.json", params={"by": "H200"})
     report = first["report"]["id"]
-    second = give(web, bundles / "h100" / "logdet_singular.trace.json", params={"by": "H100", "report": report})
+    second = give(
+        web, bundles / "h100" / "logdet_singular.trace.json", params={"by": "H100", "report": report}
+    )
     assert second["report"]["id"] == report
     cells = web.client.get(f"/api/v1/reports/{report}/matrix").json()["cells"]
-    plain = {cell["contributed_by"]: cell["verdict"] for cell in cells if cell["label"] == "cuda@torch-2.11-cuda"}
+    plain = {
+        cell["contributed_by"]: cell["verdict"] for cell in cells if cell["label"] == "cuda@torch-2.11-cuda"
+    }
     assert plain == {"H100": "different", "H200": "different"}
     assert (second["cause"], second["defect"]) == ("ill_conditioned", "no")
     printed = {
-        next(attempt["stdout"] for job in run["jobs"] for attempt in job["attempts"] if attempt["stdout"]) for run in (first, second)
+        next(attempt["stdout"] for job in run["jobs"] for attempt in job["attempts"] if attempt["stdout"])
+        for run in (first, second)
     }
     models = {
         environment["gpu.0.model"]
@@ -114,12 +131,21 @@ def test_two_models_of_card_in_one_matrix(web: Web) -> None:
         ("wrong_kernel.device", "unexplained", ["cpu", "cuda"], "yes"),
     ],
 )
-def test_with_its_trace_the_whole_service_says_why(web: Web, name: str, cause: str, traced_on: list[str], defect: str) -> None:
+def test_with_its_trace_the_whole_service_says_why(
+    web: Web, name: str, cause: str, traced_on: list[str], defect: str
+) -> None:
     run = give(web, RECORDINGS / "bundles" / "h200" / f"{name}.json")
     traced = [job for job in run["jobs"] if job["target"]["settings"].get("trace") == "on"]
     assert [job["target"]["device"] for job in traced] == traced_on
     assert all(job["trace"] for job in traced)
     assert (run["cause"], run["defect"]) == (cause, defect)
     if name == "report_001.cpu-isa":
-        found = {place(job["target"]): job["verdict"] for job in run["jobs"] if job["target"]["device"] == "cuda" and job not in traced}
-        assert {where for where, verdict in found.items() if verdict == "reproduced"} == {"cuda cpu-isa=sse4.2", "cuda cpu-isa=compatible"}
+        found = {
+            place(job["target"]): job["verdict"]
+            for job in run["jobs"]
+            if job["target"]["device"] == "cuda" and job not in traced
+        }
+        assert {where for where, verdict in found.items() if verdict == "reproduced"} == {
+            "cuda cpu-isa=sse4.2",
+            "cuda cpu-isa=compatible",
+        }

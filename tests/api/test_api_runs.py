@@ -11,7 +11,7 @@ from api.web_client import Web
 from stage import CLAIM, SCRIPT, result
 
 from app.ids import new_id
-from app.runs.document import RunDocument
+from app.runs.run_object.document import RunDocument
 from app.storage.models import RunRow
 from worker.contract import ExceptionFacts, Observation
 
@@ -45,8 +45,31 @@ def test_the_run_object_has_every_field_of_the_contract(web: Web) -> None:
     found = web.client.post("/api/v1/runs", json=BODY).json()
     assert found["schema"] == 1
     whole = {
-        *("schema", "id", "state", "verdict", "so_far", "seen", "defect", "cause", "summary", "scope", "where", "not_where", "newest"),
-        *("without_result", "ask", "report", "jobs", "comparisons", "environments", "created_at", "finished_at"),
+        *(
+            "schema",
+            "id",
+            "state",
+            "verdict",
+            "so_far",
+            "seen",
+            "defect",
+            "cause",
+            "summary",
+            "scope",
+            "where",
+            "not_where",
+            "newest",
+        ),
+        *(
+            "without_result",
+            "ask",
+            "report",
+            "jobs",
+            "comparisons",
+            "environments",
+            "created_at",
+            "finished_at",
+        ),
     }
     assert whole <= set(found)
     assert {"title", "scripts", "claim", "environment"} <= set(found["report"])
@@ -87,11 +110,16 @@ def test_a_run_is_followed_to_its_verdict(web: Web) -> None:
 
 
 def test_a_dry_run_plans_and_stores_nothing(web: Web) -> None:
-    answer = web.client.post("/api/v1/runs?dry_run=1", json={"script": SCRIPT, "targets": [{"device": "cpu"}, {"device": "cuda"}]})
+    answer = web.client.post(
+        "/api/v1/runs?dry_run=1", json={"script": SCRIPT, "targets": [{"device": "cpu"}, {"device": "cuda"}]}
+    )
     assert answer.status_code == 200
     assert "location" not in answer.headers
     run = answer.json()
-    assert [(job["state"], job["verdict"]) for job in run["jobs"]] == [("queued", None), ("judged", "cannot_show")]
+    assert [(job["state"], job["verdict"]) for job in run["jobs"]] == [
+        ("queued", None),
+        ("judged", "cannot_show"),
+    ]
     assert run["jobs"][1]["reason"]["code"]
     assert web.stage.count(RunRow) == 0
 
@@ -119,7 +147,11 @@ def test_the_same_key_is_answered_once(web: Web) -> None:
     other = web.client.post("/api/v1/runs", json={**BODY, "repeats": 4}, headers=headers)
     assert problem(other, 422, "idempotency_key_reused")["field"] == "Idempotency-Key"
     assert web.stage.count(RunRow) == 1
-    problem(web.client.post("/api/v1/runs", json=BODY, headers={"Idempotency-Key": "k" * 256}), 422, "bad_idempotency_key")
+    problem(
+        web.client.post("/api/v1/runs", json=BODY, headers={"Idempotency-Key": "k" * 256}),
+        422,
+        "bad_idempotency_key",
+    )
 
 
 def test_a_run_can_be_stopped_until_it_has_finished(web: Web) -> None:
@@ -140,7 +172,13 @@ def test_an_attempt_has_all_that_was_kept(web: Web) -> None:
     long = "x" * 9000 + "end\n"
     facts = ExceptionFacts(type="RuntimeError", message="boom")
     [attempt] = stage.dispatch()
-    stage.say(result(attempt, node="n", observation=Observation(exit_status=1, exception=facts, stdout=long, stdout_bytes=len(long))))
+    stage.say(
+        result(
+            attempt,
+            node="n",
+            observation=Observation(exit_status=1, exception=facts, stdout=long, stdout_bytes=len(long)),
+        )
+    )
     short = web.client.get(f"/api/v1/runs/{run_id}").json()["jobs"][0]["attempts"][0]
     assert len(short["stdout"]) <= 4096 + 100
     assert short["truncated"]
@@ -153,15 +191,22 @@ def test_an_attempt_has_all_that_was_kept(web: Web) -> None:
 def test_two_attempts_are_compared(web: Web) -> None:
     stage = web.stage
     targets = [{"device": "cpu"}, {"device": "cpu", "settings": {"threads": 1}}]
-    run_id = web.client.post("/api/v1/runs", json={"script": SCRIPT, "claim": CLAIM, "targets": targets, "repeats": 1}).json()["id"]
+    run_id = web.client.post(
+        "/api/v1/runs", json={"script": SCRIPT, "claim": CLAIM, "targets": targets, "repeats": 1}
+    ).json()["id"]
     for number, attempt in enumerate(stage.dispatch()):
-        stage.say(result(attempt, node="n", observation=Observation(exit_status=0, stdout=f"value {number}.5\n")))
+        stage.say(
+            result(attempt, node="n", observation=Observation(exit_status=0, stdout=f"value {number}.5\n"))
+        )
     [found] = web.client.get(f"/api/v1/runs/{run_id}").json()["comparisons"]
     whole = web.client.get(f"/api/v1/comparisons/{found['id']}").json()
     assert whole["comparison"] == found
     assert found["result"] == "different"
     assert {whole["baseline"]["id"], whole["candidate"]["id"]} == {found["baseline"], found["candidate"]}
-    assert {whole[side]["observation"]["stdout"] for side in ("baseline", "candidate")} == {"value 0.5\n", "value 1.5\n"}
+    assert {whole[side]["observation"]["stdout"] for side in ("baseline", "candidate")} == {
+        "value 0.5\n",
+        "value 1.5\n",
+    }
 
 
 @pytest.mark.parametrize("kind", ["runs", "attempts", "reports", "comparisons"])

@@ -21,7 +21,9 @@ def described(web: Web) -> dict[str, Any]:
 
 
 def operations(described: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    return [(method, path, one) for path, methods in described["paths"].items() for method, one in methods.items()]
+    return [
+        (method, path, one) for path, methods in described["paths"].items() for method, one in methods.items()
+    ]
 
 
 def test_every_operation_says_how_it_fails(described: dict[str, Any]) -> None:
@@ -53,7 +55,11 @@ def test_every_operation_has_a_name_a_summary_and_a_schema(described: dict[str, 
         assert operation["summary"]
         assert operation["description"]
         assert operation["tags"]
-        success = next(response for status, response in operation["responses"].items() if status.startswith("2") and "content" in response)
+        success = next(
+            response
+            for status, response in operation["responses"].items()
+            if status.startswith("2") and "content" in response
+        )
         assert all("schema" in content and content["schema"] for content in success["content"].values()), path
     schemas = described["components"]["schemas"]
     assert "Problem" in schemas
@@ -87,11 +93,36 @@ def test_what_we_answer_is_what_it_says(stage: Stage, tmp_path: Path) -> None:
     stage.node("n")
     with web_of(stage) as web:
         command = [
-            *(sys.executable, "-m", "schemathesis.cli", "run", f"{web.url}/api/v1/openapi.json", "--url", web.url),
-            *("--phases", "examples,coverage,fuzzing", "--max-examples", "8", "--generation-deterministic", "--continue-on-failure"),
+            *(
+                sys.executable,
+                "-m",
+                "schemathesis.cli",
+                "run",
+                f"{web.url}/api/v1/openapi.json",
+                "--url",
+                web.url,
+            ),
+            *(
+                "--phases",
+                "examples,coverage,fuzzing",
+                "--max-examples",
+                "8",
+                "--generation-deterministic",
+                "--continue-on-failure",
+            ),
             *("--checks", "all", "--exclude-checks", "positive_data_acceptance"),
-            *("--exclude-path-regex", "/events$", "--exclude-path", "/metrics", "--request-timeout", "30", "--no-color"),
+            *(
+                "--exclude-path-regex",
+                "/events$",
+                "--exclude-path",
+                "/metrics",
+                "--request-timeout",
+                "30",
+                "--no-color",
+            ),
         ]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=SECONDS)
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=SECONDS
+        )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert "generated" in done.stdout

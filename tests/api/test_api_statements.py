@@ -18,7 +18,19 @@ from app.settings import ServiceSettings
 
 # Beyond these a page is asked for something by the row.
 MOST = 14
-BIG = ("attempt", "comparison", "environment", "event", "job", "report", "report_cell", "report_search", "run", "run_document", "script")
+BIG = (
+    "attempt",
+    "comparison",
+    "environment",
+    "event",
+    "job",
+    "report",
+    "report_cell",
+    "report_search",
+    "run",
+    "run_document",
+    "script",
+)
 PATHS = (
     "/",
     "/attention/still_broken",
@@ -138,7 +150,11 @@ ALWAYS_SMALL = {"node", "change", "quarantine"}
 
 
 def paths() -> list[str]:
-    return [*PATHS, *(f"/api/v1/reports?q={search.replace('&', '%26')}" for search in SEARCHES), f"/reports?q={SEARCHES[0]}"]
+    return [
+        *PATHS,
+        *(f"/api/v1/reports?q={search.replace('&', '%26')}" for search in SEARCHES),
+        f"/reports?q={SEARCHES[0]}",
+    ]
 
 
 @contextmanager
@@ -146,7 +162,9 @@ def asked() -> Iterator[list[tuple[str, Any]]]:
     """What the database is asked meanwhile."""
     found: list[tuple[str, Any]] = []
 
-    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: Any) -> None:
+    def note(
+        _connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: Any
+    ) -> None:
         found.append((statement, parameters))
 
     event.listen(Engine, "before_cursor_execute", note)
@@ -161,18 +179,28 @@ def filled(settings: ServiceSettings) -> Iterator[tuple[Web, dict[str, str]]]:
     """A run that is over, and its ids."""
     with serving(settings) as web:
         web.stage.node("n")
-        run = web.finish(web.post(title="common word7", repeats=2, source_url="https://example.org/of-this")["id"])
+        run = web.finish(
+            web.post(title="common word7", repeats=2, source_url="https://example.org/of-this")["id"]
+        )
         attempts = [attempt["id"] for attempt in run["jobs"][0]["attempts"]]
         yield (
             web,
-            {"run": run["id"], "report": run["report"]["id"], "job": run["jobs"][0]["id"], "attempt": attempts[-2], "other": attempts[-1]},
+            {
+                "run": run["id"],
+                "report": run["report"]["id"],
+                "job": run["jobs"][0]["id"],
+                "attempt": attempts[-2],
+                "other": attempts[-1],
+            },
         )
 
 
 def fill(postgres: EmbeddedPostgres, settings: ServiceSettings, *, reports: int) -> None:
     """So many reports with all that belongs to them, and none of the one that is asked for; references are not checked."""
     name = str(settings.database_url).partition("@/")[2].partition("?")[0]
-    with psycopg.connect(postgres.admin_url.replace("/postgres?", f"/{name}?"), autocommit=True) as connection:
+    with psycopg.connect(
+        postgres.admin_url.replace("/postgres?", f"/{name}?"), autocommit=True
+    ) as connection:
         connection.execute("SET session_replication_role = replica")
         for statement in FILL.format(reports=reports).split(";\n"):
             if statement.strip():

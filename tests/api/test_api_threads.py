@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 from api.web_client import Web
 
-from app.runs import same_again
+from app.runs.rows import similar_reports
 from app.storage.models import ReportRow, ScriptRow
 
-CODE = (
-    "import math\nvalues = [1.0, 2.0, 4.0]\nfor value in values:\n    print(math.log(value), round(value, 3))\nprint(math.fsum(values))\n"
-)
+CODE = "import math\nvalues = [1.0, 2.0, 4.0]\nfor value in values:\n    print(math.log(value), round(value, 3))\nprint(math.fsum(values))\n"
 RENAMED = CODE.replace("value", "number").replace("import math\n", "import math  # why not\n\n")
 OTHER_NUMBERS = CODE.replace("4.0", "8.0")
 SOMETHING_ELSE = "import os\nassert os.sep == '/', os.getcwd()\n"
@@ -25,7 +23,14 @@ def thread(**more: Any) -> dict[str, Any]:
         {"author": "ann", "body": f"The script:\n```python\n{CODE}```\n"},
     ]
     body = "It prints:\n```\n8.0\n```\n"
-    return {"title": "fsum", "author": "ann", "body": body, "comments": comments, "url": "https://example.org/issues/5", **more}
+    return {
+        "title": "fsum",
+        "author": "ann",
+        "body": body,
+        "comments": comments,
+        "url": "https://example.org/issues/5",
+        **more,
+    }
 
 
 def submitted(web: Web, report: Any, **more: Any) -> dict[str, Any]:
@@ -50,7 +55,10 @@ def test_a_thread_as_an_object_or_as_its_json(web: Web, as_text: bool) -> None: 
     kept = details(web, run)
     assert kept["form"] == "report"
     assert json.loads(kept["text"]) == thread()
-    assert [item["title"] for item in web.client.get("/api/v1/reports?source_url=https://example.org/issues/5").json()["items"]] == ["fsum"]
+    assert [
+        item["title"]
+        for item in web.client.get("/api/v1/reports?source_url=https://example.org/issues/5").json()["items"]
+    ] == ["fsum"]
 
 
 def test_what_is_said_with_a_thread_comes_first(web: Web) -> None:
@@ -106,10 +114,21 @@ def test_the_same_report_again_is_named_and_not_merged(web: Web) -> None:
     again = web.post(script=CODE, title="again")["report"]["id"]
 
     def same(report: str) -> list[tuple[str, str, str]]:
-        return [(item["id"], item["title"], item["how"]) for item in web.client.get(f"/api/v1/reports/{report}").json()["same_as"]]
+        return [
+            (item["id"], item["title"], item["how"])
+            for item in web.client.get(f"/api/v1/reports/{report}").json()["same_as"]
+        ]
 
-    assert same(first) == [(again, "again", "equal"), (near, "near", "nearly_equal"), (renamed, "renamed", "equal")]
-    assert same(near) == [(again, "again", "nearly_equal"), (renamed, "renamed", "nearly_equal"), (first, "first", "nearly_equal")]
+    assert same(first) == [
+        (again, "again", "equal"),
+        (near, "near", "nearly_equal"),
+        (renamed, "renamed", "equal"),
+    ]
+    assert same(near) == [
+        (again, "again", "nearly_equal"),
+        (renamed, "renamed", "nearly_equal"),
+        (first, "first", "nearly_equal"),
+    ]
     assert same(other) == []
     assert len(web.client.get("/api/v1/reports").json()["items"]) == 5
     page = web.client.get(f"/reports/{first}").text
@@ -136,8 +155,8 @@ def test_reports_from_before_are_left_alone(web: Web) -> None:
 
 
 def test_the_search_is_bounded(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(same_again, "MOST_SHOWN", 2)
-    monkeypatch.setattr(same_again, "MOST_ALIKE", 3)
+    monkeypatch.setattr(similar_reports, "MOST_SHOWN", 2)
+    monkeypatch.setattr(similar_reports, "MOST_ALIKE", 3)
     near = web.post(script=OTHER_NUMBERS)["report"]["id"]
     equal = [web.post(script=CODE)["report"]["id"] for _ in range(4)]
     shown = [item["id"] for item in web.client.get(f"/api/v1/reports/{equal[0]}").json()["same_as"]]

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from stage import Stage, result
 
 from app.main import create_app
-from app.runs.tokens import Scope, create
+from app.runs.maintenance.tokens import Scope, create
 from app.settings import ServiceSettings
 from worker.contract import Outcome
 
@@ -35,7 +35,10 @@ class Web:
 
     def post(self, **body: Any) -> dict[str, Any]:
         """Submit; the run."""
-        answer = self.client.post("/api/v1/runs", json={"script": "raise RuntimeError('boom')\n", "claim": "RuntimeError: boom", **body})
+        answer = self.client.post(
+            "/api/v1/runs",
+            json={"script": "raise RuntimeError('boom')\n", "claim": "RuntimeError: boom", **body},
+        )
         assert answer.status_code == 202, answer.text
         return dict(answer.json())
 

@@ -19,7 +19,14 @@ def test_a_right_answer() -> None:
     assert faults(GOOD, [GPU], KNOWN) == []
     # Of a model or a build that nobody knows yet, the exact part has to do.
     assert faults(GOOD, [GPU], {}) == []
-    assert faults(GOOD, [GPU.model_copy(update={"model": "NVIDIA L4"})], {answers_key(GPU, BUILD): {"exp": "f" * 16}}) == []
+    assert (
+        faults(
+            GOOD,
+            [GPU.model_copy(update={"model": "NVIDIA L4"})],
+            {answers_key(GPU, BUILD): {"exp": "f" * 16}},
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,11 +44,15 @@ def test_a_wrong_answer(change: dict[str, object], words: str) -> None:
 
 
 def test_two_cards_of_one_model_answer_alike() -> None:
-    two = GOOD.model_copy(update={"digests": {"0": GOOD.digests["0"], "1": {"exp": "a" * 16, "sin": "1" * 16}}})
+    two = GOOD.model_copy(
+        update={"digests": {"0": GOOD.digests["0"], "1": {"exp": "a" * 16, "sin": "1" * 16}}}
+    )
     assert faults(two, [GPU, GPU], KNOWN) == ["card 1: exp is not what this model gives"]
 
 
-@pytest.mark.parametrize("printed", [b"", b"{}", b"[]", b"\xff", b'{"wrong": ["<b>"], "varies": [], "digests": {}, "build": []}'])
+@pytest.mark.parametrize(
+    "printed", [b"", b"{}", b"[]", b"\xff", b'{"wrong": ["<b>"], "varies": [], "digests": {}, "build": []}']
+)
 def test_no_answer(printed: bytes) -> None:
     assert read_answer(printed) is None
 
@@ -65,7 +76,9 @@ def test_faults_that_the_driver_counts(now: dict[str, object], words: str) -> No
     assert words in (fault_of_driver(BEFORE, BEFORE.model_copy(update=now)) or "")
 
 
-@pytest.mark.parametrize("now", [{}, {"temperature": 90}, {"ecc_corrected": 40}, {"xids": [79, 31]}, {"xids": [79, 13, 43]}])
+@pytest.mark.parametrize(
+    "now", [{}, {"temperature": 90}, {"ecc_corrected": 40}, {"xids": [79, 31]}, {"xids": [79, 13, 43]}]
+)
 def test_what_is_no_fault_of_the_card(now: dict[str, object]) -> None:
     """A program that reads past its memory makes the driver report a fault, too: of the program."""
     assert fault_of_driver(BEFORE, BEFORE.model_copy(update=now)) is None

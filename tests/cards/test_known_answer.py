@@ -12,7 +12,8 @@ from worker.cards.nvml import FaultWatch, find_gpus, processes_on, read_card
 from worker.cards.watch import CardWatch
 from worker.contract import MIB, CardState
 from worker.harness import known_answer_source
-from worker.sandbox import Sandbox, private_mounts
+from worker.sandbox import Sandbox
+from worker.sandbox.isolation import private_mounts
 from worker.toolchains import ToolchainStore
 
 # On a processor, with fewer copies: the answers are exact, so they are the same there.
@@ -45,10 +46,14 @@ def python(toolchains: Path, toolchain: str) -> str:
     return str(Path(toolchains, toolchain, "bin", "python"))
 
 
-@pytest.mark.parametrize(("fault", "wrong"), FAULTS.items(), ids=["sound", "a product", "an order", "a bit of memory"])
+@pytest.mark.parametrize(
+    ("fault", "wrong"), FAULTS.items(), ids=["sound", "a product", "an order", "a bit of memory"]
+)
 def test_what_is_computed_is_exact(python: str, fault: str, wrong: list[str]) -> None:
     program = ON_CPU.replace("FAULT", fault)
-    ran = subprocess.run([python, "-c", program], input=known_answer_source(), capture_output=True, check=True, timeout=120)
+    ran = subprocess.run(
+        [python, "-c", program], input=known_answer_source(), capture_output=True, check=True, timeout=120
+    )
     said = json.loads(ran.stdout)
     assert said["wrong"] == wrong
     assert len(said["right"]) == 14 - len(wrong)

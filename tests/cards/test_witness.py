@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from worker.attempt.execute import Executor, Identity
 from worker.cards.nvml import Looker, find_gpus
 from worker.cards.watch import CardWatch
 from worker.cards.witness import Witness
 from worker.contract import GIB, MIB, Attempt, Device, Limits, Result
 from worker.environment import EnvironmentRecorder
-from worker.execute import Executor, Identity
-from worker.sandbox import Sandbox, private_mounts
+from worker.sandbox import Sandbox
+from worker.sandbox.isolation import private_mounts
 from worker.toolchains import ToolchainStore
 
 
@@ -97,16 +98,24 @@ def test_on_a_card(tmp_path: Path, toolchains: Path, toolchain: str) -> None:
     private_mounts.enter()
     tmp_path.chmod(0o755)
     sandbox = Sandbox(slot=6, home=tmp_path)
-    watch = CardWatch(cards, lambda: found, folder=tmp_path / "cards", check_seconds=600, check_memory_bytes=256 * MIB)
-    executor = Executor(Identity("here", "x"), store, EnvironmentRecorder(tmp_path / "cache", probe_seconds=60))
+    watch = CardWatch(
+        cards, lambda: found, folder=tmp_path / "cards", check_seconds=600, check_memory_bytes=256 * MIB
+    )
+    executor = Executor(
+        Identity("here", "x"), store, EnvironmentRecorder(tmp_path / "cache", probe_seconds=60)
+    )
     index = cards[0].index
     assert watch.witness([index]) is None
     assert watch.check(index, sandbox), watch.cards()
     limits = Limits(memory_bytes=16 * GIB, wall_seconds=120)
 
     def run(script: str) -> Result:
-        attempt = Attempt(attempt_id="a", script=script, toolchain=toolchain, device=Device.CUDA, gpus=1, limits=limits)
-        result = executor.execute(attempt, sandbox, granted=cards, cancelled=threading.Event(), witness=watch.witness([index]))
+        attempt = Attempt(
+            attempt_id="a", script=script, toolchain=toolchain, device=Device.CUDA, gpus=1, limits=limits
+        )
+        result = executor.execute(
+            attempt, sandbox, granted=cards, cancelled=threading.Event(), witness=watch.witness([index])
+        )
         assert "6.0" in result.observation.stdout, result
         return result
 

@@ -48,7 +48,11 @@ def processes(home: Path) -> dict[int, str]:
     for process in psutil.process_iter():
         try:
             argv = process.cmdline()
-            if process.environ().get("SAMEHERE_HOME") == str(home) or any(str(home) in word for word in argv) or str(home) in process.cwd():
+            if (
+                process.environ().get("SAMEHERE_HOME") == str(home)
+                or any(str(home) in word for word in argv)
+                or str(home) in process.cwd()
+            ):
                 found[process.pid] = " ".join(argv)
         except psutil.Error:
             continue
@@ -58,13 +62,21 @@ def processes(home: Path) -> dict[int, str]:
 
 def thirty_jobs(**more: Any) -> dict[str, Any]:
     """A run of thirty cells of one attempt each."""
-    targets = [{"device": "cpu", "toolchain": TOOLCHAIN, "settings": {"threads": str(count)}} for count in range(1, 31)]
+    targets = [
+        {"device": "cpu", "toolchain": TOOLCHAIN, "settings": {"threads": str(count)}}
+        for count in range(1, 31)
+    ]
     return {"script": SCRIPT, "claim": CLAIM, "targets": targets, "repeats": 1} | more
 
 
 def one_job(**more: Any) -> dict[str, Any]:
     """A run of one cell of thirty attempts."""
-    return {"script": SCRIPT, "claim": CLAIM, "targets": [{"device": "cpu", "toolchain": TOOLCHAIN}], "repeats": 30} | more
+    return {
+        "script": SCRIPT,
+        "claim": CLAIM,
+        "targets": [{"device": "cpu", "toolchain": TOOLCHAIN}],
+        "repeats": 30,
+    } | more
 
 
 def variables(toolchains: Path, **more: str) -> dict[str, str]:
@@ -82,7 +94,9 @@ class Whole:
     service: Service | None = None
 
     def start(self) -> None:
-        self.service = start_service(self.home, *self.options, environment=variables(self.toolchains, **self.more))
+        self.service = start_service(
+            self.home, *self.options, environment=variables(self.toolchains, **self.more)
+        )
 
     def stop(self) -> int:
         return 0 if self.service is None else stop_service(self.service)
@@ -96,7 +110,9 @@ class Whole:
         return httpx2.request(method, f"{self.url}{path}", timeout=30, trust_env=False, **options)
 
     def submit(self, body: dict[str, Any], *, key: str | None = None) -> str:
-        answer = self.request("POST", "/api/v1/runs", json=body, headers={} if key is None else {"Idempotency-Key": key})
+        answer = self.request(
+            "POST", "/api/v1/runs", json=body, headers={} if key is None else {"Idempotency-Key": key}
+        )
         assert answer.status_code == 202, answer.text
         return str(answer.json()["id"])
 
@@ -116,19 +132,25 @@ class Whole:
         return document
 
     def recorded(self, run_id: str) -> int:
-        return sum(attempt["outcome"] is not None for job in self.run(run_id)["jobs"] for attempt in job["attempts"])
+        return sum(
+            attempt["outcome"] is not None for job in self.run(run_id)["jobs"] for attempt in job["attempts"]
+        )
 
     def until_recorded(self, run_id: str, count: int) -> None:
         assert eventually(lambda: self.recorded(run_id) >= count, seconds=60), self.state_of(run_id)
 
     def finished(self, run_id: str, *, seconds: float = RUN_SECONDS) -> dict[str, Any]:
-        assert eventually(lambda: self.run(run_id)["state"] == "finished", seconds=seconds, step=0.3), self.state_of(run_id)
+        assert eventually(lambda: self.run(run_id)["state"] == "finished", seconds=seconds, step=0.3), (
+            self.state_of(run_id)
+        )
         return self.run(run_id)
 
     def state_of(self, run_id: str) -> str:
         """What to show when a test waited in vain."""
         run = self.run(run_id)
-        states = Counter((job["state"], attempt["outcome"]) for job in run["jobs"] for attempt in job["attempts"])
+        states = Counter(
+            (job["state"], attempt["outcome"]) for job in run["jobs"] for attempt in job["attempts"]
+        )
         log = "" if self.service is None else self.service.log.read_text(errors="replace")[-4000:]
         return f"{run['state']} {dict(states)}\n{log}"
 
@@ -168,13 +190,28 @@ class Whole:
     def nodes(self) -> dict[str, str]:
         return {node["name"]: node["state"] for node in self.request("GET", "/api/v1/nodes").json()["items"]}
 
-    def start_node(self, name: str, home: Path, *, toolchains: Path | None = None, slots: int = 3) -> subprocess.Popen[bytes]:
+    def start_node(
+        self, name: str, home: Path, *, toolchains: Path | None = None, slots: int = 3
+    ) -> subprocess.Popen[bytes]:
         """A further node, by hand, with a home of its own; returns once it is known."""
-        environment = {**service_environment(home), **variables(toolchains or self.toolchains), "SAMEHERE_BROKER_URL": self.broker_url()}
+        environment = {
+            **service_environment(home),
+            **variables(toolchains or self.toolchains),
+            "SAMEHERE_BROKER_URL": self.broker_url(),
+        }
         with (home / f"{name}.log").open("ab") as log:
             argv = [sys.executable, "-m", "app.cli", "node", "--name", name, "--slots", str(slots)]
-            node = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        assert eventually(lambda: self.nodes().get(name) == "ready", seconds=30), (home / f"{name}.log").read_text()
+            node = subprocess.Popen(
+                argv,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        assert eventually(lambda: self.nodes().get(name) == "ready", seconds=30), (
+            home / f"{name}.log"
+        ).read_text()
         return node
 
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from chaos_service import Whole, assert_thirty, eventually, processes, thirty_jobs
 
-from worker.sandbox import cgroup
+from worker.sandbox.resources import cgroup
 
 pytestmark = [pytest.mark.service, pytest.mark.sandbox]
 

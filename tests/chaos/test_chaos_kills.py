@@ -28,7 +28,13 @@ def _until_the_middle(whole: Whole, run_id: str) -> None:
 
 @pytest.mark.parametrize(
     ("part", "body"),
-    [("node", thirty_jobs), ("node", one_job), ("recorder", thirty_jobs), ("broker", thirty_jobs), ("database", one_job)],
+    [
+        ("node", thirty_jobs),
+        ("node", one_job),
+        ("recorder", thirty_jobs),
+        ("broker", thirty_jobs),
+        ("database", one_job),
+    ],
 )
 def test_a_part_is_killed_in_the_middle(whole: Whole, part: str, body: Callable[[], dict[str, Any]]) -> None:
     run_id = whole.submit(body())

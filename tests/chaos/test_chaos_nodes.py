@@ -48,13 +48,21 @@ def second(whole: Whole, home: Path) -> Iterator[Second]:
 
 
 def _nodes_of(run: dict[str, Any]) -> Counter[str]:
-    return Counter(attempt["node"] for job in run["jobs"] for attempt in job["attempts"] if attempt["outcome"] is not None)
+    return Counter(
+        attempt["node"]
+        for job in run["jobs"]
+        for attempt in job["attempts"]
+        if attempt["outcome"] is not None
+    )
 
 
 def test_two_nodes_share_a_run_and_one_is_killed(whole: Whole, second: Second) -> None:
     second.start()
     run_id = whole.submit(thirty_jobs())
-    assert eventually(lambda: min(_nodes_of(whole.run(run_id)).get(name, 0) for name in ("local", second.name)) >= 2, seconds=40)
+    assert eventually(
+        lambda: min(_nodes_of(whole.run(run_id)).get(name, 0) for name in ("local", second.name)) >= 2,
+        seconds=40,
+    )
     second.end(signal.SIGKILL)
     run = assert_thirty(whole, run_id)
     assert set(_nodes_of(run)) == {"local", second.name}
@@ -73,7 +81,11 @@ def test_a_job_whose_node_is_killed_starts_again_on_another(whole: Whole, second
     assert run["verdict"] == "reproduced"
     (job,) = run["jobs"]
     assert (job["matched"], job["of"]) == (12, 12)
-    counted = Counter((attempt["node"], attempt["counted"]) for attempt in job["attempts"] if attempt["outcome"] == "completed")
+    counted = Counter(
+        (attempt["node"], attempt["counted"])
+        for attempt in job["attempts"]
+        if attempt["outcome"] == "completed"
+    )
     assert counted.pop(("local", True)) == 12
     assert set(counted) == {(second.name, False)}
     assert set(whole.recordings(run_id).values()) == {1}
@@ -85,12 +97,16 @@ def test_a_node_that_drains_loses_nothing(whole: Whole, second: Second) -> None:
     assert eventually(lambda: _nodes_of(whole.run(run_id)).get(second.name, 0) >= 2, seconds=40)
     assert second.end(signal.SIGTERM) == 0
     run = assert_thirty(whole, run_id)
-    assert Counter(outcome for job in run["jobs"] for outcome in [a["outcome"] for a in job["attempts"]]) == {"completed": 30}
+    assert Counter(outcome for job in run["jobs"] for outcome in [a["outcome"] for a in job["attempts"]]) == {
+        "completed": 30
+    }
     assert processes(second.home) == {}
     assert list((second.home / "nodes" / second.name / "spool").iterdir()) == []
 
 
-def test_a_node_without_the_toolchain_gets_none_of_the_run(whole: Whole, second: Second, tmp_path: Path) -> None:
+def test_a_node_without_the_toolchain_gets_none_of_the_run(
+    whole: Whole, second: Second, tmp_path: Path
+) -> None:
     empty = tmp_path / "toolchains"
     empty.mkdir()
     second.start(toolchains=empty)
@@ -106,9 +122,19 @@ def test_a_toolchain_that_is_removed_while_it_is_wanted(whole: Whole, second: Se
     own.mkdir(mode=0o755)
     environment = {**service_environment(second.home), "SAMEHERE_TOOLCHAINS": str(own)}
     worker = [sys.executable, "-m", "worker", "toolchain"]
-    subprocess.run([*worker, "adopt", "rare", "--python", sys.executable], env=environment, check=True, capture_output=True)
+    subprocess.run(
+        [*worker, "adopt", "rare", "--python", sys.executable],
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
     second.start(toolchains=own)
-    body = {"script": SCRIPT, "claim": CLAIM, "targets": [{"device": "cpu", "toolchain": "rare"}], "repeats": 10}
+    body = {
+        "script": SCRIPT,
+        "claim": CLAIM,
+        "targets": [{"device": "cpu", "toolchain": "rare"}],
+        "repeats": 10,
+    }
     run_id = whole.submit(body)
     whole.until_recorded(run_id, 1)
     subprocess.run([*worker, "remove", "rare"], env=environment, check=True, capture_output=True)

@@ -32,7 +32,9 @@ def old_numpy(home: Path, toolchains: Path) -> Iterator[Whole]:
     home.mkdir(mode=0o711)
     toolchains.chmod(0o755)
     add(ToolchainStore(toolchains), f"numpy-{OLD}", requirements=[f"numpy=={OLD}", "einops==0.7.0"])
-    made = Whole(home=home, toolchains=toolchains, more={"SAMEHERE_RERUN_SECONDS": "1", "SAMEHERE_RERUN_AT_ONCE": "2"})
+    made = Whole(
+        home=home, toolchains=toolchains, more={"SAMEHERE_RERUN_SECONDS": "1", "SAMEHERE_RERUN_AT_ONCE": "2"}
+    )
     made.start()
     yield made
     made.stop()
@@ -75,7 +77,12 @@ def test_a_toolchain_is_added_to_a_live_service_and_what_it_changes_is_found(unt
     add(ToolchainStore(untouched.toolchains), f"numpy-{NEW}", requirements=[f"numpy=={NEW}", "einops==0.8.1"])
     assert eventually(lambda: len(changes(untouched)) == 3, seconds=90), changes(untouched)
     ((regressed,), (fixed,), (confounded,)) = (changes(untouched, report) for report in (wraps, grows, both))
-    assert (regressed["kind"], regressed["axis"], regressed["older"], regressed["newer"]) == ("regressed", "numpy", OLD, NEW)
+    assert (regressed["kind"], regressed["axis"], regressed["older"], regressed["newer"]) == (
+        "regressed",
+        "numpy",
+        OLD,
+        NEW,
+    )
     assert (fixed["kind"], fixed["before"], fixed["after"]) == ("fixed", "reproduced", "not_reproduced")
     assert (confounded["kind"], confounded["differs"]) == ("confounded", ["package.numpy", "package.einops"])
     assert confounded["missing"] == f"numpy {OLD} with einops 0.8.1"
@@ -83,16 +90,25 @@ def test_a_toolchain_is_added_to_a_live_service_and_what_it_changes_is_found(unt
     assert wraps in page
     assert grows not in page
     # The cell that was missing: with it, it can be said.
-    add(ToolchainStore(untouched.toolchains), f"numpy-{OLD}-einops-0.8.1", requirements=[f"numpy=={OLD}", "einops==0.8.1"])
+    add(
+        ToolchainStore(untouched.toolchains),
+        f"numpy-{OLD}-einops-0.8.1",
+        requirements=[f"numpy=={OLD}", "einops==0.8.1"],
+    )
     kinds = ["regressed", "confounded"]
-    assert eventually(lambda: [item["kind"] for item in changes(untouched, both)] == kinds, seconds=90), changes(untouched, both)
+    assert eventually(lambda: [item["kind"] for item in changes(untouched, both)] == kinds, seconds=90), (
+        changes(untouched, both)
+    )
 
 
 @pytest.mark.parametrize("part", ["recorder", "node", "everything"])
 def test_whatever_is_killed_while_reports_are_run_again_each_is_run_once(live: Whole, part: str) -> None:
     slow = "import time\ntime.sleep(0.3)\n"
     old = [{"toolchain": f"numpy-{OLD}"}]
-    reports = [send(live, {**WRAPS, "script": f"{slow}{SUM}# {part} {number}\n", "targets": old}) for number in range(4)]
+    reports = [
+        send(live, {**WRAPS, "script": f"{slow}{SUM}# {part} {number}\n", "targets": old})
+        for number in range(4)
+    ]
     name = f"numpy-{NEWEST}-{part}"
     add(ToolchainStore(live.toolchains), name, requirements=[f"numpy=={NEWEST}", "einops==0.7.0"])
     assert eventually(lambda: any(len(runs_of(live, report)) > 1 for report in reports), seconds=60)
@@ -103,7 +119,9 @@ def test_whatever_is_killed_while_reports_are_run_again_each_is_run_once(live: W
             live.kill({"recorder": "app.tasks worker", "node": "worker node"}[part])
     assert eventually(lambda: is_ready(live.url), seconds=60)
 
-    assert eventually(lambda: all(changes(live, report) for report in reports), seconds=120, step=1.0), changes(live)
+    assert eventually(lambda: all(changes(live, report) for report in reports), seconds=120, step=1.0), (
+        changes(live)
+    )
     for report in reports:
         assert [(item["kind"], item["toolchain"]) for item in changes(live, report)] == [("regressed", name)]
         (again,) = runs_of(live, report)[:-1]

@@ -18,7 +18,13 @@ pytestmark = [pytest.mark.service, pytest.mark.sandbox]
 
 
 def tiny(title: str) -> dict[str, Any]:
-    return {"script": SCRIPT, "claim": CLAIM, "targets": [{"device": "cpu", "toolchain": TOOLCHAIN}], "repeats": 1, "title": title}
+    return {
+        "script": SCRIPT,
+        "claim": CLAIM,
+        "targets": [{"device": "cpu", "toolchain": TOOLCHAIN}],
+        "repeats": 1,
+        "title": title,
+    }
 
 
 def _post(whole: Whole, title: str) -> httpx2.Response:

@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[2]
 COMMAND_SECONDS = 200
 
 
-def samehere(*words: str | bytes, environment: Mapping[str, str], stdin: bytes = b"") -> subprocess.CompletedProcess[str]:
+def samehere(
+    *words: str | bytes, environment: Mapping[str, str], stdin: bytes = b""
+) -> subprocess.CompletedProcess[str]:
     """Run `samehere` with these words."""
     ended = subprocess.run(
         [sys.executable, "-m", "app.cli", *words],
@@ -23,10 +25,17 @@ def samehere(*words: str | bytes, environment: Mapping[str, str], stdin: bytes =
         timeout=COMMAND_SECONDS,
         check=False,
     )
-    return subprocess.CompletedProcess(ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+    return subprocess.CompletedProcess(
+        ended.args, ended.returncode, ended.stdout.decode(), ended.stderr.decode()
+    )
 
 
 def bare_environment(home: Path) -> dict[str, str]:
     """A home with nothing in it: what gets as far as a node says that there is no toolchain."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
-    return {**kept, "SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_TOOLCHAINS": str(home / "none")}
+    return {
+        **kept,
+        "SAMEHERE_HOME": str(home),
+        "SAMEHERE_LOCKS": str(home / "locks"),
+        "SAMEHERE_TOOLCHAINS": str(home / "none"),
+    }

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import bare_environment, samehere
 
-from app.targets.presets import PRESETS
+from app.targets.planning.presets import PRESETS
 from worker.contract.names import SETTINGS
 
 
@@ -40,7 +40,9 @@ def refused(home: Path, *words: str, stdin: bytes = b"") -> str:
         ("wrong.py", b"print(1)\nif True\n    pass\n", "line 2"),
     ],
 )
-def test_a_file_that_is_no_script(home: Path, tmp_path: Path, name: str, content: bytes | None, says: str) -> None:
+def test_a_file_that_is_no_script(
+    home: Path, tmp_path: Path, name: str, content: bytes | None, says: str
+) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     assert says in refused(home, str(tmp_path / name))
@@ -74,7 +76,9 @@ def test_a_file_name_does_not_reach_the_terminal_raw(home: Path, tmp_path: Path)
         (("--target", "cpu:cpu-isa=mmx"), ("avx2", "sse4.2", "compatible")),
     ],
 )
-def test_a_name_that_does_not_exist_lists_what_exists(home: Path, script: str, words: tuple[str, ...], names: tuple[str, ...]) -> None:
+def test_a_name_that_does_not_exist_lists_what_exists(
+    home: Path, script: str, words: tuple[str, ...], names: tuple[str, ...]
+) -> None:
     message = refused(home, script, *words)
     assert [name for name in names if name not in message] == []
 

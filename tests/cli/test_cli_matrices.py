@@ -10,7 +10,7 @@ from command_line import bare_environment, samehere
 from running_service import service_environment
 
 from app.ids import new_id
-from app.targets.presets import PRESETS
+from app.targets.planning.presets import PRESETS
 
 COMMANDS = ("presets", "cancel", "rerun", "add-cell", "reproduce")
 
@@ -35,7 +35,11 @@ def test_the_presets_are_listed(home: Path) -> None:
     assert [line.split()[0] for line in ended.stdout.splitlines()] == list(PRESETS)
     own = home / "own.toml"
     own.write_text("[presets.mine]\n")
-    items = json.loads(samehere("presets", "--json", environment={**bare_environment(home), "SAMEHERE_PRESETS": str(own)}).stdout)
+    items = json.loads(
+        samehere(
+            "presets", "--json", environment={**bare_environment(home), "SAMEHERE_PRESETS": str(own)}
+        ).stdout
+    )
     assert [item["name"] for item in items if item["own"]] == ["mine"]
 
 
@@ -53,18 +57,30 @@ def test_the_presets_are_listed(home: Path) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(home: Path, script: str, words: tuple[str, ...], says: str) -> None:
-    ended = samehere(*(script if word == "FILE" else word for word in words), environment=bare_environment(home))
+    ended = samehere(
+        *(script if word == "FILE" else word for word in words), environment=bare_environment(home)
+    )
     assert ended.returncode == 2, ended
     assert says in " ".join(ended.stderr.replace("│", " ").split())
     assert "Traceback" not in ended.stderr
 
 
-@pytest.mark.parametrize(("content", "says"), [(None, "can't be read"), ("[presets.quick]", "already"), ("\udcff", "UTF-8")])
-def test_a_file_of_presets_that_cannot_be_used(home: Path, script: str, content: str | None, says: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "says"), [(None, "can't be read"), ("[presets.quick]", "already"), ("\udcff", "UTF-8")]
+)
+def test_a_file_of_presets_that_cannot_be_used(
+    home: Path, script: str, content: str | None, says: str
+) -> None:
     own = home / "own.toml"
     if content is not None:
         own.write_bytes(content.encode(errors="surrogateescape"))
-    ended = samehere("reproduce", script, "--preset", "quick", environment={**bare_environment(home), "SAMEHERE_PRESETS": str(own)})
+    ended = samehere(
+        "reproduce",
+        script,
+        "--preset",
+        "quick",
+        environment={**bare_environment(home), "SAMEHERE_PRESETS": str(own)},
+    )
     assert ended.returncode == 2
     assert says in " ".join(ended.stderr.split())
 
@@ -72,7 +88,19 @@ def test_a_file_of_presets_that_cannot_be_used(home: Path, script: str, content:
 @pytest.mark.sandbox
 @pytest.mark.usefixtures("toolchain")
 def test_a_dry_run_says_what_would_run_here_and_runs_nothing(home: Path, script: str) -> None:
-    words = ("reproduce", script, "--target", "cpu", "--target", "cuda", "--include", "cpu:threads=1", "--exclude", "*:seed=*", "--dry-run")
+    words = (
+        "reproduce",
+        script,
+        "--target",
+        "cpu",
+        "--target",
+        "cuda",
+        "--include",
+        "cpu:threads=1",
+        "--exclude",
+        "*:seed=*",
+        "--dry-run",
+    )
     ended = samehere(*words, environment=service_environment(home))
     assert ended.returncode == 0, ended
     text = " ".join(ended.stdout.split())
@@ -83,7 +111,10 @@ def test_a_dry_run_says_what_would_run_here_and_runs_nothing(home: Path, script:
     assert "exclude *:seed=* leaves out 0 cells." in text
     document = json.loads(samehere(*words, "--json", environment=service_environment(home)).stdout)
     assert [job["attempts"] for job in document["jobs"]] == [[], [], []]
-    assert document["estimate"]["machine_seconds"]["at_most"] > document["estimate"]["machine_seconds"]["at_least"]
+    assert (
+        document["estimate"]["machine_seconds"]["at_most"]
+        > document["estimate"]["machine_seconds"]["at_least"]
+    )
 
 
 def test_the_list_of_commands_has_each_in_whole_words(home: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from command_line import ROOT, samehere
 from running_service import service_environment
 
-from worker.sandbox import private_mounts
+from worker.sandbox.isolation import private_mounts
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("toolchain")]
 
@@ -120,9 +120,12 @@ def test_the_run_object_has_every_field_of_the_contract(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "verdict", "answer"), [(RAISES, "reproduced", 1), (FINE, "not_reproduced", 0), (LACKS, "cannot_show", 125)]
+    ("text", "verdict", "answer"),
+    [(RAISES, "reproduced", 1), (FINE, "not_reproduced", 0), (LACKS, "cannot_show", 125)],
 )
-def test_a_verdict_is_no_failure_and_an_answer_when_asked_for(home: Path, text: str, verdict: str, answer: int) -> None:
+def test_a_verdict_is_no_failure_and_an_answer_when_asked_for(
+    home: Path, text: str, verdict: str, answer: int
+) -> None:
     plain = run(home, text, "--repeats", "1", "--json")
     assert (json.loads(plain.stdout)["verdict"], plain.returncode) == (verdict, 0)
     assert run(home, text, "--repeats", "1", "--exit-code").returncode == answer
@@ -138,25 +141,45 @@ def test_the_sentence_comes_first_and_progress_is_on_standard_error(home: Path) 
 
 def test_standard_input_is_read(home: Path) -> None:
     report = b"# It fails\n\n```python\nraise ValueError('the bug')\n```\n\nClaim: ValueError: the bug\n"
-    ended = samehere("reproduce", "-", "--json", "--repeats", "1", "--target", "cpu", environment=service_environment(home), stdin=report)
+    ended = samehere(
+        "reproduce",
+        "-",
+        "--json",
+        "--repeats",
+        "1",
+        "--target",
+        "cpu",
+        environment=service_environment(home),
+        stdin=report,
+    )
     assert json.loads(ended.stdout)["verdict"] == "reproduced"
 
 
 @pytest.fixture
 def open_toolchain(home: Path) -> dict[str, str]:
     """The environment of a home whose only toolchain is a Python that every user can read."""
-    readable = [python for python in (OWN_PYTHON, "/usr/bin/python3") if private_mounts.readable(python, uid=SLOT_UID)]
+    readable = [
+        python for python in (OWN_PYTHON, "/usr/bin/python3") if private_mounts.readable(python, uid=SLOT_UID)
+    ]
     if not readable:
         pytest.skip("no Python here that every user can read")
-    subprocess.run([readable[0], "-m", "venv", "--without-pip", str(home / "venv")], check=True, capture_output=True)
+    subprocess.run(
+        [readable[0], "-m", "venv", "--without-pip", str(home / "venv")], check=True, capture_output=True
+    )
     environment = {**service_environment(home), "SAMEHERE_TOOLCHAINS": str(home / "toolchains")}
-    adopted = samehere("toolchain", "adopt", "plain", "--python", str(home / "venv/bin/python"), environment=environment)
+    adopted = samehere(
+        "toolchain", "adopt", "plain", "--python", str(home / "venv/bin/python"), environment=environment
+    )
     assert adopted.returncode == 0, adopted
     return environment
 
 
-@pytest.mark.parametrize(("weaker", "warning"), [("limits-only", "does not isolate"), ("landlock+seccomp", "isolates less")])
-def test_with_weaker_isolation_it_warns_and_says_so(home: Path, open_toolchain: dict[str, str], weaker: str, warning: str) -> None:
+@pytest.mark.parametrize(
+    ("weaker", "warning"), [("limits-only", "does not isolate"), ("landlock+seccomp", "isolates less")]
+)
+def test_with_weaker_isolation_it_warns_and_says_so(
+    home: Path, open_toolchain: dict[str, str], weaker: str, warning: str
+) -> None:
     (home / "script.py").write_text(RAISES)
     words = ("--isolation", weaker, "--target", "cpu@plain", "--repeats", "1", "--json")
     ended = samehere("reproduce", str(home / "script.py"), *words, environment=open_toolchain)
@@ -166,10 +189,22 @@ def test_with_weaker_isolation_it_warns_and_says_so(home: Path, open_toolchain: 
     assert warning in ended.stderr
 
 
-def test_a_setting_of_the_harness_is_refused_where_nothing_starts_it(home: Path, open_toolchain: dict[str, str]) -> None:
+def test_a_setting_of_the_harness_is_refused_where_nothing_starts_it(
+    home: Path, open_toolchain: dict[str, str]
+) -> None:
     (home / "script.py").write_text(RAISES)
-    words = ("--isolation", "landlock+seccomp", "--target", "cpu@plain:deterministic", "--repeats", "1", "--json")
-    document = json.loads(samehere("reproduce", str(home / "script.py"), *words, environment=open_toolchain).stdout)
+    words = (
+        "--isolation",
+        "landlock+seccomp",
+        "--target",
+        "cpu@plain:deterministic",
+        "--repeats",
+        "1",
+        "--json",
+    )
+    document = json.loads(
+        samehere("reproduce", str(home / "script.py"), *words, environment=open_toolchain).stdout
+    )
     assert document["verdict"] == "no_result"
     assert "deterministic" in document["jobs"][0]["reason"]["detail"]
 
@@ -189,8 +224,21 @@ def test_without_isolation_a_closed_interpreter_is_told(home: Path, open_toolcha
 def test_an_interrupted_run_ends_soon_and_leaves_no_process(home: Path, number: signal.Signals) -> None:
     path = home / "script.py"
     path.write_text(STAYS)
-    argv = [sys.executable, "-m", "app.cli", "reproduce", str(path), "--target", "cpu", "--wall", "120", "--json"]
-    process = subprocess.Popen(argv, cwd=ROOT, env=service_environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    argv = [
+        sys.executable,
+        "-m",
+        "app.cli",
+        "reproduce",
+        str(path),
+        "--target",
+        "cpu",
+        "--wall",
+        "120",
+        "--json",
+    ]
+    process = subprocess.Popen(
+        argv, cwd=ROOT, env=service_environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     try:
         family = _wait_for_script(process.pid)
         process.send_signal(number)
@@ -219,7 +267,9 @@ def _wait_for_script(pid: int) -> list[psutil.Process]:
     raise AssertionError("the script never started")
 
 
-@pytest.mark.parametrize("words", [("reproduce", "--help"), ("read", "--help"), ("serve", "--help"), ("token", "create", "--help")])
+@pytest.mark.parametrize(
+    "words", [("reproduce", "--help"), ("read", "--help"), ("serve", "--help"), ("token", "create", "--help")]
+)
 def test_help_has_an_example(home: Path, words: tuple[str, ...]) -> None:
     ended = samehere(*words, environment=service_environment(home))
     assert ended.returncode == 0
@@ -231,11 +281,13 @@ def test_the_service_is_not_imported_for_a_local_run(home: Path) -> None:
     (home / "report.md").write_text("# It fails\n\nSomehow.\n")
     code = (
         "import sys; sys.argv[1:] = ['reproduce', sys.argv[1]]\n"
-        "import app.runs.local\nfrom app.cli import main\n"
+        "import app.runs.local.run\nfrom app.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "heavy = {'fastapi', 'sqlalchemy', 'celery', 'redis', 'psycopg', 'torch', 'numpy'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     argv = [sys.executable, "-c", code, str(home / "report.md")]
-    ended = subprocess.run(argv, cwd=ROOT, env=service_environment(home), capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        argv, cwd=ROOT, env=service_environment(home), capture_output=True, text=True, check=False
+    )
     assert (ended.returncode, ended.stderr) == (0, "")

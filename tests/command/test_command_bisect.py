@@ -17,7 +17,9 @@ from worker.toolchains.build import add
 pytestmark = pytest.mark.sandbox
 # From 3.13 on there is no release of 1.x; what is looked for changed in 2.0.
 RELEASES = ("1.24.4", "1.26.4", "2.0.2", "2.2.6", "2.3.5")
-needs_old_numpy = pytest.mark.skipif(sys.version_info >= (3, 12), reason="numpy 1.24 has no wheels for this Python")
+needs_old_numpy = pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="numpy 1.24 has no wheels for this Python"
+)
 # Under 2.x a Python number takes the dtype of the array (NEP 50); under 1.x its value decided.
 WRAPS = """\
 A sum wraps around.
@@ -29,7 +31,9 @@ print(int(np.uint8(200) + np.uint8(0) + 100))
 
 It prints 44, expected 300.
 """
-WIDENS = WRAPS.replace("wraps around", "does not wrap around").replace("prints 44, expected 300", "prints 300, expected 44")
+WIDENS = WRAPS.replace("wraps around", "does not wrap around").replace(
+    "prints 44, expected 300", "prints 300, expected 44"
+)
 FLAKY = """\
 It wraps around sometimes.
 
@@ -42,9 +46,7 @@ print(int(np.uint8(200) + np.uint8(0) + 100) if chance < 0.6 else 300)
 
 It sometimes prints 44, expected 300.
 """
-GONE = (
-    "```python\nimport numpy as np\nvalue = np.float_(0.5)\nprint(int(np.uint8(200) + np.uint8(100)))\n```\n\nIt prints 44, expected 300.\n"
-)
+GONE = "```python\nimport numpy as np\nvalue = np.float_(0.5)\nprint(int(np.uint8(200) + np.uint8(100)))\n```\n\nIt prints 44, expected 300.\n"
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,9 @@ def command(home: Path, report: str, *options: str, **variables: str) -> subproc
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_PACKAGES_ALLOWED": ""}
     words = [sys.executable, "-m", "app.cli", "bisect", str(home / "report.md"), *options]
-    return subprocess.run(words, capture_output=True, text=True, env={**kept, **own, **variables}, timeout=280, check=False)
+    return subprocess.run(
+        words, capture_output=True, text=True, env={**kept, **own, **variables}, timeout=280, check=False
+    )
 
 
 def bisect(home: Path, report: str, *options: str, **variables: str) -> dict[str, Any]:
@@ -77,7 +81,12 @@ def bisect(home: Path, report: str, *options: str, **variables: str) -> dict[str
 @needs_old_numpy
 def test_what_appeared_is_found_over_a_locked_toolchain_too(home: Path) -> None:
     answer = bisect(home, WRAPS, SAMEHERE_SLOTS="2")
-    assert (answer["kind"], answer["last_good"], answer["first_bad"], answer["exact"]) == ("appeared", "1.26.4", "2.0.2", True)
+    assert (answer["kind"], answer["last_good"], answer["first_bad"], answer["exact"]) == (
+        "appeared",
+        "1.26.4",
+        "2.0.2",
+        True,
+    )
     assert answer["probability"] >= 0.99
     assert (answer["one_axis"], answer["confounded"]) == (True, None)
     assert answer["last_bad"] is answer["first_good"] is None
@@ -117,7 +126,11 @@ def test_a_part_of_the_series_can_be_taken(home: Path) -> None:
 @needs_old_numpy
 def test_versions_that_cannot_show_it_are_left_out_and_named(home: Path) -> None:
     answer = bisect(home, GONE)
-    reasons = {point["value"]: point["reason"] and point["reason"]["code"] for point in answer["points"] if point["given_up"]}
+    reasons = {
+        point["value"]: point["reason"] and point["reason"]["code"]
+        for point in answer["points"]
+        if point["given_up"]
+    }
     assert reasons == {"2.0.2": "stale_reproducer", "2.2.6": "stale_reproducer", "2.3.5": "stale_reproducer"}
     assert (answer["kind"], answer["probability"] > 0.99) == ("throughout", True)
 

@@ -23,10 +23,14 @@ REPORT = "# It prints 44\n\n```python\nimport torch\nprint(44)\n```\n\nIt prints
 def fleet(web: Web) -> Web:
     """A node with five versions."""
     chains = [
-        ToolchainFacts(name=f"torch-{version}", state="ready", packages={"torch": f"{version}.0"}, torch=f"{version}.0")
+        ToolchainFacts(
+            name=f"torch-{version}", state="ready", packages={"torch": f"{version}.0"}, torch=f"{version}.0"
+        )
         for version in VERSIONS
     ]
-    web.stage.say(Hello(node="n", instance="one", slots=8, level=Level.NAMESPACES_CGROUP, toolchains=chains, cores=8))
+    web.stage.say(
+        Hello(node="n", instance="one", slots=8, level=Level.NAMESPACES_CGROUP, toolchains=chains, cores=8)
+    )
     web.stage.beat("n")
     return web
 
@@ -37,10 +41,14 @@ def answer(web: Web, attempt: Attempt) -> None:
     seen = showing("44\n" if VERSIONS.index(version) >= 2 else "300\n")
     web.stage.start(attempt, node="n")
     told = result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen)
-    web.stage.say(told.model_copy(update={"environment": {"torch.version": f"{version}.0", "cpu.model": "x"}}))
+    web.stage.say(
+        told.model_copy(update={"environment": {"torch.version": f"{version}.0", "cpu.model": "x"}})
+    )
 
 
-def bisected(web: Web, tmp_path: Path, *options: str, report: str = REPORT) -> subprocess.CompletedProcess[str]:
+def bisected(
+    web: Web, tmp_path: Path, *options: str, report: str = REPORT
+) -> subprocess.CompletedProcess[str]:
     """The command, while the node answers."""
     file = tmp_path / "report.md"
     file.write_text(report)
@@ -60,7 +68,12 @@ def test_a_service_finds_the_change(fleet: Web, tmp_path: Path) -> None:
     done = bisected(fleet, tmp_path, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert (told["kind"], told["last_good"], told["first_bad"], told["state"]) == ("appeared", "2.10.0", "2.11.0", "finished")
+    assert (told["kind"], told["last_good"], told["first_bad"], told["state"]) == (
+        "appeared",
+        "2.10.0",
+        "2.11.0",
+        "finished",
+    )
     assert f"{fleet.url}/bisections/{told['id']}" in done.stderr
     assert "attempts: " in done.stderr
 

@@ -16,11 +16,9 @@ from cli.command_line import bare_environment, samehere
 from running_web import Web
 from stage import result
 
-from app.runs.keep import digest_of
+from app.runs.run_object.storable import digest_of
 
-REPORT = (
-    "# Loss\n\n```python\nsmall, large, count = 1e-8, 1e22, 10**22\nprint('loss nan')\n```\n\nPrints `loss nan`, but I expected `loss 1`.\n"
-)
+REPORT = "# Loss\n\n```python\nsmall, large, count = 1e-8, 1e22, 10**22\nprint('loss nan')\n```\n\nPrints `loss nan`, but I expected `loss 1`.\n"
 
 
 @pytest.fixture
@@ -70,43 +68,81 @@ def test_out_of_a_service_and_into_it(web: Web, environment: dict[str, str], tmp
 
 def test_a_damaged_one_is_refused_before_anything_is_sent(web: Web, environment: dict[str, str]) -> None:
     data = by_others(exported(web, environment))
-    for damaged, words in ((data[:-100], "whole file"), (data.replace(b"boom", b"bomb"), "altered"), (b"{}", "no bundle")):
-        done = samehere("import", "-", "--server", "http://127.0.0.1:9", environment=environment, stdin=damaged)
+    for damaged, words in (
+        (data[:-100], "whole file"),
+        (data.replace(b"boom", b"bomb"), "altered"),
+        (b"{}", "no bundle"),
+    ):
+        done = samehere(
+            "import", "-", "--server", "http://127.0.0.1:9", environment=environment, stdin=damaged
+        )
         assert (done.returncode, words in done.stderr, done.stdout) == (2, True, "")
 
 
 def test_what_can_not_be_meant_is_refused_at_once(environment: dict[str, str], tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("print(1)\n")
-    done = samehere("reproduce", str(script), "--bundle", str(tmp_path / "nowhere" / "run.json"), environment=environment)
+    done = samehere(
+        "reproduce", str(script), "--bundle", str(tmp_path / "nowhere" / "run.json"), environment=environment
+    )
     assert (done.returncode, "can't be written" in done.stderr) == (2, True)
     assert samehere("export", "x", environment=environment).returncode == 2
     asked = samehere(
-        "reproduce", "-", "--bundle", str(tmp_path / "run.json"), environment=environment, stdin=b"name = input()\nprint(name)\n"
+        "reproduce",
+        "-",
+        "--bundle",
+        str(tmp_path / "run.json"),
+        environment=environment,
+        stdin=b"name = input()\nprint(name)\n",
     )
     assert (asked.returncode, "no bundle" in asked.stderr) == (0, True)
     assert not (tmp_path / "run.json").exists()
 
 
 @pytest.mark.sandbox
-def test_what_runs_here_adds_a_column_there(web: Web, home: Path, toolchains: Path, toolchain: str, tmp_path: Path) -> None:
+def test_what_runs_here_adds_a_column_there(
+    web: Web, home: Path, toolchains: Path, toolchain: str, tmp_path: Path
+) -> None:
     """The same report is known to the service, which has run it on its own nodes: what stands does not change."""
-    environment = {**bare_environment(home), "SAMEHERE_TOOLCHAINS": str(toolchains), "SAMEHERE_NODE_NAME": "rare-card"}
+    environment = {
+        **bare_environment(home),
+        "SAMEHERE_TOOLCHAINS": str(toolchains),
+        "SAMEHERE_NODE_NAME": "rare-card",
+    }
     report, out = tmp_path / "report.md", tmp_path / "run.json"
     report.write_text(REPORT)
     done = samehere(
-        *("reproduce", str(report), "--target", f"cpu@{toolchain}:threads=1", "--repeats", "2", "--bundle", str(out)),
+        *(
+            "reproduce",
+            str(report),
+            "--target",
+            f"cpu@{toolchain}:threads=1",
+            "--repeats",
+            "2",
+            "--bundle",
+            str(out),
+        ),
         environment=environment,
     )
     assert done.returncode == 0, done.stderr
     bundle = json.loads(out.read_text())
-    assert (bundle["made_by"]["nodes"], bundle["report"]["text"], bundle["said"]["verdict"]) == (["rare-card"], REPORT, "reproduced")
+    assert (bundle["made_by"]["nodes"], bundle["report"]["text"], bundle["said"]["verdict"]) == (
+        ["rare-card"],
+        REPORT,
+        "reproduced",
+    )
     web.stage.node("n")
     own = web.client.post("/api/v1/runs", json={"report": REPORT, "repeats": 3}).json()
-    given = samehere("import", str(out), "--by", "Ada", "--server", web.url, "--json", environment=environment)
+    given = samehere(
+        "import", str(out), "--by", "Ada", "--server", web.url, "--json", environment=environment
+    )
     assert given.returncode == 0, given.stderr
     run = json.loads(given.stdout)
-    assert (run["report"]["id"], run["verdict"], run["jobs"][0]["matched"]) == (own["report"]["id"], "reproduced", 2)
+    assert (run["report"]["id"], run["verdict"], run["jobs"][0]["matched"]) == (
+        own["report"]["id"],
+        "reproduced",
+        2,
+    )
     # Through the database and back it is the same evidence, to the last digit of every number.
     samehere("export", run["id"], "-o", str(out), "--server", web.url, environment=environment)
     back = samehere("import", str(out), "--by", "Eve", "--server", web.url, environment=environment)
@@ -114,7 +150,10 @@ def test_what_runs_here_adds_a_column_there(web: Web, home: Path, toolchains: Pa
     [environment_found] = run["environments"].values()
     assert environment_found["torch.version"]
     cells = web.client.get(f"/api/v1/reports/{own['report']['id']}/matrix").json()["cells"]
-    assert sorted((cell["contributed_by"] or "", cell["verdict"]) for cell in cells) == [("", None), ("Ada", "reproduced")]
+    assert sorted((cell["contributed_by"] or "", cell["verdict"]) for cell in cells) == [
+        ("", None),
+        ("Ada", "reproduced"),
+    ]
 
 
 def test_probe_py_is_printed_and_served_alike(web: Web, environment: dict[str, str]) -> None:
@@ -133,7 +172,13 @@ def test_what_a_reporter_pastes_is_read_here(web: Web, environment: dict[str, st
     (tmp_path / "script.py").write_text("raise RuntimeError('boom')\n")
     variables = {**os.environ, "HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "probe.py", "script.py"], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=200, check=True
+        [sys.executable, "probe.py", "script.py"],
+        cwd=tmp_path,
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=True,
     )
     paste = done.stdout[done.stdout.index("What follows") :]
     report = f"# It fails\n\n```python\nraise RuntimeError('boom')\n```\n\nHere:\n\n{paste}"

@@ -11,9 +11,16 @@ from typing import Any
 
 import pytest
 
-from app.command import client as module
-from app.command.client import Client
-from app.errors import ForbiddenError, InputError, NotFoundError, SamehereError, UnauthorisedError, UnavailableError
+from app.command.service import client as module
+from app.command.service.client import Client
+from app.errors import (
+    ForbiddenError,
+    InputError,
+    NotFoundError,
+    SamehereError,
+    UnauthorisedError,
+    UnavailableError,
+)
 from app.ids import new_id
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -83,16 +90,27 @@ def test_a_service_that_is_away_is_asked_again_under_the_same_key(scripted: Scri
 
 
 def test_a_service_that_stays_away_is_given_up(scripted: Scripted) -> None:
-    scripted.answers["POST /api/v1/runs"] = [answer({"detail": "The database is down."}, 503, **{"Retry-After": "3"})]
+    scripted.answers["POST /api/v1/runs"] = [
+        answer({"detail": "The database is down."}, 503, **{"Retry-After": "3"})
+    ]
     with pytest.raises(UnavailableError, match="database is down"):
         Client(scripted.url).submit({}, idempotency_key="k")
     assert scripted.count("POST /api/v1/runs") == module.TRIES
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [(401, UnauthorisedError), (403, ForbiddenError), (404, NotFoundError), (422, InputError), (500, UnavailableError)]
+    ("status", "kind"),
+    [
+        (401, UnauthorisedError),
+        (403, ForbiddenError),
+        (404, NotFoundError),
+        (422, InputError),
+        (500, UnavailableError),
+    ],
 )
-def test_a_problem_is_said_in_its_own_words_and_not_asked_again(scripted: Scripted, status: int, kind: type[SamehereError]) -> None:
+def test_a_problem_is_said_in_its_own_words_and_not_asked_again(
+    scripted: Scripted, status: int, kind: type[SamehereError]
+) -> None:
     problem = {"title": "Refused", "status": status, "code": "some_code", "detail": "Because of that."}
     scripted.answers["POST /api/v1/runs"] = [answer(problem, status)]
     with pytest.raises(kind, match=r"Because of that\.") as refused:
@@ -133,11 +151,17 @@ def test_an_id_that_is_none_goes_into_no_path(scripted: Scripted) -> None:
     ],
     ids=["to its end", "broken off", "empty", "refused"],
 )
-def test_a_run_is_followed_to_its_end_whatever_the_stream_does(scripted: Scripted, stream: bytes | None) -> None:
+def test_a_run_is_followed_to_its_end_whatever_the_stream_does(
+    scripted: Scripted, stream: bytes | None
+) -> None:
     run = new_id()
     path = f"GET /api/v1/runs/{run}"
-    scripted.answers[path] = [answer({"id": run, "state": state}) for state in ("queued", "running", "finished")]
-    events: Answer = (404, {}, b"") if stream is None else (200, {"Content-Type": "text/event-stream"}, stream)
+    scripted.answers[path] = [
+        answer({"id": run, "state": state}) for state in ("queued", "running", "finished")
+    ]
+    events: Answer = (
+        (404, {}, b"") if stream is None else (200, {"Content-Type": "text/event-stream"}, stream)
+    )
     scripted.answers[f"{path}/events"] = [events]
     assert [state["state"] for state in Client(scripted.url).follow(run)] == ["queued", "running", "finished"]
 
@@ -145,14 +169,20 @@ def test_a_run_is_followed_to_its_end_whatever_the_stream_does(scripted: Scripte
 def test_a_stream_goes_on_after_the_last_event_that_was_seen(scripted: Scripted) -> None:
     run = new_id()
     path = f"GET /api/v1/runs/{run}"
-    scripted.answers[path] = [answer({"id": run, "state": state}) for state in ("queued", "queued", "finished")]
-    scripted.answers[f"{path}/events"] = [(200, {"Content-Type": "text/event-stream"}, b"id: 7\nevent: attempt.started\n\n")]
+    scripted.answers[path] = [
+        answer({"id": run, "state": state}) for state in ("queued", "queued", "finished")
+    ]
+    scripted.answers[f"{path}/events"] = [
+        (200, {"Content-Type": "text/event-stream"}, b"id: 7\nevent: attempt.started\n\n")
+    ]
     list(Client(scripted.url).follow(run))
     asked = [headers.get("Last-Event-ID") for key, headers, _ in scripted.asked if key.endswith("/events")]
     assert asked == [None, "7"]
 
 
-@pytest.mark.parametrize("url", ["", "ftp://x", "http://", "127.0.0.1:80", "http://h:99999", "http://u:p@h", "http://h/?a=b"])
+@pytest.mark.parametrize(
+    "url", ["", "ftp://x", "http://", "127.0.0.1:80", "http://h:99999", "http://u:p@h", "http://h/?a=b"]
+)
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(InputError):
         Client(url)

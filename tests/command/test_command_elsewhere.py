@@ -12,7 +12,7 @@ import pytest
 # The platform is changed after everything that looks at it for its own sake was imported.
 AS_MACOS = """
 import sys
-import app.cli, app.command.reproduce, app.command.read_report, app.command.node_work, app.command.service, subprocess
+import app.cli, app.command.reproduce, app.command.read_report, app.command.node_work, app.command.service.serve, subprocess
 sys.platform = "darwin"
 sys.argv = ["samehere", *sys.argv[1:]]
 app.cli.main()
@@ -20,7 +20,9 @@ app.cli.main()
 
 
 def samehere(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", AS_MACOS, *words], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", AS_MACOS, *words], capture_output=True, text=True, timeout=60, check=False
+    )
 
 
 @pytest.fixture
@@ -34,7 +36,10 @@ def test_a_report_can_be_read(script: str) -> None:
     done = samehere("read", script, "--json")
     assert done.returncode == 0
     found = json.loads(done.stdout)
-    assert (found["verdict"], [check["text"] for check in found["report"]["claim"]["checks"]]) == (None, ["answer 42"])
+    assert (found["verdict"], [check["text"] for check in found["report"]["claim"]["checks"]]) == (
+        None,
+        ["answer 42"],
+    )
 
 
 @pytest.mark.parametrize("words", [["reproduce"], ["node"], ["toolchain", "list"], ["doctor"], ["serve"]])
@@ -64,4 +69,9 @@ except SystemExit:
 heavy = {{"sqlalchemy", "psycopg", "fastapi", "celery", "redis", "psutil", "torch", "alembic", "httpx2"}}
 sys.exit(1 if heavy & set(sys.modules) else 0)
 """
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, timeout=60, check=False
+        ).returncode
+        == 0
+    )

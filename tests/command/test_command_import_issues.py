@@ -15,8 +15,8 @@ from running_web import Web, web_of
 from sqlalchemy import select
 from stage import Stage
 
+from app.command.files.issue_list import issues_in
 from app.command.import_issues import import_issues
-from app.command.issue_list import issues_in
 from app.errors import InputError, TooLargeError
 from app.storage.models import ReportRow, RunRow
 
@@ -25,17 +25,32 @@ BODY = f"It fails.\n\n```python\n{SCRIPT}```\n\n```\nRuntimeError: boom\n```\n"
 
 
 def issue(number: int, body: str = BODY, **more: Any) -> dict[str, Any]:
-    return {"number": number, "title": f"It fails {number}", "body": body, "url": f"https://example.org/issues/{number}", **more}
+    return {
+        "number": number,
+        "title": f"It fails {number}",
+        "body": body,
+        "url": f"https://example.org/issues/{number}",
+        **more,
+    }
 
 
 @pytest.fixture
 def told(tmp_path: Path, capsys: pytest.CaptureFixture[str], web: Web) -> Any:
     """Import issues into the web; what was printed."""
 
-    def run(issues: Sequence[dict[str, Any]], *, url: str = web.url, as_json: bool = False, **more: Any) -> str:
+    def run(
+        issues: Sequence[dict[str, Any]], *, url: str = web.url, as_json: bool = False, **more: Any
+    ) -> str:
         (tmp_path / "issues.json").write_text(json.dumps(issues))
         capsys.readouterr()
-        options = {"server": url, "token": None, "preset": None, "told_file": None, "as_json": as_json, **more}
+        options = {
+            "server": url,
+            "token": None,
+            "preset": None,
+            "told_file": None,
+            "as_json": as_json,
+            **more,
+        }
         assert import_issues(str(tmp_path / "issues.json"), **options) == 0
         return capsys.readouterr().out
 
@@ -49,8 +64,15 @@ def runs(stage: Stage) -> list[RunRow]:
 
 def test_nothing_is_run_twice_and_only_what_is_new_is_told(web: Web, told: Any) -> None:
     say_hello(web.stage, "2.0.0")
-    issues = [issue(1), issue(2, "It crashes, always."), issue(3, state="CLOSED"), issue(4, f"{BODY}\nOther.\n")]
-    assert told(issues) == ("#2  needs_info  It fails 2\n4 issues: 3 new, 2 waiting, 1 with a new verdict, 1 closed, not run.\n")
+    issues = [
+        issue(1),
+        issue(2, "It crashes, always."),
+        issue(3, state="CLOSED"),
+        issue(4, f"{BODY}\nOther.\n"),
+    ]
+    assert told(issues) == (
+        "#2  needs_info  It fails 2\n4 issues: 3 new, 2 waiting, 1 with a new verdict, 1 closed, not run.\n"
+    )
     assert [run.occasion for run in runs(web.stage)] == ["imported"] * 3
     assert told(issues) == "4 issues: 2 waiting, 1 closed, not run.\n"
     finish(web.stage, BROKEN)
@@ -75,21 +97,44 @@ def test_a_flip_is_told_once_with_the_new_verdict(web: Web, told: Any) -> None:
     finish(web.stage, BROKEN)
     news = json.loads(told([issue(1)], as_json=True))
     assert news["tally"] == {"with a new verdict": 1, "regressed": 1}
-    assert [(one["number"], one["before"], one["verdict"]) for one in news["verdicts"]] == [(1, "not_reproduced", "reproduced")]
-    assert [(one["kind"], one["report"], one["toolchain"]) for one in news["changes"]] == [("regressed", report_id, "numpy-2.1.0")]
+    assert [(one["number"], one["before"], one["verdict"]) for one in news["verdicts"]] == [
+        (1, "not_reproduced", "reproduced")
+    ]
+    assert [(one["kind"], one["report"], one["toolchain"]) for one in news["changes"]] == [
+        ("regressed", report_id, "numpy-2.1.0")
+    ]
     assert told([issue(1)]) == "1 issue: nothing new.\n"
 
 
-def test_without_the_file_of_what_was_told_nothing_is_run_again_either(web: Web, told: Any, tmp_path: Path) -> None:
+def test_without_the_file_of_what_was_told_nothing_is_run_again_either(
+    web: Web, told: Any, tmp_path: Path
+) -> None:
     say_hello(web.stage, "2.0.0")
     by = {"author": {"login": "ada"}}
     first = issue(1, comments=[{"body": "me too", "author": {"login": "bo"}}], **by)
     told([first])
     (tmp_path / "issues.json.told.json").unlink()
     # What others say later is nothing new.
-    told([{**first, "labels": [{"name": "bug"}], "comments": [*first["comments"], {"body": "any news?", "author": {"login": "bo"}}]}])
+    told(
+        [
+            {
+                **first,
+                "labels": [{"name": "bug"}],
+                "comments": [*first["comments"], {"body": "any news?", "author": {"login": "bo"}}],
+            }
+        ]
+    )
     assert len(runs(web.stage)) == 1
-    told([{**first, "comments": [{"body": f"Sorry, here is the right script:\n{BODY}", "author": {"login": "Ada"}}]}])
+    told(
+        [
+            {
+                **first,
+                "comments": [
+                    {"body": f"Sorry, here is the right script:\n{BODY}", "author": {"login": "Ada"}}
+                ],
+            }
+        ]
+    )
     assert len(runs(web.stage)) == 2
 
 
@@ -100,14 +145,18 @@ def test_an_issue_with_a_new_text_is_a_new_report_and_the_older_one_is_closed(we
     assert "1 new" in said
     assert "1 with a new text, the older report closed" in said
     with web.stage.session() as session:
-        older, newer = session.scalars(select(ReportRow).where(ReportRow.source_url == issue(1)["url"]).order_by(ReportRow.id)).all()
+        older, newer = session.scalars(
+            select(ReportRow).where(ReportRow.source_url == issue(1)["url"]).order_by(ReportRow.id)
+        ).all()
         other = session.scalars(select(ReportRow).where(ReportRow.source_url == issue(2)["url"])).one()
     assert (older.duplicate_of, newer.closed_at, other.closed_at) == (newer.id, None, None)
     assert "new text" not in told([issue(1, f"{BODY}\nMore.\n"), issue(2)])
     # Changed back: the first report stands again, and the two don't point at each other.
     assert "1 with a new text" in told([issue(1), issue(2)])
     with web.stage.session() as session:
-        first, second = session.scalars(select(ReportRow).where(ReportRow.source_url == issue(1)["url"]).order_by(ReportRow.id)).all()
+        first, second = session.scalars(
+            select(ReportRow).where(ReportRow.source_url == issue(1)["url"]).order_by(ReportRow.id)
+        ).all()
     assert (first.closed_at, first.duplicate_of, second.duplicate_of) == (None, None, first.id)
 
 
@@ -115,7 +164,9 @@ def test_without_the_scope_the_older_report_stays_open(stage: Stage, told: Any) 
     say_hello(stage, "2.0.0")
     with web_of(stage, anonymous_scopes=("read", "submit")) as narrow:
         told([issue(1)], url=narrow.url)
-        assert "left open: closing it needs the scope maintain" in told([issue(1, f"{BODY}\nMore.\n")], url=narrow.url)
+        assert "left open: closing it needs the scope maintain" in told(
+            [issue(1, f"{BODY}\nMore.\n")], url=narrow.url
+        )
 
 
 def test_what_the_service_does_not_take_is_left_or_named(stage: Stage, told: Any, tmp_path: Path) -> None:
@@ -129,15 +180,19 @@ def test_what_the_service_does_not_take_is_left_or_named(stage: Stage, told: Any
         assert (refused.status_code, refused.json()["code"]) == (409, "too_many_unawaited")
         assert full.client.post("/api/v1/runs", json={"script": "print(1)"}).status_code == 202
     with web_of(stage, report_bytes=300) as small:
-        lines = told([issue(7, "x" * 400, title="\x1b[31mred")], url=small.url, told_file=str(tmp_path / "other.json")).splitlines()
+        lines = told(
+            [issue(7, "x" * 400, title="\x1b[31mred")], url=small.url, told_file=str(tmp_path / "other.json")
+        ).splitlines()
         assert lines[0].startswith("#7  refused: ")
         assert lines[0].endswith("  \\x1b[31mred")
         assert lines[1] == "1 issue: 1 refused."
 
 
-def test_a_service_that_dies_in_the_middle_loses_nothing(stage: Stage, told: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_dies_in_the_middle_loses_nothing(
+    stage: Stage, told: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     say_hello(stage, "2.0.0")
-    from app.command.client import Client
+    from app.command.service.client import Client
 
     whole = Client.submit
     sent: list[str] = []
@@ -157,7 +212,9 @@ def test_a_service_that_dies_in_the_middle_loses_nothing(stage: Stage, told: Any
     assert len(runs(stage)) == 2
 
 
-@pytest.mark.parametrize("fields", [("body",), ("number", "body"), ("title", "body", "url"), ("body", "comments", "state")])
+@pytest.mark.parametrize(
+    "fields", [("body",), ("number", "body"), ("title", "body", "url"), ("body", "comments", "state")]
+)
 def test_any_fields_will_do(fields: tuple[str, ...]) -> None:
     whole = issue(5, comments=3, state="OPEN", labels=[], createdAt="2026-01-01T00:00:00Z")
     (found,) = issues_in(json.dumps([{name: whole[name] for name in fields}]).encode(), most=5)
@@ -168,7 +225,14 @@ def test_any_fields_will_do(fields: tuple[str, ...]) -> None:
 
 
 def test_odd_values_are_left_out_and_doubles_are_one() -> None:
-    odd = {"number": True, "title": None, "body": "a \ud800 b", "url": "javascript:alert(1)", "comments": [1, {"body": None}], "state": 7}
+    odd = {
+        "number": True,
+        "title": None,
+        "body": "a \ud800 b",
+        "url": "javascript:alert(1)",
+        "comments": [1, {"body": None}],
+        "state": 7,
+    }
     (found,) = issues_in(json.dumps([odd, odd]).encode(), most=5)
     assert (found.number, found.title, found.url, found.closed) == (None, "", None, False)
     assert found.thread["body"] == "a ? b"
@@ -191,7 +255,12 @@ def test_what_is_no_list_of_issues_is_refused(data: bytes, kind: type[InputError
 
 
 def test_options_that_can_not_work_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options: dict[str, Any] = {"server": "http://127.0.0.1:9", "token": None, "preset": None, "as_json": False}
+    options: dict[str, Any] = {
+        "server": "http://127.0.0.1:9",
+        "token": None,
+        "preset": None,
+        "as_json": False,
+    }
     monkeypatch.setattr(sys, "stdin", StringIO(""))
     with pytest.raises(InputError, match="--told"):
         import_issues("-", told_file=None, **options)

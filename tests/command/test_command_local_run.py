@@ -18,10 +18,10 @@ import pytest
 from app.errors import NodeError, SetupError
 from app.intake.read import read
 from app.judging.judgement import JobJudgement, Verdict
-from app.runs.document import RunDocument
-from app.runs.local import LEASES, LocalWish, run_locally
+from app.runs.local.run import LEASES, LocalWish, run_locally
+from app.runs.run_object.document import RunDocument
 from app.targets.parse import parse_target
-from app.targets.plan import Cell
+from app.targets.planning.plan import Cell
 from app.targets.target import Target
 from worker.contract import Hello, Limits, Outcome, Result
 
@@ -58,7 +58,9 @@ def _own_home(home: Path, toolchains: Path, toolchain: str, monkeypatch: pytest.
 
 
 def wish(*targets: str, repeats: int | None = None, wall_seconds: float = 20.0) -> LocalWish:
-    return LocalWish(targets=tuple(map(parse_target, targets)), repeats=repeats, limits=Limits(wall_seconds=wall_seconds))
+    return LocalWish(
+        targets=tuple(map(parse_target, targets)), repeats=repeats, limits=Limits(wall_seconds=wall_seconds)
+    )
 
 
 def node() -> psutil.Process | None:
@@ -79,7 +81,12 @@ def below(process: psutil.Process | None, *, recursive: bool) -> int:
 
 def offspring() -> list[psutil.Process]:
     """The processes below this one; not the service that the test session keeps."""
-    kept = {child.pid for server in BEFORE if server.is_running() for child in (server, *server.children(recursive=True))}
+    kept = {
+        child.pid
+        for server in BEFORE
+        if server.is_running()
+        for child in (server, *server.children(recursive=True))
+    }
     children = psutil.Process().children(recursive=True)
     return [child for child in children if child.status() != psutil.STATUS_ZOMBIE and child.pid not in kept]
 
@@ -89,7 +96,9 @@ def _what_was_there_before() -> None:
     BEFORE[:] = psutil.Process().children()
 
 
-def when_running(act: Callable[[psutil.Process], None], *, times: int = 1, after_seconds: float = 0.5) -> threading.Thread:
+def when_running(
+    act: Callable[[psutil.Process], None], *, times: int = 1, after_seconds: float = 0.5
+) -> threading.Thread:
     """Do something once (or again and again) when a script runs below the node."""
 
     def watch() -> None:
@@ -114,7 +123,9 @@ def outcomes(run: RunDocument) -> list[str | None]:
 
 def test_a_node_that_dies_is_started_again_and_the_attempt_is_one_piece_of_evidence() -> None:
     heard = Heard()
-    script = read("import time\nprint('answer 42', flush=True)\ntime.sleep(1.5)\n", claim='prints "answer 42"')
+    script = read(
+        "import time\nprint('answer 42', flush=True)\ntime.sleep(1.5)\n", claim='prints "answer 42"'
+    )
     killer = when_running(lambda process: process.kill())
     run = run_locally(script, wish("cpu", repeats=2), progress=heard)
     killer.join()
@@ -134,7 +145,9 @@ def test_an_attempt_under_which_the_node_dies_again_and_again_is_lost() -> None:
 
 
 def test_an_interrupted_run_keeps_what_was_seen_and_leaves_no_process() -> None:
-    script = read("import os, time\nif os.fork() == 0:\n    os.setsid()\nprint('up', flush=True)\ntime.sleep(60)\n")
+    script = read(
+        "import os, time\nif os.fork() == 0:\n    os.setsid()\nprint('up', flush=True)\ntime.sleep(60)\n"
+    )
     presser = when_running(lambda _: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
     start = time.monotonic()
     run = run_locally(script, wish("cpu", "cpu:threads=1", wall_seconds=60), progress=Heard())
@@ -164,7 +177,9 @@ def test_the_cells_share_the_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcomes(run) == ["completed"] * 4
 
 
-def test_a_machine_without_a_toolchain_is_told_how_to_get_one(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_a_toolchain_is_told_how_to_get_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SAMEHERE_TOOLCHAINS", str(home / "none"))
     with pytest.raises(SetupError, match="samehere toolchain add"):
         run_locally(read("print(1)"), wish("cpu"), progress=Heard())
@@ -189,7 +204,9 @@ def test_the_node_goes_with_us(tmp_path: Path) -> None:
     script = tmp_path / "sleeps.py"
     script.write_text("import time\ntime.sleep(100)\n")
     command = [sys.executable, "-m", "app.cli", "reproduce", str(script), "--target", "cpu", "--wall", "100"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ.copy())
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ.copy()
+    )
     family: list[psutil.Process] = []
     deadline = time.monotonic() + 60
     while len(family) < 3 and time.monotonic() < deadline:

@@ -6,8 +6,8 @@ from typing import Any
 
 from test_command_render import HOSTILE, attempt, document, job, shown
 
-from app.runs.as_read import repair_diff, reporters_place
-from app.runs.document import ScriptPart
+from app.runs.run_object.document import ScriptPart
+from app.runs.run_object.reading_notes import repair_diff, reporters_place
 
 
 def part(**fields: Any) -> dict[str, Any]:
@@ -27,12 +27,23 @@ def test_what_a_repair_changed_is_shown_line_by_line() -> None:
 
 
 def test_line_ends_are_no_repair_to_show() -> None:
-    assert repair_diff(ScriptPart.model_validate(part(as_given="a = 1\r\nb = 2", script="a = 1\nb = 2\n"))) == []
+    assert (
+        repair_diff(ScriptPart.model_validate(part(as_given="a = 1\r\nb = 2", script="a = 1\nb = 2\n"))) == []
+    )
 
 
 def test_roles_and_needs_are_told() -> None:
-    needs = [{"kind": "gpu", "count": 2}, {"kind": "package", "name": "torch"}, {"kind": "file", "name": HOSTILE}]
-    text = shown(document("observed", report={"scripts": [part(), part(role="control", needs=needs), part(role="part")]}), width=400)
+    needs = [
+        {"kind": "gpu", "count": 2},
+        {"kind": "package", "name": "torch"},
+        {"kind": "file", "name": HOSTILE},
+    ]
+    text = shown(
+        document(
+            "observed", report={"scripts": [part(), part(role="control", needs=needs), part(role="part")]}
+        ),
+        width=400,
+    )
     assert "Script 1 (main): 1 line, run as given." in text
     assert "Script 2 (control): 1 line, run as given, needs gpu x 2, package torch, file " in text
     assert "Script 3 (part): 1 line, not run by itself." in text
@@ -41,29 +52,49 @@ def test_roles_and_needs_are_told() -> None:
 
 def with_places(claimed: dict[str, Any], **found: Any) -> Any:
     jobs = [job("reproduced", attempts=[attempt(environment="sha256:e")])]
-    return document("reproduced", jobs=jobs, environments={"sha256:e": found}, report={"environment": claimed, "scripts": [part()]})
+    return document(
+        "reproduced",
+        jobs=jobs,
+        environments={"sha256:e": found},
+        report={"environment": claimed, "scripts": [part()]},
+    )
 
 
 def test_what_differs_from_the_reporter_s_place_comes_likeliest_first() -> None:
-    claimed = {"os.name": "Windows 11", "torch.version": "2.3.0", "gpu.0.model": "A100", "python.version": "3.11"}
+    claimed = {
+        "os.name": "Windows 11",
+        "torch.version": "2.3.0",
+        "gpu.0.model": "A100",
+        "python.version": "3.11",
+    }
     run = with_places(
         claimed,
-        **{"torch.version": "2.13.0+cpu", "gpu.0.model": "NVIDIA A100-SXM4-80GB", "python.version": "3.11.2", "os.name": "Debian 12"},
+        **{
+            "torch.version": "2.13.0+cpu",
+            "gpu.0.model": "NVIDIA A100-SXM4-80GB",
+            "python.version": "3.11.2",
+            "os.name": "Debian 12",
+        },
     )
     assert [(field.name, field.claimed, field.found) for field in reporters_place(run)] == [
         ("torch.version", "2.3.0", ("2.13.0+cpu",)),
         ("os.name", "Windows 11", ("Debian 12",)),
     ]
-    assert "another: torch.version 2.3.0 (here 2.13.0+cpu), os.name Windows 11 (here Debian 12)." in shown(run, width=400)
+    assert "another: torch.version 2.3.0 (here 2.13.0+cpu), os.name Windows 11 (here Debian 12)." in shown(
+        run, width=400
+    )
 
 
 def test_a_version_is_not_the_beginning_of_another() -> None:
-    assert [field.name for field in reporters_place(with_places({"torch.version": "2.1"}, **{"torch.version": "2.13.0"}))] == [
-        "torch.version"
-    ]
+    assert [
+        field.name
+        for field in reporters_place(with_places({"torch.version": "2.1"}, **{"torch.version": "2.13.0"}))
+    ] == ["torch.version"]
     assert reporters_place(with_places({"torch.version": "2.13"}, **{"torch.version": "2.13.0+cpu"})) == []
 
 
 def test_the_same_place_is_said_to_be_the_same_and_nothing_is_said_of_none() -> None:
-    assert "is the same in all" in shown(with_places({"torch.version": "2.13.0"}, **{"torch.version": "2.13.0+cpu"}), width=400)
+    assert "is the same in all" in shown(
+        with_places({"torch.version": "2.13.0"}, **{"torch.version": "2.13.0+cpu"}), width=400
+    )
     assert "place" not in shown(with_places({}, **{"torch.version": "2.13.0+cpu"}), width=400)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from app.command.render import render
+from app.command.terminal.render import render
 from app.ids import new_id
 from app.judging.judgement import Verdict
-from app.runs.document import RunDocument
+from app.runs.run_object.document import RunDocument
 
 HOSTILE = "\x1b[2J\x1b]0;x\x07[bold]b[/bold]\u202e\r\x9b \N{GREEK SMALL LETTER ALPHA}"
 
@@ -34,9 +34,22 @@ def attempt(**fields: Any) -> dict[str, Any]:
 
 
 def job(verdict: str, **fields: Any) -> dict[str, Any]:
-    target = {"device": "cpu", "gpus": 0, "toolchain": "torch-2.13-cpu", "settings": fields.pop("settings", {})}
+    target = {
+        "device": "cpu",
+        "gpus": 0,
+        "toolchain": "torch-2.13-cpu",
+        "settings": fields.pop("settings", {}),
+    }
     counts = {"matched": 2, "of": 3, "attempts": [attempt()]}
-    return {"id": new_id(), "script": "sha256:1", "target": target, "state": "judged", "verdict": verdict, **counts, **fields}
+    return {
+        "id": new_id(),
+        "script": "sha256:1",
+        "target": target,
+        "state": "judged",
+        "verdict": verdict,
+        **counts,
+        **fields,
+    }
 
 
 def document(verdict: str, **fields: Any) -> RunDocument:
@@ -66,15 +79,33 @@ def test_the_verdict_and_its_sentence_come_first(verdict: str) -> None:
 
 @pytest.mark.parametrize("width", [30, 80, 200])
 def test_no_text_of_a_script_acts_on_the_terminal(width: int) -> None:
-    check = {"text": HOSTILE, "kind": "output", "role": "bug", "where": {"device": HOSTILE}, "over": "attempt"}
-    script = {"role": "main", "as_given": "", "script": "", "digest": "sha256:1", "repairs": [{"code": HOSTILE, "detail": HOSTILE}]}
-    first, second = attempt(stdout=HOSTILE), attempt(exception={"type": HOSTILE, "message": HOSTILE}, node=HOSTILE)
+    check = {
+        "text": HOSTILE,
+        "kind": "output",
+        "role": "bug",
+        "where": {"device": HOSTILE},
+        "over": "attempt",
+    }
+    script = {
+        "role": "main",
+        "as_given": "",
+        "script": "",
+        "digest": "sha256:1",
+        "repairs": [{"code": HOSTILE, "detail": HOSTILE}],
+    }
+    first, second = (
+        attempt(stdout=HOSTILE),
+        attempt(exception={"type": HOSTILE, "message": HOSTILE}, node=HOSTILE),
+    )
     comparison = {
         "id": new_id(),
         "baseline": first["id"],
         "candidate": second["id"],
         "result": "different",
-        "differences": [{"about": about, "baseline": HOSTILE, "candidate": HOSTILE} for about in (HOSTILE, f"environment: {HOSTILE}")],
+        "differences": [
+            {"about": about, "baseline": HOSTILE, "candidate": HOSTILE}
+            for about in (HOSTILE, f"environment: {HOSTILE}")
+        ],
     }
     run = document(
         "observed",
@@ -84,8 +115,15 @@ def test_no_text_of_a_script_acts_on_the_terminal(width: int) -> None:
         ask=[{"code": "x", "text": "Send it."}],
         report={"title": HOSTILE, "scripts": [script], "claim": {"checks": [check]}},
         jobs=[
-            job("observed", checks=[{"text": HOSTILE, "result": "met", "observed": HOSTILE}], attempts=[first]),
-            job("cannot_show", reason={"code": HOSTILE, "detail": HOSTILE}, attempts=[second], settings={"threads": "1"}),
+            job(
+                "observed", checks=[{"text": HOSTILE, "result": "met", "observed": HOSTILE}], attempts=[first]
+            ),
+            job(
+                "cannot_show",
+                reason={"code": HOSTILE, "detail": HOSTILE},
+                attempts=[second],
+                settings={"threads": "1"},
+            ),
         ],
         comparisons=[comparison],
     )
@@ -103,7 +141,12 @@ def test_it_says_how_weak_a_no_is_and_where_it_was_looked_for() -> None:
         jobs=[job("not_reproduced", matched=0, of=5, rate_upper_bound=0.4507)],
     )
     text = shown(run)
-    for words in ("0 of 5", "up to 45%", "Scope: elsewhere (torch.version)", "Not seen on: cpu@torch-2.13-cpu"):
+    for words in (
+        "0 of 5",
+        "up to 45%",
+        "Scope: elsewhere (torch.version)",
+        "Not seen on: cpu@torch-2.13-cpu",
+    ):
         assert words in text
 
 
@@ -111,25 +154,46 @@ def test_it_says_what_differs_and_the_likeliest_reason() -> None:
     first, second = attempt(stdout="cpu nan\n"), attempt(stdout="cpu -inf\n")
     differences = [
         {"about": "stdout", "baseline": "cpu nan", "candidate": "cpu -inf"},
-        *({"about": f"environment: {name}", "baseline": "a", "candidate": "b"} for name in ("blas.path", "blas.cnr", "x", "y")),
+        *(
+            {"about": f"environment: {name}", "baseline": "a", "candidate": "b"}
+            for name in ("blas.path", "blas.cnr", "x", "y")
+        ),
     ]
-    comparison = {"id": new_id(), "baseline": first["id"], "candidate": second["id"], "result": "different", "differences": differences}
-    jobs = [job("different", attempts=[first]), job("reproduced", attempts=[second], settings={"cpu-isa": "sse4.2"})]
+    comparison = {
+        "id": new_id(),
+        "baseline": first["id"],
+        "candidate": second["id"],
+        "result": "different",
+        "differences": differences,
+    }
+    jobs = [
+        job("different", attempts=[first]),
+        job("reproduced", attempts=[second], settings={"cpu-isa": "sse4.2"}),
+    ]
     text = shown(document("reproduced", jobs=jobs, comparisons=[comparison]), 400)
-    assert "cpu@torch-2.13-cpu:cpu-isa=sse4.2 against cpu@torch-2.13-cpu: stdout 'cpu -inf' against 'cpu nan'" in text
+    assert (
+        "cpu@torch-2.13-cpu:cpu-isa=sse4.2 against cpu@torch-2.13-cpu: stdout 'cpu -inf' against 'cpu nan'"
+        in text
+    )
     assert "(blas.path b against a, blas.cnr b against a, x b against a and 1 more fields)" in text
 
 
 def test_a_cancelled_run_shows_what_there_was() -> None:
     open_job = {**job("flaky"), "verdict": None, "state": "cancelled"}
-    run = document("flaky", state="cancelled", so_far="flaky", jobs=[job("flaky"), open_job]).model_copy(update={"verdict": None})
+    run = document("flaky", state="cancelled", so_far="flaky", jobs=[job("flaky"), open_job]).model_copy(
+        update={"verdict": None}
+    )
     text = shown(run)
     assert text.startswith("cancelled; so far: flaky: One plain sentence.")
     assert "2 of 3" in text
 
 
 def test_what_must_be_supplied_is_listed() -> None:
-    text = shown(document("needs_info", jobs=[], ask=[{"code": "file", "text": "Send a script that makes its data itself."}]))
+    text = shown(
+        document(
+            "needs_info", jobs=[], ask=[{"code": "file", "text": "Send a script that makes its data itself."}]
+        )
+    )
     assert "- Send a script that makes its data itself. (file)" in text
 
 

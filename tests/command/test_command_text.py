@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.command.outcome import status_of_error, status_of_run
-from app.command.plain_text import one_line, visible
-from app.command.source import argument_text, read_source
+from app.command.files.source import argument_text, read_source
+from app.command.service.exit_status import status_of_error, status_of_run
+from app.command.terminal.plain_text import one_line, visible
 from app.errors import InputError, NodeError, SetupError, TooLargeError, UnauthorisedError, UnavailableError
 from app.judging.judgement import Verdict
 
@@ -54,7 +54,11 @@ def test_a_file_that_is_no_report_is_refused(tmp_path: Path, content: bytes, cod
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    for name, code in ((str(tmp_path), "not_a_file"), (str(tmp_path / "none"), "unreadable_file"), ("a\0b", "unreadable_file")):
+    for name, code in (
+        (str(tmp_path), "not_a_file"),
+        (str(tmp_path / "none"), "unreadable_file"),
+        ("a\0b", "unreadable_file"),
+    ):
         with pytest.raises(InputError) as refused:
             read_source(name, form="auto", most_bytes=100)
         assert refused.value.code == code
@@ -63,7 +67,12 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "asked", "form"),
-    [("a.py", "auto", "script"), ("a.MD", "auto", "report"), ("a.txt", "auto", "auto"), ("a.py", "report", "report")],
+    [
+        ("a.py", "auto", "script"),
+        ("a.MD", "auto", "report"),
+        ("a.txt", "auto", "auto"),
+        ("a.py", "report", "report"),
+    ],
 )
 def test_a_name_says_what_a_file_holds(tmp_path: Path, name: str, asked: str, form: str) -> None:
     (tmp_path / name).write_bytes(b"\xef\xbb\xbfprint(1)\r\n")
@@ -98,5 +107,7 @@ def test_a_cancelled_run_is_no_answer() -> None:
 
 
 def test_the_exit_status_of_an_error() -> None:
-    assert {status_of_error(kind("x")) for kind in (InputError, TooLargeError, SetupError, UnauthorisedError)} == {2}
+    assert {
+        status_of_error(kind("x")) for kind in (InputError, TooLargeError, SetupError, UnauthorisedError)
+    } == {2}
     assert {status_of_error(kind("x")) for kind in (NodeError, UnavailableError)} == {1}

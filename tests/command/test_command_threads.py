@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from app.command.files.source import read_source
 from app.command.read_report import read_report
 from app.command.reproduce import Request, _submission
-from app.command.source import read_source
 from app.errors import InputError
 from app.intake.read import read
 
@@ -46,7 +46,9 @@ def test_a_file_is_read_as_a_thread(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("form", ["auto", "report"])
-def test_standard_input_is_read_as_a_thread(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: Any) -> None:
+def test_standard_input_is_read_as_a_thread(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: Any
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(THREAD).encode())))
     assert read_report("-", form=form, as_json=True) == 0
     assert json.loads(capsys.readouterr().out)["report"]["scripts"][0]["script"].strip() == CODE

@@ -9,7 +9,7 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
 from app.settings import ServiceSettings
-from worker.settings import NodeSettings
+from worker.machine.settings import NodeSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 TABLES: dict[str, type[BaseSettings]] = {"service": ServiceSettings, "node": NodeSettings}

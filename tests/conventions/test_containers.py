@@ -52,7 +52,13 @@ def test_a_stage_does_not_run_as_root(stage: str) -> None:
 
 
 def test_the_image_holds_the_sources_only() -> None:
-    copied = {source for lines in stages().values() for line in lines if line.startswith("COPY ") for source in line.split()[1:-1]}
+    copied = {
+        source
+        for lines in stages().values()
+        for line in lines
+        if line.startswith("COPY ")
+        for source in line.split()[1:-1]
+    }
     assert copied == {"pyproject.toml", "README.md", "LICENSE", "app", "worker", "migrations"}
     ignored = (ROOT / ".dockerignore").read_text().split()
     assert ignored[0] == "**"
@@ -66,7 +72,12 @@ def test_services_are_built_from_stages_that_exist() -> None:
 
 def test_services_start_modules_that_exist() -> None:
     commands = [service.get("command", []) for service in compose()["services"].values()]
-    commands += [re.findall(r'"([^"]+)"', line) for lines in stages().values() for line in lines if line.startswith("CMD [")]
+    commands += [
+        re.findall(r'"([^"]+)"', line)
+        for lines in stages().values()
+        for line in lines
+        if line.startswith("CMD [")
+    ]
     modules = {command[2] for command in commands if command[:2] == ["python", "-m"]}
     assert modules == {"app.serve.web", "app.serve.database", "app.tasks", "worker"}
     for module in modules:
@@ -79,7 +90,9 @@ def test_a_node_sees_the_broker_and_nothing_else() -> None:
         service = loaded["services"][name]
         assert service["networks"] == ["nodes"]
         assert "SAMEHERE_DATABASE_URL" not in service["environment"]
-        assert {"seccomp=unconfined", "systempaths=unconfined", "no-new-privileges:true"} <= set(service["security_opt"])
+        assert {"seccomp=unconfined", "systempaths=unconfined", "no-new-privileges:true"} <= set(
+            service["security_opt"]
+        )
         assert service["cap_drop"] == ["ALL"]
         assert "privileged" not in service
         assert "cap_add" not in service

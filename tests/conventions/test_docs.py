@@ -10,9 +10,9 @@ from typing import get_args
 import pytest
 from settings_page import with_tables
 
-from app.judging.attention import Attention
-from app.judging.change import ChangeKind
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, DifferentKind, Scope, Verdict
+from app.judging.report.attention import Attention
+from app.judging.report.change import ChangeKind
 from app.states import AttemptState, JobState, RunState
 from worker.contract import Level, Outcome, WhoCanAct
 
@@ -58,7 +58,9 @@ def test_outcomes_stand_in_the_order_in_which_they_apply() -> None:
     assert list(explained) == [outcome.value for outcome in Outcome]
 
 
-@pytest.mark.parametrize(("states", "heading"), [(RunState, "Run"), (JobState, "Job"), (AttemptState, "Attempt")])
+@pytest.mark.parametrize(
+    ("states", "heading"), [(RunState, "Run"), (JobState, "Job"), (AttemptState, "Attempt")]
+)
 def test_every_state_is_explained_and_drawn(states: object, heading: str) -> None:
     text = section((DOCS / "states.md").read_text(), heading)
     assert set(rows(text)) == set(get_args(states))
@@ -72,7 +74,11 @@ def test_the_settings_page_is_up_to_date() -> None:
     assert with_tables(page) == page, "run: python tests/conventions/settings_page.py"
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))],
+    ids=lambda path: path.name,
+)
 def test_links_between_pages_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text()):
         if "://" not in target and not target.startswith("mailto:"):
@@ -86,4 +92,6 @@ def test_decisions_are_numbered_without_gaps() -> None:
 
 @pytest.mark.parametrize("path", sorted((DOCS / "decisions").glob("*.md")), ids=lambda path: path.name)
 def test_a_decision_has_a_number_a_title_and_a_date(path: Path) -> None:
-    assert re.match(rf"# {int(path.name[:4])}\. .+\n\n\*\*Decided\*\*: \d+ [A-Z][a-z]+ \d{{4}}\.\n", path.read_text())
+    assert re.match(
+        rf"# {int(path.name[:4])}\. .+\n\n\*\*Decided\*\*: \d+ [A-Z][a-z]+ \d{{4}}\.\n", path.read_text()
+    )

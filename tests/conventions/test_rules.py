@@ -20,7 +20,12 @@ Rule = Callable[[ast.AST], bool]
 
 def commits(node: ast.AST) -> bool:
     """Transactions end at the edge of a request or task, by their context manager."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "commit" and not node.args
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "commit"
+        and not node.args
+    )
 
 
 def reads_the_clock(node: ast.AST) -> bool:
@@ -49,14 +54,20 @@ def builds_an_event_name(node: ast.AST) -> bool:
 
 def unpickles(node: ast.AST) -> bool:
     """Nothing that came from elsewhere is unpickled."""
-    return isinstance(node, ast.Import) and any(alias.name.partition(".")[0] in {"pickle", "shelve", "dill"} for alias in node.names)
+    return isinstance(node, ast.Import) and any(
+        alias.name.partition(".")[0] in {"pickle", "shelve", "dill"} for alias in node.names
+    )
 
 
 def breaches(rule: Rule, folder: str, allowed: set[str]) -> Iterator[str]:
     for path in sorted((ROOT / folder).rglob("*.py")):
         relative = str(path.relative_to(ROOT))
         if relative not in allowed:
-            yield from (f"{relative}:{getattr(node, 'lineno', 0)}" for node in ast.walk(ast.parse(path.read_text())) if rule(node))
+            yield from (
+                f"{relative}:{getattr(node, 'lineno', 0)}"
+                for node in ast.walk(ast.parse(path.read_text()))
+                if rule(node)
+            )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +88,10 @@ def test_rule(rule: Rule, folder: str, allowed: set[str], example: str) -> None:
 
 def test_modules_are_named_for_what_is_in_them() -> None:
     found = [
-        str(path.relative_to(ROOT)) for folder in ("app", "worker") for path in (ROOT / folder).rglob("*.py") if path.stem in VAGUE_NAMES
+        str(path.relative_to(ROOT))
+        for folder in ("app", "worker")
+        for path in (ROOT / folder).rglob("*.py")
+        if path.stem in VAGUE_NAMES
     ]
     assert found == []
 

@@ -15,7 +15,11 @@ TEST_FUNCTION_LINES = 80
 
 
 def sources() -> list[Path]:
-    return sorted(path for folder in ("app", "worker", "migrations", "tests", "bench") for path in (ROOT / folder).rglob("*.py"))
+    return sorted(
+        path
+        for folder in ("app", "worker", "migrations", "tests", "bench")
+        for path in (ROOT / folder).rglob("*.py")
+    )
 
 
 def long_functions(source: str, limit: int) -> Iterator[str]:
@@ -32,7 +36,9 @@ def test_a_source_file_can_be_read_at_once(path: Path) -> None:
     source = path.read_text()
     assert len(source.splitlines()) <= FILE_LINES
     generated = relative.parts[:2] == ("migrations", "versions")
-    limit = FILE_LINES if generated else TEST_FUNCTION_LINES if relative.parts[0] == "tests" else FUNCTION_LINES
+    limit = (
+        FILE_LINES if generated else TEST_FUNCTION_LINES if relative.parts[0] == "tests" else FUNCTION_LINES
+    )
     assert list(long_functions(source, limit)) == []
 
 

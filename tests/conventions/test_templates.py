@@ -16,5 +16,9 @@ TEMPLATES = sorted(path for path in FOLDER.rglob("*") if path.is_file())
 def test_a_template_compiles(path: Path) -> None:
     source = path.read_text()
     jinja2.Environment(autoescape=True).parse(source, filename=str(path))
-    assert not re.search(r"\|\s*safe\b|autoescape\s+false", source), "what comes from a report must not become markup"
-    assert not re.search(r"<script(?![^>]*\ssrc=)|\son[a-z]+=|\bstyle=", source), "the CSP forbids inline scripts and styles"
+    assert not re.search(r"\|\s*safe\b|autoescape\s+false", source), (
+        "what comes from a report must not become markup"
+    )
+    assert not re.search(r"<script(?![^>]*\ssrc=)|\son[a-z]+=|\bstyle=", source), (
+        "the CSP forbids inline scripts and styles"
+    )

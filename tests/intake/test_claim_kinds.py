@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.intake.claim_text import read_claim
-from app.intake.claims import CheckKind, Over, Role
+from app.intake.claim.claim_text import read_claim
+from app.intake.claim.claims import CheckKind, Over, Role
 from app.intake.read import read
 
 
@@ -29,12 +29,21 @@ def bugs(text: str) -> list[Any]:
         ("compiled code is no faster than eager", ("compiled", "eager"), None),
         ("torch.compile makes the code slower", ("compiled", "eager"), None),
         ("MPS takes twice as long as CPU", ("mps", "cpu"), 2.0),
-        ("torch.einsum is slower than torch.matmul by a factor of 10", ("torch.einsum", "torch.matmul"), 10.0),
+        (
+            "torch.einsum is slower than torch.matmul by a factor of 10",
+            ("torch.einsum", "torch.matmul"),
+            10.0,
+        ),
     ],
 )
 def test_one_side_is_slower(text: str, sides: tuple[str, ...], factor: float | None) -> None:
     (check,) = bugs(text)
-    assert (check.kind, check.sides, check.factor, check.over) == (CheckKind.SLOWER, sides, factor, Over.ATTEMPT)
+    assert (check.kind, check.sides, check.factor, check.over) == (
+        CheckKind.SLOWER,
+        sides,
+        factor,
+        Over.ATTEMPT,
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,7 +104,12 @@ def test_an_error_is_missing(text: str, kind: str | None) -> None:
 )
 def test_the_wrong_error(text: str, seen: str, wanted: str) -> None:
     first, second = read_claim(text).checks
-    assert (first.role, first.exception_type, second.role, second.exception_type) == (Role.BUG, seen, Role.EXPECTED, wanted)
+    assert (first.role, first.exception_type, second.role, second.exception_type) == (
+        Role.BUG,
+        seen,
+        Role.EXPECTED,
+        wanted,
+    )
 
 
 def test_a_value_in_place_of_an_error() -> None:
@@ -141,7 +155,10 @@ def test_where_it_is_said_to_happen(text: str, where: dict[str, str]) -> None:
 
 
 def test_a_version_is_no_value() -> None:
-    assert [check.number for check in read_claim("regression in 2.3: prints 3, expected 4").checks] == ["3", "4"]
+    assert [check.number for check in read_claim("regression in 2.3: prints 3, expected 4").checks] == [
+        "3",
+        "4",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +202,10 @@ def test_what_an_attribute_is(text: str, lines: tuple[str, ...]) -> None:
     assert [check.lines for check in bugs(text)] == [lines]
 
 
-@pytest.mark.parametrize("text", ["loss becomes nan after 10 steps", "gradients contain NaN", "returns NaN", "model outputs are all NaN"])
+@pytest.mark.parametrize(
+    "text",
+    ["loss becomes nan after 10 steps", "gradients contain NaN", "returns NaN", "model outputs are all NaN"],
+)
 def test_not_a_number(text: str) -> None:
     assert [(check.kind, check.number.lower()) for check in bugs(text)] == [(CheckKind.VALUE, "nan")]
 
@@ -218,7 +238,10 @@ def in_report(text: str, title: str = "") -> list[tuple[str, str, str | None, tu
 def test_sections_of_what_is_expected_tell_of_no_bug() -> None:
     text = "### Expected behavior\n\nIt returns `[3]`\n\n### Actual behavior\n\nIt returns `[2]`\n"
     assert in_report(text) == [("output", "bug", None, ("[2]",)), ("output", "expected", None, ("[3]",))]
-    assert in_report("**Expected:** 3\n\n**Actual:** 2\n") == [("value", "bug", "2", ()), ("value", "expected", "3", ())]
+    assert in_report("**Expected:** 3\n\n**Actual:** 2\n") == [
+        ("value", "bug", "2", ()),
+        ("value", "expected", "3", ()),
+    ]
 
 
 def test_times_of_two_sides_are_no_difference_of_values() -> None:
@@ -228,7 +251,11 @@ def test_times_of_two_sides_are_no_difference_of_values() -> None:
 
 
 def test_a_place_from_another_sentence_of_the_report() -> None:
-    (check,) = read("```python\nprint(1)\n```\nRuntimeError: foo bar baz\n\nOnly happens on macOS.\n", form="report", title="").claim.checks
+    (check,) = read(
+        "```python\nprint(1)\n```\nRuntimeError: foo bar baz\n\nOnly happens on macOS.\n",
+        form="report",
+        title="",
+    ).claim.checks
     assert check.where.os == "macos"
 
 
@@ -255,20 +282,29 @@ def bug_of(text: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    "text", ["Calling it must not raise IndexError here.", "It is not supposed to throw IndexError.", "It shouldn't raise IndexError."]
+    "text",
+    [
+        "Calling it must not raise IndexError here.",
+        "It is not supposed to throw IndexError.",
+        "It shouldn't raise IndexError.",
+    ],
 )
 def test_an_error_that_should_not_be_raised_is_the_bug(text: str) -> None:
     found = bug_of(text)
     assert (found.kind, found.exception_type) == (CheckKind.EXCEPTION, "IndexError")
 
 
-@pytest.mark.parametrize("text", ["The missing KeyError surprised me.", "The KeyError is never raised, and the code goes on."])
+@pytest.mark.parametrize(
+    "text", ["The missing KeyError surprised me.", "The KeyError is never raised, and the code goes on."]
+)
 def test_an_error_that_is_not_there_is_not_said_to_be_raised(text: str) -> None:
     found = bug_of(text)
     assert found is None or found.kind is not CheckKind.EXCEPTION
 
 
-@pytest.mark.parametrize("text", ["The loss never differs between runs.", "The numbers don't change from run to run."])
+@pytest.mark.parametrize(
+    "text", ["The loss never differs between runs.", "The numbers don't change from run to run."]
+)
 def test_what_never_varies_is_not_said_to_vary(text: str) -> None:
     assert bug_of(text) is None
 

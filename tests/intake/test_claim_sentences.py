@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.intake.claim_text import read_claim
-from app.intake.claims import CheckKind, Role
+from app.intake.claim.claim_text import read_claim
+from app.intake.claim.claims import CheckKind, Role
 
 
 @pytest.mark.parametrize(
@@ -60,16 +60,27 @@ def test_what_is_seen_and_what_is_wanted(text: str) -> None:
     ],
 )
 def test_prints_that_are_no_numbers(text: str, seen: str, wanted: str) -> None:
-    assert [(check.role, check.lines) for check in read_claim(text).checks] == [(Role.BUG, (seen,)), (Role.EXPECTED, (wanted,))]
+    assert [(check.role, check.lines) for check in read_claim(text).checks] == [
+        (Role.BUG, (seen,)),
+        (Role.EXPECTED, (wanted,)),
+    ]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["eager prints 1.0, compiled prints 2.0", "compiled: 2.0 eager: 1.0", "in eager mode 1.0; compiled code gives 2.0"],
+    [
+        "eager prints 1.0, compiled prints 2.0",
+        "compiled: 2.0 eager: 1.0",
+        "in eager mode 1.0; compiled code gives 2.0",
+    ],
 )
 def test_eager_and_compiled_are_sides(text: str) -> None:
     (check,) = read_claim(text).checks
-    assert (check.kind, check.sides, check.side_lines) == (CheckKind.DIFFERS, ("eager", "compiled"), ("eager 1.0", "compiled 2.0"))
+    assert (check.kind, check.sides, check.side_lines) == (
+        CheckKind.DIFFERS,
+        ("eager", "compiled"),
+        ("eager 1.0", "compiled 2.0"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,7 +118,15 @@ def test_what_is_said_is_not_taken_for_a_print(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a: 1", "i = 3", "a 1\r\nb 2  \r\n", "contains nan: True", "largest gap after 100 steps: 5.960e-08", "`nan`"]
+    "text",
+    [
+        "a: 1",
+        "i = 3",
+        "a 1\r\nb 2  \r\n",
+        "contains nan: True",
+        "largest gap after 100 steps: 5.960e-08",
+        "`nan`",
+    ],
 )
 def test_what_is_printed_is_literal(text: str) -> None:
     (check,) = read_claim(text).checks
@@ -131,7 +150,9 @@ def test_what_is_seen_and_nothing_else_that_is_a_number(text: str, number: str) 
 
 
 def test_a_bound_is_no_value_that_is_wanted() -> None:
-    assert [check.role for check in read_claim("the error is 0.5, it should be less than 1e-6").checks] == [Role.BUG]
+    assert [check.role for check in read_claim("the error is 0.5, it should be less than 1e-6").checks] == [
+        Role.BUG
+    ]
 
 
 def test_a_version_at_the_end_of_a_sentence_is_no_value() -> None:
@@ -144,8 +165,12 @@ def test_a_message_ends_with_its_quote() -> None:
 
 
 def test_devices_that_are_neither_cpu_nor_cuda() -> None:
-    assert {check.where.device for check in read_claim("On MPS the output is 0.0, expected 1.0").checks} == {"mps"}
-    assert {check.where.device for check in read_claim("On MPS and CPU the output is 0.0, expected 1.0").checks} == {None}
+    assert {check.where.device for check in read_claim("On MPS the output is 0.0, expected 1.0").checks} == {
+        "mps"
+    }
+    assert {
+        check.where.device for check in read_claim("On MPS and CPU the output is 0.0, expected 1.0").checks
+    } == {None}
 
 
 def test_a_place_is_taken_only_where_one_is_named() -> None:
@@ -169,4 +194,6 @@ def test_numbers_of_other_kinds() -> None:
     ],
 )
 def test_an_exit_status_that_is_seen(text: str, status: int | None) -> None:
-    assert [check.exit_status for check in read_claim(text).having(Role.BUG)] == ([] if status is None else [status])
+    assert [check.exit_status for check in read_claim(text).having(Role.BUG)] == (
+        [] if status is None else [status]
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.intake.claim_text import read_claim
-from app.intake.claims import Check, CheckKind, Over, Role
+from app.intake.claim.claim_text import read_claim
+from app.intake.claim.claims import Check, CheckKind, Over, Role
 
 
 def bug(text: str) -> Check | None:
@@ -144,7 +144,11 @@ def test_the_signal_of_a_crash(text: str, signal: str | None) -> None:
     [
         ("AssertionError: lost the draw", "AssertionError", "lost the draw"),
         ("torch.OutOfMemoryError: CUDA out of memory.", "OutOfMemoryError", "CUDA out of memory."),
-        ("It raises RuntimeError: mat1 and mat2 must have the same dtype", "RuntimeError", "mat1 and mat2 must have the same dtype"),
+        (
+            "It raises RuntimeError: mat1 and mat2 must have the same dtype",
+            "RuntimeError",
+            "mat1 and mat2 must have the same dtype",
+        ),
         ("AssertionError:\nNot equal to tolerance rtol=1e-07", "AssertionError", ""),
         ("fails with IndexError", "IndexError", ""),
         (
@@ -170,7 +174,10 @@ def test_a_traceback_of_an_interrupt_tells_of_a_hang() -> None:
 
 def test_what_is_printed_before_a_traceback_is_a_detail() -> None:
     claim = read_claim("tensor(1.)\nTraceback (most recent call last):\n  x\nAssertionError: no")
-    assert [(check.kind, check.role) for check in claim.checks] == [(CheckKind.EXCEPTION, Role.BUG), (CheckKind.OUTPUT, Role.DETAIL)]
+    assert [(check.kind, check.role) for check in claim.checks] == [
+        (CheckKind.EXCEPTION, Role.BUG),
+        (CheckKind.OUTPUT, Role.DETAIL),
+    ]
 
 
 def test_lines_of_two_devices_are_a_difference_with_details() -> None:
@@ -218,7 +225,11 @@ def test_values_of_the_sides_in_a_sentence(text: str, lines: tuple[str, ...]) ->
 @pytest.mark.parametrize(
     ("text", "seen", "wanted"),
     [
-        ("the last value is 0.9899924993515015, expected -0.9899924993515015", "0.9899924993515015", "-0.9899924993515015"),
+        (
+            "the last value is 0.9899924993515015, expected -0.9899924993515015",
+            "0.9899924993515015",
+            "-0.9899924993515015",
+        ),
         ("expected 3, but got 1", "1", "3"),
         ("1e-3 instead of 0", "1e-3", "0"),
         ("the sum should be 10 but is nan", "nan", "10"),
@@ -233,7 +244,12 @@ def test_seen_and_expected_numbers(text: str, seen: str, wanted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["It prints 0.5 right after 5 steps", "It prints 0.5, true for 3 seeds", "It prints 0.5. It should not print 3."]
+    "text",
+    [
+        "It prints 0.5 right after 5 steps",
+        "It prints 0.5, true for 3 seeds",
+        "It prints 0.5. It should not print 3.",
+    ],
 )
 def test_words_that_only_sound_like_an_expectation(text: str) -> None:
     assert [(check.role, check.number) for check in read_claim(text).checks] == [(Role.BUG, "0.5")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.intake.claimed_environment import claimed_environment
-from app.judging.environments import differing_fields
+from app.intake.text.claimed_environment import claimed_environment
+from app.judging.comparison.environments import differing_fields
 from worker.contract import Environment
 
 COLLECTED = """PyTorch version: 2.3.0+cu121
@@ -171,4 +171,9 @@ def test_the_likeliest_culprit_comes_first() -> None:
         "python.version": "3.12.3",
         "package.numpy": "2.1.0",
     }
-    assert differing_fields(claimed, captured) == ["torch.version", "gpu.0.model", "python.version", "package.numpy"]
+    assert differing_fields(claimed, captured) == [
+        "torch.version",
+        "gpu.0.model",
+        "python.version",
+        "package.numpy",
+    ]

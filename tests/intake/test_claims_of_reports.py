@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.intake.claims import Check
+from app.intake.claim.claims import Check
 from app.intake.read import read
 
 CODE = "```python\nimport torch\nprint(torch.ones(3).sum())\n```\n"
@@ -12,7 +12,10 @@ CODE = "```python\nimport torch\nprint(torch.ones(3).sum())\n```\n"
 
 def said(text: str, title: str = "") -> list[tuple[str, str, str]]:
     """(role, kind, value) of each check."""
-    return [(check.role.value, check.kind.value, _value(check)) for check in read(text, form="report", title=title).claim.checks]
+    return [
+        (check.role.value, check.kind.value, _value(check))
+        for check in read(text, form="report", title=title).claim.checks
+    ]
 
 
 def _value(check: Check) -> str:
@@ -38,15 +41,24 @@ def test_what_should_be_stands_in_a_sentence_of_its_own(after: str, wanted: str)
     ]
 
 
-@pytest.mark.parametrize("after", ["The input should not be `tensor(3.)`.", "I expected to use 3 threads.", "The size must be 3 here."])
+@pytest.mark.parametrize(
+    "after",
+    ["The input should not be `tensor(3.)`.", "I expected to use 3 threads.", "The size must be 3 here."],
+)
 def test_what_is_said_of_something_else_is_not_wanted(after: str) -> None:
     assert said(f"{CODE}\nOutput:\n\n```\ntensor(4.)\n```\n\n{after}\n") == [("bug", "output", "tensor(4.)")]
 
 
 def test_one_of_several_lines_should_be_another() -> None:
     shown = "```\n>>> round(0.5)\n1\n>>> round(1.5)\n2\n```\n"
-    assert said(f"{shown}The first one should be 0.\n") == [("bug", "output", "1|2"), ("expected", "output", "0|2")]
-    assert said(f"{shown}The last must be `3`.\n") == [("bug", "output", "1|2"), ("expected", "output", "1|3")]
+    assert said(f"{shown}The first one should be 0.\n") == [
+        ("bug", "output", "1|2"),
+        ("expected", "output", "0|2"),
+    ]
+    assert said(f"{shown}The last must be `3`.\n") == [
+        ("bug", "output", "1|2"),
+        ("expected", "output", "1|3"),
+    ]
     assert said(f"{shown}The third must be `3`.\n") == [("bug", "output", "1|2")]
 
 
@@ -63,7 +75,9 @@ def test_another_error_is_wanted_than_the_one_that_is_shown() -> None:
 
 
 def test_a_message_between_backticks_on_its_own_line() -> None:
-    assert said(f"`f(0)` should give -inf, but:\n\n{CODE}`ValueError: empty input. Give one.`\n") == [("bug", "exception", "ValueError")]
+    assert said(f"`f(0)` should give -inf, but:\n\n{CODE}`ValueError: empty input. Give one.`\n") == [
+        ("bug", "exception", "ValueError")
+    ]
     (check,) = read(f"{CODE}`ValueError: empty input. Give one.`\n", form="report", title="").claim.checks
     assert check.message == "empty input. Give one."
 
@@ -73,7 +87,10 @@ def test_a_message_between_backticks_on_its_own_line() -> None:
     [
         ("It prints `tensor(4.)` rather than `tensor(3.)`.", "tensor(3.)"),
         ("I get `tensor(4.)` where I'd assume `tensor(3.)`.", "tensor(3.)"),
-        ("It prints `tensor(4.)`. The sum of three ones has to be `tensor(3.)` (numpy agrees).", "tensor(3.)"),
+        (
+            "It prints `tensor(4.)`. The sum of three ones has to be `tensor(3.)` (numpy agrees).",
+            "tensor(3.)",
+        ),
         ("I get `tensor(4.)`, exact is `tensor(3.)`.", "tensor(3.)"),
         ("It gives `tensor(4.)` while numpy says `tensor(3.)`", "tensor(3.)"),
     ],
@@ -116,13 +133,21 @@ def test_prose_below_a_caption_is_none() -> None:
 @pytest.mark.parametrize(
     ("title", "after", "right"),
     [
-        ("exit code is 3", "It should be 4 as for grep.", [("bug", "exit_status", "3"), ("expected", "exit_status", "4")]),
+        (
+            "exit code is 3",
+            "It should be 4 as for grep.",
+            [("bug", "exit_status", "3"), ("expected", "exit_status", "4")],
+        ),
         ("wrong exit status", "", [("bug", "exit_status", "3")]),
         ("wrong number", "", [("bug", "output", "17")]),
     ],
 )
-def test_a_shell_that_is_asked_for_the_exit_status(title: str, after: str, right: list[tuple[str, str, str]]) -> None:
-    session = "```console\n$ cat a.py\nimport sys\nprint(17)\nsys.exit(3)\n$ python a.py\n17\n$ echo $?\n3\n```\n"
+def test_a_shell_that_is_asked_for_the_exit_status(
+    title: str, after: str, right: list[tuple[str, str, str]]
+) -> None:
+    session = (
+        "```console\n$ cat a.py\nimport sys\nprint(17)\nsys.exit(3)\n$ python a.py\n17\n$ echo $?\n3\n```\n"
+    )
     found = said(f"{session}\n{after}\n", title)
     assert [check for check in found if check[0] != "detail"] == right
 
@@ -133,7 +158,13 @@ def test_an_exit_status_that_tells_of_a_signal() -> None:
 
 
 @pytest.mark.parametrize(
-    "version", ["'2.1.0+cu121'", "torch 2.4.1", "3.11.4 (main, Jul  5 2023, 13:45:01) [GCC 11.2.0]", "numpy version: 2.1.0"]
+    "version",
+    [
+        "'2.1.0+cu121'",
+        "torch 2.4.1",
+        "3.11.4 (main, Jul  5 2023, 13:45:01) [GCC 11.2.0]",
+        "numpy version: 2.1.0",
+    ],
 )
 def test_a_version_beside_an_output_is_not_claimed(version: str) -> None:
     assert said(f"{CODE}\nOutput:\n\n```\n{version}\ntensor(4.)\n```\n\nExpected `tensor(3.)`.\n") == [
@@ -144,7 +175,9 @@ def test_a_version_beside_an_output_is_not_claimed(version: str) -> None:
 
 @pytest.mark.parametrize("value", ["1.5", "torch 1.5", "loss 1.2e-3", "10.0.0.1"])
 def test_a_number_is_no_version(value: str) -> None:
-    assert said(f"{CODE}\nOutput:\n\n```\n{value}\ntensor(4.)\n```\n") == [("bug", "output", f"{value}|tensor(4.)")]
+    assert said(f"{CODE}\nOutput:\n\n```\n{value}\ntensor(4.)\n```\n") == [
+        ("bug", "output", f"{value}|tensor(4.)")
+    ]
 
 
 def test_a_tensor_on_a_card_is_not_what_a_script_without_one_prints() -> None:
@@ -153,12 +186,19 @@ def test_a_tensor_on_a_card_is_not_what_a_script_without_one_prints() -> None:
     bug, wanted = read(f"{cpu}\n{gpu}", form="report", title="").claim.checks
     assert (bug.where.device, wanted.where.device) == ("cuda", None)
     with_fallback = "```python\nimport torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'\nprint(torch.zeros(2, device=d))\n```\n"
-    (check,) = read(f"{with_fallback}\nprints `tensor([0., 1.], device='cuda:0')`\n", form="report", title="").claim.checks
+    (check,) = read(
+        f"{with_fallback}\nprints `tensor([0., 1.], device='cuda:0')`\n", form="report", title=""
+    ).claim.checks
     assert check.where.device is None
 
 
 @pytest.mark.parametrize(
-    "title", ["Expected all tensors to be on the same device", "expected scalar type Half but found Float", "sum gives 3, expected 4"]
+    "title",
+    [
+        "Expected all tensors to be on the same device",
+        "expected scalar type Half but found Float",
+        "sum gives 3, expected 4",
+    ],
 )
 def test_a_title_with_the_word_expected_is_no_section_of_what_is_expected(title: str) -> None:
     shown = '```\nTraceback (most recent call last):\n  File "a.py", line 2, in <module>\nRuntimeError: it broke\n```\n'
@@ -166,7 +206,14 @@ def test_a_title_with_the_word_expected_is_no_section_of_what_is_expected(title:
 
 
 @pytest.mark.parametrize(
-    "heading", ["Expected behavior", "What did you expect to happen?", "What should happen", "2. Desired output", "**Expectation**"]
+    "heading",
+    [
+        "Expected behavior",
+        "What did you expect to happen?",
+        "What should happen",
+        "2. Desired output",
+        "**Expectation**",
+    ],
 )
 def test_sections_of_what_is_expected(heading: str) -> None:
     text = f"### What happened\n\n{CODE}\nIt prints `tensor(4.)`.\n\n### {heading}\n\n```\ntensor(3.)\n```\n"
@@ -180,9 +227,9 @@ def test_a_claim_without_a_script_is_read_all_the_same() -> None:
 
 
 def test_code_that_a_mail_program_quotes() -> None:
-    mail = (
-        "On Mon, May 6, 2024 at 8:01 AM K. wrote:\n> Which script?\n\nThis one:\n\n> import math\n> x = math.sqrt(16)\n> print(int(x))\n\n"
-    )
+    mail = "On Mon, May 6, 2024 at 8:01 AM K. wrote:\n> Which script?\n\nThis one:\n\n> import math\n> x = math.sqrt(16)\n> print(int(x))\n\n"
     reading = read(f"{mail}It prints 3, not 4, on my box.\n", form="report", title="sqrt is off by one")
-    assert [script.as_given for script in reading.scripts] == ["import math\nx = math.sqrt(16)\nprint(int(x))"]
+    assert [script.as_given for script in reading.scripts] == [
+        "import math\nx = math.sqrt(16)\nprint(int(x))"
+    ]
     assert [check.number for check in reading.claim.checks] == ["3", "4"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.intake.claims import CheckKind, Role
+from app.intake.claim.claims import CheckKind, Role
 from app.intake.read import read
 from app.intake.reading import Reading
 
@@ -91,7 +91,9 @@ REPAIRED = {
 @pytest.mark.parametrize(("text", "run", "repairs"), REPAIRED.values(), ids=list(REPAIRED))
 def test_a_repair_has_a_name(text: str, run: str, repairs: list[str]) -> None:
     reading = report(text)
-    assert [(script.script.strip(), [repair.code for repair in script.repairs]) for script in reading.scripts] == [(run, repairs)]
+    assert [
+        (script.script.strip(), [repair.code for repair in script.repairs]) for script in reading.scripts
+    ] == [(run, repairs)]
     squeezed = "".join(text.split())
     assert all("".join(line.split()) in squeezed for line in reading.scripts[0].as_given.splitlines())
 
@@ -172,7 +174,11 @@ def test_a_prompt_of_a_shell_is_not_printed(prompt: str) -> None:
 
 
 def test_the_cells_of_a_notebook_are_one_script() -> None:
-    cells = ["%matplotlib inline\nimport numpy as np", "x = np.arange(3, dtype=np.uint8)\ny = x - np.uint8(1)", "print(y)"]
+    cells = [
+        "%matplotlib inline\nimport numpy as np",
+        "x = np.arange(3, dtype=np.uint8)\ny = x - np.uint8(1)",
+        "print(y)",
+    ]
     reading = report("\n".join(f"```\n{cell}\n```" for cell in [*cells, "[255   0   1]"]))
     (script,) = reading.scripts
     assert [repair.code for repair in script.repairs] == ["joined_parts", "shell_line"]
@@ -203,12 +209,16 @@ def test_a_file_shows_no_value_that_it_does_not_print() -> None:
 
 
 def test_what_writes_by_itself_is_no_value_to_show() -> None:
-    reading = report('```python\nimport sys\nsys.stdout.buffer.write(b"value 3\\n")\n```\n\nIt prints `value 3`.')
+    reading = report(
+        '```python\nimport sys\nsys.stdout.buffer.write(b"value 3\\n")\n```\n\nIt prints `value 3`.'
+    )
     assert reading.scripts[0].repairs == ()
 
 
 def test_what_depends_on_a_version_is_a_script_and_what_only_prints_it_is_none() -> None:
-    depends = "It prints 44.\n\n```python\nimport sys\nprint(44 if sys.version_info >= (3, 12) else 300)\n```\n"
+    depends = (
+        "It prints 44.\n\n```python\nimport sys\nprint(44 if sys.version_info >= (3, 12) else 300)\n```\n"
+    )
     assert len(read(depends, form="report").scripts) == 1
     tells = "It prints 44.\n\n```python\nimport sys\nprint(sys.version_info)\n```\n"
     assert read(tells, form="report").scripts == ()

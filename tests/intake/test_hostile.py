@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import InputError
-from app.intake.claim_text import read_claim
+from app.intake.claim.claim_text import read_claim
 from app.intake.read import read
 from app.intake.reading import Reading
 
@@ -44,7 +44,9 @@ def test_reading_ends_soon(bait: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "bait", ["x\n", "a", "Error ", "cpu 1\ngpu 2\n", "> ", "different ", ">>> x\n", "[a]: b\n", '"a" expected '], ids=ascii
+    "bait",
+    ["x\n", "a", "Error ", "cpu 1\ngpu 2\n", "> ", "different ", ">>> x\n", "[a]: b\n", '"a" expected '],
+    ids=ascii,
 )
 def test_time_grows_no_faster_than_the_text(bait: str) -> None:
     """Four times the text takes about four times as long; sixteen would be quadratic. Times too short to measure are no evidence."""

@@ -16,7 +16,10 @@ def report(text: str) -> Reading:
 
 
 def roles(text: str) -> list[tuple[str, str]]:
-    return [(script.role.value, "mine" if "sum" in script.as_given else "other") for script in report(text).scripts]
+    return [
+        (script.role.value, "mine" if "sum" in script.as_given else "other")
+        for script in report(text).scripts
+    ]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +42,15 @@ def test_code_that_is_there_to_be_read(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["Docs:", "while the equivalent", "NumPy version:", "The fix would be:", "or replace the body with", "Workaround:"]
+    "words",
+    [
+        "Docs:",
+        "while the equivalent",
+        "NumPy version:",
+        "The fix would be:",
+        "or replace the body with",
+        "Workaround:",
+    ],
 )
 def test_code_that_others_have_or_that_helps_is_a_control(words: str) -> None:
     assert roles(f"It prints 4.\n\n{MINE}\n{words}\n\n{OTHER}") == [("main", "mine"), ("control", "other")]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.intake.likeness import (
+from app.intake.code.likeness import (
     NEARLY_EQUAL,
     SKETCH_VALUES,
     WORTH_A_LOOK,
@@ -75,11 +75,17 @@ def test_what_is_run_makes_one(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("def f(a, b):\n    return a - b\nprint(f(a=1, b=2))\n", "def f(b, a):\n    return b - a\nprint(f(a=1, b=2))\n"),
+        (
+            "def f(a, b):\n    return a - b\nprint(f(a=1, b=2))\n",
+            "def f(b, a):\n    return b - a\nprint(f(a=1, b=2))\n",
+        ),
         ("class A:\n    x = 1\nprint(A.x)\n", "class A:\n    y = 1\nprint(A.x)\n"),
         ("x = 1\nprint(eval('x'))\n", "y = 1\nprint(eval('x'))\n"),
         ("x = 1\ny = 2\nprint(x)\n", "x = 1\ny = 2\nprint(y)\n"),
-        ("x = 1\ndef f():\n    x = 2\nf()\nprint(x)\n", "x = 1\ndef f():\n    global x\n    x = 2\nf()\nprint(x)\n"),
+        (
+            "x = 1\ndef f():\n    x = 2\nf()\nprint(x)\n",
+            "x = 1\ndef f():\n    global x\n    x = 2\nf()\nprint(x)\n",
+        ),
     ],
 )
 def test_names_that_mean_something_are_kept_apart(one: str, other: str) -> None:
@@ -90,10 +96,19 @@ def test_names_that_mean_something_are_kept_apart(one: str, other: str) -> None:
     ("one", "other"),
     [
         ("def f():\n    x = 1\n    return x\nx = 2\n", "def f():\n    y = 1\n    return y\nx = 2\n"),
-        ("try:\n    g()\nexcept ValueError as e:\n    print(e)\n", "try:\n    g()\nexcept ValueError as error:\n    print(error)\n"),
-        ("match g():\n    case [a, *b]:\n        print(a, b)\n", "match g():\n    case [c, *d]:\n        print(c, d)\n"),
+        (
+            "try:\n    g()\nexcept ValueError as e:\n    print(e)\n",
+            "try:\n    g()\nexcept ValueError as error:\n    print(error)\n",
+        ),
+        (
+            "match g():\n    case [a, *b]:\n        print(a, b)\n",
+            "match g():\n    case [c, *d]:\n        print(c, d)\n",
+        ),
         ("n = 0\ndef f():\n    global n\n    n += 1\n", "m = 0\ndef f():\n    global m\n    m += 1\n"),
-        ("class A:\n    def f(self, x):\n        return x\n", "class B:\n    def f(this, y):\n        return y\n"),
+        (
+            "class A:\n    def f(self, x):\n        return x\n",
+            "class B:\n    def f(this, y):\n        return y\n",
+        ),
         ("h = lambda x: x\n", "g = lambda y: y\n"),
         ("def f():\n    '''Only this.'''\n", "def f():\n    pass\n"),
     ],
@@ -124,7 +139,11 @@ def test_different_scripts_are_not() -> None:
 
 def test_another_function_in_two_lines_is_another_script() -> None:
     assert (
-        likeness("import torch\nprint(torch.logdet(torch.zeros(2, 2)))\n", "import torch\nprint(torch.svd(torch.eye(5)))\n") < NEARLY_EQUAL
+        likeness(
+            "import torch\nprint(torch.logdet(torch.zeros(2, 2)))\n",
+            "import torch\nprint(torch.svd(torch.eye(5)))\n",
+        )
+        < NEARLY_EQUAL
     )
 
 

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from app.intake.needs import needs_of
-from app.intake.randomness import is_unseeded
+from app.intake.code.randomness import is_unseeded
+from app.intake.needs.needs import needs_of
 from app.intake.reading import NeedKind
 
 
@@ -146,7 +146,10 @@ def test_network(*, needed: bool, script: str) -> None:
     ],
 )
 def test_what_comes_from_outside(kind: NeedKind, script: str, *, needed: bool) -> None:
-    assert bool(named(script, kind) or [need for need in needs_of(ast.parse(script)) if need.kind is kind]) is needed
+    assert (
+        bool(named(script, kind) or [need for need in needs_of(ast.parse(script)) if need.kind is kind])
+        is needed
+    )
 
 
 def test_needs_name_their_line_and_come_once() -> None:

@@ -117,8 +117,14 @@ def test_input(script: str, *, asked: bool) -> None:
         ("import sys\nn = int(sys.argv[1])", True),
         ("import torch.distributed as dist\ndist.init_process_group('nccl')", True),
         ("import os\nr = int(os.environ['RANK'])", True),
-        ("import torch.distributed as dist\ndist.init_process_group('gloo', rank=0, world_size=1, init_method='tcp://127.0.0.1:1')", False),
-        ("import os\nimport torch.distributed as dist\nos.environ['MASTER_ADDR'] = '::1'\ndist.init_process_group('gloo')", False),
+        (
+            "import torch.distributed as dist\ndist.init_process_group('gloo', rank=0, world_size=1, init_method='tcp://127.0.0.1:1')",
+            False,
+        ),
+        (
+            "import os\nimport torch.distributed as dist\nos.environ['MASTER_ADDR'] = '::1'\ndist.init_process_group('gloo')",
+            False,
+        ),
         ("import sys\nprint(sys.argv[0])", False),
     ],
 )

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from app.intake.claims import CheckKind, Role
-from app.intake.probed import ReportersProbe, without_probes
+from app.intake.claim.claims import CheckKind, Role
+from app.intake.probe_output import ReportersProbe, without_probes
 from app.intake.read import read
 from app.intake.reading import Reading
 
@@ -58,7 +58,11 @@ def test_it_is_the_reporters_place_and_exact() -> None:
     assert reading.environment["torch.version"] == "2.9.1"
     assert reading.environment["os.name"] == "macOS 14.5"
     assert reading.environment["package.numpy"] == "2.1.0"
-    assert (reading.environment["cpu.cores"], reading.environment["cpu.flags"], reading.environment["torch.mkl"]) == (
+    assert (
+        reading.environment["cpu.cores"],
+        reading.environment["cpu.flags"],
+        reading.environment["torch.mkl"],
+    ) == (
         8,
         ["avx2", "fma"],
         False,
@@ -71,7 +75,12 @@ def test_what_it_shows_is_the_claim_where_the_words_hold_none() -> None:
     reading = report(BLOCK)
     probe = probe_in(reading)
     assert probe.whole
-    assert (probe.exit_status, probe.stdout, probe.wall_seconds, probe.devices_used) == (1, "loss 0.125\n", 1.5, ("cpu",))
+    assert (probe.exit_status, probe.stdout, probe.wall_seconds, probe.devices_used) == (
+        1,
+        "loss 0.125\n",
+        1.5,
+        ("cpu",),
+    )
     assert [(value.name, value.dtype, value.kind) for value in probe.values] == [("x", "float", "number")]
     [check] = reading.claim.checks
     assert (check.kind, check.role, check.exception_type) == (CheckKind.EXCEPTION, Role.BUG, "LinAlgError")
@@ -97,7 +106,10 @@ def with_outcome(*lines: str) -> str:
     [
         (["outcome exit_status = null", 'outcome signal = "SIGSEGV"'], CheckKind.CRASH),
         (["outcome exit_status = 7", "outcome signal = null"], CheckKind.EXIT_STATUS),
-        (["outcome exit_status = 0", "outcome stdout_whole = true", 'stdout 1 = "loss nan"'], CheckKind.OUTPUT),
+        (
+            ["outcome exit_status = 0", "outcome stdout_whole = true", 'stdout 1 = "loss nan"'],
+            CheckKind.OUTPUT,
+        ),
         (["outcome exit_status = 0", "outcome stdout_whole = false", 'stdout 1 = "loss nan"'], None),
         (["outcome exit_status = 0", "outcome stdout_whole = true"], None),
         (["outcome exit_status = null", 'outcome signal = "SIGKILL"'], None),
@@ -142,7 +154,10 @@ def smart(text: str) -> str:
 
 def wrapped(text: str) -> str:
     """As a mail program breaks lines, at spaces."""
-    return "\n".join("\n".join(textwrap.wrap(line, 76, break_long_words=False, break_on_hyphens=False)) for line in text.split("\n"))
+    return "\n".join(
+        "\n".join(textwrap.wrap(line, 76, break_long_words=False, break_on_hyphens=False))
+        for line in text.split("\n")
+    )
 
 
 HARMLESS: dict[str, Callable[[str], str]] = {
@@ -161,7 +176,9 @@ HARMLESS: dict[str, Callable[[str], str]] = {
     "entities": entities,
     "broken lines": wrapped,
     "trailing blanks": lambda text: text.replace("\n", "   \n"),
-    "with the words above": lambda text: "Looking at this machine\n-----\nWhat follows is for the report\n-----\n\n" + text,
+    "with the words above": lambda text: (
+        "Looking at this machine\n-----\nWhat follows is for the report\n-----\n\n" + text
+    ),
 }
 
 
@@ -253,7 +270,13 @@ def test_whatever_is_done_to_it_reading_raises_nothing() -> None:
         text = BLOCK
         for _ in range(rng.randrange(1, 6)):
             at = rng.randrange(len(text))
-            text = rng.choice((text[:at] + text[at + rng.randrange(40) :], text[:at] + rng.choice('\n`"> =\x00“') + text[at:], text[:at]))
+            text = rng.choice(
+                (
+                    text[:at] + text[at + rng.randrange(40) :],
+                    text[:at] + rng.choice('\n`"> =\x00“') + text[at:],
+                    text[:at],
+                )
+            )
         assert len(report(text).scripts) <= 2
 
 

@@ -7,11 +7,11 @@ import hashlib
 import pytest
 
 from app.errors import InputError, TooLargeError
-from app.intake.claims import CheckKind
-from app.intake.comments import comment_claim, commented_outputs
-from app.intake.markdown import looks_like_markdown
+from app.intake.claim.claims import CheckKind
+from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.read import read
 from app.intake.reading import ScriptRole
+from app.intake.text.markdown import looks_like_markdown
 
 
 def test_a_script_is_kept_as_given_and_run_with_unix_line_ends() -> None:
@@ -33,7 +33,10 @@ def test_blanks_inside_texts_stay() -> None:
 
 
 def test_a_common_indent_goes() -> None:
-    assert read("    import os\n    if os:\n        print(1)\n").scripts[0].script == "import os\nif os:\n    print(1)\n"
+    assert (
+        read("    import os\n    if os:\n        print(1)\n").scripts[0].script
+        == "import os\nif os:\n    print(1)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,11 @@ def test_usual_imports_are_added_by_name(text: str, first_line: str) -> None:
 
 def test_imports_come_after_those_from_the_future() -> None:
     script = read('"""Doc."""\nfrom __future__ import annotations\nprint(torch.ones(2))').scripts[0]
-    assert script.script.splitlines()[:3] == ['"""Doc."""', "from __future__ import annotations", "import torch"]
+    assert script.script.splitlines()[:3] == [
+        '"""Doc."""',
+        "from __future__ import annotations",
+        "import torch",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +199,11 @@ def test_outputs_beside_calls_that_print() -> None:
 @pytest.mark.parametrize(
     ("script", "wrong", "right"),
     [
-        ("print(f(1))  # [1, 2] BAD, must be [2, (1)]\nprint(f(2))  # [1, 2] ok\n", ("[1, 2]", "[1, 2]"), ("[2, (1)]", "[1, 2]")),
+        (
+            "print(f(1))  # [1, 2] BAD, must be [2, (1)]\nprint(f(2))  # [1, 2] ok\n",
+            ("[1, 2]", "[1, 2]"),
+            ("[2, (1)]", "[1, 2]"),
+        ),
         ("print(f(1))  # 3, expected 4\n", ("3",), ("4",)),
         ("print(f(1))  # 3 instead of 4\n", ("3",), ("4",)),
         ("print(f(1))  # 3 (as expected)\n", (), ("3",)),

@@ -10,14 +10,16 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.intake.claim_text import read_claim
-from app.intake.claims import CheckKind, Role
+from app.intake.claim.claim_text import read_claim
+from app.intake.claim.claims import CheckKind, Role
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from fuzz import PIECES, check_judging, check_reading, corpus, hostile
 
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-PROSE = st.lists(st.sampled_from([piece for piece in PIECES if "\n" not in piece]) | st.text(max_size=20), max_size=12).map("".join)
+PROSE = st.lists(
+    st.sampled_from([piece for piece in PIECES if "\n" not in piece]) | st.text(max_size=20), max_size=12
+).map("".join)
 
 
 @BOUNDED

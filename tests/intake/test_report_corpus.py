@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.intake.claims import Check
+from app.intake.claim.claims import Check
 from app.intake.read import read
 
 FOLDER = Path(__file__).parents[1] / "reports"
@@ -26,7 +26,10 @@ def stripped(code: str) -> list[str]:
 def as_wanted(check: Check, wanted: dict[str, Any]) -> dict[str, Any]:
     """The fields of a check that the report's expectation names."""
     given = check.model_dump(mode="json", exclude_none=True)
-    return {name: {key: given["where"].get(key) for key in value} if name == "where" else given.get(name) for name, value in wanted.items()}
+    return {
+        name: {key: given["where"].get(key) for key in value} if name == "where" else given.get(name)
+        for name, value in wanted.items()
+    }
 
 
 def test_there_are_enough_reports() -> None:
@@ -46,12 +49,17 @@ def test_a_report_is_read_as_it_should_be(path: Path) -> None:
         assert len(reading.claim.checks) >= len(right["checks"])
         bugs = [check for check in reading.claim.checks if check.role == "bug"]
         assert len(bugs) == sum(check["role"] == "bug" for check in right["checks"])
-        seen = [as_wanted(check, wanted) for check, wanted in zip(reading.claim.checks, right["checks"], strict=False)]
+        seen = [
+            as_wanted(check, wanted)
+            for check, wanted in zip(reading.claim.checks, right["checks"], strict=False)
+        ]
         assert seen == right["checks"]
     if "repairs" in right:
         assert [repair.code for repair in reading.scripts[0].repairs] == right["repairs"]
     if "needs" in right:
-        assert sorted({need.kind.value for script in reading.scripts for need in script.needs}) == right["needs"]
+        assert (
+            sorted({need.kind.value for script in reading.scripts for need in script.needs}) == right["needs"]
+        )
     if "environment" in right:
         assert {name: reading.environment.get(name) for name in right["environment"]} == right["environment"]
         assert right["environment"] or not reading.environment

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.intake.claims import CheckKind, Claim, Role
+from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.read import read
 from app.intake.reading import Reading, ScriptRole
 
@@ -66,7 +66,9 @@ def test_a_comment_mark_in_inline_code_hides_nothing() -> None:
 
 
 def test_a_transcript_prints_what_the_prompt_showed() -> None:
-    reading = report(">>> is a prompt\n\n```\n>>> import torch\n>>> t = torch.ones(2)\n>>> t.sum()\ntensor(2.)\n```")
+    reading = report(
+        ">>> is a prompt\n\n```\n>>> import torch\n>>> t = torch.ones(2)\n>>> t.sum()\ntensor(2.)\n```"
+    )
     script = reading.scripts[0]
     assert script.as_given == "import torch\nt = torch.ones(2)\nt.sum()"
     assert script.script == 'import torch\nt = torch.ones(2)\n__import__("sys").displayhook(t.sum())\n'
@@ -88,7 +90,11 @@ def test_a_transcript_of_ipython() -> None:
     typed = "In [1]: import torch\n\nIn [2]: for i in range(2):\n   ...:     print(i)\n   ...:\n0\n1\n\nIn [3]: torch.ones(1)\n"
     text = f"```\n{typed}Out[3]: tensor([1.])\n```"
     reading = report(text)
-    assert reading.scripts[0].script.splitlines()[:3] == ["import torch", "for i in range(2):", "    print(i)"]
+    assert reading.scripts[0].script.splitlines()[:3] == [
+        "import torch",
+        "for i in range(2):",
+        "    print(i)",
+    ]
     assert reading.claim.checks[0].lines == ("0", "1", "tensor([1.])")
 
 
@@ -125,13 +131,16 @@ def test_a_missing_name_is_not_asked_for_where_it_is_the_bug() -> None:
 
 
 def test_names_inside_functions_and_tries_are_not_asked_for() -> None:
-    assert report("```python\ndef f():\n    return later\ntry:\n    x = other\nexcept NameError:\n    x = 1\nprint(x)\n```").ask == ()
+    assert (
+        report(
+            "```python\ndef f():\n    return later\ntry:\n    x = other\nexcept NameError:\n    x = 1\nprint(x)\n```"
+        ).ask
+        == ()
+    )
 
 
 def test_a_block_shown_to_work_is_a_control() -> None:
-    text = (
-        f"This fails:\n```python\n{SCRIPT}\n```\nWith a clone it works:\n```python\nimport torch\nprint(torch.ones(2).clone().sum())\n```"
-    )
+    text = f"This fails:\n```python\n{SCRIPT}\n```\nWith a clone it works:\n```python\nimport torch\nprint(torch.ones(2).clone().sum())\n```"
     assert [script.role for script in report(text).scripts] == [ScriptRole.MAIN, ScriptRole.CONTROL]
 
 
@@ -173,7 +182,11 @@ def test_the_main_script_is_the_one_that_stands_alone() -> None:
 
 def bug(claim: Claim) -> tuple[CheckKind, tuple[str, ...] | str | None]:
     check = claim.having(Role.BUG)[0]
-    shown = check.side_lines if check.kind is CheckKind.DIFFERS else check.lines or check.exception_type or check.number
+    shown = (
+        check.side_lines
+        if check.kind is CheckKind.DIFFERS
+        else check.lines or check.exception_type or check.number
+    )
     return check.kind, shown
 
 
@@ -221,7 +234,8 @@ def test_what_a_report_claims(text: str, kind: CheckKind, shown: tuple[str, ...]
     [
         FENCED,
         FENCED + "Please have a look, I use torch 2.3 with 2 GPUs.",
-        FENCED + "### Versions\n\nPyTorch version: 2.3.0\nCUDA used to build PyTorch: 12.1\nGPU 0: NVIDIA A100\nCPU:\nModel name: EPYC",
+        FENCED
+        + "### Versions\n\nPyTorch version: 2.3.0\nCUDA used to build PyTorch: 12.1\nGPU 0: NVIDIA A100\nCPU:\nModel name: EPYC",
         FENCED + "```\nCollecting environment information...\nPyTorch version: 2.3.0\n```",
         FENCED + "```\ncommit 59c1b5025f64\nDate: Mon Feb 6 10:45:04 2023\n```",
         FENCED + "```sh\nconda create --name six python=3.7\nconda activate six\n```",
@@ -234,8 +248,13 @@ def test_what_claims_nothing(text: str) -> None:
 
 
 def test_the_expected_value_is_kept_apart() -> None:
-    checks = report(FENCED + "First one prints `conv 0.0`, as it should.\n\nSecond prints `conv 0.5`, wrong.").claim.checks
-    assert [(check.role, check.lines) for check in checks] == [(Role.BUG, ("conv 0.5",)), (Role.EXPECTED, ("conv 0.0",))]
+    checks = report(
+        FENCED + "First one prints `conv 0.0`, as it should.\n\nSecond prints `conv 0.5`, wrong."
+    ).claim.checks
+    assert [(check.role, check.lines) for check in checks] == [
+        (Role.BUG, ("conv 0.5",)),
+        (Role.EXPECTED, ("conv 0.0",)),
+    ]
 
 
 def test_the_title_claims_where_the_text_does_not() -> None:
@@ -243,7 +262,10 @@ def test_the_title_claims_where_the_text_does_not() -> None:
 
 
 def test_a_claim_given_apart_wins() -> None:
-    assert read(FENCED + "It never ends.", form="report", claim="exit code 3").claim.checks[0].kind is CheckKind.EXIT_STATUS
+    assert (
+        read(FENCED + "It never ends.", form="report", claim="exit code 3").claim.checks[0].kind
+        is CheckKind.EXIT_STATUS
+    )
 
 
 def test_the_title_is_the_first_heading_if_none_is_given() -> None:

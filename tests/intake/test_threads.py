@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.errors import InputError, TooLargeError
 from app.intake.read import read
 from app.intake.reading import Reading
-from app.intake.thread import MOST_COMMENTS, is_address, looks_like_report, thread_of
+from app.intake.text.thread import MOST_COMMENTS, is_address, looks_like_report, thread_of
 
 
 def script(count: int) -> str:
@@ -28,7 +28,13 @@ def said(who: str | None, body: str) -> dict[str, Any]:
 
 
 def issue(body: str, *comments: dict[str, Any], **more: Any) -> Reading:
-    thread = {"title": "sum is off", "author": {"login": "ann"}, "body": body, "comments": list(comments), **more}
+    thread = {
+        "title": "sum is off",
+        "author": {"login": "ann"},
+        "body": body,
+        "comments": list(comments),
+        **more,
+    }
     return read(json.dumps(thread))
 
 
@@ -81,49 +87,75 @@ def test_without_a_claim_of_the_reporter_there_is_none() -> None:
 
 
 def test_a_comment_of_the_reporter_makes_the_claim_that_the_body_lacks() -> None:
-    reading = issue(fenced(2), said("bob", "I see:\n```\n2.0\n```\n"), said("ann", PRINTS_3 + "torch 2.3.1"), title="sum")
+    reading = issue(
+        fenced(2), said("bob", "I see:\n```\n2.0\n```\n"), said("ann", PRINTS_3 + "torch 2.3.1"), title="sum"
+    )
     assert claimed(reading) == ["3.0"]
     assert reading.environment["torch.version"] == "2.3.1"
 
 
 def test_the_reporter_s_script_comes_before_a_volunteer_s() -> None:
-    reading = issue("It gives `3.0`.", said("bob", "A repro:\n" + fenced(7)), said("ann", "Sure:\n" + fenced(2)))
+    reading = issue(
+        "It gives `3.0`.", said("bob", "A repro:\n" + fenced(7)), said("ann", "Sure:\n" + fenced(2))
+    )
     assert main(reading) == script(2)
 
 
-@pytest.mark.parametrize("answer", ["Yes, exactly that one.", "Indeed! Same here.", "Your script shows it on all my machines."])
+@pytest.mark.parametrize(
+    "answer", ["Yes, exactly that one.", "Indeed! Same here.", "Your script shows it on all my machines."]
+)
 def test_a_volunteer_s_script_is_run_where_the_reporter_says_that_it_is_the_one(answer: str) -> None:
     with_comment = fenced(7).replace("item())", "item())  # prints 7.0, wrong")
-    reading = issue(PRINTS_3, said("bob", "I made a script of it:\n" + with_comment), said("carl", "Nice."), said("ann", answer))
+    reading = issue(
+        PRINTS_3,
+        said("bob", "I made a script of it:\n" + with_comment),
+        said("carl", "Nice."),
+        said("ann", answer),
+    )
     assert script(7) in main(reading)
     assert claimed(reading) == ["3.0"]
 
 
-@pytest.mark.parametrize("answer", ["Thanks, I'll try that.", "No, mine is another.", "Right, but it works for me.", "Is it? Yes?", None])
+@pytest.mark.parametrize(
+    "answer",
+    ["Thanks, I'll try that.", "No, mine is another.", "Right, but it works for me.", "Is it? Yes?", None],
+)
 def test_what_someone_else_thinks_of_is_no_script_of_the_report(answer: str | None) -> None:
     later = [said("ann", answer)] if answer else []
     reading = issue(PRINTS_3, said("bob", "Could you run this, please?\n" + fenced(7)), *later)
-    assert (reading.scripts, [ask.code for ask in reading.ask], claimed(reading)) == ((), ["no_script"], ["3.0"])
+    assert (reading.scripts, [ask.code for ask in reading.ask], claimed(reading)) == (
+        (),
+        ["no_script"],
+        ["3.0"],
+    )
 
 
 def test_a_script_that_lacks_something_is_asked_about_also_where_someone_else_has_one() -> None:
-    reading = issue("```python\nprint(model(data))\n```\n" + PRINTS_3, said("bob", "Perhaps like this:\n" + fenced(7)))
+    reading = issue(
+        "```python\nprint(model(data))\n```\n" + PRINTS_3, said("bob", "Perhaps like this:\n" + fenced(7))
+    )
     assert [ask.code for ask in reading.ask] == ["undefined_name"]
 
 
-@pytest.mark.parametrize("words", ["I can't reproduce this with\n", "This works for me:\n", "I did not see it:\n"])
+@pytest.mark.parametrize(
+    "words", ["I can't reproduce this with\n", "This works for me:\n", "I did not see it:\n"]
+)
 def test_a_script_that_does_not_show_it_is_not_the_reporter_s(words: str) -> None:
     reading = issue(PRINTS_3, said("bob", words + fenced(7)), said("ann", "Yes."))
     assert (reading.scripts, [ask.code for ask in reading.ask]) == ((), ["no_script"])
 
 
-@pytest.mark.parametrize("who", ["github-actions[bot]", "pytorch-bot", "facebook-github-bot", "pytorchmergebot", "pytorch-probot"])
+@pytest.mark.parametrize(
+    "who", ["github-actions[bot]", "pytorch-bot", "facebook-github-bot", "pytorchmergebot", "pytorch-probot"]
+)
 def test_bots_say_nothing(who: str) -> None:
     reading = issue("It is off.", said(who, "A repro:\n" + fenced(7)))
     assert [ask.code for ask in reading.ask] == ["no_script"]
 
 
-@pytest.mark.parametrize("more", [{"user": {"login": "x", "type": "Bot"}}, {"author": {"login": "x", "is_bot": True}}])
+@pytest.mark.parametrize(
+    "more", [{"user": {"login": "x", "type": "Bot"}}, {"author": {"login": "x", "is_bot": True}}]
+)
 def test_a_bot_by_what_github_says_of_it(more: dict[str, Any]) -> None:
     assert issue("It is off.", {**more, "body": "A repro:\n" + fenced(7)}).scripts == ()
 
@@ -139,7 +171,9 @@ def test_a_bot_by_what_github_says_of_it(more: dict[str, Any]) -> None:
     ],
 )
 def test_a_correction_replaces_the_script(words: str) -> None:
-    reading = issue(fenced(2) + PRINTS_3, said("ann", words + fenced(4)), said("bob", "Fixed script:\n" + fenced(9)))
+    reading = issue(
+        fenced(2) + PRINTS_3, said("ann", words + fenced(4)), said("bob", "Fixed script:\n" + fenced(9))
+    )
     assert (len(reading.scripts), main(reading), claimed(reading)) == (1, script(4), ["3.0"])
 
 
@@ -149,7 +183,9 @@ def test_the_last_correction_counts_with_what_it_shows() -> None:
     assert (main(reading), claimed(reading)) == (script(5), ["6.0"])
 
 
-@pytest.mark.parametrize("words", ["As a workaround:\n", "Thanks, this works:\n", "Some more of my code, for context:\n"])
+@pytest.mark.parametrize(
+    "words", ["As a workaround:\n", "Thanks, this works:\n", "Some more of my code, for context:\n"]
+)
 def test_other_code_of_the_reporter_replaces_nothing(words: str) -> None:
     assert main(issue(fenced(2) + PRINTS_3, said("ann", words + fenced(4)))) == script(2)
 
@@ -173,12 +209,18 @@ def test_mentions_and_agreement_claim_nothing() -> None:
 
 
 def test_code_that_lacks_something_gives_way_to_code_that_runs() -> None:
-    reading = issue("```python\ny = model(data)\nprint(y)\n```\n" + PRINTS_3, said("ann", "All of it:\n" + fenced(2)))
+    reading = issue(
+        "```python\ny = model(data)\nprint(y)\n```\n" + PRINTS_3, said("ann", "All of it:\n" + fenced(2))
+    )
     assert (main(reading), reading.ask) == (script(2), ())
 
 
 def test_nobody_s_comment_is_not_the_reporter_s() -> None:
-    thread = {"title": "sum", "body": fenced(2), "comments": [{"body": "Sorry, right script:\n" + fenced(4) + PRINTS_3}]}
+    thread = {
+        "title": "sum",
+        "body": fenced(2),
+        "comments": [{"body": "Sorry, right script:\n" + fenced(4) + PRINTS_3}],
+    }
     reading = read(json.dumps(thread))
     assert (main(reading), claimed(reading)) == (script(2), [])
 
@@ -217,7 +259,17 @@ def test_no_comments_in_any_spelling() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": 1}', "{'body': 1}", '{"body": "x"', "[1, 2]", "[]", "{}", "[" * 100_000, '{"body":' + "1" * 5_000 + "}"]
+    "text",
+    [
+        '{"a": 1}',
+        "{'body': 1}",
+        '{"body": "x"',
+        "[1, 2]",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        '{"body":' + "1" * 5_000 + "}",
+    ],
 )
 def test_what_is_no_json_of_an_issue_is_read_as_before(text: str) -> None:
     assert thread_of(text) is None
@@ -247,21 +299,31 @@ def test_only_the_first_comments_are_read() -> None:
     assert reading.scripts == ()
 
 
-@pytest.mark.parametrize("url", ["javascript:alert(1)", "https://", "https://a b", "http://[", "x" * 3000, "https://a/\n", "", None])
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "https://", "https://a b", "http://[", "x" * 3000, "https://a/\n", "", None],
+)
 def test_an_address_that_is_none(url: Any) -> None:
     assert issue("Off.", url=url).source_url is None
     assert not isinstance(url, str) or not is_address(url)
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=30), lambda inner: st.lists(inner, max_size=3), max_leaves=4
+    st.none() | st.booleans() | st.integers() | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
 )
 WHO = st.sampled_from(["ann", "bob", "x-bot", "", None, 5, {"login": "ann"}, {"login": 5}, []])
-POST = st.fixed_dictionaries({}, optional={"author": WHO, "user": WHO, "body": st.text(max_size=80) | st.just(fenced(2)) | JSON})
+POST = st.fixed_dictionaries(
+    {}, optional={"author": WHO, "user": WHO, "body": st.text(max_size=80) | st.just(fenced(2)) | JSON}
+)
 
 
 @given(
-    st.fixed_dictionaries({"body": st.text(max_size=80) | JSON}, optional={"title": JSON, "author": WHO, "comments": st.lists(POST) | JSON})
+    st.fixed_dictionaries(
+        {"body": st.text(max_size=80) | JSON},
+        optional={"title": JSON, "author": WHO, "comments": st.lists(POST) | JSON},
+    )
 )
 def test_any_json_is_read_or_refused(thread: dict[str, Any]) -> None:
     try:

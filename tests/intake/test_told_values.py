@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.intake.claim_text import read_claim
-from app.intake.claims import Check, CheckKind, Role
-from app.intake.told import seen_and_wanted_in, wanted_in
+from app.intake.claim.claim_text import read_claim
+from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.claim.value_mentions import seen_and_wanted_in, wanted_in
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,9 @@ def test_which_error_is_seen(text: str, seen: str, wanted: str | None) -> None:
     checks = read_claim(text).checks
     assert (checks[0].kind, checks[0].exception_type) == (CheckKind.EXCEPTION, seen)
     if wanted:
-        assert wanted in [check.exception_type for check in checks if check.role is Role.EXPECTED] or "—" in text
+        assert (
+            wanted in [check.exception_type for check in checks if check.role is Role.EXPECTED] or "—" in text
+        )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,10 @@ def test_bad_endings(text: str, kind: CheckKind, signal: str | None) -> None:
     assert (found.kind, found.signal) == (kind, signal)
 
 
-@pytest.mark.parametrize("text", ["It never returns the right value", "It no longer sits there forever", "no segfault here", "it crashes"])
+@pytest.mark.parametrize(
+    "text",
+    ["It never returns the right value", "It no longer sits there forever", "no segfault here", "it crashes"],
+)
 def test_what_is_no_bad_ending(text: str) -> None:
     found = bug(text)
     assert found is None or found.kind not in {CheckKind.HANG, CheckKind.CRASH}
@@ -153,7 +158,10 @@ def test_results_that_vary(text: str) -> None:
     assert found.kind is CheckKind.VARIES
 
 
-@pytest.mark.parametrize("text", ["Sometimes I use 2.0, sometimes 2.1.", "Two consecutive runs agree.", "The results are reproducible."])
+@pytest.mark.parametrize(
+    "text",
+    ["Sometimes I use 2.0, sometimes 2.1.", "Two consecutive runs agree.", "The results are reproducible."],
+)
 def test_results_that_do_not_vary(text: str) -> None:
     found = bug(text)
     assert found is None or found.kind is not CheckKind.VARIES
@@ -166,7 +174,13 @@ def test_nothing_is_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["It prints nothing useful.", "It returns nothing.", "It should print nothing.", "Nothing is printed about it to stderr"]
+    "text",
+    [
+        "It prints nothing useful.",
+        "It returns nothing.",
+        "It should print nothing.",
+        "Nothing is printed about it to stderr",
+    ],
 )
 def test_something_is_printed(text: str) -> None:
     found = bug(text)
@@ -192,5 +206,8 @@ def test_where_a_value_is_seen(text: str, where: dict[str, str]) -> None:
 
 
 def test_a_short_number_counts_beside_its_name() -> None:
-    labels = [bug(text) for text in ("the loss is 9 instead of 8", "it is 9 instead of 8", "the loss is 9.125 instead of 8")]
+    labels = [
+        bug(text)
+        for text in ("the loss is 9 instead of 8", "it is 9 instead of 8", "the loss is 9.125 instead of 8")
+    ]
     assert [check and check.label for check in labels] == ["loss", None, None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.intake.unwritten import takes_unwritten_memory
+from app.intake.code.uninitialised_memory import takes_unwritten_memory
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.intake.claims import Check, CheckKind, Claim, Role
+from app.intake.claim.claims import Check, CheckKind, Claim, Role
 from app.intake.reading import Need, NeedKind, Script
 from app.targets.target import Target
 from worker.contract import AttemptKind, Device, ExceptionFacts, Observation, Outcome, Result, Start
@@ -14,7 +14,9 @@ CUDA = Target(device=Device.CUDA, gpus=1, toolchain="torch-2.13-cu130")
 NO_CUDA = "Torch not compiled with CUDA enabled"
 
 
-def script(text: str = "print(1)", *, gpus: int = 0, unseeded: bool = False, digest: str = "d1", **fields: Any) -> Script:
+def script(
+    text: str = "print(1)", *, gpus: int = 0, unseeded: bool = False, digest: str = "d1", **fields: Any
+) -> Script:
     needs = (Need(kind=NeedKind.GPU, count=gpus),) if gpus else ()
     return Script(as_given=text, script=text, digest=digest, needs=needs, unseeded=unseeded, **fields)
 
@@ -35,7 +37,15 @@ def result(
 ) -> Result:
     """A result; its outcome follows from the rest unless given."""
     if outcome is None:
-        outcome = Outcome.CRASHED if signal else Outcome.RAISED if raised else Outcome.EXITED if status else Outcome.COMPLETED
+        outcome = (
+            Outcome.CRASHED
+            if signal
+            else Outcome.RAISED
+            if raised
+            else Outcome.EXITED
+            if status
+            else Outcome.COMPLETED
+        )
     if status is None and signal is None and outcome in {Outcome.COMPLETED, Outcome.RAISED}:
         status = 1 if raised else 0
     exception = None if raised is None else ExceptionFacts(type=raised[0], message=raised[1])
@@ -47,7 +57,9 @@ def result(
         kind=kind,
         start=start,
         outcome=outcome,
-        observation=Observation(stdout=stdout, stderr=stderr, exit_status=status, signal=signal, exception=exception, **seen),
+        observation=Observation(
+            stdout=stdout, stderr=stderr, exit_status=status, signal=signal, exception=exception, **seen
+        ),
         environment=environment or {},
     )
 

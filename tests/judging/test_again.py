@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging.again import Which, is_wanted
 from app.judging.judgement import Verdict
+from app.judging.verdict.rerunnable import Which, is_wanted
 from worker.contract import Reason, WhoCanAct
 
 NO_NODE = Reason(code="no_node", who_can_act=WhoCanAct.OPERATOR)
@@ -41,7 +41,11 @@ def test_what_failed_and_what_is_undecided(
     st.none() | st.sampled_from(list(Verdict)),
     st.none() | st.builds(Reason, code=st.just("x"), who_can_act=st.sampled_from(list(WhoCanAct))),
 )
-def test_failed_ones_are_undecided_ones_and_none_that_goes_on_is_either(state: str, verdict: Verdict | None, reason: Reason | None) -> None:
-    failed, undecided, every = (is_wanted(which, state=state, verdict=verdict, reason=reason) for which in Which)  # type: ignore[arg-type]
+def test_failed_ones_are_undecided_ones_and_none_that_goes_on_is_either(
+    state: str, verdict: Verdict | None, reason: Reason | None
+) -> None:
+    failed, undecided, every = (
+        is_wanted(which, state=state, verdict=verdict, reason=reason) for which in Which
+    )  # type: ignore[arg-type]
     assert failed <= undecided <= every
     assert every is (state in {"judged", "cancelled"})

@@ -10,13 +10,13 @@ from held_values import tensor
 from judging_builders import CPU, CUDA, claim, prints, result, script
 
 from app.ids import PATTERN, new_id
-from app.intake.claims import Role
+from app.intake.claim.claims import Role
 from app.intake.reading import Ask, Reading
-from app.judging.environments import digest_of
-from app.runs.assemble import MOST_VALUES, AttemptFacts, JobFacts, RunFacts, assemble
-from app.runs.document import RunDocument
+from app.judging.comparison.environments import digest_of
+from app.runs.run_object.assemble import MOST_VALUES, AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.run_object.document import RunDocument
 from app.states import JobState, RunState
-from app.targets.plan import RepeatPlan
+from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Reason, Result, Start, WhoCanAct
 
@@ -26,17 +26,27 @@ READING = Reading(scripts=(script("print('loss nan')"),), claim=claim(prints("lo
 
 def attempt(seen: Result | None, **rest: Any) -> AttemptFacts:
     lost = seen is not None and seen.outcome is Outcome.LOST
-    facts = {"kind": AttemptKind.REPEAT, "start": Start.COLD, "state": "queued" if seen is None else "lost" if lost else "recorded"}
+    facts = {
+        "kind": AttemptKind.REPEAT,
+        "start": Start.COLD,
+        "state": "queued" if seen is None else "lost" if lost else "recorded",
+    }
     return AttemptFacts(id=new_id(), result=seen, **{**facts, **rest})
 
 
-def job(*attempts: AttemptFacts, target: Target = CPU, state: JobState = "judged", reason: Reason | None = None) -> JobFacts:
+def job(
+    *attempts: AttemptFacts, target: Target = CPU, state: JobState = "judged", reason: Reason | None = None
+) -> JobFacts:
     return JobFacts(id=new_id(), script="d1", target=target, state=state, attempts=attempts, reason=reason)
 
 
-def document(*jobs: JobFacts, state: RunState = "finished", reading: Reading = READING, **rest: Any) -> RunDocument:
+def document(
+    *jobs: JobFacts, state: RunState = "finished", reading: Reading = READING, **rest: Any
+) -> RunDocument:
     finished = NOW if state == "finished" else None
-    return assemble(RunFacts(id=new_id(), state=state, created_at=NOW, finished_at=finished, **rest), reading, jobs)
+    return assemble(
+        RunFacts(id=new_id(), state=state, created_at=NOW, finished_at=finished, **rest), reading, jobs
+    )
 
 
 def three(stdout: str, **seen: Any) -> list[AttemptFacts]:
@@ -46,7 +56,9 @@ def three(stdout: str, **seen: Any) -> list[AttemptFacts]:
 def test_a_finished_run_has_its_verdict_and_an_open_one_only_an_interim() -> None:
     done = document(job(*three("loss nan\n")))
     assert (done.verdict, done.so_far, done.seen, done.where) == ("reproduced", None, True, [CPU.label()])
-    open_ = document(job(*three("loss nan\n")), job(attempt(None), target=CUDA, state="queued"), state="running")
+    open_ = document(
+        job(*three("loss nan\n")), job(attempt(None), target=CUDA, state="queued"), state="running"
+    )
     assert (open_.verdict, open_.so_far) == (None, "reproduced")
     assert [part.verdict for part in open_.jobs] == ["reproduced", None]
 
@@ -72,14 +84,19 @@ def test_questions_to_the_reporter_are_the_verdict() -> None:
 
 def test_what_does_not_count_is_in_sight_and_decides_nothing() -> None:
     preview = attempt(
-        result("loss nan\n", kind=AttemptKind.PREVIEW, start=Start.WARM), kind=AttemptKind.PREVIEW, start=Start.WARM, counted=False
+        result("loss nan\n", kind=AttemptKind.PREVIEW, start=Start.WARM),
+        kind=AttemptKind.PREVIEW,
+        start=Start.WARM,
+        counted=False,
     )
     made = document(job(preview, attempt(result(outcome=Outcome.LOST)), *three("loss 1\n")))
     assert (made.verdict, made.jobs[0].of, len(made.jobs[0].attempts)) == ("different", 3, 5)
 
 
 def test_fewer_than_were_asked_for_are_no_never() -> None:
-    reading = Reading(scripts=(script(),), claim=claim(prints("loss nan"), prints("fine", role=Role.EXPECTED)))
+    reading = Reading(
+        scripts=(script(),), claim=claim(prints("loss nan"), prints("fine", role=Role.EXPECTED))
+    )
     two = three("fine\n")[:2]
     assert document(job(*two), reading=reading, repeats=RepeatPlan(5)).verdict == "cannot_show"
     assert document(job(*two), reading=reading, repeats=RepeatPlan(2, exact=True)).verdict == "not_reproduced"
@@ -99,14 +116,21 @@ def test_values_are_few_and_without_their_bytes_and_stacks_are_cut() -> None:
     values = [tensor(f"x{number}", 1.5, number) for number in range(40)]
     [part] = document(job(attempt(result("", values=values, stacks="line\n" * 5000)))).jobs[0].attempts
     assert [value.name for value in part.values] == [f"x{number}" for number in range(MOST_VALUES)]
-    assert (part.values[1].value, part.values[1].dtype, part.values[1].shape) == ("[1.5, 1.0]", "torch.float32", [2])
+    assert (part.values[1].value, part.values[1].dtype, part.values[1].shape) == (
+        "[1.5, 1.0]",
+        "torch.float32",
+        [2],
+    )
     assert "data" not in part.values[0].model_dump()
     assert "[… cut …]" in part.stacks
     assert len(part.stacks) <= 4096
 
 
 def test_what_varies_among_repeats_is_named() -> None:
-    repeats = [attempt(result("loss nan\n", values=[tensor("loss", 1.0), tensor("took", seconds)])) for seconds in (1.0, 2.0, 3.0)]
+    repeats = [
+        attempt(result("loss nan\n", values=[tensor("loss", 1.0), tensor("took", seconds)]))
+        for seconds in (1.0, 2.0, 3.0)
+    ]
     made = document(job(*repeats))
     assert (made.jobs[0].varying_values, made.comparisons) == (["took"], [])
 
@@ -125,7 +149,11 @@ def test_comparisons_are_of_the_plainest_target_and_of_repeats_that_differ() -> 
     made = document(*jobs)
     pairs = {(part.baseline, part.candidate): part for part in made.comparisons}
     across = pairs[plain[0].id, other[0].id]
-    assert (across.result, across.first_difference["baseline"], across.first_difference["candidate"]) == ("different", "loss 1", "loss nan")
+    assert (across.result, across.first_difference["baseline"], across.first_difference["candidate"]) == (
+        "different",
+        "loss 1",
+        "loss nan",
+    )
     assert pairs[other[0].id, other[1].id].result == "different"
     assert len(pairs) == 2
     assert all(PATTERN.findall(part.id) == [part.baseline, part.candidate] for part in made.comparisons)

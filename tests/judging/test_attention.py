@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.judging.attention import Attention, Line, attention_of, attention_said
-from app.judging.axis import age_of, differs_by
 from app.judging.judgement import Defect, Scope, Verdict
+from app.judging.report.attention import Attention, Line, attention_of, attention_said
+from app.judging.report.axis import age_of, differs_by
 
 R, F, N, D = Verdict.REPRODUCED, Verdict.FLAKY, Verdict.NOT_REPRODUCED, Verdict.DIFFERENT
 
@@ -35,7 +35,9 @@ R, F, N, D = Verdict.REPRODUCED, Verdict.FLAKY, Verdict.NOT_REPRODUCED, Verdict.
         (D, None, [(D,), ()], Attention.NEEDS_HUMAN),
     ],
 )
-def test_the_group(verdict: Verdict | None, scope: Scope | None, lines: list[tuple[Verdict, ...]], group: Attention | None) -> None:
+def test_the_group(
+    verdict: Verdict | None, scope: Scope | None, lines: list[tuple[Verdict, ...]], group: Attention | None
+) -> None:
     assert attention_of(verdict, scope, [Line(line) for line in lines]) == group
 
 
@@ -76,20 +78,38 @@ HOST = {"cpu.model": "x", "os.kernel": "6.1", "python.version": "3.12.1", "pytho
 
 
 def test_one_version_is_an_axis_with_what_comes_along() -> None:
-    before = {**HOST, "torch.version": "2.12.0", "package.torch": "2.12.0", "package.numpy": "2.4.0", "package.pip": "25", "torch.git": "a"}
-    after = {**before, "torch.version": "2.13.0", "package.torch": "2.13.0", "package.pip": "26", "torch.git": "b", "blas.fingerprint": "1"}
+    before = {
+        **HOST,
+        "torch.version": "2.12.0",
+        "package.torch": "2.12.0",
+        "package.numpy": "2.4.0",
+        "package.pip": "25",
+        "torch.git": "a",
+    }
+    after = {
+        **before,
+        "torch.version": "2.13.0",
+        "package.torch": "2.13.0",
+        "package.pip": "26",
+        "torch.git": "b",
+        "blas.fingerprint": "1",
+    }
     found = differs_by(before, after, imported={"torch"})
     assert (found.versions, found.confounders) == ((("torch", ("2.12.0", "2.13.0")),), ())
 
 
 def test_two_versions_or_another_machine_confound() -> None:
     before = {**HOST, "torch.version": "2.12.0", "package.numpy": "2.3.0"}
-    both = differs_by(before, {**before, "torch.version": "2.13.0", "package.numpy": "2.4.0"}, imported={"torch"})
+    both = differs_by(
+        before, {**before, "torch.version": "2.13.0", "package.numpy": "2.4.0"}, imported={"torch"}
+    )
     assert both.axis is None
     assert set(both.confounders) == {"torch.version", "package.numpy"}
     machine = differs_by(before, {**before, "torch.version": "2.13.0", "cpu.model": "y"}, imported={"torch"})
     assert (machine.axis, machine.confounders) == ("torch", ("cpu.model",))
-    python = differs_by(before, {**before, "python.version": "3.13.0", "python.compiler": "GCC 14"}, imported=set())
+    python = differs_by(
+        before, {**before, "python.version": "3.13.0", "python.compiler": "GCC 14"}, imported=set()
+    )
     assert (python.axis, python.confounders) == ("python", ())
 
 

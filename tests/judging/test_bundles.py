@@ -14,24 +14,35 @@ from judging_builders import CPU, CUDA, result
 from app.errors import InputError, TooLargeError
 from app.ids import new_id
 from app.intake.read import read
-from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
-from app.runs.bundle import Said, Submitted, bundle_of, evidence_digest
-from app.runs.keep import digest_of
-from app.runs.read_bundle import NO_LIMITS, BundleLimits, read_bundle
-from app.targets.plan import RepeatPlan
+from app.runs.exchange.bundle import Said, Submitted, bundle_of, evidence_digest
+from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
+from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.run_object.storable import digest_of
+from app.targets.planning.plan import RepeatPlan
 from worker.contract import AttemptKind, CapturedValue, Outcome, Reason, Start
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 SCRIPT = "print('loss nan')\n"
 READING = read(SCRIPT, form="script", claim="prints loss nan, expected loss 1")
 SUBMITTED = Submitted(form="script", text=SCRIPT, claim="prints loss nan, expected loss 1")
-VALUE = CapturedValue(name="x", dtype="torch.float32", shape=[1], data="AAAAPw==", digest="sha256:" + "0" * 64)
+VALUE = CapturedValue(
+    name="x", dtype="torch.float32", shape=[1], data="AAAAPw==", digest="sha256:" + "0" * 64
+)
 LIMITS = BundleLimits(bundle_bytes=1 << 20, result_bytes=1 << 16, cells=4, repeats=5)
 
 
 def attempts(stdout: str, count: int = 3, **seen: Any) -> tuple[AttemptFacts, ...]:
-    made = [result(stdout, stdout_bytes=len(stdout), stdout_digest="sha256:" + "0" * 64, values=[VALUE], **seen) for _ in range(count)]
-    environment = {"cpu.model": "A card that is not here", "cpu.cores": 8, "cuda.available": False, "cpu.flags": ["avx2"], "x": 1.0}
+    made = [
+        result(stdout, stdout_bytes=len(stdout), stdout_digest="sha256:" + "0" * 64, values=[VALUE], **seen)
+        for _ in range(count)
+    ]
+    environment = {
+        "cpu.model": "A card that is not here",
+        "cpu.cores": 8,
+        "cuda.available": False,
+        "cpu.flags": ["avx2"],
+        "x": 1.0,
+    }
     return tuple(
         AttemptFacts(
             id=new_id(),
@@ -52,7 +63,12 @@ def facts() -> tuple[RunFacts, list[JobFacts]]:
         JobFacts(id=new_id(), script=digest, target=CUDA, state="judged", reason=lack),
     ]
     run = RunFacts(
-        id=new_id(), state="finished", created_at=NOW, finished_at=NOW, preset="quick", repeats=RepeatPlan(at_most=5, exact=False)
+        id=new_id(),
+        state="finished",
+        created_at=NOW,
+        finished_at=NOW,
+        preset="quick",
+        repeats=RepeatPlan(at_most=5, exact=False),
     )
     return run, jobs
 
@@ -91,14 +107,25 @@ def test_what_was_kept_comes_back_and_is_judged_the_same() -> None:
             state=job.state,
             reason=job.reason,
             attempts=tuple(
-                AttemptFacts(id=one.id, kind=one.kind, start=one.start, state=one.state, counted=one.counted, result=one.result)
+                AttemptFacts(
+                    id=one.id,
+                    kind=one.kind,
+                    start=one.start,
+                    state=one.state,
+                    counted=one.counted,
+                    result=one.result,
+                )
                 for one in job.attempts
             ),
         )
         for job in bundle.jobs
     ]
     after = assemble(run, READING, back)
-    assert (after.verdict, after.seen, after.where) == (before.verdict, before.seen, before.where) == ("reproduced", True, [CPU.label()])
+    assert (
+        (after.verdict, after.seen, after.where)
+        == (before.verdict, before.seen, before.where)
+        == ("reproduced", True, [CPU.label()])
+    )
     assert [job.checks for job in after.jobs] == [job.checks for job in before.jobs]
     assert after.environments == before.environments
     first = bundle.jobs[0].attempts[0].result
@@ -112,7 +139,9 @@ def test_what_was_kept_comes_back_and_is_judged_the_same() -> None:
 def test_white_space_and_the_order_of_fields_mean_nothing() -> None:
     bundle = made()
     shuffled = dict(reversed(bundle.items()))
-    assert read_bundle(json.dumps(shuffled).encode(), limits=LIMITS) == read_bundle(sent(bundle), limits=LIMITS)
+    assert read_bundle(json.dumps(shuffled).encode(), limits=LIMITS) == read_bundle(
+        sent(bundle), limits=LIMITS
+    )
 
 
 def test_the_same_evidence_is_known_again_under_other_ids_and_nothing_else_is() -> None:
@@ -120,9 +149,13 @@ def test_the_same_evidence_is_known_again_under_other_ids_and_nothing_else_is() 
     said = Said(verdict="flaky", summary="other words")
 
     def digest(run: RunFacts, jobs: list[JobFacts]) -> str:
-        return evidence_digest(read_bundle(sent(bundle_of(run, READING, jobs, SUBMITTED, said=said)), limits=LIMITS))
+        return evidence_digest(
+            read_bundle(sent(bundle_of(run, READING, jobs, SUBMITTED, said=said)), limits=LIMITS)
+        )
 
-    other_run = RunFacts(id=new_id(), state="finished", created_at=datetime(2027, 1, 1, tzinfo=UTC), repeats=run.repeats)
+    other_run = RunFacts(
+        id=new_id(), state="finished", created_at=datetime(2027, 1, 1, tzinfo=UTC), repeats=run.repeats
+    )
     renamed = [
         JobFacts(
             id=new_id(),
@@ -138,7 +171,12 @@ def test_the_same_evidence_is_known_again_under_other_ids_and_nothing_else_is() 
         for job in reversed(jobs)
     ]
     assert digest(other_run, renamed) == digest(run, jobs)
-    fewer = [JobFacts(id=jobs[0].id, script=jobs[0].script, target=CPU, state="judged", attempts=jobs[0].attempts[:2]), jobs[1]]
+    fewer = [
+        JobFacts(
+            id=jobs[0].id, script=jobs[0].script, target=CPU, state="judged", attempts=jobs[0].attempts[:2]
+        ),
+        jobs[1],
+    ]
     assert digest(run, fewer) != digest(run, jobs)
 
 
@@ -165,7 +203,9 @@ def test_whatever_is_altered_is_seen() -> None:
 def test_one_that_is_too_large_or_too_new_says_what_to_do() -> None:
     data = sent(made())
     with pytest.raises(TooLargeError, match="SAMEHERE_BUNDLE_BYTES"):
-        read_bundle(data, limits=BundleLimits(bundle_bytes=len(data) - 1, result_bytes=1 << 16, cells=4, repeats=5))
+        read_bundle(
+            data, limits=BundleLimits(bundle_bytes=len(data) - 1, result_bytes=1 << 16, cells=4, repeats=5)
+        )
     newer = refusal(sent(again({**made(), "version": 2})))
     assert (newer.code, "update" in newer.message) == ("bundle_version", True)
     assert refusal(sent({"format": "another", "version": 1})).code == "not_a_bundle"
@@ -186,12 +226,18 @@ def first_result(bundle: dict[str, Any]) -> dict[str, Any]:
 
 HOSTILE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "an unknown field": lambda bundle: bundle.update(trust="me"),
-    "another script under a digest": lambda bundle: bundle["scripts"].update(dict.fromkeys(bundle["scripts"], "print('loss nan')#")),
-    "another environment under a digest": lambda bundle: next(iter(bundle["environments"].values())).update({"cpu.model": "mine"}),
+    "another script under a digest": lambda bundle: bundle["scripts"].update(
+        dict.fromkeys(bundle["scripts"], "print('loss nan')#")
+    ),
+    "another environment under a digest": lambda bundle: next(iter(bundle["environments"].values())).update(
+        {"cpu.model": "mine"}
+    ),
     "no environment": lambda bundle: bundle["environments"].clear(),
     "no script": lambda bundle: bundle["scripts"].clear(),
     "an id that is none": lambda bundle: bundle["run"].update(id="../../etc"),
-    "two attempts with one id": lambda bundle: bundle["jobs"][0]["attempts"].append(bundle["jobs"][0]["attempts"][0]),
+    "two attempts with one id": lambda bundle: bundle["jobs"][0]["attempts"].append(
+        bundle["jobs"][0]["attempts"][0]
+    ),
     "a run that goes on": lambda bundle: bundle["run"].update(state="running"),
     "a cell that goes on": lambda bundle: bundle["jobs"][0].update(state="queued"),
     "an attempt that goes on": lambda bundle: bundle["jobs"][0]["attempts"][0].update(state="leased"),
@@ -199,9 +245,15 @@ HOSTILE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "lost and recorded": lambda bundle: first_result(bundle).update(outcome="lost"),
     "an outcome that is none": lambda bundle: first_result(bundle).update(outcome="won"),
     "a node with markup in its name": lambda bundle: first_result(bundle).update(node="<b>lab</b>"),
-    "a result that is too large": lambda bundle: first_result(bundle)["observation"].update(stdout="x" * (1 << 17)),
-    "too many cells": lambda bundle: bundle["jobs"].extend({**bundle["jobs"][1], "id": new_id()} for _ in range(8)),
-    "a setting that does not exist": lambda bundle: bundle["jobs"][0]["target"].update(settings={"LD_PRELOAD": "/x.so"}),
+    "a result that is too large": lambda bundle: first_result(bundle)["observation"].update(
+        stdout="x" * (1 << 17)
+    ),
+    "too many cells": lambda bundle: bundle["jobs"].extend(
+        {**bundle["jobs"][1], "id": new_id()} for _ in range(8)
+    ),
+    "a setting that does not exist": lambda bundle: bundle["jobs"][0]["target"].update(
+        settings={"LD_PRELOAD": "/x.so"}
+    ),
     "half a character": lambda bundle: bundle["report"].update(text="\ud800"),
 }
 
@@ -225,7 +277,9 @@ def test_what_is_not_finite_is_kept_as_a_word() -> None:
     odd = jobs[0].attempts[0].result
     assert odd is not None
     changed = odd.model_copy(update={"environment": {"x": float("nan"), "y": "a\0b"}})
-    first = AttemptFacts(id=new_id(), kind=AttemptKind.REPEAT, start=Start.COLD, state="recorded", result=changed)
+    first = AttemptFacts(
+        id=new_id(), kind=AttemptKind.REPEAT, start=Start.COLD, state="recorded", result=changed
+    )
     job = JobFacts(id=new_id(), script=jobs[0].script, target=CPU, state="judged", attempts=(first,))
     bundle = read_bundle(sent(bundle_of(run, READING, [job], SUBMITTED, said=Said())), limits=NO_LIMITS)
     found = bundle.jobs[0].attempts[0].result
@@ -238,7 +292,11 @@ def test_an_attempt_that_was_lost_needs_no_result() -> None:
     lost = AttemptFacts(id=new_id(), kind=AttemptKind.REPEAT, start=Start.COLD, state="lost")
     waiting = AttemptFacts(id=new_id(), kind=AttemptKind.REPEAT, start=Start.COLD, state="queued")
     seen = result("", outcome=Outcome.CANCELLED).model_copy(update={"node": "lab-1"})
-    stopped = AttemptFacts(id=new_id(), kind=AttemptKind.REPEAT, start=Start.COLD, state="cancelled", result=seen)
-    job = JobFacts(id=new_id(), script=jobs[0].script, target=CPU, state="cancelled", attempts=(lost, waiting, stopped))
+    stopped = AttemptFacts(
+        id=new_id(), kind=AttemptKind.REPEAT, start=Start.COLD, state="cancelled", result=seen
+    )
+    job = JobFacts(
+        id=new_id(), script=jobs[0].script, target=CPU, state="cancelled", attempts=(lost, waiting, stopped)
+    )
     bundle = read_bundle(sent(bundle_of(run, READING, [job], SUBMITTED, said=Said())), limits=LIMITS)
     assert [one.state for one in bundle.jobs[0].attempts] == ["lost", "cancelled"]

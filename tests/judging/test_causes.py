@@ -8,10 +8,10 @@ import pytest
 from judging_builders import CPU, CUDA, claim, differs, result, script, several
 
 from app.intake.reading import Reading, Script
-from app.judging.cause import cause_of_pair
-from app.judging.job import judge_job
-from app.judging.judged import JudgedCell
-from app.judging.run import judge_run
+from app.judging.cause.cause import cause_of_pair
+from app.judging.judged_cells import JudgedCell
+from app.judging.verdict.job import judge_job
+from app.judging.verdict.run import judge_run
 from app.targets.target import Target
 from worker.contract import Result
 from worker.contract.trace import Trace, TracedOperation
@@ -26,8 +26,18 @@ TF32_OFF = CUDA.model_copy(update={"settings": {"tf32": "off"}})
     [
         ("", (CPU, result("1.0\n")), (CUDA, result(raised=("RuntimeError", "bad"))), "error_asymmetry"),
         ("", (CPU, result("1.0\n")), (CUDA, result(signal="SIGSEGV")), "error_asymmetry"),
-        ("", (CPU, result(raised=("RuntimeError", "bad"))), (CUDA, result(raised=("RuntimeError", "worse"))), "error_asymmetry"),
-        ("", (CPU, result("v 1\n", raised=("ValueError", "at 3"))), (CUDA, result("v 2\n", raised=("ValueError", "at 5"))), "not_analysed"),
+        (
+            "",
+            (CPU, result(raised=("RuntimeError", "bad"))),
+            (CUDA, result(raised=("RuntimeError", "worse"))),
+            "error_asymmetry",
+        ),
+        (
+            "",
+            (CPU, result("v 1\n", raised=("ValueError", "at 3"))),
+            (CUDA, result("v 2\n", raised=("ValueError", "at 5"))),
+            "not_analysed",
+        ),
         (DRAWS, (CPU, result("0.25\n")), (CUDA, result("0.75\n")), "random_streams"),
         (DRAWS, (CPU, result("0.25\n")), (CPU, result("0.75\n")), "not_analysed"),
         ("torch.rand(3).cuda()", (CPU, result("0.25\n")), (CUDA, result("0.75\n")), "not_analysed"),
@@ -54,12 +64,24 @@ TF32_OFF = CUDA.model_copy(update={"settings": {"tf32": "off"}})
             "undefined_conversion",
         ),
         ("torch.ones(3).int()", (CPU, result("-2147483648\n")), (CUDA, result("0\n")), "not_analysed"),
-        ("torch.linalg.svd(a)", (CPU, result("[1.5, -2.5, 3.5]\n")), (CUDA, result("[-1.5, 2.5, -3.5]\n")), "sign_or_order"),
-        ("a.sum()", (CPU, result("[1.5, -2.5, 3.5]\n")), (CUDA, result("[-1.5, 2.5, -3.5]\n")), "not_analysed"),
+        (
+            "torch.linalg.svd(a)",
+            (CPU, result("[1.5, -2.5, 3.5]\n")),
+            (CUDA, result("[-1.5, 2.5, -3.5]\n")),
+            "sign_or_order",
+        ),
+        (
+            "a.sum()",
+            (CPU, result("[1.5, -2.5, 3.5]\n")),
+            (CUDA, result("[-1.5, 2.5, -3.5]\n")),
+            "not_analysed",
+        ),
         ("", (CPU, result("1.0\n")), (CUDA, result("1.1\n")), "not_analysed"),
     ],
 )
-def test_of_two_attempts(code: str, one: tuple[Target, Result], other: tuple[Target, Result], cause: str) -> None:
+def test_of_two_attempts(
+    code: str, one: tuple[Target, Result], other: tuple[Target, Result], cause: str
+) -> None:
     assert cause_of_pair(script(code), one, other) == cause
 
 
@@ -76,7 +98,11 @@ def sides(code: Script, **stdout: Any) -> tuple[str | None, str]:
         results = several(3, text)
         target = {"plain": CUDA, "without": TF32_OFF}[name]
         judgement = judge_job(told, code, target, results)
-        cells.append(JudgedCell(job_id=name, script=code.digest, target=target, judgement=judgement, results=tuple(results)))
+        cells.append(
+            JudgedCell(
+                job_id=name, script=code.digest, target=target, judgement=judgement, results=tuple(results)
+            )
+        )
     found = judge_run(Reading(scripts=(code,), claim=told), cells)
     return found.cause, found.defect
 
@@ -86,7 +112,10 @@ def test_a_gap_that_goes_without_tf32_is_reduced_precision() -> None:
     assert sides(script(), plain=wide, without=narrow) == ("reduced_precision", "no")
     assert sides(script(), plain=wide, without=wide) == ("not_analysed", "undecided")
     assert sides(script(), plain=wide) == ("not_analysed", "undecided")
-    assert sides(script(), plain="cpu [1.0, 2.0]\ncuda [nan, 2.0]\n", without=narrow) == ("not_analysed", "undecided")
+    assert sides(script(), plain="cpu [1.0, 2.0]\ncuda [nan, 2.0]\n", without=narrow) == (
+        "not_analysed",
+        "undecided",
+    )
 
 
 WIDE = "cpu [1.0, 2.0]\ncuda [1.001, 2.002]\n"
@@ -94,16 +123,36 @@ TRACED = {
     "number": 1, "name": "aten::mm", "dtype": "torch.float32", "inputs_agree": True, "gap": 1e-7, "relative_gap": 1e-7, "input_gap": 0.0,
     "sides": [{"side": "cpu", "explained": True}, {"side": "cuda", "explained": True}],
 }  # fmt: skip
-SEEN = Trace(operations_seen=4, pairs=2, asked=1, answered=1, whole=True, operations=[TracedOperation.model_validate(TRACED)])
+SEEN = Trace(
+    operations_seen=4,
+    pairs=2,
+    asked=1,
+    answered=1,
+    whole=True,
+    operations=[TracedOperation.model_validate(TRACED)],
+)
 
 
-def with_trace(trace: Trace | None, *, traced: str = WIDE, plain: list[str] | None = None) -> tuple[str | None, str]:
+def with_trace(
+    trace: Trace | None, *, traced: str = WIDE, plain: list[str] | None = None
+) -> tuple[str | None, str]:
     told, code = claim(differs()), script()
     on = CUDA.model_copy(update={"settings": {"trace": "on"}})
     cells = []
-    for target, results in ((CUDA, [result(text) for text in plain or [WIDE] * 3]), (on, [result(traced, trace=trace)])):
+    for target, results in (
+        (CUDA, [result(text) for text in plain or [WIDE] * 3]),
+        (on, [result(traced, trace=trace)]),
+    ):
         judgement = judge_job(told, code, target, results)
-        cells.append(JudgedCell(job_id=target.label(), script=code.digest, target=target, judgement=judgement, results=tuple(results)))
+        cells.append(
+            JudgedCell(
+                job_id=target.label(),
+                script=code.digest,
+                target=target,
+                judgement=judgement,
+                results=tuple(results),
+            )
+        )
     found = judge_run(Reading(scripts=(code,), claim=told), cells)
     return found.cause, found.defect
 
@@ -132,5 +181,13 @@ def test_a_trace_is_no_verdict() -> None:
     for target, text in ((CUDA, "cpu [1.0]\ncuda [1.0]\n"), (on, WIDE)):
         results = several(5, text)
         judgement = judge_job(told, code, target, results)
-        cells.append(JudgedCell(job_id=target.label(), script=code.digest, target=target, judgement=judgement, results=tuple(results)))
+        cells.append(
+            JudgedCell(
+                job_id=target.label(),
+                script=code.digest,
+                target=target,
+                judgement=judgement,
+                results=tuple(results),
+            )
+        )
     assert judge_run(Reading(scripts=(code,), claim=told), cells).verdict == "not_reproduced"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.judging.change import ChangeKind, Side, change_of
 from app.judging.judgement import Verdict
+from app.judging.report.change import ChangeKind, Side, change_of
 from worker.contract import Environment
 
 R, F, N, D = Verdict.REPRODUCED, Verdict.FLAKY, Verdict.NOT_REPRODUCED, Verdict.DIFFERENT
@@ -13,9 +13,22 @@ OLD: Environment = {"cpu.model": "x", "package.numpy": "1.26.4", "python.version
 NEW: Environment = {**OLD, "package.numpy": "2.4.0", "blas.path": "b"}
 
 
-def side(verdict: Verdict, environment: Environment, *, matched: int | None = None, of: int = 5, label: str = "cpu@t") -> Side:
+def side(
+    verdict: Verdict,
+    environment: Environment,
+    *,
+    matched: int | None = None,
+    of: int = 5,
+    label: str = "cpu@t",
+) -> Side:
     seen = {R: of, F: 2}.get(verdict, 0)
-    return Side(verdict=verdict, matched=seen if matched is None else matched, of=of, environment=environment, label=label)
+    return Side(
+        verdict=verdict,
+        matched=seen if matched is None else matched,
+        of=of,
+        environment=environment,
+        label=label,
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,11 +64,15 @@ def test_more_than_one_version_is_confounded_and_the_missing_cell_is_named() -> 
 
 
 def test_another_machine_confounds_and_the_missing_cell_is_the_old_version_there() -> None:
-    change = change_of(side(N, OLD, label="cpu@old"), side(R, {**NEW, "cpu.model": "y"}, label="cpu@new"), imported=set())
+    change = change_of(
+        side(N, OLD, label="cpu@old"), side(R, {**NEW, "cpu.model": "y"}, label="cpu@new"), imported=set()
+    )
     assert change is not None
     assert (change.kind, change.difference.confounders) == (ChangeKind.CONFOUNDED, ("cpu.model",))
     assert change.missing == "numpy 1.26.4, where cpu@new ran"
-    same = change_of(side(N, OLD, label="cpu@old"), side(R, {**OLD, "cpu.model": "y"}, label="cpu@old"), imported=set())
+    same = change_of(
+        side(N, OLD, label="cpu@old"), side(R, {**OLD, "cpu.model": "y"}, label="cpu@old"), imported=set()
+    )
     assert same is not None
     assert (same.kind, same.missing) == (ChangeKind.CONFOUNDED, "cpu@old where cpu@old ran")
 
@@ -66,8 +83,13 @@ def test_where_nothing_differs_nobody_has_shown_a_regression() -> None:
     assert (change.kind, change.difference.axis) == (ChangeKind.OTHER, None)
 
 
-@pytest.mark.parametrize(("matched", "of", "kind"), [(1, 5, ChangeKind.OTHER), (4, 5, ChangeKind.FIXED), (20, 60, ChangeKind.OTHER)])
-def test_a_rate_that_chance_alone_brings_to_zero_is_not_fixed(matched: int, of: int, kind: ChangeKind) -> None:
+@pytest.mark.parametrize(
+    ("matched", "of", "kind"),
+    [(1, 5, ChangeKind.OTHER), (4, 5, ChangeKind.FIXED), (20, 60, ChangeKind.OTHER)],
+)
+def test_a_rate_that_chance_alone_brings_to_zero_is_not_fixed(
+    matched: int, of: int, kind: ChangeKind
+) -> None:
     change = change_of(side(F, OLD, matched=matched, of=of), side(N, NEW, of=5), imported={"numpy"})
     assert change is not None
     assert change.kind is kind
@@ -78,7 +100,11 @@ def test_a_rate_that_chance_alone_brings_to_zero_is_not_fixed(matched: int, of: 
 
 def test_a_cpu_build_and_a_cuda_build_are_two_things() -> None:
     before: Environment = {"torch.version": "2.12.0+cpu", "torch.cuda_build": None}
-    change = change_of(side(N, before), side(R, {"torch.version": "2.13.0+cu130", "torch.cuda_build": "13.0"}), imported=set())
+    change = change_of(
+        side(N, before),
+        side(R, {"torch.version": "2.13.0+cu130", "torch.cuda_build": "13.0"}),
+        imported=set(),
+    )
     assert change is not None
     assert change.difference.confounders == ("torch.cuda_build",)
     one = change_of(

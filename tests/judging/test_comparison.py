@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from judging_builders import result
 
-from app.judging.comparison import compare
-from app.judging.environments import differing_fields, digest_of
+from app.judging.comparison.comparison import compare
+from app.judging.comparison.environments import differing_fields, digest_of
 from worker.contract import Outcome
 
 
@@ -34,7 +34,8 @@ def test_equal_values_are_equivalent_however_they_are_printed(one: str, other: s
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("0.5\n", "0.50001\n"), ("0.0\n", "-0.0\n"), ("inf\n", "-inf\n"), ("a\n", "a\na\n"), ("x\n", "")]
+    ("one", "other"),
+    [("0.5\n", "0.50001\n"), ("0.0\n", "-0.0\n"), ("inf\n", "-inf\n"), ("a\n", "a\na\n"), ("x\n", "")],
 )
 def test_other_values_are_different(one: str, other: str) -> None:
     made = compare(result(one), result(other))
@@ -63,9 +64,22 @@ def test_how_it_ended_comes_first() -> None:
 
 
 def test_stderr_flags_and_environment_are_listed_and_decide_nothing() -> None:
-    one = result("a\n", stderr="warning\n", flags={"deterministic": False}, environment={"os.name": "x", "blas.path": "mkl:avx2"})
-    other = result("a\n", stderr="other\n", flags={"deterministic": True}, environment={"os.name": "y", "blas.path": "mkl:avx512"})
-    assert said(one, other) == ("equivalent", ["flag: deterministic", "stderr", "environment: blas.path", "environment: os.name"])
+    one = result(
+        "a\n",
+        stderr="warning\n",
+        flags={"deterministic": False},
+        environment={"os.name": "x", "blas.path": "mkl:avx2"},
+    )
+    other = result(
+        "a\n",
+        stderr="other\n",
+        flags={"deterministic": True},
+        environment={"os.name": "y", "blas.path": "mkl:avx512"},
+    )
+    assert said(one, other) == (
+        "equivalent",
+        ["flag: deterministic", "stderr", "environment: blas.path", "environment: os.name"],
+    )
 
 
 def test_what_we_cut_off_cannot_be_compared() -> None:

@@ -5,19 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from judging_builders import CPU, CUDA, NO_CUDA, check, claim, differs, prints, raises, result, script, several
+from judging_builders import (
+    CPU,
+    CUDA,
+    NO_CUDA,
+    check,
+    claim,
+    differs,
+    prints,
+    raises,
+    result,
+    script,
+    several,
+)
 
-from app.intake.claims import Check, CheckKind, Claim, Over, Role, Where
+from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role, Where
 from app.intake.reading import ScriptRole
-from app.judging.job import judge_job
 from app.judging.judgement import JobJudgement
-from app.judging.rates import rate_interval, rate_upper_bound
-from app.targets.plan import RepeatPlan
+from app.judging.verdict.job import judge_job
+from app.judging.verdict.rates import rate_interval, rate_upper_bound
+from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Reason, Start
 
 
-def judged(*checks: Check, results: list[Any], target: Target = CPU, plan: RepeatPlan | None = None, **of_script: Any) -> JobJudgement:
+def judged(
+    *checks: Check, results: list[Any], target: Target = CPU, plan: RepeatPlan | None = None, **of_script: Any
+) -> JobJudgement:
     return judge_job(claim(*checks), script(**of_script), target, results, plan=plan)
 
 
@@ -37,7 +51,10 @@ FAILED = {"raised": ("RuntimeError", "shape mismatch")}
 def test_the_job_rule_in_its_order() -> None:
     assert verdict(FAILS, results=[]) == "no_result"
     assert verdict(results=several(1, "x\n")) == "observed"
-    assert verdict(FAILS, results=several(3, raised=("ModuleNotFoundError", "No module named 'sklearn'"))) == "cannot_show"
+    assert (
+        verdict(FAILS, results=several(3, raised=("ModuleNotFoundError", "No module named 'sklearn'")))
+        == "cannot_show"
+    )
     assert verdict(FAILS, results=several(3, **FAILED)) == "reproduced"
     assert verdict(FAILS, results=[*several(2, **FAILED), result("fine\n", attempt="a9")]) == "flaky"
     assert verdict(FAILS, results=several(3, raised=("RuntimeError", "something else"))) == "different"
@@ -45,8 +62,13 @@ def test_the_job_rule_in_its_order() -> None:
 
 
 def test_trouble_of_ours_never_counts() -> None:
-    trouble = [result(outcome=outcome, attempt=f"x{outcome}") for outcome in (Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED)]
-    assert judged(FAILS, results=[*several(3, **FAILED), *trouble]) == judged(FAILS, results=several(3, **FAILED))
+    trouble = [
+        result(outcome=outcome, attempt=f"x{outcome}")
+        for outcome in (Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED)
+    ]
+    assert judged(FAILS, results=[*several(3, **FAILED), *trouble]) == judged(
+        FAILS, results=several(3, **FAILED)
+    )
     assert verdict(FAILS, results=trouble) == "no_result"
 
 
@@ -67,7 +89,10 @@ def test_warm_attempts_count_only_beside_a_cold_one_that_says_the_same() -> None
 
 def test_beside_mixed_cold_attempts_warm_ones_count_whichever_of_the_two_they_say() -> None:
     cold = [result(attempt="c1", **FAILED), result("fine\n", attempt="c2")]
-    warm = [result(attempt=f"w{number}", start=Start.WARM, **(FAILED if number < 3 else {"stdout": "fine\n"})) for number in range(9)]
+    warm = [
+        result(attempt=f"w{number}", start=Start.WARM, **(FAILED if number < 3 else {"stdout": "fine\n"}))
+        for number in range(9)
+    ]
     mixed = judged(FAILS, results=[*cold, *warm])
     assert (mixed.verdict, mixed.matched, mixed.of) == ("flaky", 4, 11)
     # The interval is of independent attempts, which are the cold ones.
@@ -124,18 +149,46 @@ def test_the_bound_is_45_percent_at_5_and_5_at_59_and_none_without_a_never() -> 
         ({"outcome": Outcome.TIMED_OUT}, "time_limit"),
         ({"outcome": Outcome.OUTPUT_EXCEEDED}, "output_limit"),
         ({"raised": ("AttributeError", "module 'ctypes' has no attribute 'windll'")}, "other_os"),
-        ({"raised": ("urllib.error.URLError", "<urlopen error [Errno -3] Temporary failure in name resolution>")}, "no_network"),
+        (
+            {
+                "raised": (
+                    "urllib.error.URLError",
+                    "<urlopen error [Errno -3] Temporary failure in name resolution>",
+                )
+            },
+            "no_network",
+        ),
         ({"raised": ("AttributeError", "module 'torch' has no attribute 'gesv'")}, "stale_reproducer"),
         ({"raised": ("TypeError", "norm() got an unexpected keyword argument 'old'")}, "stale_reproducer"),
-        ({"raised": ("ImportError", "cannot import name 'irfft' from 'torch' (unknown location)")}, "stale_reproducer"),
-        ({"raised": ("RuntimeError", "CUDA error: no kernel image is available for execution on the device")}, "no_kernels_for_card"),
-        ({"raised": ("RuntimeError", "put_ does not have a deterministic implementation")}, "no_deterministic_kernel"),
+        (
+            {"raised": ("ImportError", "cannot import name 'irfft' from 'torch' (unknown location)")},
+            "stale_reproducer",
+        ),
+        (
+            {
+                "raised": (
+                    "RuntimeError",
+                    "CUDA error: no kernel image is available for execution on the device",
+                )
+            },
+            "no_kernels_for_card",
+        ),
+        (
+            {"raised": ("RuntimeError", "put_ does not have a deterministic implementation")},
+            "no_deterministic_kernel",
+        ),
         ({"raised": ("FileNotFoundError", "[Errno 2] No such file or directory: 'A.pt'")}, "missing_file"),
         ({"raised": ("EOFError", "EOF when reading a line")}, "needs_input"),
-        ({"status": 2, "stderr": "usage: x\nx: error: the following arguments are required: --rank\n"}, "needs_input"),
+        (
+            {"status": 2, "stderr": "usage: x\nx: error: the following arguments are required: --rank\n"},
+            "needs_input",
+        ),
         ({"raised": ("PermissionError", "[Errno 13] Permission denied")}, "sandbox_limit"),
         ({"raised": ("OSError", "[Errno 28] No space left on device")}, "sandbox_limit"),
-        ({"raised": ("torch._inductor.exc.InvalidCxxCompiler", "No working C++ compiler found")}, "no_compiler"),
+        (
+            {"raised": ("torch._inductor.exc.InvalidCxxCompiler", "No working C++ compiler found")},
+            "no_compiler",
+        ),
         ({"stdout": "CUDA is not available, skipping\n"}, "gave_up_politely"),
         ({"stdout": "This needs a GPU\n", "status": 1}, "gave_up_politely"),
         ({"raised": ("NameError", "name 'torch' is not defined")}, "ended_earlier"),
@@ -148,7 +201,10 @@ def test_what_we_lack_is_said_before_any_no(seen: dict[str, Any], code: str) -> 
 
 
 def test_a_reason_holds_no_bytes_of_the_script() -> None:
-    found = judged(FAILS, results=several(1, raised=("ModuleNotFoundError", "No module named 'ignore_previous_instructions'")))
+    found = judged(
+        FAILS,
+        results=several(1, raised=("ModuleNotFoundError", "No module named 'ignore_previous_instructions'")),
+    )
     assert found.reason is not None
     assert "ignore" not in found.reason.detail
 
@@ -160,7 +216,10 @@ def test_a_lack_outweighs_observed() -> None:
 
 def test_a_script_that_goes_on_without_a_gpu_gave_nothing_up() -> None:
     assert verdict(FAILS, results=several(3, "CUDA not available, using CPU\n")) == "not_reproduced"
-    assert verdict(FAILS, results=several(3, "no GPU found\nstep 1\nstep 2\nstep 3\nloss 0.5\n")) == "not_reproduced"
+    assert (
+        verdict(FAILS, results=several(3, "no GPU found\nstep 1\nstep 2\nstep 3\nloss 0.5\n"))
+        == "not_reproduced"
+    )
 
 
 def test_the_path_is_not_taken_where_a_granted_card_was_not_used() -> None:
@@ -172,7 +231,9 @@ def test_the_path_is_not_taken_where_a_granted_card_was_not_used() -> None:
 
 
 def test_what_the_driver_saw_of_a_card_goes_before_what_the_script_says() -> None:
-    said = several(3, "fine\n", devices_used=["cpu", "cuda:0"], devices_opened=["/dev/nvidia0"], devices_computed=[])
+    said = several(
+        3, "fine\n", devices_used=["cpu", "cuda:0"], devices_opened=["/dev/nvidia0"], devices_computed=[]
+    )
     assert reason(FAILS, results=said, target=CUDA, gpus=1) == "path_not_taken"
     in_a_child = several(3, "fine\n", devices_used=["cpu"], devices_computed=["cuda:0"])
     assert verdict(FAILS, results=in_a_child, target=CUDA, gpus=1) == "not_reproduced"
@@ -180,21 +241,38 @@ def test_what_the_driver_saw_of_a_card_goes_before_what_the_script_says() -> Non
 
 def test_nothing_shown_is_not_never_but_beside_a_sighting_it_is_not_seen() -> None:
     assert reason(prints("mismatch at 3"), results=several(3)) == "nothing_shown"
-    assert verdict(prints("mismatch at 3"), results=[*several(2), result("mismatch at 3\n", attempt="a9")]) == "flaky"
+    assert (
+        verdict(prints("mismatch at 3"), results=[*several(2), result("mismatch at 3\n", attempt="a9")])
+        == "flaky"
+    )
 
 
 def test_the_claim_itself_is_met_whatever_else_it_looks_like() -> None:
     stale = raises("AttributeError", "module 'torch' has no attribute 'gesv'")
-    assert verdict(stale, results=several(3, raised=("AttributeError", "module 'torch' has no attribute 'gesv'"))) == "reproduced"
     assert (
-        verdict(raises("NameError", "name 'x' is not defined"), results=several(3, raised=("NameError", "name 'x' is not defined")))
+        verdict(
+            stale, results=several(3, raised=("AttributeError", "module 'torch' has no attribute 'gesv'"))
+        )
+        == "reproduced"
+    )
+    assert (
+        verdict(
+            raises("NameError", "name 'x' is not defined"),
+            results=several(3, raised=("NameError", "name 'x' is not defined")),
+        )
         == "reproduced"
     )
 
 
 def test_a_type_alone_is_not_met_by_a_lack() -> None:
-    assert verdict(raises("AssertionError"), results=several(3, raised=("AssertionError", NO_CUDA))) == "cannot_show"
-    assert verdict(raises("AssertionError"), results=several(3, raised=("AssertionError", "x > 0"))) == "reproduced"
+    assert (
+        verdict(raises("AssertionError"), results=several(3, raised=("AssertionError", NO_CUDA)))
+        == "cannot_show"
+    )
+    assert (
+        verdict(raises("AssertionError"), results=several(3, raised=("AssertionError", "x > 0")))
+        == "reproduced"
+    )
     status = check(CheckKind.EXIT_STATUS, exit_status=1)
     assert verdict(status, results=several(3, raised=("AssertionError", NO_CUDA))) == "cannot_show"
     assert verdict(status, results=several(3, raised=("NameError", "x"))) == "cannot_show"
@@ -234,7 +312,10 @@ def test_an_expected_value_makes_another_one_absent() -> None:
     assert verdict(prints("equal False"), expected, results=several(3, "equal True\n")) == "not_reproduced"
     assert verdict(prints("equal False"), expected, results=several(3, "equal None\n")) == "different"
     error = check(CheckKind.EXCEPTION, exception_type="ValueError", message="negative", role=Role.EXPECTED)
-    assert verdict(prints("loss 1"), error, results=several(3, raised=("ValueError", "negative"))) == "not_reproduced"
+    assert (
+        verdict(prints("loss 1"), error, results=several(3, raised=("ValueError", "negative")))
+        == "not_reproduced"
+    )
 
 
 def value(number: str, *, role: Role = Role.BUG, **rest: Any) -> Check:
@@ -264,7 +345,10 @@ def test_a_hang_is_idle_and_a_busy_one_is_not_known() -> None:
     assert verdict(hang(), results=several(3, outcome=Outcome.TIMED_OUT, idle=True)) == "reproduced"
     assert reason(hang(), results=several(3, outcome=Outcome.TIMED_OUT, idle=False)) == "time_limit"
     assert (
-        verdict(hang(message="all_reduce"), results=several(3, outcome=Outcome.TIMED_OUT, idle=False, stacks="in all_reduce"))
+        verdict(
+            hang(message="all_reduce"),
+            results=several(3, outcome=Outcome.TIMED_OUT, idle=False, stacks="in all_reduce"),
+        )
         == "reproduced"
     )
     assert verdict(hang(), results=several(3, "done\n")) == "not_reproduced"
@@ -272,16 +356,31 @@ def test_a_hang_is_idle_and_a_busy_one_is_not_known() -> None:
 
 
 def test_output_before_the_kill_still_counts_and_its_lack_does_not() -> None:
-    assert verdict(prints("loss nan"), results=several(3, "loss nan\n", outcome=Outcome.TIMED_OUT)) == "reproduced"
-    assert reason(prints("loss nan"), results=several(3, "loss 0.5\n", outcome=Outcome.TIMED_OUT)) == "time_limit"
+    assert (
+        verdict(prints("loss nan"), results=several(3, "loss nan\n", outcome=Outcome.TIMED_OUT))
+        == "reproduced"
+    )
+    assert (
+        reason(prints("loss nan"), results=several(3, "loss 0.5\n", outcome=Outcome.TIMED_OUT))
+        == "time_limit"
+    )
 
 
 def test_our_memory_limit_is_not_the_claimed_one() -> None:
     memory = check(CheckKind.OUT_OF_MEMORY, "runs out of memory")
-    assert verdict(memory, results=several(3, raised=("torch.OutOfMemoryError", "CUDA out of memory."))) == "reproduced"
-    assert reason(memory, results=several(3, outcome=Outcome.OUT_OF_MEMORY, raised=("MemoryError", ""))) == "memory_limit"
+    assert (
+        verdict(memory, results=several(3, raised=("torch.OutOfMemoryError", "CUDA out of memory.")))
+        == "reproduced"
+    )
+    assert (
+        reason(memory, results=several(3, outcome=Outcome.OUT_OF_MEMORY, raised=("MemoryError", "")))
+        == "memory_limit"
+    )
     assert verdict(memory, results=several(3, "fine\n")) == "not_reproduced"
-    assert verdict(FAILS, results=several(3, raised=("torch.OutOfMemoryError", "CUDA out of memory."))) == "cannot_show"
+    assert (
+        verdict(FAILS, results=several(3, raised=("torch.OutOfMemoryError", "CUDA out of memory.")))
+        == "cannot_show"
+    )
 
 
 def test_a_difference_of_two_sides() -> None:
@@ -290,7 +389,10 @@ def test_a_difference_of_two_sides() -> None:
     assert verdict(told, results=several(3, "cpu nan\ncuda -108.34196\n"), target=CUDA) == "different"
     assert verdict(told, results=several(3, "cpu -inf\ncuda -inf\n"), target=CUDA) == "not_reproduced"
     assert reason(told, results=several(3, "cpu -inf\ncuda -108.34196\n"), target=CPU) == "no_gpu"
-    assert verdict(told, results=several(3, "cpu -inf\n", raised=("ValueError", "x")), target=CUDA) == "cannot_show"
+    assert (
+        verdict(told, results=several(3, "cpu -inf\n", raised=("ValueError", "x")), target=CUDA)
+        == "cannot_show"
+    )
 
 
 def test_a_difference_without_sides_is_observed_and_says_so() -> None:
@@ -332,7 +434,10 @@ def test_a_claim_about_another_place_is_not_answered_with_no() -> None:
     assert reason(placed(device="cuda"), results=several(3, "fine\n", **found)) == "no_gpu"
     assert reason(placed(version="1.13"), results=several(3, "fine\n", **found)) == "other_version"
     assert reason(placed(os="Windows"), results=several(3, "fine\n", **found)) == "other_os"
-    assert reason(placed(device="cpu"), results=several(3, "fine\n", devices_used=["cuda:0"]), target=CUDA) == "other_device"
+    assert (
+        reason(placed(device="cpu"), results=several(3, "fine\n", devices_used=["cuda:0"]), target=CUDA)
+        == "other_device"
+    )
     for where in ({"version": "2.13.0"}, {"os": "Linux"}, {"device": "cpu"}):
         assert verdict(placed(**where), results=several(3, "fine\n", **found)) == "not_reproduced"
     assert verdict(placed(version="1.13"), results=several(3, **FAILED, **found)) == "reproduced"
@@ -352,7 +457,9 @@ def test_details_and_pairs_decide_nothing() -> None:
 
 
 def test_the_reason_of_trouble_is_cut_short() -> None:
-    broken = result(outcome=Outcome.SETUP_FAILED).model_copy(update={"reason": Reason(code="sandbox_failed", detail="x" * 5000)})
+    broken = result(outcome=Outcome.SETUP_FAILED).model_copy(
+        update={"reason": Reason(code="sandbox_failed", detail="x" * 5000)}
+    )
     found = judge_job(Claim(), script(), CPU, [broken])
     assert found.reason is not None
     assert len(found.reason.detail) == 300
@@ -363,7 +470,10 @@ def is_value(number: str, text: str, *, role: Role = Role.BUG) -> Check:
 
 
 def test_a_line_that_tells_the_claimed_and_the_expected_value_says_nothing_where_others_do() -> None:
-    claimed = [is_value("17", "prints 17 instead of 18"), is_value("18", "prints 17 instead of 18", role=Role.EXPECTED)]
+    claimed = [
+        is_value("17", "prints 17 instead of 18"),
+        is_value("18", "prints 17 instead of 18", role=Role.EXPECTED),
+    ]
     echo = "Bug: prints 17 instead of 18\n"
     assert verdict(*claimed, results=several(3, f"{echo}result 18\n")) == "not_reproduced"
     assert verdict(*claimed, results=several(3, f"{echo}result 17\n")) == "reproduced"
@@ -372,7 +482,10 @@ def test_a_line_that_tells_the_claimed_and_the_expected_value_says_nothing_where
 
 
 def test_a_duration_is_no_value_of_another_machine() -> None:
-    claimed = [is_value("3", "takes 3 seconds, expected 0.1 s"), is_value("0.1", "takes 3 seconds, expected 0.1 s", role=Role.EXPECTED)]
+    claimed = [
+        is_value("3", "takes 3 seconds, expected 0.1 s"),
+        is_value("0.1", "takes 3 seconds, expected 0.1 s", role=Role.EXPECTED),
+    ]
     assert reason(*claimed, results=several(3, "took 0.5 s\n")) == "absolute_time"
     assert reason(prints("took 0.31 s"), results=several(3, "took 0.5 s\n")) == "absolute_time"
     assert verdict(prints("loss 3 after 0.31 s"), results=several(3, "loss 4 after 0.31 s\n")) == "different"

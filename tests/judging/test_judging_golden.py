@@ -9,18 +9,20 @@ from typing import Any
 import pytest
 from judging_builders import NO_CUDA, check, claim, differs, prints, raises, result, script
 
-from app.intake.claims import CheckKind, Claim, Role
+from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.read import read
 from app.intake.reading import Reading, Script
-from app.judging.job import judge_job
-from app.judging.judged import JudgedCell
-from app.judging.run import judge_run
+from app.judging.judged_cells import JudgedCell
+from app.judging.verdict.job import judge_job
+from app.judging.verdict.run import judge_run
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Result
 
 CASES: dict[str, Any] = {
     name: case
-    for name, case in json.loads((Path(__file__).parents[1] / "recordings" / "cases_expected.json").read_text()).items()
+    for name, case in json.loads(
+        (Path(__file__).parents[1] / "recordings" / "cases_expected.json").read_text()
+    ).items()
     if not name.startswith("_")
 }
 VARIES = check(CheckKind.VARIES, "another result every time")
@@ -34,7 +36,10 @@ CLAIMS: dict[str, Claim] = {
     "index_add_atomics": claim(VARIES),
     "uninitialised_read": claim(VARIES),
     "index_out_of_range": claim(
-        differs("cpu IndexError index out of range in self", "cuda AcceleratorError CUDA error: device-side assert triggered")
+        differs(
+            "cpu IndexError index out of range in self",
+            "cuda AcceleratorError CUDA error: device-side assert triggered",
+        )
     ),
     "integer_division": claim(differs("cpu RuntimeError ZeroDivisionError", "cuda [4294967295, -2]")),
     "gpu_out_of_memory": claim(raises("torch.OutOfMemoryError", "CUDA out of memory.")),
@@ -42,12 +47,35 @@ CLAIMS: dict[str, Claim] = {
     "null_pointer": claim(check(CheckKind.CRASH, "Segmentation fault (core dumped)", signal="SIGSEGV")),
     "sometimes": claim(raises("AssertionError", "lost the draw")),
     "wrong_kernel": claim(
-        check(CheckKind.VALUE, "the last value is 0.9899924993515015", number="0.9899924993515015", position="last"),
-        check(CheckKind.VALUE, "expected -0.9899924993515015", number="-0.9899924993515015", position="last", role=Role.EXPECTED),
+        check(
+            CheckKind.VALUE,
+            "the last value is 0.9899924993515015",
+            number="0.9899924993515015",
+            position="last",
+        ),
+        check(
+            CheckKind.VALUE,
+            "expected -0.9899924993515015",
+            number="-0.9899924993515015",
+            position="last",
+            role=Role.EXPECTED,
+        ),
     ),
-    "two_gpus": claim(prints("rank 0 reduced [3.0, 3.0, 3.0, 3.0] loss 31.862553", "rank 1 reduced [3.0, 3.0, 3.0, 3.0] loss 48.674088")),
+    "two_gpus": claim(
+        prints(
+            "rank 0 reduced [3.0, 3.0, 3.0, 3.0] loss 31.862553",
+            "rank 1 reduced [3.0, 3.0, 3.0, 3.0] loss 48.674088",
+        )
+    ),
 }
-GPUS = {"two_gpus": 2, "index_add_atomics": 0, "uninitialised_read": 0, "null_pointer": 0, "sometimes": 0, "wrong_kernel": 0}
+GPUS = {
+    "two_gpus": 2,
+    "index_add_atomics": 0,
+    "uninitialised_read": 0,
+    "null_pointer": 0,
+    "sometimes": 0,
+    "wrong_kernel": 0,
+}
 
 
 def script_of(name: str) -> Script:
@@ -67,7 +95,10 @@ def recorded(name: str, entry: dict[str, Any], number: int, *, used: list[str]) 
         return result(entry["stdout"], signal={-11: "SIGSEGV"}[entry["exit"]], **fields)
     raised = None
     if entry["exit"] and name == "gpu_out_of_memory":
-        raised = ("torch.OutOfMemoryError", "CUDA out of memory. Tried to allocate 4096.00 GiB. GPU 0 has a total capacity of 139.80 GiB")
+        raised = (
+            "torch.OutOfMemoryError",
+            "CUDA out of memory. Tried to allocate 4096.00 GiB. GPU 0 has a total capacity of 139.80 GiB",
+        )
     elif entry["exit"]:
         kind, _, message = entry["stderr"].splitlines()[-1].partition(": ")
         raised = (kind, message)
@@ -95,12 +126,22 @@ def test_what_cards_printed_gets_the_verdict_that_is_right(
     name: str, setting: str, entries: list[dict[str, Any]], accepted: list[str], *, by_intake: bool
 ) -> None:
     key, _, value = setting.partition("=")
-    target = Target(device=Device.CUDA, gpus=GPUS.get(name, 1) or 1, settings={key: value or "on"} if key else {})
-    used = ["cpu"] if name in {"null_pointer", "sometimes", "two_gpus", "wrong_kernel", "needs_gpu_exits_zero"} else ["cuda:0"]
+    target = Target(
+        device=Device.CUDA, gpus=GPUS.get(name, 1) or 1, settings={key: value or "on"} if key else {}
+    )
+    used = (
+        ["cpu"]
+        if name in {"null_pointer", "sometimes", "two_gpus", "wrong_kernel", "needs_gpu_exits_zero"}
+        else ["cuda:0"]
+    )
     results = [recorded(name, entry, number, used=used) for number, entry in enumerate(entries)]
     if name == "needs_gpu_exits_zero":
         results = [
-            made.model_copy(update={"observation": made.observation.model_copy(update={"devices_opened": ["/dev/nvidia0"]})})
+            made.model_copy(
+                update={
+                    "observation": made.observation.model_copy(update={"devices_opened": ["/dev/nvidia0"]})
+                }
+            )
             for made in results
         ]
     told, code = read_by_intake(name) if by_intake else (CLAIMS[name], script_of(name))
@@ -114,16 +155,30 @@ CHILD = (
 # What torch 2.13.0+cpu does with each script.
 ON_CPU: dict[str, dict[str, Any]] = {
     name: {"raised": ("AssertionError", NO_CUDA)}
-    for name in ("weights_roundtrip", "sgd_drift", "gpu_out_of_memory", "bernoulli_streams", "svd_sign", "tf32_matmul")
+    for name in (
+        "weights_roundtrip",
+        "sgd_drift",
+        "gpu_out_of_memory",
+        "bernoulli_streams",
+        "svd_sign",
+        "tf32_matmul",
+    )
 } | {
     "logdet_singular": {"stdout": "cpu -inf\n", "raised": ("AssertionError", NO_CUDA)},
     "index_add_atomics": {"stdout": "cpu ['-0x1.dca91e0000000p+1', '0x1.ce5d8a0000000p+7']\n"},
     "uninitialised_read": {"stdout": "cpu 3.1196362041930872e+38\n"},
-    "index_out_of_range": {"stdout": f"cpu IndexError index out of range in self\ncuda AssertionError {NO_CUDA}\n"},
-    "integer_division": {"stdout": "cpu RuntimeError ZeroDivisionError\n", "raised": ("AssertionError", NO_CUDA)},
+    "index_out_of_range": {
+        "stdout": f"cpu IndexError index out of range in self\ncuda AssertionError {NO_CUDA}\n"
+    },
+    "integer_division": {
+        "stdout": "cpu RuntimeError ZeroDivisionError\n",
+        "raised": ("AssertionError", NO_CUDA),
+    },
     "needs_gpu_exits_zero": {"stdout": "CUDA is not available, skipping\n"},
     "null_pointer": {"stdout": "before\n", "signal": "SIGSEGV"},
-    "wrong_kernel": {"stdout": "[1.0, 0.8775824904441833, 0.5403021574020386, -0.8011437058448792, 0.9899924993515015]\n"},
+    "wrong_kernel": {
+        "stdout": "[1.0, 0.8775824904441833, 0.5403021574020386, -0.8011437058448792, 0.9899924993515015]\n"
+    },
     "two_gpus": {
         "raised": (
             "torch.multiprocessing.spawn.ProcessRaisedException",
@@ -144,9 +199,13 @@ def test_a_cpu_node_says_only_what_it_can(name: str, *, by_intake: bool) -> None
 def test_one_card_cannot_show_what_needs_two() -> None:
     raised = (
         "torch.multiprocessing.spawn.ProcessRaisedException",
-        CHILD.format(1, "torch.AcceleratorError: CUDA error: invalid device ordinal\nGPU device may be out of range\n"),
+        CHILD.format(
+            1, "torch.AcceleratorError: CUDA error: invalid device ordinal\nGPU device may be out of range\n"
+        ),
     )
-    judgement = judge_job(CLAIMS["two_gpus"], script_of("two_gpus"), Target(device=Device.CUDA, gpus=1), [result(raised=raised)])
+    judgement = judge_job(
+        CLAIMS["two_gpus"], script_of("two_gpus"), Target(device=Device.CUDA, gpus=1), [result(raised=raised)]
+    )
     assert judgement.verdict == "cannot_show"
     assert judgement.reason is not None
     assert judgement.reason.code == "too_few_gpus"
@@ -162,7 +221,10 @@ def test_three_in_ten_is_flaky_whatever_the_order() -> None:
 
 def test_every_case_has_a_claim() -> None:
     assert CLAIMS.keys() == CASES.keys()
-    assert recorded("null_pointer", CASES["null_pointer"]["observed"]["h100"][0], 1, used=[]).outcome is Outcome.CRASHED
+    assert (
+        recorded("null_pointer", CASES["null_pointer"]["observed"]["h100"][0], 1, used=[]).outcome
+        is Outcome.CRASHED
+    )
 
 
 CAUSES = {
@@ -195,9 +257,16 @@ def test_a_cause_that_needs_no_tracing_is_found_and_no_other_is_made_up(name: st
         target = Target(device=Device.CUDA, gpus=1, settings={key: value or "on"} if key else {})
         changed = {"flags_changed": {"precision.cuda.matmul": "tf32"}} if name == "tf32_matmul" else {}
         results = [recorded(name, entry, number, used=["cuda:0"]) for number, entry in enumerate(entries)]
-        results = [made.model_copy(update={"observation": made.observation.model_copy(update=changed)}) for made in results]
+        results = [
+            made.model_copy(update={"observation": made.observation.model_copy(update=changed)})
+            for made in results
+        ]
         judgement = judge_job(told, code, target, results)
-        cells.append(JudgedCell(job_id=where, script=code.digest, target=target, judgement=judgement, results=tuple(results)))
+        cells.append(
+            JudgedCell(
+                job_id=where, script=code.digest, target=target, judgement=judgement, results=tuple(results)
+            )
+        )
     found = judge_run(Reading(scripts=(code,), claim=told), cells)
     assert found.cause == CAUSES[name]
     assert found.defect != "yes"

@@ -11,8 +11,8 @@ import pytest
 
 from app.intake.read import read
 from app.intake.reading import Reading
-from app.judging.job import judge_job
-from app.runs.assemble import AttemptFacts, JobFacts, RunFacts, assemble
+from app.judging.verdict.job import judge_job
+from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.targets.target import Target
 from worker.contract import AttemptKind, Level, Observation, Result, Start
 
@@ -22,7 +22,16 @@ RUNS = sorted(path for path in (RECORDINGS / "h200").glob("*.cuda*.json"))
 
 
 def result_of(attempt: dict[str, Any], environments: dict[str, Any]) -> Result:
-    fields = ("exit_status", "signal", "exception", "stdout", "stderr", "truncated", "devices_used", "flags_changed")
+    fields = (
+        "exit_status",
+        "signal",
+        "exception",
+        "stdout",
+        "stderr",
+        "truncated",
+        "devices_used",
+        "flags_changed",
+    )
     return Result(
         node=attempt["node"],
         instance="recorded",
@@ -65,7 +74,9 @@ def test_a_recorded_run_gets_a_right_verdict(path: Path) -> None:
     document = json.loads(path.read_text())
     reading = read(document["report"]["scripts"][0]["as_given"], form="script", claim=case["claim"])
     (job,) = document["jobs"]
-    results = [result_of(attempt, document["environments"]) for attempt in job["attempts"] if attempt["outcome"]]
+    results = [
+        result_of(attempt, document["environments"]) for attempt in job["attempts"] if attempt["outcome"]
+    ]
     judged = judge_job(reading.claim, reading.scripts[0], Target.model_validate(job["target"]), results)
     assert judged.verdict in case["accept"][on.replace("cuda.", "cuda ")]
     assert judged.verdict == job["verdict"]
@@ -78,16 +89,23 @@ def test_the_founding_report_is_settled_by_rest() -> None:
     paths = {environment["blas.path"] for environment in document["environments"].values()}
     assert paths == {"mkl:avx512", "mkl:sse4.2"}
     shown = {job["attempts"][0]["stdout"] for job in document["jobs"]}
-    assert shown == {"cpu -114.58465576171875\ncuda -108.34196472167969\n", "cpu -inf\ncuda -108.34196472167969\n"}
+    assert shown == {
+        "cpu -114.58465576171875\ncuda -108.34196472167969\n",
+        "cpu -inf\ncuda -108.34196472167969\n",
+    }
 
 
 def test_the_setting_that_makes_the_difference_stands_beside_it() -> None:
     recorded = json.loads((RECORDINGS / "h200" / "logdet_cpu_isa.json").read_text())
-    reading = read(recorded["report"]["scripts"][0]["as_given"], form="script", claim=CASES["logdet_singular"]["claim"])
+    reading = read(
+        recorded["report"]["scripts"][0]["as_given"], form="script", claim=CASES["logdet_singular"]["claim"]
+    )
     jobs = jobs_of(recorded, reading)
     facts = RunFacts(id="run", state="finished", created_at=datetime(2026, 11, 28, tzinfo=UTC))
     run = assemble(facts, reading, jobs)
-    seen = next(job for job in jobs if job.target.label().startswith("cuda") and "sse4.2" in job.target.label())
+    seen = next(
+        job for job in jobs if job.target.label().startswith("cuda") and "sse4.2" in job.target.label()
+    )
     plain = next(job for job in jobs if job.target.label() == "cuda@torch-2.11-cuda").attempts[0]
     (beside,) = [part for part in run.comparisons if part.candidate == seen.attempts[0].id]
     assert beside.baseline == plain.id
@@ -99,7 +117,11 @@ def test_the_setting_that_makes_the_difference_stands_beside_it() -> None:
 def judged_again(name: str, report: str, *, form: Any = "report") -> Any:
     recorded = json.loads((RECORDINGS / "h200" / f"{name}.json").read_text())
     reading = read((RECORDINGS / "h200" / "reports" / report).read_text(), form=form)
-    return assemble(RunFacts(id="r", state="finished", created_at=datetime(2026, 11, 28, tzinfo=UTC)), reading, jobs_of(recorded, reading))
+    return assemble(
+        RunFacts(id="r", state="finished", created_at=datetime(2026, 11, 28, tzinfo=UTC)),
+        reading,
+        jobs_of(recorded, reading),
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from targets.test_plan import CPU_BUILD, CUDA_BUILD, node
 
-from app.runs.document import RangePart, WaitingPart
-from app.runs.estimate import Durations, attempts_of, cell_estimate, machine_seconds
-from app.runs.line import Mine, Standing, line
-from app.targets.line import Took, WaitingCell
+from app.runs.estimates.durations import Durations, attempts_of, cell_estimate, machine_seconds
+from app.runs.estimates.queue_position import Mine, Standing, line
+from app.runs.run_object.document import RangePart, WaitingPart
 from app.targets.parse import parse_target
-from app.targets.plan import RepeatPlan
+from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
+from app.targets.versions.version_rows import Took, WaitingCell
 from worker.contract import Hello, Level
 
 CPU = parse_target("cpu@torch-2.13-cpu")
@@ -29,11 +29,17 @@ def mine(*targets: Target) -> list[Mine]:
 
 def others(run_id: str, *targets: Target) -> list[WaitingCell]:
     return [
-        WaitingCell(run_id=run_id, job_id=f"{run_id}{number}", target=one.model_dump(mode="json")) for number, one in enumerate(targets)
+        WaitingCell(run_id=run_id, job_id=f"{run_id}{number}", target=one.model_dump(mode="json"))
+        for number, one in enumerate(targets)
     ]
 
 
-def standing(fleet: tuple[Hello, ...] = FLEET, *, held: dict[str, int] | None = None, at_work: dict[str, int] | None = None) -> Standing:
+def standing(
+    fleet: tuple[Hello, ...] = FLEET,
+    *,
+    held: dict[str, int] | None = None,
+    at_work: dict[str, int] | None = None,
+) -> Standing:
     return Standing(fleet=fleet, held=held or {}, at_work=at_work or {}, required_level=Level.NAMESPACES)
 
 
@@ -55,7 +61,10 @@ def test_runs_take_turns_and_who_has_less_at_work_comes_first() -> None:
     assert [place.position for place in places("r2", mine(CPU, CPU), before + after)] == [2, 5]
     busy = standing(at_work={"r2": 2})
     assert [place.position for place in places("r2", mine(CPU), before + after, stands=busy)] == [6]
-    assert [place.position for place in places("r2", mine(CPU), before + after, stands=standing(at_work={"r1": 9, "r3": 9}))] == [1]
+    assert [
+        place.position
+        for place in places("r2", mine(CPU), before + after, stands=standing(at_work={"r1": 9, "r3": 9}))
+    ] == [1]
     assert {place.of for place in places("r2", mine(CPU, CPU), before + after)} == {8}
 
 
@@ -105,7 +114,9 @@ CELLS = st.lists(st.tuples(st.sampled_from(["r1", "r3", "r4"]), st.sampled_from(
 
 
 @given(
-    CELLS, st.lists(st.sampled_from([CPU, CUDA]), min_size=1, max_size=6), st.dictionaries(st.sampled_from(["r1", "r2"]), st.integers(0, 4))
+    CELLS,
+    st.lists(st.sampled_from([CPU, CUDA]), min_size=1, max_size=6),
+    st.dictionaries(st.sampled_from(["r1", "r2"]), st.integers(0, 4)),
 )
 def test_places_are_in_order_and_ranges_hold_what_they_say(
     waiting: list[tuple[str, Target]], targets: list[Target], at_work: dict[str, int]
@@ -113,7 +124,11 @@ def test_places_are_in_order_and_ranges_hold_what_they_say(
     counts: Counter[str] = Counter()
     cells = []
     for run_id, target in sorted(waiting, key=lambda pair: pair[0]):
-        cells.append(WaitingCell(run_id=run_id, job_id=f"{run_id}{counts[run_id]}", target=target.model_dump(mode="json")))
+        cells.append(
+            WaitingCell(
+                run_id=run_id, job_id=f"{run_id}{counts[run_id]}", target=target.model_dump(mode="json")
+            )
+        )
         counts[run_id] += 1
     found = places("r2", mine(*targets), cells, stands=standing(at_work=at_work, held={"n": 1}))
     for place in found:
@@ -144,7 +159,11 @@ def test_seconds_rest_on_the_nearest_that_is_known() -> None:
 
 def test_a_plan_counts_attempts_by_how_repeats_adapt() -> None:
     exact, adaptive = RepeatPlan(7, exact=True), RepeatPlan(5)
-    assert (attempts_of(exact), attempts_of(adaptive), attempts_of(RepeatPlan(30))) == ((7, 7, 7), (1, 5, 20), (1, 30, 30))
+    assert (attempts_of(exact), attempts_of(adaptive), attempts_of(RepeatPlan(30))) == (
+        (7, 7, 7),
+        (1, 5, 20),
+        (1, 30, 30),
+    )
     seconds = FOUR.of("d", CPU)
     assert machine_seconds(exact, [seconds] * 3) == RangePart(at_least=84, about=84, at_most=84)
     assert machine_seconds(adaptive, [seconds]) == RangePart(at_least=4, about=20, at_most=80)

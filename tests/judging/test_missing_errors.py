@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from judging_builders import CPU, check, claim, prints, result, script, several
 
-from app.intake.claim_text import read_claim
-from app.intake.claims import Check, CheckKind, Where
-from app.judging.checks import judge_check
-from app.judging.job import judge_job
+from app.intake.claim.claim_text import read_claim
+from app.intake.claim.claims import Check, CheckKind, Where
 from app.judging.judgement import CheckResult, Verdict
+from app.judging.verdict.checks import judge_check
+from app.judging.verdict.job import judge_job
 from worker.contract import Result
 
 MISSING = check(CheckKind.NO_ERROR, exception_type="ValueError")
@@ -42,7 +42,10 @@ def test_without_a_named_type_any_error_is_another_thing() -> None:
 def test_a_sentence_and_its_job() -> None:
     said = read_claim("It should raise ValueError but it doesn't")
     assert judge_job(said, script(), CPU, several(3, "ok")).verdict is Verdict.REPRODUCED
-    assert judge_job(said, script(), CPU, several(3, raised=("ValueError", "x"))).verdict is Verdict.NOT_REPRODUCED
+    assert (
+        judge_job(said, script(), CPU, several(3, raised=("ValueError", "x"))).verdict
+        is Verdict.NOT_REPRODUCED
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,9 @@ def test_a_sentence_and_its_job() -> None:
         ("python 3.12", "2.13.0", "3.11.1", CheckResult.UNREACHED),
     ],
 )
-def test_a_no_under_another_version_is_none(version: str, torch: str, python: str, expected: CheckResult) -> None:
+def test_a_no_under_another_version_is_none(
+    version: str, torch: str, python: str, expected: CheckResult
+) -> None:
     claimed = prints("3").model_copy(update={"where": Where(version=version)})
     environment = {"torch.version": torch, "python.version": python}
     assert found(claimed, result("4", environment=environment)) is expected

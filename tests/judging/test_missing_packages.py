@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from judging_builders import CPU, claim, raises, result, script, several
 
-from app.judging.job import judge_job
+from app.judging.verdict.job import judge_job
 from worker.contract import Outcome, Reason
 
 FAILS = claim(raises("RuntimeError", "shape mismatch"))
@@ -23,10 +23,16 @@ def test_it_is_named_where_it_is_well_known(module: str, said: str) -> None:
     results = several(3, raised=("ModuleNotFoundError", f"No module named '{module}'"))
     judgement = judge_job(FAILS, script(), CPU, results)
     assert judgement.reason is not None
-    assert (judgement.verdict, judgement.reason.code, judgement.reason.detail) == ("cannot_show", "missing_package", said)
+    assert (judgement.verdict, judgement.reason.code, judgement.reason.detail) == (
+        "cannot_show",
+        "missing_package",
+        said,
+    )
 
 
-@pytest.mark.parametrize(("code", "verdict"), [("missing_package", "cannot_show"), ("toolchain_failed", "no_result")])
+@pytest.mark.parametrize(
+    ("code", "verdict"), [("missing_package", "cannot_show"), ("toolchain_failed", "no_result")]
+)
 def test_what_could_not_be_added_is_a_lack_and_no_trouble(code: str, verdict: str) -> None:
     reason = Reason(code=code, detail="what a node says")
     failed = result(outcome=Outcome.SETUP_FAILED).model_copy(update={"reason": reason})

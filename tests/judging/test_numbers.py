@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging.numbers import Number, matches, near, numbers_in, same_value
+from app.judging.output.numbers import Number, matches, near, numbers_in, same_value
 
 
 def number_of(text: str) -> Number | None:
@@ -115,7 +115,10 @@ def test_a_number_matches_its_own_print(value: float) -> None:
     assert matches(printed, printed)
 
 
-@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.floats(width=32, allow_nan=False, allow_infinity=False))
+@given(
+    st.floats(width=32, allow_nan=False, allow_infinity=False),
+    st.floats(width=32, allow_nan=False, allow_infinity=False),
+)
 def test_matching_has_no_direction_and_minds_the_sign(one: float, other: float) -> None:
     left, right = number_of(repr(one)), number_of(repr(other))
     assert left is not None

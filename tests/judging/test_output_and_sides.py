@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.judging.output import equal_tokens, fingerprint, found_lines, nearest_line, tokens_of
-from app.judging.sides import lines_of_sides, side_says, sides_agree
+from app.judging.output.printed_lines import equal_tokens, fingerprint, found_lines, nearest_line, tokens_of
+from app.judging.output.sides import lines_of_sides, side_says, sides_agree
 
 BOTH = ("cpu", "cuda")
 
@@ -15,7 +15,10 @@ BOTH = ("cpu", "cuda")
     [
         (["equal False"], "equal False\n"),
         (["equal False"], "result: equal False (checked)\n"),
-        (["rank 0 loss 31.862553", "rank 1 loss 48.674088"], "rank 1 loss 48.674088\nrank 0 loss 31.862553\n"),
+        (
+            ["rank 0 loss 31.862553", "rank 1 loss 48.674088"],
+            "rank 1 loss 48.674088\nrank 0 loss 31.862553\n",
+        ),
         (["tensor(88., dtype=torch.bfloat16)"], "tensor(88., device='cuda:0', dtype=torch.bfloat16)\n"),
         (["[0.5]"], "[np.float64(0.5)]\n"),
         (["[nan nan", " nan]"], "[nan nan nan]\n"),
@@ -84,6 +87,9 @@ def test_sides_that_print_the_same_agree_to_the_last_digit() -> None:
 
 
 def test_sides_of_any_name() -> None:
-    assert lines_of_sides("a.left 1\nb.right 2\n", ("a.left", "b.right")) == {"a.left": ["a.left 1"], "b.right": ["b.right 2"]}
+    assert lines_of_sides("a.left 1\nb.right 2\n", ("a.left", "b.right")) == {
+        "a.left": ["a.left 1"],
+        "b.right": ["b.right 2"],
+    }
     assert lines_of_sides("left 1\nright 2\n", ("up", "down")) == {"up": [], "down": []}
     assert not side_says([], "left", "1")

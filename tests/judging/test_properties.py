@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging_builders import CPU, CUDA, NO_CUDA, check, claim, differs, prints, raises, script
 
-from app.intake.claims import Check, CheckKind, Claim, Role, Where
+from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.reading import Reading, Script
-from app.judging.checks import judge_check
-from app.judging.comparison import compare
-from app.judging.draws import draws_on_device
-from app.judging.job import counted, judge_job
-from app.judging.judged import JudgedCell
+from app.judging.cause.random_draws import draws_on_device
+from app.judging.comparison.comparison import compare
+from app.judging.judged_cells import JudgedCell
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
-from app.judging.repeats import next_attempts
-from app.judging.run import judge_run
-from app.judging.summary import summarise
-from app.targets.plan import RepeatPlan
+from app.judging.verdict.checks import judge_check
+from app.judging.verdict.job import counted, judge_job
+from app.judging.verdict.repeats import next_attempts
+from app.judging.verdict.run import judge_run
+from app.judging.verdict.summary import summarise
+from app.targets.planning.plan import RepeatPlan
 from worker.contract import AttemptKind, ExceptionFacts, Observation, Outcome, Result, Start
 
 WORDS = st.sampled_from(
@@ -41,7 +41,9 @@ WORDS = st.sampled_from(
 )
 TEXTS = st.lists(WORDS | st.text(max_size=20), max_size=5).map("".join)
 EXCEPTIONS = st.none() | st.builds(
-    ExceptionFacts, type=st.sampled_from(["RuntimeError", "torch.OutOfMemoryError", "NameError", "AssertionError"]), message=TEXTS
+    ExceptionFacts,
+    type=st.sampled_from(["RuntimeError", "torch.OutOfMemoryError", "NameError", "AssertionError"]),
+    message=TEXTS,
 )
 OBSERVATIONS = st.builds(
     Observation,
@@ -64,10 +66,14 @@ RESULTS = st.builds(
     start=st.sampled_from(Start),
     outcome=st.sampled_from(Outcome),
     observation=OBSERVATIONS,
-    environment=st.dictionaries(st.sampled_from(["torch.version", "os.name", "blas.path"]), TEXTS, max_size=3),
+    environment=st.dictionaries(
+        st.sampled_from(["torch.version", "os.name", "blas.path"]), TEXTS, max_size=3
+    ),
 )
 SERIES = st.lists(RESULTS, max_size=6).map(
-    lambda results: [made.model_copy(update={"attempt_id": f"a{number}"}) for number, made in enumerate(results)]
+    lambda results: [
+        made.model_copy(update={"attempt_id": f"a{number}"}) for number, made in enumerate(results)
+    ]
 )
 CHECKS = st.builds(
     Check,
@@ -75,7 +81,10 @@ CHECKS = st.builds(
     kind=st.sampled_from(CheckKind),
     role=st.sampled_from(Role),
     where=st.builds(
-        Where, device=st.sampled_from([None, "cpu", "cuda"]), version=st.sampled_from([None, "2.1", "x"]), os=st.none() | TEXTS
+        Where,
+        device=st.sampled_from([None, "cpu", "cuda"]),
+        version=st.sampled_from([None, "2.1", "x"]),
+        os=st.none() | TEXTS,
     ),
     exception_type=st.none() | st.sampled_from(["RuntimeError", "a.B"]),
     message=st.none() | TEXTS,
@@ -97,7 +106,13 @@ TROUBLE = RESULTS.flatmap(
 )
 TARGETS = st.sampled_from([CPU, CUDA])
 PLAIN = st.sampled_from(
-    [claim(raises("RuntimeError", "bad")), claim(prints("loss 0.5")), claim(differs()), claim(check(CheckKind.VARIES)), claim()]
+    [
+        claim(raises("RuntimeError", "bad")),
+        claim(prints("loss 0.5")),
+        claim(differs()),
+        claim(check(CheckKind.VARIES)),
+        claim(),
+    ]
 )
 
 
@@ -108,7 +123,9 @@ def test_judging_is_total(told: Claim, code: Script, target: object, results: li
     assert judgement.verdict is not Verdict.NEEDS_INFO
     assert 0 <= judgement.matched <= judgement.of <= len(results)
     assert next_attempts(told, code, target, results, RepeatPlan(5)) >= 0  # type: ignore[arg-type]
-    cell = JudgedCell(job_id="j", script=code.digest, target=target, judgement=judgement, results=tuple(results))  # type: ignore[arg-type]
+    cell = JudgedCell(
+        job_id="j", script=code.digest, target=target, judgement=judgement, results=tuple(results)
+    )  # type: ignore[arg-type]
     run = judge_run(Reading(scripts=(code,), claim=told), [cell])
     assert run.verdict is not None
     assert summarise(run, [cell])
@@ -126,7 +143,9 @@ def test_the_order_of_attempts_does_not_matter(
 
 @settings(max_examples=60)
 @given(CLAIMS, SCRIPTS, TARGETS, SERIES, TROUBLE)
-def test_a_lost_attempt_changes_nothing(told: Claim, code: Script, target: object, results: list[Result], trouble: Result) -> None:
+def test_a_lost_attempt_changes_nothing(
+    told: Claim, code: Script, target: object, results: list[Result], trouble: Result
+) -> None:
     lost = trouble.model_copy(update={"attempt_id": "lost"})
     before = judge_job(told, code, target, results, plan=RepeatPlan(5))  # type: ignore[arg-type]
     after = judge_job(told, code, target, [*results, lost], plan=RepeatPlan(5))  # type: ignore[arg-type]
@@ -135,7 +154,9 @@ def test_a_lost_attempt_changes_nothing(told: Claim, code: Script, target: objec
 
 @settings(max_examples=100)
 @given(PLAIN, SCRIPTS, TARGETS, SERIES)
-def test_never_is_not_said_where_a_cold_attempt_met_the_claim(told: Claim, code: Script, target: object, results: list[Result]) -> None:
+def test_never_is_not_said_where_a_cold_attempt_met_the_claim(
+    told: Claim, code: Script, target: object, results: list[Result]
+) -> None:
     judgement = judge_job(told, code, target, results, plan=RepeatPlan(5))  # type: ignore[arg-type]
     if judgement.verdict is not Verdict.NOT_REPRODUCED:
         return
@@ -146,7 +167,9 @@ def test_never_is_not_said_where_a_cold_attempt_met_the_claim(told: Claim, code:
         assert CheckResult.MET not in {finding.result for finding in found}
 
 
-COMPARABLE = RESULTS.filter(lambda made: made.outcome not in {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED})
+COMPARABLE = RESULTS.filter(
+    lambda made: made.outcome not in {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
+)
 
 
 @settings(max_examples=60)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging.rates import rate_interval, rate_upper_bound
+from app.judging.verdict.rates import rate_interval, rate_upper_bound
 
 
 # Known answers: scipy.stats.binomtest(k, n).proportion_ci(0.95, "exact").
@@ -34,7 +34,10 @@ def test_an_interval_holds_the_rate_and_mirrors(of: int, data: st.DataObject) ->
     assert one is not None
     assert other is not None
     assert one.low - 1e-4 <= met / of <= one.high + 1e-4
-    assert (one.low, one.high) == (pytest.approx(1 - other.high, abs=2e-4), pytest.approx(1 - other.low, abs=2e-4))
+    assert (one.low, one.high) == (
+        pytest.approx(1 - other.high, abs=2e-4),
+        pytest.approx(1 - other.low, abs=2e-4),
+    )
 
 
 def test_no_attempts_no_interval() -> None:

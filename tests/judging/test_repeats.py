@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from judging_builders import CPU, NO_CUDA, check, claim, prints, raises, result, script, several
 
-from app.intake.claims import CheckKind, Claim, Over
-from app.judging.repeats import MIXED, MIXED_COLD, may_vary, most_warm, next_attempts
-from app.targets.plan import RepeatPlan
+from app.intake.claim.claims import CheckKind, Claim, Over
+from app.judging.verdict.repeats import MIXED, MIXED_COLD, may_vary, most_warm, next_attempts
+from app.targets.planning.plan import RepeatPlan
 from worker.contract import Outcome, Result, Start
 
 FAILS = raises("RuntimeError", "shape mismatch")
@@ -18,11 +18,15 @@ QUICK = RepeatPlan(5)
 VARIES = check(CheckKind.VARIES, "another result every time", over=Over.REPEATS)
 
 
-def more(results: list[Result], *, told: Claim | None = None, plan: RepeatPlan = QUICK, **of_script: Any) -> int:
+def more(
+    results: list[Result], *, told: Claim | None = None, plan: RepeatPlan = QUICK, **of_script: Any
+) -> int:
     return next_attempts(told or claim(FAILS), script(**of_script), CPU, results, plan)
 
 
-def played(outcomes: dict[str, Any], *, told: Claim | None = None, plan: RepeatPlan = QUICK, **of_script: Any) -> int:
+def played(
+    outcomes: dict[str, Any], *, told: Claim | None = None, plan: RepeatPlan = QUICK, **of_script: Any
+) -> int:
     """How many attempts a job takes whose every attempt shows the same."""
     results: list[Result] = []
     while (count := more(results, told=told, plan=plan, **of_script)) > 0:
@@ -49,10 +53,15 @@ def test_a_job_stops_when_it_is_decided(shows: dict[str, Any], attempts: int) ->
     assert played(shows) == attempts
 
 
-@pytest.mark.parametrize(("shows", "attempts"), [(FAILED, 10), ({"stdout": "fine\n"}, 20), ({"raised": ("AssertionError", NO_CUDA)}, 1)])
+@pytest.mark.parametrize(
+    ("shows", "attempts"),
+    [(FAILED, 10), ({"stdout": "fine\n"}, 20), ({"raised": ("AssertionError", NO_CUDA)}, 1)],
+)
 def test_chance_needs_more_before_always_and_never(shows: dict[str, Any], attempts: int) -> None:
     assert played(shows, unseeded=True) == attempts
-    assert played(shows, told=claim(FAILS, text="Fails sometimes, about three in ten runs.")) == (20 if attempts == 10 else attempts)
+    assert played(shows, told=claim(FAILS, text="Fails sometimes, about three in ten runs.")) == (
+        20 if attempts == 10 else attempts
+    )
 
 
 def test_silence_is_repeated_where_chance_has_a_part() -> None:
@@ -99,7 +108,12 @@ def test_a_result_that_varies_needs_three_and_one_that_does_not_the_whole_plan()
 
 
 def test_words_of_chance() -> None:
-    for text in ("It fails intermittently", "in 3 out of 10 runs", "about 30 % of the time", "randomly crashes"):
+    for text in (
+        "It fails intermittently",
+        "in 3 out of 10 runs",
+        "about 30 % of the time",
+        "randomly crashes",
+    ):
         assert may_vary(claim(text=text), script())
     assert not may_vary(claim(text="It always fails."), script())
 
@@ -122,7 +136,15 @@ def test_the_further_repeats_of_a_mixed_job_may_start_warm() -> None:
     # A claim about the repeats themselves is judged over cold ones alone.
     assert warm_of([result("1\n", attempt="a1"), result("2\n", attempt="a2")], told=claim(VARIES)) == 0
     # None where they would take too long in any case.
-    assert warm_of([result(attempt="a1", wall_seconds=50.0, **FAILED), result("x\n", attempt="a2", wall_seconds=50.0)]) == 0
+    assert (
+        warm_of(
+            [
+                result(attempt="a1", wall_seconds=50.0, **FAILED),
+                result("x\n", attempt="a2", wall_seconds=50.0),
+            ]
+        )
+        == 0
+    )
 
 
 def test_a_trace_needs_one_attempt() -> None:

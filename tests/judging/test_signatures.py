@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from judging_builders import result
 
-from app.judging.signature import (
+from app.judging.output.failure_signature import (
     crashed_as,
     exceptions_in,
     failures_of,
@@ -26,7 +26,10 @@ def same(claimed: tuple[str | None, str | None], seen: tuple[str, str]) -> bool:
     ("claimed", "seen"),
     [
         (("IndexError", "index 5 is out of bounds"), ("builtins.IndexError", "index 7 is out of bounds")),
-        (("torch.OutOfMemoryError", "CUDA out of memory."), ("OutOfMemoryError", "CUDA out of memory. Tried to allocate 1 GiB")),
+        (
+            ("torch.OutOfMemoryError", "CUDA out of memory."),
+            ("OutOfMemoryError", "CUDA out of memory. Tried to allocate 1 GiB"),
+        ),
         (
             ("torch.cuda.OutOfMemoryError", "CUDA out of memory. Tried 2 GiB (GPU 0)"),
             ("torch.OutOfMemoryError", "CUDA out of memory. Other"),
@@ -42,8 +45,14 @@ def same(claimed: tuple[str | None, str | None], seen: tuple[str, str]) -> bool:
         (("ValueError", None), ("ValueError", "anything")),
         ((None, "lost the draw"), ("AssertionError", "lost the draw")),
         (("IOError", "no such thing"), ("OSError", "no such thing")),
-        (("RuntimeError", "at 0x7f00aabb in /home/me/x.py: bad thing"), ("RuntimeError", "at 0x7f11ccdd in /home/u/script.py: bad thing")),
-        (("RuntimeError", "The size of tensor a must match…"), ("RuntimeError", "The size of tensor a must match the size of tensor b")),
+        (
+            ("RuntimeError", "at 0x7f00aabb in /home/me/x.py: bad thing"),
+            ("RuntimeError", "at 0x7f11ccdd in /home/u/script.py: bad thing"),
+        ),
+        (
+            ("RuntimeError", "The size of tensor a must match…"),
+            ("RuntimeError", "The size of tensor a must match the size of tensor b"),
+        ),
     ],
 )
 def test_the_same_failure(claimed: tuple[str | None, str | None], seen: tuple[str, str]) -> None:
@@ -76,20 +85,26 @@ def test_numbers_addresses_and_paths_are_masked() -> None:
     assert masked("At 0x7f00aabbccdd:  /a/b.py  line 12.") == masked("at 0x7fff00112233: /c/d.py line 7")
 
 
-TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    f()\nValueError: no good\n'
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    f()\nValueError: no good\n'
+)
 
 
 def test_children_and_threads_show_their_failures() -> None:
     assert [facts.type for facts in exceptions_in(TRACEBACK)] == ["ValueError"]
     assert exceptions_in("ValueError: said without a traceback\n") == []
-    child = result(raised=("ProcessRaisedException", f"\n-- Process 0 terminated with the following error:\n{TRACEBACK}"))
+    child = result(
+        raised=("ProcessRaisedException", f"\n-- Process 0 terminated with the following error:\n{TRACEBACK}")
+    )
     assert [facts.type for facts in failures_of(child)] == ["ProcessRaisedException", "ValueError"]
 
 
 def test_a_script_may_print_what_it_caught() -> None:
     assert prints_exception("ValueError", "no good", "cpu ValueError: no good\n")
     assert not prints_exception("ValueError", "no good", "cpu MyValueError: no good\n")
-    assert prints_exception("RuntimeError", "the size of tensor a must match", "failed: The size of tensor a must match\n")
+    assert prints_exception(
+        "RuntimeError", "the size of tensor a must match", "failed: The size of tensor a must match\n"
+    )
     assert not prints_exception("ValueError", None, "ValueError\n")
     assert printed_failure(result("cpu IndexError index out of range\n"))
     assert printed_failure(result(stderr=TRACEBACK))
@@ -107,7 +122,9 @@ def test_a_crash_is_known_by_its_signal() -> None:
     assert not crashed_as("SIGSEGV", result("exit code 11\n"))
     assert not crashed_as("SIGSEGV", result("exitcode -110\n"))
     assert not crashed_as("SIGSEGV", result("Segmentation fault\n"))
-    assert crashed_as("SIGSEGV", result(raised=("ProcessExitedException", "process 0 terminated with signal SIGSEGV")))
+    assert crashed_as(
+        "SIGSEGV", result(raised=("ProcessExitedException", "process 0 terminated with signal SIGSEGV"))
+    )
     assert not crashed_as("SIGSEGV", result(raised=("ValueError", "x")))
     assert not crashed_as("SIGKILL", result(signal="SIGKILL", outcome=Outcome.OUT_OF_MEMORY))
 
@@ -118,7 +135,9 @@ def test_warnings_are_found_where_python_prints_them() -> None:
     assert warnings_in("UserWarning: said by nobody\n") == []
 
 
-@pytest.mark.parametrize("said", ["bad size of the weights when I call it", "bad size of the weights` on my machine."])
+@pytest.mark.parametrize(
+    "said", ["bad size of the weights when I call it", "bad size of the weights` on my machine."]
+)
 def test_the_sentence_of_a_reporter_may_go_on(said: str) -> None:
     assert same(("ValueError", said), ("ValueError", "bad size of the weights"))
     assert not same(("ValueError", said), ("ValueError", "bad size"))

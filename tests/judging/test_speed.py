@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pytest
 from judging_builders import CPU, check, claim, result, script
 
-from app.intake.claims import CheckKind, Over
-from app.judging.durations import durations_of_sides
-from app.judging.job import judge_job
-from app.judging.judged import JudgedCell
+from app.intake.claim.claims import CheckKind, Over
+from app.judging.judged_cells import JudgedCell
 from app.judging.judgement import CheckResult, JobJudgement, Verdict
-from app.judging.pairs import judge_pairs
-from app.judging.speed import judge_ratios, spread
+from app.judging.output.durations import durations_of_sides
+from app.judging.verdict.job import judge_job
+from app.judging.verdict.pairs import judge_pairs
+from app.judging.verdict.speed import judge_ratios, spread
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,9 @@ def test_the_rule(ratios: Sequence[float], factor: float | None, found: CheckRes
 
 def judged(*outputs: str, factor: float | None = None) -> JobJudgement:
     slower = check(CheckKind.SLOWER, sides=("compiled", "eager"), factor=factor)
-    return judge_job(claim(slower), script(), CPU, [result(text, attempt=f"a{at}") for at, text in enumerate(outputs)])
+    return judge_job(
+        claim(slower), script(), CPU, [result(text, attempt=f"a{at}") for at, text in enumerate(outputs)]
+    )
 
 
 def test_a_job_that_is_slower_in_every_attempt() -> None:
@@ -75,25 +77,41 @@ def test_a_job_that_is_never_slower() -> None:
 
 
 def test_times_across_the_border_are_noise() -> None:
-    judgement = judged("eager 10 ms\ncompiled 9 ms", "eager 10 ms\ncompiled 20 ms", "eager 10 ms\ncompiled 30 ms")
-    assert (judgement.verdict, judgement.reason and judgement.reason.code) == (Verdict.CANNOT_SHOW, "too_noisy")
+    judgement = judged(
+        "eager 10 ms\ncompiled 9 ms", "eager 10 ms\ncompiled 20 ms", "eager 10 ms\ncompiled 30 ms"
+    )
+    assert (judgement.verdict, judgement.reason and judgement.reason.code) == (
+        Verdict.CANNOT_SHOW,
+        "too_noisy",
+    )
 
 
 def test_one_time_alone_is_absolute() -> None:
     judgement = judged(*["it took 10 s"] * 3)
-    assert (judgement.verdict, judgement.reason and judgement.reason.code) == (Verdict.CANNOT_SHOW, "no_times")
+    assert (judgement.verdict, judgement.reason and judgement.reason.code) == (
+        Verdict.CANNOT_SHOW,
+        "no_times",
+    )
 
 
 def test_a_slow_card_needs_a_card() -> None:
     slower = check(CheckKind.SLOWER, sides=("cuda", "cpu"))
-    judgement = judge_job(claim(slower), script(), CPU, [result("cpu 1 s\ncuda 2 s", attempt=f"a{at}") for at in range(3)])
+    judgement = judge_job(
+        claim(slower), script(), CPU, [result("cpu 1 s\ncuda 2 s", attempt=f"a{at}") for at in range(3)]
+    )
     assert (judgement.verdict, judgement.reason and judgement.reason.code) == (Verdict.CANNOT_SHOW, "no_gpu")
 
 
 def cell(version: str, *outputs: str) -> JudgedCell:
     target = CPU.model_copy(update={"toolchain": f"torch-{version}-cpu"})
     results = tuple(result(text, attempt=f"{version}-{at}") for at, text in enumerate(outputs))
-    return JudgedCell(job_id=version, script="d1", target=target, judgement=JobJudgement(verdict=Verdict.OBSERVED), results=results)
+    return JudgedCell(
+        job_id=version,
+        script="d1",
+        target=target,
+        judgement=JobJudgement(verdict=Verdict.OBSERVED),
+        results=results,
+    )
 
 
 def of_versions(kind: CheckKind, *cells: JudgedCell) -> CheckResult:
@@ -104,8 +122,17 @@ def of_versions(kind: CheckKind, *cells: JudgedCell) -> CheckResult:
 def test_two_versions_are_two_targets() -> None:
     slow, fast = cell("2.3", *["took 2 s"] * 3), cell("2.2", *["took 1 s"] * 3)
     assert of_versions(CheckKind.SLOWER, slow, fast) is CheckResult.MET
-    assert of_versions(CheckKind.SLOWER, cell("2.3", *["took 1 s"] * 3), cell("2.2", *["took 2 s"] * 3)) is CheckResult.ABSENT
+    assert (
+        of_versions(CheckKind.SLOWER, cell("2.3", *["took 1 s"] * 3), cell("2.2", *["took 2 s"] * 3))
+        is CheckResult.ABSENT
+    )
     assert of_versions(CheckKind.SLOWER, slow) is CheckResult.UNREACHED
-    assert of_versions(CheckKind.DIFFERS, cell("2.3", *["1.5"] * 3), cell("2.2", *["1.25"] * 3)) is CheckResult.MET
-    assert of_versions(CheckKind.DIFFERS, cell("2.3", *["1.5"] * 3), cell("2.2", *["1.5"] * 3)) is CheckResult.ABSENT
+    assert (
+        of_versions(CheckKind.DIFFERS, cell("2.3", *["1.5"] * 3), cell("2.2", *["1.25"] * 3))
+        is CheckResult.MET
+    )
+    assert (
+        of_versions(CheckKind.DIFFERS, cell("2.3", *["1.5"] * 3), cell("2.2", *["1.5"] * 3))
+        is CheckResult.ABSENT
+    )
     assert of_versions(CheckKind.DIFFERS, cell("2.3", "1.5"), cell("2.2", "1.5")) is CheckResult.UNREACHED

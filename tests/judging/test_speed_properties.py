@@ -6,15 +6,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging_builders import CPU, check, claim, result, script
 
-from app.intake.claims import CheckKind
-from app.judging.job import judge_job
+from app.intake.claim.claims import CheckKind
 from app.judging.judgement import CheckResult, Verdict
-from app.judging.speed import is_slower, judge_ratios, spread
+from app.judging.verdict.job import judge_job
+from app.judging.verdict.speed import is_slower, judge_ratios, spread
 
 RATIOS = st.lists(st.floats(min_value=1e-6, max_value=1e6), min_size=1, max_size=12)
 FACTORS = st.none() | st.floats(min_value=1.01, max_value=1000)
 OUTPUTS = st.lists(
-    st.sampled_from(["", "eager 1 s\ncompiled 2 s", "eager 2 s\ncompiled 1 s", "eager 1 s\ncompiled 1.05 s", "eager 1 s", "ValueError: x"]),
+    st.sampled_from(
+        [
+            "",
+            "eager 1 s\ncompiled 2 s",
+            "eager 2 s\ncompiled 1 s",
+            "eager 1 s\ncompiled 1.05 s",
+            "eager 1 s",
+            "ValueError: x",
+        ]
+    ),
     max_size=8,
 )
 BOUNDED = settings(max_examples=100, deadline=None)
@@ -46,7 +55,9 @@ def test_both_sides_are_never_slower_at_once(ratios: list[float]) -> None:
 
 @BOUNDED
 @given(OUTPUTS, FACTORS, st.sampled_from([CheckKind.SLOWER, CheckKind.NO_ERROR]))
-def test_a_no_never_stands_beside_what_was_met(outputs: list[str], factor: float | None, kind: CheckKind) -> None:
+def test_a_no_never_stands_beside_what_was_met(
+    outputs: list[str], factor: float | None, kind: CheckKind
+) -> None:
     said = check(kind, sides=("compiled", "eager"), factor=factor, exception_type="ValueError")
     results = [result(text, attempt=f"a{at}") for at, text in enumerate(outputs)]
     judgement = judge_job(claim(said), script(), CPU, results)

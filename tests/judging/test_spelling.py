@@ -6,8 +6,8 @@ import pytest
 from judging_builders import check, prints, several
 from test_jobs import verdict
 
-from app.intake.claims import CheckKind, Role
-from app.judging.output import equal_tokens, tokens_of
+from app.intake.claim.claims import CheckKind, Role
+from app.judging.output.printed_lines import equal_tokens, tokens_of
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,8 @@ def test_what_says_something_else_is_judged_by_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("torch 2.1.3+cu121", "torch 2.0.2+cu121"), ("v1.2.3", "v1.2.4"), ("127.0.0.1:80", "127.0.0.2:80")]
+    ("one", "other"),
+    [("torch 2.1.3+cu121", "torch 2.0.2+cu121"), ("v1.2.3", "v1.2.4"), ("127.0.0.1:80", "127.0.0.2:80")],
 )
 def test_what_has_dots_between_three_numbers_is_a_word(one: str, other: str) -> None:
     assert equal_tokens(tokens_of(one), tokens_of(one))

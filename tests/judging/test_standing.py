@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from judging_builders import CPU, check, claim, prints, raises, script, several
 
-from app.intake.claims import Check, CheckKind, Role, Where
-from app.judging.job import judge_job
-from app.judging.standing import numbers_standing
+from app.intake.claim.claims import Check, CheckKind, Role, Where
+from app.judging.output.value_position import numbers_standing
+from app.judging.verdict.job import judge_job
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,11 @@ def test_nothing_is_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    "claimed", [prints("tensor(7, device='cuda:0')"), raises("RuntimeError", "CUDA error: device-side assert triggered")]
+    "claimed",
+    [
+        prints("tensor(7, device='cuda:0')"),
+        raises("RuntimeError", "CUDA error: device-side assert triggered"),
+    ],
 )
 def test_a_no_from_a_cpu_is_none_where_only_a_card_says_so(claimed: Check) -> None:
     wanted = prints("tensor(4)", role=Role.EXPECTED)

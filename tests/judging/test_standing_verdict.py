@@ -6,10 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.judging.judgement import Verdict
-from app.judging.standing_verdict import RunWord, standing
+from app.judging.report.current_verdict import RunWord, standing
 
 ENDED = [verdict for verdict in Verdict if verdict is not Verdict.NEEDS_INFO]
-words = st.builds(RunWord, run=st.uuids().map(str), verdict=st.sampled_from(ENDED), contributed_by=st.sampled_from([None, "ada", "eve"]))
+words = st.builds(
+    RunWord,
+    run=st.uuids().map(str),
+    verdict=st.sampled_from(ENDED),
+    contributed_by=st.sampled_from([None, "ada", "eve"]),
+)
 
 
 def run(verdict: Verdict, by: str | None = None) -> RunWord:
@@ -21,7 +26,9 @@ def test_what_is_contributed_never_changes_what_stands(runs: list[RunWord]) -> N
     found = standing(runs)
     own = standing([one for one in runs if one.contributed_by is None])
     assert (found.verdict, found.run) == (own.verdict, own.run)
-    assert [word.run for word in found.contributed] == [one.run for one in runs if one.contributed_by is not None]
+    assert [word.run for word in found.contributed] == [
+        one.run for one in runs if one.contributed_by is not None
+    ]
 
 
 def test_without_a_run_of_our_own_nothing_stands() -> None:
@@ -34,7 +41,12 @@ def test_without_a_run_of_our_own_nothing_stands() -> None:
 
 
 def test_the_newest_run_of_our_own_stands_and_says_what_else_was_shown() -> None:
-    runs = [run(Verdict.REPRODUCED, "ada"), run(Verdict.NOT_REPRODUCED), run(Verdict.CANNOT_SHOW, "ada"), run(Verdict.REPRODUCED)]
+    runs = [
+        run(Verdict.REPRODUCED, "ada"),
+        run(Verdict.NOT_REPRODUCED),
+        run(Verdict.CANNOT_SHOW, "ada"),
+        run(Verdict.REPRODUCED),
+    ]
     found = standing(runs)
     assert found.verdict is Verdict.NOT_REPRODUCED
     assert [word.shown_here for word in found.contributed] == [True, False]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging.alignment import unequal_blocks
-from app.judging.text_diff import MOST_CHARACTERS, MOST_ROWS, Piece, Row, Text, TextDiff, text_diff
+from app.judging.comparison.alignment import unequal_blocks
+from app.judging.comparison.text_diff import MOST_CHARACTERS, MOST_ROWS, Piece, Row, Text, TextDiff, text_diff
 
 
 def said(one: str, other: str) -> TextDiff:
@@ -30,7 +30,12 @@ def differing(diff: TextDiff) -> list[Row]:
 
 def test_the_numbers_that_differ_are_marked_with_their_distance() -> None:
     made = said("epoch 1\nloss 0.5000, acc 0.25\n", "epoch 1\nloss 0.5, acc 0.75\n")
-    assert (made.result, made.first_baseline, made.first_candidate, made.differing_lines) == ("different", 2, 2, 1)
+    assert (made.result, made.first_baseline, made.first_candidate, made.differing_lines) == (
+        "different",
+        2,
+        2,
+        1,
+    )
     [same, row] = made.rows
     assert (same.same, whole(same.baseline)) == (True, "epoch 1")
     assert (marked(row.baseline), marked(row.candidate)) == (["0.25"], ["0.75"])
@@ -84,14 +89,23 @@ def test_of_long_lines_the_part_that_differs_is_shown() -> None:
 
 
 def test_many_differences_are_counted_and_few_are_shown() -> None:
-    made = said("".join(f"x{number}\n" for number in range(5000)), "".join(f"y{number}\n" for number in range(5000)))
-    assert (made.differing_lines, len(differing(made)), made.rows_omitted) == (5000, MOST_ROWS, 5000 - MOST_ROWS)
+    made = said(
+        "".join(f"x{number}\n" for number in range(5000)), "".join(f"y{number}\n" for number in range(5000))
+    )
+    assert (made.differing_lines, len(differing(made)), made.rows_omitted) == (
+        5000,
+        MOST_ROWS,
+        5000 - MOST_ROWS,
+    )
 
 
 HARD = {
     "one character a line": ("0\n" * 131_072, "1\n0\n" * 65_536),
     "two in turn": ("a\nb\n" * 65_536, "a\na\nb\n" * 43_690),
-    "a rhythm": ("".join(f"{n % 97}\n" for n in range(60_000)), "".join(f"{n % 89}\n" for n in range(60_000))),
+    "a rhythm": (
+        "".join(f"{n % 97}\n" for n in range(60_000)),
+        "".join(f"{n % 89}\n" for n in range(60_000)),
+    ),
     "one long line": ("1 " * 131_072, "1 " * 131_071 + "2 "),
     "all blank": ("\n" * 262_144, "\n" * 200_000 + "a"),
     "as hard as it gets": ("a\nb\n" * 150, "".join("ab"[(n // 2) % 2] + "\n" for n in range(299)) + "c\n"),
@@ -106,7 +120,9 @@ def test_no_text_takes_long(name: str) -> None:
     assert time.process_time() - start < 10
 
 
-LINES = st.lists(st.sampled_from(["a", "b", "loss 1.5", "loss 2.5", "", "x 1 2", "1e400", "nan"]), max_size=12).map("\n".join)
+LINES = st.lists(
+    st.sampled_from(["a", "b", "loss 1.5", "loss 2.5", "", "x 1 2", "1e400", "nan"]), max_size=12
+).map("\n".join)
 
 
 @given(LINES, LINES)
@@ -116,7 +132,10 @@ def test_it_is_total_and_symmetric(one: str, other: str) -> None:
     assert (there.result == "different") == bool(there.differing_lines)
     for row in differing(there):
         assert row.baseline_line is not None or row.candidate_line is not None
-        for number, pieces, text in ((row.baseline_line, row.baseline, one), (row.candidate_line, row.candidate, other)):
+        for number, pieces, text in (
+            (row.baseline_line, row.baseline, one),
+            (row.candidate_line, row.candidate, other),
+        ):
             assert whole(pieces) == ("" if number is None else text.splitlines()[number - 1])
 
 

@@ -12,12 +12,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging.dtypes import Format, decode, format_of, multi_index, ordinal, rounded
-from app.judging.values import MOST_VALUES, compare_value, compare_values, told
+from app.judging.comparison.dtypes import Format, decode, format_of, multi_index, ordinal, rounded
+from app.judging.comparison.values import MOST_VALUES, compare_value, compare_values, told
 from worker.contract import CapturedValue, ValueStatistics
 
-FLOATS = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")
-CODES = {"float16": "e", "float32": "f", "float64": "d", "int64": "q", "int32": "i", "uint8": "B", "bool": "?", "complex64": "f"}
+FLOATS = (
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+)
+CODES = {
+    "float16": "e",
+    "float32": "f",
+    "float64": "d",
+    "int64": "q",
+    "int32": "i",
+    "uint8": "B",
+    "bool": "?",
+    "complex64": "f",
+}
 
 
 def form(dtype: str) -> Format:
@@ -26,12 +44,16 @@ def form(dtype: str) -> Format:
     return found
 
 
-def packed(dtype: str, data: bytes, *, name: str = "x", shape: list[int] | None = None, **more: Any) -> CapturedValue:
+def packed(
+    dtype: str, data: bytes, *, name: str = "x", shape: list[int] | None = None, **more: Any
+) -> CapturedValue:
     digest = "sha256:" + hashlib.sha256(data).hexdigest()
     count = len(data) // form(dtype).element_size
     kept = base64.b64encode(data).decode()
     shape = ([] if count == 1 else [count]) if shape is None else shape
-    return CapturedValue(name=name, kind="tensor", dtype=f"torch.{dtype}", shape=shape, digest=digest, data=kept, **more)
+    return CapturedValue(
+        name=name, kind="tensor", dtype=f"torch.{dtype}", shape=shape, digest=digest, data=kept, **more
+    )
 
 
 def holding(*numbers: float, dtype: str = "float32", **more: Any) -> CapturedValue:
@@ -41,7 +63,9 @@ def holding(*numbers: float, dtype: str = "float32", **more: Any) -> CapturedVal
 
 
 def without_data(value: CapturedValue, **statistics: Any) -> CapturedValue:
-    return value.model_copy(update={"data": "", "statistics": ValueStatistics(**statistics) if statistics else None})
+    return value.model_copy(
+        update={"data": "", "statistics": ValueStatistics(**statistics) if statistics else None}
+    )
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -119,13 +143,20 @@ def test_nan_and_infinity_on_one_side() -> None:
     made = compare_value(holding(1.0, math.nan, math.nan, math.inf), holding(1.0, math.nan, 2.0, -math.inf))
     assert (made.result, made.differing, made.first_differing) == ("different", 2, [2])
     assert (made.both_nan, made.nan_differs, made.infinity_differs) == (1, 1, 1)
-    assert (made.greatest_absolute, made.greatest_ulp, made.smallest_rtol, made.smallest_atol) == (None, None, None, None)
+    assert (made.greatest_absolute, made.greatest_ulp, made.smallest_rtol, made.smallest_atol) == (
+        None,
+        None,
+        None,
+        None,
+    )
     assert made.passes_default is False
     assert "NaN on one side only in 1" in told(made)
 
 
 def test_where_it_is_worst() -> None:
-    made = compare_value(holding(1.0, 2.0, 1000.0, 0.0, shape=[2, 2]), holding(1.0, 2.5, 1001.0, 0.0, shape=[2, 2]))
+    made = compare_value(
+        holding(1.0, 2.0, 1000.0, 0.0, shape=[2, 2]), holding(1.0, 2.5, 1001.0, 0.0, shape=[2, 2])
+    )
     assert (made.differing, made.first_differing, made.baseline, made.candidate) == (2, [0, 1], "2.0", "2.5")
     assert (made.greatest_absolute, made.greatest_absolute_at) == (1.0, [1, 0])
     assert (made.greatest_relative, made.greatest_relative_at) == (0.25, [0, 1])
@@ -136,11 +167,15 @@ def test_where_it_is_worst() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "apart", "passes"), [("bfloat16", 1.0078125, True), ("float16", 1.0078125, False), ("float64", 1 + 1e-8, True)]
+    ("dtype", "apart", "passes"),
+    [("bfloat16", 1.0078125, True), ("float16", 1.0078125, False), ("float64", 1 + 1e-8, True)],
 )
 def test_a_tolerance_is_of_its_dtype(dtype: str, apart: float, passes: bool) -> None:  # noqa: FBT001
     assert compare_value(holding(1.0, dtype=dtype), holding(apart, dtype=dtype)).passes_default is passes
-    assert compare_value(holding(1.0, dtype="float64"), holding(1.0078125, dtype="float64")).passes_default is False
+    assert (
+        compare_value(holding(1.0, dtype="float64"), holding(1.0078125, dtype="float64")).passes_default
+        is False
+    )
 
 
 def test_against_zero_no_relative_tolerance_passes() -> None:
@@ -154,10 +189,15 @@ def test_integers_complex_and_booleans() -> None:
     made = compare_value(holding(1, 5, dtype="int64"), holding(1, 7, dtype="int64"))
     assert (made.greatest_ulp, made.greatest_absolute, made.passes_default) == (None, 2.0, False)
     assert compare_value(holding(1, dtype="bool"), holding(0, dtype="bool")).differing == 1
-    one, other = (packed("complex64", struct.pack("<4f", 1, 2, 3, imaginary)) for imaginary in (4.0, 4.000000476837158))
+    one, other = (
+        packed("complex64", struct.pack("<4f", 1, 2, 3, imaginary)) for imaginary in (4.0, 4.000000476837158)
+    )
     made = compare_value(one, other)
     assert (made.elements, made.differing, made.first_differing, made.greatest_ulp) == (2, 1, [1], 1)
-    huge = [CapturedValue(name="n", dtype="int", data=base64.b64encode(data).decode()) for data in (b"\x01" * 200, b"\x02" * 200)]
+    huge = [
+        CapturedValue(name="n", dtype="int", data=base64.b64encode(data).decode())
+        for data in (b"\x01" * 200, b"\x02" * 200)
+    ]
     assert compare_value(huge[0], huge[1]).result == "different"
 
 
@@ -180,15 +220,23 @@ def test_without_elements_digest_and_statistics_speak() -> None:
     made = compare_value(without_data(one, nan=0), without_data(other, nan=4))
     assert (made.result, made.nan_differs) == ("different", 4)
     assert compare_value(without_data(one, zero=1), without_data(other, zero=1)).result == "unknown"
-    assert compare_value(without_data(one, greatest=2.0), without_data(other, greatest=2.0)).result == "different"
-    assert compare_value(without_data(one), one.model_copy(update={"data": "", "digest": ""})).result == "unknown"
+    assert (
+        compare_value(without_data(one, greatest=2.0), without_data(other, greatest=2.0)).result
+        == "different"
+    )
+    assert (
+        compare_value(without_data(one), one.model_copy(update={"data": "", "digest": ""})).result
+        == "unknown"
+    )
 
 
 @pytest.mark.parametrize("shape", [[3], [-1], [10**9, 10**9], [0], []])
 @pytest.mark.parametrize("data", ["", "!!", "AAAA", "AAAAAAAAAAA="])
 def test_what_a_node_says_may_not_fit(shape: list[int], data: str) -> None:
     one = CapturedValue(name="x", dtype="torch.float32", shape=shape, data=data, digest="sha256:1")
-    other = CapturedValue(name="x", dtype="torch.float32", shape=shape, data="AACAPwAAgD8=", digest="sha256:2")
+    other = CapturedValue(
+        name="x", dtype="torch.float32", shape=shape, data="AACAPwAAgD8=", digest="sha256:2"
+    )
     assert compare_value(one, other) == compare_value(one, other)
     assert compare_value(one, CapturedValue(name="x", dtype="quaternion", shape=shape, data=data)) is not None
 
@@ -204,17 +252,32 @@ def test_what_varies_by_itself_is_marked() -> None:
     assert (same.varies, varying.varies) == (False, True)
 
 
-ELEMENTS = st.sampled_from(["float16", "bfloat16", "float32", "float64", "int32", "uint8", "bool", "complex64", "float8_e4m3fn"])
+ELEMENTS = st.sampled_from(
+    ["float16", "bfloat16", "float32", "float64", "int32", "uint8", "bool", "complex64", "float8_e4m3fn"]
+)
 
 
 @given(data=st.data(), dtype=ELEMENTS)
 def test_it_is_total_and_has_no_direction_where_it_should_have_none(data: st.DataObject, dtype: str) -> None:
     size = form(dtype).element_size
     one, other = (
-        packed(dtype, data.draw(st.binary(min_size=3 * size, max_size=3 * size)).replace(b"\x02", b"\x01"), shape=[3]) for _ in range(2)
+        packed(
+            dtype,
+            data.draw(st.binary(min_size=3 * size, max_size=3 * size)).replace(b"\x02", b"\x01"),
+            shape=[3],
+        )
+        for _ in range(2)
     )
     there, back = compare_value(one, other), compare_value(other, one)
-    for name in ("result", "differing", "first_differing", "both_nan", "nan_differs", "infinity_differs", "greatest_absolute"):
+    for name in (
+        "result",
+        "differing",
+        "first_differing",
+        "both_nan",
+        "nan_differs",
+        "infinity_differs",
+        "greatest_absolute",
+    ):
         assert getattr(there, name) == getattr(back, name)
     assert (there.greatest_ulp, there.smallest_atol) == (back.greatest_ulp, back.smallest_atol)
     assert (there.baseline, there.candidate) == (back.candidate, back.baseline)

@@ -16,7 +16,9 @@ def main() -> int:
     """0 when every answer was the expected one, or was accepted."""
     parser = argparse.ArgumentParser(prog="python -m tests.mini", description="Run the mini reports.")
     parser.add_argument("names", nargs="*", help="only these")
-    parser.add_argument("--accept", action="store_true", help="write what is said now as what is expected; read the diff")
+    parser.add_argument(
+        "--accept", action="store_true", help="write what is said now as what is expected; read the diff"
+    )
     given = parser.parse_args()
     failed = 0
     for folder in mini_reports():
@@ -26,10 +28,18 @@ def main() -> int:
         stable = run_mini(folder)
         same = stable == before.get("stable")
         if given.accept and not same:
-            whole = {"options": before.get("options", DEFAULT_OPTIONS), "varies": before.get("varies", []), "stable": stable}
+            whole = {
+                "options": before.get("options", DEFAULT_OPTIONS),
+                "varies": before.get("varies", []),
+                "stable": stable,
+            }
             (folder / "expected.json").write_text(json.dumps(whole, indent=1, ensure_ascii=True) + "\n")
         failed += not same
-        print("as expected" if same else "accepted" if given.accept else "OTHERWISE", folder.name, stable.get("verdict"))  # noqa: T201
+        print(
+            "as expected" if same else "accepted" if given.accept else "OTHERWISE",
+            folder.name,
+            stable.get("verdict"),
+        )  # noqa: T201
     return int(failed > 0 and not given.accept)
 
 

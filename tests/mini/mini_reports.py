@@ -45,11 +45,19 @@ def run_mini(folder: Path, *, environment: Mapping[str, str] | None = None) -> d
     options = expected.get("options", DEFAULT_OPTIONS)
     argv = [sys.executable, "-m", "app.cli", "reproduce", str(source_of(folder)), "--json", *options]
     ended = subprocess.run(
-        argv, cwd=ROOT, env={**os.environ, **(environment or {})}, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
+        argv,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS,
+        check=False,
     )
     if not ended.stdout:
         return {"exit_status": ended.returncode, "stderr": ended.stderr}
-    return stable_part(json.loads(ended.stdout), exit_status=ended.returncode, varies=expected.get("varies", []))
+    return stable_part(
+        json.loads(ended.stdout), exit_status=ended.returncode, varies=expected.get("varies", [])
+    )
 
 
 def stable_part(document: Mapping[str, Any], *, exit_status: int, varies: list[str]) -> dict[str, Any]:
@@ -58,8 +66,12 @@ def stable_part(document: Mapping[str, Any], *, exit_status: int, varies: list[s
         "exit_status": exit_status,
         **{key: document[key] for key in ("verdict", "seen", "defect", "cause", "without_result")},
         "ask": [ask["code"] for ask in document["ask"]],
-        "claim": [{key: check[key] for key in ("kind", "role")} for check in document["report"]["claim"]["checks"]],
-        "repairs": [[repair["code"] for repair in script["repairs"]] for script in document["report"]["scripts"]],
+        "claim": [
+            {key: check[key] for key in ("kind", "role")} for check in document["report"]["claim"]["checks"]
+        ],
+        "repairs": [
+            [repair["code"] for repair in script["repairs"]] for script in document["report"]["scripts"]
+        ],
         "jobs": [_job(job, varies) for job in document["jobs"]],
     }
 
@@ -75,7 +87,10 @@ def _job(job: Mapping[str, Any], varies: list[str]) -> dict[str, Any]:
 
 
 def _attempt(attempt: Mapping[str, Any], varies: list[str]) -> dict[str, Any]:
-    stable = {key: attempt[key] for key in ("state", "counted", "outcome", "exit_status", "signal", "exception", "truncated")}
+    stable = {
+        key: attempt[key]
+        for key in ("state", "counted", "outcome", "exit_status", "signal", "exception", "truncated")
+    }
     stable["reason"] = attempt["reason"] and attempt["reason"]["code"]
     stdout = attempt["stdout"]
     stable["stdout"] = stdout if len(stdout) <= SHOWN_CHARACTERS else stdout[:40] + "…"

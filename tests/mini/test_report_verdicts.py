@@ -22,7 +22,9 @@ WALL_SECONDS = 60
 
 
 def runnable() -> list[Path]:
-    return [path for path in sorted(FOLDER.glob("*.json")) if json.loads(path.read_text()).get("accept_on_cpu")]
+    return [
+        path for path in sorted(FOLDER.glob("*.json")) if json.loads(path.read_text()).get("accept_on_cpu")
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,17 @@ def test_a_report_is_judged_as_it_may_be(path: Path, shared_home: Path, tmp_path
     source = tmp_path / "report.md"
     heading = f"# {report['title']}\n\n" if report["title"] else ""
     source.write_text(heading + report["text"], newline="")
-    options = ["--as", "report", "--target", "cpu", "--repeats", "3", "--wall", str(report.get("wall_seconds", WALL_SECONDS)), "--json"]
+    options = [
+        "--as",
+        "report",
+        "--target",
+        "cpu",
+        "--repeats",
+        "3",
+        "--wall",
+        str(report.get("wall_seconds", WALL_SECONDS)),
+        "--json",
+    ]
     ended = subprocess.run(
         [sys.executable, "-m", "app.cli", "reproduce", str(source), *options],
         cwd=ROOT,

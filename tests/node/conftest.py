@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from worker.attempt.execute import Executor, Identity
 from worker.contract import Attempt, Limits, Result
 from worker.environment import EnvironmentRecorder
-from worker.execute import Executor, Identity
 from worker.sandbox import Sandbox
 from worker.toolchains import ToolchainStore
 
@@ -30,13 +30,23 @@ def sandbox(node_home: Path) -> Sandbox:
 
 @pytest.fixture(scope="session")
 def executor(node_home: Path, toolchains: Path) -> Executor:
-    return Executor(Identity("here", "test"), ToolchainStore(toolchains), EnvironmentRecorder(node_home / "cache", probe_seconds=120))
+    return Executor(
+        Identity("here", "test"),
+        ToolchainStore(toolchains),
+        EnvironmentRecorder(node_home / "cache", probe_seconds=120),
+    )
 
 
 @pytest.fixture
 def execute(executor: Executor, sandbox: Sandbox, toolchain: str) -> Execute:
     def run(script: str, *, limits: dict[str, Any] | None = None, **fields: Any) -> Result:
-        asked = {"attempt_id": "a", "toolchain": toolchain, "script": script, "limits": Limits(**(limits or {})), **fields}
+        asked = {
+            "attempt_id": "a",
+            "toolchain": toolchain,
+            "script": script,
+            "limits": Limits(**(limits or {})),
+            **fields,
+        }
         return executor.execute(Attempt(**asked), sandbox, granted=[], cancelled=threading.Event())
 
     return run

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.captured_values import MOST_OMITTED, MOST_VALUES
-from worker.harness_report import read_report
+from worker.observation.captured_values import MOST_OMITTED, MOST_VALUES
+from worker.observation.harness_report import read_report
 
 BYTES = struct.pack("<2f", 1.0, 2.0)
 
@@ -28,7 +28,15 @@ def told(**changed: object) -> dict[str, object]:
         "device": "cpu",
         "digest": f"sha256:{hashlib.sha256(BYTES).hexdigest()}",
         "data": base64.b64encode(BYTES).decode(),
-        "statistics": {"least": 1.0, "greatest": 2.0, "mean": 1.5, "nan": 0, "positive_infinite": 0, "negative_infinite": 0, "zero": 0},
+        "statistics": {
+            "least": 1.0,
+            "greatest": 2.0,
+            "mean": 1.5,
+            "nan": 0,
+            "positive_infinite": 0,
+            "negative_infinite": 0,
+            "zero": 0,
+        },
         **changed,
     }
 
@@ -39,7 +47,9 @@ def lines(*messages: object) -> bytes:
 
 def test_a_value_as_the_harness_sends_it() -> None:
     read = read_report(lines(told(), {"kind": "values", "omitted": 3}))
-    assert read.values[0].model_dump() == {key: value for key, value in told(kind="tensor").items() if key != "of"}
+    assert read.values[0].model_dump() == {
+        key: value for key, value in told(kind="tensor").items() if key != "of"
+    }
     assert read.values_omitted == 3
 
 
@@ -73,7 +83,9 @@ def test_a_value_that_contradicts_itself_is_dropped(changed: dict[str, object]) 
     assert [value.name for value in read.values] == ["next"]
 
 
-@pytest.mark.parametrize("statistics", [{"least": 1e400}, {"least": "1"}, {"nan": -1}, {"nan": True}, {"zero": 2**64}, [1], 1])
+@pytest.mark.parametrize(
+    "statistics", [{"least": 1e400}, {"least": "1"}, {"nan": -1}, {"nan": True}, {"zero": 2**64}, [1], 1]
+)
 def test_statistics_that_are_none(statistics: object) -> None:
     text = lines(told(statistics=statistics)).replace(b"Infinity", b"1e999")
     assert [value.statistics for value in read_report(text).values] == [None]
@@ -86,8 +98,14 @@ def test_bytes_without_a_digest_are_nothing() -> None:
 
 def test_many_and_long() -> None:
     data = b"\0" * 4096
-    full = {"shape": [1024], "digest": f"sha256:{hashlib.sha256(data).hexdigest()}", "data": base64.b64encode(data).decode()}
-    read = read_report(lines({"kind": "values", "omitted": 10**9}, *(told(name="n" * 1000, **full) for _ in range(150))))
+    full = {
+        "shape": [1024],
+        "digest": f"sha256:{hashlib.sha256(data).hexdigest()}",
+        "data": base64.b64encode(data).decode(),
+    }
+    read = read_report(
+        lines({"kind": "values", "omitted": 10**9}, *(told(name="n" * 1000, **full) for _ in range(150)))
+    )
     assert len(read.values) == MOST_VALUES
     assert read.values_omitted == MOST_OMITTED
     assert sum(len(base64.b64decode(value.data)) for value in read.values) <= 64 * 1024

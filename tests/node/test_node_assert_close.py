@@ -1,4 +1,4 @@
-"""What `app.judging.values` says of tolerances is what torch does: asked in the sandbox, with the toolchain's own torch."""
+"""What `app.judging.comparison.values` says of tolerances is what torch does: asked in the sandbox, with the toolchain's own torch."""
 
 from __future__ import annotations
 
@@ -9,11 +9,22 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from app.judging.dtypes import format_of
-from app.judging.values import ValueComparison, compare_value, elements_of
+from app.judging.comparison.dtypes import format_of
+from app.judging.comparison.values import ValueComparison, compare_value, elements_of
 from worker.contract import CapturedValue, Result
 
-DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int32", "uint8", "bool", "float8_e4m3fn")
+DTYPES = (
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+    "int32",
+    "uint8",
+    "bool",
+    "float8_e4m3fn",
+)
 CASES = 40
 SCRIPT = """
 import base64, json, sys
@@ -56,7 +67,11 @@ def element_bytes(dtype: str, draw: random.Random) -> list[bytes]:
             # Around one, where the default tolerances decide.
             one = {11: "<e", 24: "<f", 53: "<d"}.get(form.precision)
             near = draw.uniform(-4, 4) * 10 ** draw.uniform(-6, 2)
-            bits = int.from_bytes(struct.pack(one, near), "little") if one else int.from_bytes(struct.pack("<f", near)[2:], "little") % top
+            bits = (
+                int.from_bytes(struct.pack(one, near), "little")
+                if one
+                else int.from_bytes(struct.pack("<f", near)[2:], "little") % top
+            )
         moved = draw.randrange(2) if dtype == "bool" else (bits + draw.randint(-scale, scale)) % top
         sides[0] += bits.to_bytes(form.size, "little")
         sides[1] += moved.to_bytes(form.size, "little")
@@ -67,7 +82,11 @@ def captured(dtype: str, data: bytes) -> CapturedValue:
     form = format_of(dtype)
     assert form is not None
     return CapturedValue(
-        name="x", kind="tensor", dtype=f"torch.{dtype}", shape=[len(data) // form.element_size], data=base64.b64encode(data).decode()
+        name="x",
+        kind="tensor",
+        dtype=f"torch.{dtype}",
+        shape=[len(data) // form.element_size],
+        data=base64.b64encode(data).decode(),
     )
 
 
@@ -96,12 +115,17 @@ def is_tiny(case: dict[str, Any]) -> bool:
     """Whether an error is near the subnormal range, where the last place is coarser than any share of it."""
     form = format_of(case["dtype"])
     assert form is not None
-    one, other = (elements_of(captured(case["dtype"], base64.b64decode(case[side]))) for side in ("baseline", "candidate"))
+    one, other = (
+        elements_of(captured(case["dtype"], base64.b64decode(case[side])))
+        for side in ("baseline", "candidate")
+    )
     errors = [abs(left - right) for left, right in zip(one or (), other or (), strict=True) if left != right]
     return form.inexact and (min(errors) < 2.0 ** (form.least + 2) or (case["rtol"] or 1) < 1e-30)
 
 
-def disagreements(made: list[tuple[dict[str, Any], ValueComparison]], answers: list[dict[str, Any]]) -> list[str]:
+def disagreements(
+    made: list[tuple[dict[str, Any], ValueComparison]], answers: list[dict[str, Any]]
+) -> list[str]:
     found = []
     for (case, compared), answer in zip(made, answers, strict=True):
         equal = not compared.differing

@@ -19,12 +19,19 @@ import redis
 from celery import Celery
 
 from app.embedded.valkey import EmbeddedValkey
-from worker.broker import connect, redis_url
 from worker.cards.nvml import find_gpus
 from worker.contract import Outcome, Result
-from worker.contract.names import QUEUE_RECORDER, TASK_ATTEMPT, TASK_FROM_NODE, cancel_key, heartbeat_key, node_queue
-from worker.spool import Spool
-from worker.tasks import make_celery
+from worker.contract.names import (
+    QUEUE_RECORDER,
+    TASK_ATTEMPT,
+    TASK_FROM_NODE,
+    cancel_key,
+    heartbeat_key,
+    node_queue,
+)
+from worker.machine.broker import connect, redis_url
+from worker.node.spool import Spool
+from worker.node.tasks import make_celery
 from worker.toolchains import ToolchainStore
 
 NODE = "lab-1"
@@ -39,9 +46,19 @@ class Service:
         self.celery = Celery("service", broker=broker_url, set_as_current=False)
         self.celery.conf.update(task_ignore_result=True, result_backend=None)
 
-    def give(self, attempt_id: str, script: str, toolchain: str, *, expires: float | None = 60, **more: Any) -> None:
-        message = {"type": "attempt", "attempt_id": attempt_id, "script": script, "toolchain": toolchain, **more}
-        self.celery.send_task(TASK_ATTEMPT, args=[message], queue=node_queue(NODE), expires=expires, ignore_result=True)
+    def give(
+        self, attempt_id: str, script: str, toolchain: str, *, expires: float | None = 60, **more: Any
+    ) -> None:
+        message = {
+            "type": "attempt",
+            "attempt_id": attempt_id,
+            "script": script,
+            "toolchain": toolchain,
+            **more,
+        }
+        self.celery.send_task(
+            TASK_ATTEMPT, args=[message], queue=node_queue(NODE), expires=expires, ignore_result=True
+        )
 
     def hear(self, kind: str | None = None, *, seconds: float = 60) -> dict[str, Any]:
         """The next message (of a kind) on the recorder's queue."""
@@ -87,7 +104,13 @@ def start_node(tmp_path: Path, toolchains: Path, broker_url: str) -> Iterator[St
         }
         command = [sys.executable, "-m", "worker", "node", "--name", NODE, "--slots", "1"]
         with (tmp_path / "node.log").open("ab") as log:
-            process = subprocess.Popen(command, env={**os.environ, **base, **variables}, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                command,
+                env={**os.environ, **base, **variables},
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
         started.append(process)
         return process
 
@@ -98,7 +121,9 @@ def start_node(tmp_path: Path, toolchains: Path, broker_url: str) -> Iterator[St
 
 
 @pytest.mark.sandbox
-def test_an_attempt_there_and_back_and_a_clean_end(service: Service, start_node: StartNode, toolchain: str) -> None:
+def test_an_attempt_there_and_back_and_a_clean_end(
+    service: Service, start_node: StartNode, toolchain: str
+) -> None:
     node = start_node()
     hello = service.hear()
     assert (hello["type"], hello["node"], hello["slots"]) == ("hello", NODE, 1)
@@ -122,18 +147,27 @@ def test_an_attempt_there_and_back_and_a_clean_end(service: Service, start_node:
 
 
 @pytest.mark.sandbox
-def test_a_preview_has_a_place_beside_the_slots(service: Service, start_node: StartNode, toolchain: str) -> None:
+def test_a_preview_has_a_place_beside_the_slots(
+    service: Service, start_node: StartNode, toolchain: str
+) -> None:
     start_node()
     assert service.hear("hello")["previews"] == 1
     torch = "import torch\nprint(torch.ones(2).sum().item())\n"
     service.give("first", torch, toolchain, kind="preview", start="warm", limits={"wall_seconds": 10})
     first = service.hear()
     # Made ready at the start, before anything was asked for; and nobody was told that it began.
-    assert (first["type"], first["attempt_id"], first["start"], first["outcome"]) == ("result", "first", "warm", "completed"), first
+    assert (first["type"], first["attempt_id"], first["start"], first["outcome"]) == (
+        "result",
+        "first",
+        "warm",
+        "completed",
+    ), first
     service.give("long", "import time\ntime.sleep(8)\nprint('done')", toolchain)
     assert service.hear("started")["attempt_id"] == "long"
     for number in range(3):
-        service.give(f"p{number}", torch, toolchain, kind="preview", start="warm", limits={"wall_seconds": 10})
+        service.give(
+            f"p{number}", torch, toolchain, kind="preview", start="warm", limits={"wall_seconds": 10}
+        )
         shown = service.hear()
         assert (shown["attempt_id"], shown["kind"], shown["start"], shown["observation"]["stdout"]) == (
             f"p{number}",
@@ -143,10 +177,18 @@ def test_a_preview_has_a_place_beside_the_slots(service: Service, start_node: St
         )
     service.give("cold", "print(1)", toolchain, kind="preview", start="warm")
     sent_back = service.hear()
-    assert (sent_back["attempt_id"], sent_back["start"], sent_back["outcome"]) == ("cold", "cold", "setup_failed")
+    assert (sent_back["attempt_id"], sent_back["start"], sent_back["outcome"]) == (
+        "cold",
+        "cold",
+        "setup_failed",
+    )
     assert sent_back["reason"]["code"] == "no_torch_import"
     counted = service.hear()
-    assert (counted["attempt_id"], counted["start"], counted["observation"]["stdout"]) == ("long", "cold", "done\n")
+    assert (counted["attempt_id"], counted["start"], counted["observation"]["stdout"]) == (
+        "long",
+        "cold",
+        "done\n",
+    )
 
 
 @pytest.mark.sandbox
@@ -174,12 +216,18 @@ def test_a_drain_lets_what_runs_end(service: Service, start_node: StartNode, too
     node.send_signal(signal.SIGTERM)
     service.hear("draining")
     heard = service.hear("result")
-    assert heard["observation"]["stdout"] == "done\n", (heard["outcome"], heard["reason"], heard["observation"])
+    assert heard["observation"]["stdout"] == "done\n", (
+        heard["outcome"],
+        heard["reason"],
+        heard["observation"],
+    )
     assert node.wait(20) == 0
 
 
 @pytest.mark.sandbox
-def test_after_the_grace_it_ends_without_a_word(service: Service, start_node: StartNode, toolchain: str) -> None:
+def test_after_the_grace_it_ends_without_a_word(
+    service: Service, start_node: StartNode, toolchain: str
+) -> None:
     node = start_node(SAMEHERE_DRAIN_SECONDS="2")
     service.give("a", "import time; time.sleep(100)", toolchain)
     service.hear("started")
@@ -201,10 +249,16 @@ def test_what_expired_never_starts(service: Service, start_node: StartNode, tool
 
 
 @pytest.mark.sandbox
-def test_results_of_a_former_life_come_before_the_new_hello(service: Service, start_node: StartNode, tmp_path: Path) -> None:
+def test_results_of_a_former_life_come_before_the_new_hello(
+    service: Service, start_node: StartNode, tmp_path: Path
+) -> None:
     spool = Spool(tmp_path / "nodes" / NODE / "spool")
     for number in range(3):
-        spool.add(Result(node=NODE, instance="former", attempt_id=str(number), lease_no=1, outcome=Outcome.COMPLETED))
+        spool.add(
+            Result(
+                node=NODE, instance="former", attempt_id=str(number), lease_no=1, outcome=Outcome.COMPLETED
+            )
+        )
     start_node()
     heard = [service.hear() for _ in range(4)]
     assert [message["type"] for message in heard] == ["result", "result", "result", "hello"]
@@ -214,7 +268,9 @@ def test_results_of_a_former_life_come_before_the_new_hello(service: Service, st
 
 
 @pytest.mark.sandbox
-def test_a_killed_node_comes_back_and_takes_more(service: Service, start_node: StartNode, toolchain: str) -> None:
+def test_a_killed_node_comes_back_and_takes_more(
+    service: Service, start_node: StartNode, toolchain: str
+) -> None:
     first = start_node()
     hello = service.hear("hello")
     service.give("a", "import time; time.sleep(100)", toolchain)
@@ -228,7 +284,9 @@ def test_a_killed_node_comes_back_and_takes_more(service: Service, start_node: S
 
 
 @pytest.mark.sandbox
-def test_an_outage_of_the_broker_loses_no_result(session_home: Path, start_node: StartNode, toolchain: str) -> None:
+def test_an_outage_of_the_broker_loses_no_result(
+    session_home: Path, start_node: StartNode, toolchain: str
+) -> None:
     # A second run starts with a folder of its own.
     folder = Path(tempfile.mkdtemp(prefix="outage-", dir=session_home))
     folder.chmod(0o711)
@@ -295,7 +353,9 @@ def heartbeat(service: Service, *, draining: bool, seconds: float = 20) -> dict[
 
 
 @pytest.mark.sandbox
-def test_a_machine_is_had_back_and_lent_again(service: Service, start_node: StartNode, toolchain: str, tmp_path: Path) -> None:
+def test_a_machine_is_had_back_and_lent_again(
+    service: Service, start_node: StartNode, toolchain: str, tmp_path: Path
+) -> None:
     pause = tmp_path / "pause"
     start_node(SAMEHERE_PAUSE_FILE=str(pause))
     service.hear("hello")
@@ -334,12 +394,18 @@ def test_hours_that_are_none_end_the_start(start_node: StartNode, tmp_path: Path
     assert "22:00-07:00" in (tmp_path / "node.log").read_text()
 
 
-ON_CARD = "import torch\nprint((torch.ones(8, 8, device='cuda') @ torch.ones(8, 8, device='cuda')).sum().item())\n"
-HOLDS_CARD = "import time, torch\nx = torch.ones(1, device='cuda')\nprint('held', flush=True)\ntime.sleep(60)\n"
+ON_CARD = (
+    "import torch\nprint((torch.ones(8, 8, device='cuda') @ torch.ones(8, 8, device='cuda')).sum().item())\n"
+)
+HOLDS_CARD = (
+    "import time, torch\nx = torch.ones(1, device='cuda')\nprint('held', flush=True)\ntime.sleep(60)\n"
+)
 
 
 @pytest.mark.sandbox
-def test_a_card_is_checked_before_it_gives_evidence(service: Service, start_node: StartNode, toolchains: Path, toolchain: str) -> None:
+def test_a_card_is_checked_before_it_gives_evidence(
+    service: Service, start_node: StartNode, toolchains: Path, toolchain: str
+) -> None:
     if not find_gpus():
         pytest.skip("no NVIDIA card here")
     start_node(SAMEHERE_CARD_CHECK_MEMORY_BYTES=str(1 << 28))

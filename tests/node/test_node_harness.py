@@ -54,7 +54,8 @@ SCRIPTS = {
     "no module": "import torch_that_is_not_there",
     "no submodule": "import torch.nothing_here",
     "broken torch": BROKEN_TORCH.format("1/0") + "import torch\n",
-    "broken torch by name": BROKEN_TORCH.format("1/0") + "import importlib\nimportlib.import_module('torch')\n",
+    "broken torch by name": BROKEN_TORCH.format("1/0")
+    + "import importlib\nimportlib.import_module('torch')\n",
     "torch import error": BROKEN_TORCH.format("import not_there") + "import torch\n",
     "torch caught": BROKEN_TORCH.format("1/0")
     + "try:\n    import torch\nexcept ZeroDivisionError as e:\n    import traceback; traceback.print_exc()\n",
@@ -88,7 +89,10 @@ def by_hand(python: str, script: str, folder: Path) -> tuple[int, str, str]:
         check=False,
     )
     broken = str(folder / "broken")
-    out, err = (text.replace(broken, "/tmp/broken").replace(str(folder), "/home/u") for text in (done.stdout, done.stderr))
+    out, err = (
+        text.replace(broken, "/tmp/broken").replace(str(folder), "/home/u")
+        for text in (done.stdout, done.stderr)
+    )
     return done.returncode, out, err
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.lending import Closed, Lending, read_hours
+from worker.machine.lending import Closed, Lending, read_hours
 
 
 def at(text: str) -> datetime:
@@ -45,7 +45,9 @@ def test_hours(tmp_path: Path, hours: str, moment: str, open_: bool) -> None:  #
     assert closed == (None if open_ else Closed("outside the hours that it is lent for"))
 
 
-@pytest.mark.parametrize("hours", ["nights", "9-17", "25:00-26:00", "mo 09:00-10:00", "09:00-24:30", "09:00–17:00", "mon-fri"])
+@pytest.mark.parametrize(
+    "hours", ["nights", "9-17", "25:00-26:00", "mo 09:00-10:00", "09:00-24:30", "09:00–17:00", "mon-fri"]
+)
 def test_hours_that_are_none(hours: str) -> None:
     with pytest.raises(ValueError, match="22:00-07:00"):
         read_hours(hours)

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from worker.locks import HostLock, LockFolderError, acquire_gpus, host_folder, prepare_folder, slot_lock
-from worker.settings import NodeSettings
+from worker.machine.locks import (
+    HostLock,
+    LockFolderError,
+    acquire_gpus,
+    host_folder,
+    prepare_folder,
+    slot_lock,
+)
+from worker.machine.settings import NodeSettings
 
 
 def test_two_homes_lock_in_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
+from worker.attempt.execute import Executor, text_of
 from worker.contract import Attempt, ExceptionFacts, Limits, Outcome, Result
-from worker.execute import Executor, text_of
-from worker.harness_report import read_report
-from worker.outcomes import judge_ending
+from worker.observation.harness_report import read_report
+from worker.observation.outcomes import judge_ending
+from worker.observation.tracebacks import read_traceback
 from worker.sandbox import Ending, Sandbox, SandboxResult, Stream
 from worker.sandbox.job import Level
-from worker.tracebacks import read_traceback
 
 Execute = Callable[..., Result]
 MIB = 1024 * 1024
@@ -33,9 +33,15 @@ MIB = 1024 * 1024
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", Outcome.CRASHED, None, "SIGKILL"),
     ],
 )
-def test_endings_of_its_own(script: str, outcome: Outcome, status: int | None, signal: str | None, execute: Execute) -> None:
+def test_endings_of_its_own(
+    script: str, outcome: Outcome, status: int | None, signal: str | None, execute: Execute
+) -> None:
     result = execute(script)
-    assert (result.outcome, result.observation.exit_status, result.observation.signal) == (outcome, status, signal)
+    assert (result.outcome, result.observation.exit_status, result.observation.signal) == (
+        outcome,
+        status,
+        signal,
+    )
     assert result.reason is None
     assert result.level is not None
     assert result.environment
@@ -47,15 +53,25 @@ def test_limits_of_ours_are_never_crashes(execute: Execute) -> None:
     assert (slow.outcome, slow.reason.code if slow.reason else "") == (Outcome.TIMED_OUT, "time_limit")
     assert slow.observation.stdout == "before\n"
     loud = execute("while True: print('x' * 10000)", limits={"stream_kill_bytes": 4 * MIB})
-    assert (loud.outcome, loud.reason.code if loud.reason else "") == (Outcome.OUTPUT_EXCEEDED, "output_limit")
+    assert (loud.outcome, loud.reason.code if loud.reason else "") == (
+        Outcome.OUTPUT_EXCEEDED,
+        "output_limit",
+    )
     assert loud.observation.truncated
-    greedy = execute("x = []\nwhile True: x.append(bytearray(10_000_000))", limits={"memory_bytes": 300 * MIB})
-    assert (greedy.outcome, greedy.reason.code if greedy.reason else "") == (Outcome.OUT_OF_MEMORY, "memory_limit")
+    greedy = execute(
+        "x = []\nwhile True: x.append(bytearray(10_000_000))", limits={"memory_bytes": 300 * MIB}
+    )
+    assert (greedy.outcome, greedy.reason.code if greedy.reason else "") == (
+        Outcome.OUT_OF_MEMORY,
+        "memory_limit",
+    )
 
 
 @pytest.mark.sandbox
 def test_hostile_bytes_become_text(execute: Execute) -> None:
-    result = execute("import sys\nsys.stdout.buffer.write(b'\\xff\\x00\\x1b[31mred\\n')\nraise ValueError('\\ud800\\x00')")
+    result = execute(
+        "import sys\nsys.stdout.buffer.write(b'\\xff\\x00\\x1b[31mred\\n')\nraise ValueError('\\ud800\\x00')"
+    )
     text = result.model_dump_json()
     assert "\\u0000" not in text
     assert result.observation.stdout == "\ufffd\ufffd\x1b[31mred\n"
@@ -119,8 +135,14 @@ def test_memory_that_our_limit_took_is_told_from_a_request_that_fails_anywhere()
 
     assert ended(refused(2**60), exit_status=1) == (Outcome.RAISED, "")
     assert ended(refused(1100 * MIB), exit_status=1) == (Outcome.OUT_OF_MEMORY, "memory_limit")
-    assert ended(ExceptionFacts(type="MemoryError"), exit_status=1, peak_memory_bytes=900 * MIB) == (Outcome.OUT_OF_MEMORY, "memory_limit")
-    assert ended(ExceptionFacts(type="MemoryError"), exit_status=1, peak_memory_bytes=9 * MIB) == (Outcome.RAISED, "")
+    assert ended(ExceptionFacts(type="MemoryError"), exit_status=1, peak_memory_bytes=900 * MIB) == (
+        Outcome.OUT_OF_MEMORY,
+        "memory_limit",
+    )
+    assert ended(ExceptionFacts(type="MemoryError"), exit_status=1, peak_memory_bytes=9 * MIB) == (
+        Outcome.RAISED,
+        "",
+    )
     assert ended(signal=9, peak_memory_bytes=1000 * MIB) == (Outcome.OUT_OF_MEMORY, "memory_limit")
     assert ended(exit_status=137, peak_memory_bytes=1000 * MIB) == (Outcome.OUT_OF_MEMORY, "memory_limit")
     assert ended(exit_status=137, peak_memory_bytes=MIB) == (Outcome.EXITED, "")
@@ -135,8 +157,13 @@ def test_every_ending_has_an_outcome() -> None:
     # Who sends it to itself has not used the time.
     assert ended(signal=24) == (Outcome.CRASHED, "")
     assert ended(signal=24, cpu_seconds=1e6) == (Outcome.TIMED_OUT, "time_limit")
-    assert ended(ExceptionFacts(type="OSError", message="[Errno 27] File too large"), exit_status=1) == (Outcome.RAISED, "file_size_limit")
-    assert ended(ExceptionFacts(type="OSError", message="[Errno 28] No space left on device"), exit_status=1) == (
+    assert ended(ExceptionFacts(type="OSError", message="[Errno 27] File too large"), exit_status=1) == (
+        Outcome.RAISED,
+        "file_size_limit",
+    )
+    assert ended(
+        ExceptionFacts(type="OSError", message="[Errno 28] No space left on device"), exit_status=1
+    ) == (
         Outcome.RAISED,
         "scratch_limit",
     )
@@ -146,13 +173,14 @@ def test_tracebacks_are_read_from_their_end() -> None:
     text = 'noise\nTraceback (most recent call last):\n  File "x", line 1, in <module>\n    1/0\nZeroDivisionError: division by zero\n'
     assert read_traceback(text) == ExceptionFacts(type="ZeroDivisionError", message="division by zero")
     assert read_traceback(
-        text + "Traceback (most recent call last):\n  File\ntorch.AcceleratorError: CUDA error\nCompile with X\n"
+        text
+        + "Traceback (most recent call last):\n  File\ntorch.AcceleratorError: CUDA error\nCompile with X\n"
     ) == ExceptionFacts(type="torch.AcceleratorError", message="CUDA error\nCompile with X")
     assert read_traceback("") is None
     assert read_traceback("KeyError: 1") is None
-    assert read_traceback("  File \"/home/u/script.py\", line 2\n    if True\n           ^\nSyntaxError: expected ':'\n") == ExceptionFacts(
-        type="SyntaxError", message="expected ':'"
-    )
+    assert read_traceback(
+        "  File \"/home/u/script.py\", line 2\n    if True\n           ^\nSyntaxError: expected ':'\n"
+    ) == ExceptionFacts(type="SyntaxError", message="expected ':'")
 
 
 def test_a_report_is_hostile() -> None:

@@ -65,7 +65,15 @@ y = x * 2
     "deterministic": "import torch\ntorch.use_deterministic_algorithms(True)\nx = torch.rand(100).sort().values\nprint(x.shape)\n",
 }
 # Those of which the tensors are captured while nothing shows.
-SEEN = {"prints", "a mode that counts", "compiled", "inference", "recursion", "nothing is held on to", "warnings are errors"}
+SEEN = {
+    "prints",
+    "a mode that counts",
+    "compiled",
+    "inference",
+    "recursion",
+    "nothing is held on to",
+    "warnings are errors",
+}
 
 LOOK_AROUND = """
 import inspect, json, pickle, signal, sys, threading, types
@@ -116,7 +124,9 @@ def by_hand(python: str, script: str, folder: Path) -> tuple[int, str, str]:
     )
     # A toolchain has a path of its own inside the sandbox.
     prefix = str(Path(python).parent.parent)
-    out, err = (text.replace(str(folder), "/home/u").replace(prefix, INSIDE) for text in (done.stdout, done.stderr))
+    out, err = (
+        text.replace(str(folder), "/home/u").replace(prefix, INSIDE) for text in (done.stdout, done.stderr)
+    )
     return done.returncode, out, err
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from worker.attempt.execute import Executor, Identity
 from worker.contract import Attempt, Outcome, Result
 from worker.contract.names import SETTINGS
+from worker.contract.target_settings import CPU_ISA_VARIABLES, SettingError, apply_settings, effective_cpu_isa
 from worker.environment import EnvironmentRecorder
-from worker.environment.capture import scrub
-from worker.execute import Executor, Identity
-from worker.machine import read_cpu
+from worker.machine.hardware import read_cpu
+from worker.machine.scrub import scrub
 from worker.sandbox import Sandbox
-from worker.target_settings import CPU_ISA_VARIABLES, SettingError, apply_settings, effective_cpu_isa
 from worker.toolchains import ToolchainStore
 
 Execute = Callable[..., Result]
@@ -34,11 +34,19 @@ print(random.random(), torch.rand(1).item())
 @pytest.mark.parametrize(
     ("settings", "expected", "found"),
     [
-        ({"threads": "1"}, "1 False False True False True", {"threads.torch": 1, "threads.omp": 1, "threads.mkl": 1}),
+        (
+            {"threads": "1"},
+            "1 False False True False True",
+            {"threads.torch": 1, "threads.omp": 1, "threads.mkl": 1},
+        ),
         (
             {"deterministic": "on"},
             "True False False False True",
-            {"deterministic.enabled": True, "deterministic.fill": False, "variable.CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
+            {
+                "deterministic.enabled": True,
+                "deterministic.fill": False,
+                "variable.CUBLAS_WORKSPACE_CONFIG": ":4096:8",
+            },
         ),
         (
             {"fill": "nan"},
@@ -53,7 +61,9 @@ print(random.random(), torch.rand(1).item())
         ),
     ],
 )
-def test_in_force_and_recorded(settings: dict[str, str], expected: str, found: dict[str, object], execute: Execute) -> None:
+def test_in_force_and_recorded(
+    settings: dict[str, str], expected: str, found: dict[str, object], execute: Execute
+) -> None:
     result = execute(ASK, settings=settings)
     assert result.observation.stderr == ""
     assert result.observation.stdout.splitlines()[0].endswith(expected)
@@ -89,7 +99,10 @@ def test_cpu_isa_changes_the_code_path(execute: Execute, toolchains: Path, toolc
 def test_which_cpu_isa_can_be_had() -> None:
     flags = frozenset({"avx2", "sse4_2"})
     assert effective_cpu_isa(mkl=True, vendor="GenuineIntel", flags=flags) == ["avx2", "sse4.2", "compatible"]
-    assert effective_cpu_isa(mkl=True, vendor="GenuineIntel", flags=frozenset({"sse4_2"})) == ["sse4.2", "compatible"]
+    assert effective_cpu_isa(mkl=True, vendor="GenuineIntel", flags=frozenset({"sse4_2"})) == [
+        "sse4.2",
+        "compatible",
+    ]
     assert effective_cpu_isa(mkl=True, vendor="AuthenticAMD", flags=flags) == ["compatible"]
     assert effective_cpu_isa(mkl=False, vendor="GenuineIntel", flags=flags) == []
 
@@ -130,7 +143,9 @@ def test_every_setting_of_the_contract_does_something() -> None:
 
 
 @pytest.mark.sandbox
-def test_the_probe_tells_nothing_about_whose_machine_it_is(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_tells_nothing_about_whose_machine_it_is(
+    execute: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OMP_SCHEDULE", "planted-secret")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted-secret")
     environment = execute("print(1)").environment
@@ -167,7 +182,9 @@ def test_scrubbing_drops_paths_and_identities() -> None:
 
 
 @pytest.mark.sandbox
-def test_equal_machines_give_equal_environments(sandbox: Sandbox, toolchains: Path, toolchain: str, tmp_path: Path) -> None:
+def test_equal_machines_give_equal_environments(
+    sandbox: Sandbox, toolchains: Path, toolchain: str, tmp_path: Path
+) -> None:
     found = []
     for number in range(2):
         recorder = EnvironmentRecorder(tmp_path / str(number), probe_seconds=120)
@@ -178,7 +195,9 @@ def test_equal_machines_give_equal_environments(sandbox: Sandbox, toolchains: Pa
 
 
 @pytest.mark.sandbox
-def test_the_probe_runs_once_and_is_kept_across_processes(sandbox: Sandbox, toolchains: Path, toolchain: str, tmp_path: Path) -> None:
+def test_the_probe_runs_once_and_is_kept_across_processes(
+    sandbox: Sandbox, toolchains: Path, toolchain: str, tmp_path: Path
+) -> None:
     def once(**settings: str) -> float:
         recorder = EnvironmentRecorder(tmp_path, probe_seconds=120)
         executor = Executor(Identity("n", "i"), ToolchainStore(toolchains), recorder)

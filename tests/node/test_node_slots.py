@@ -11,35 +11,39 @@ from typing import NoReturn
 
 import pytest
 
-from worker import slots
+from worker.attempt.execute import Executor, Identity
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, CardReading, CardState, Device, Gpu, Outcome, Reason, Result, Started
 from worker.environment import EnvironmentRecorder
-from worker.execute import Executor, Identity
+from worker.machine.settings import NodeSettings
 from worker.sandbox import SandboxUnavailableError
-from worker.settings import NodeSettings
+from worker.slots import pool as slot_pool
 from worker.toolchains import ToolchainStore
 
 pytestmark = pytest.mark.timeout(30)
 IDENTITY = Identity("here", "test")
 
 
-def make_pool(folder: Path, deliver: slots.Deliver) -> slots.SlotPool:
+def make_pool(folder: Path, deliver: slot_pool.Deliver) -> slot_pool.SlotPool:
     executor = Executor(IDENTITY, ToolchainStore(folder), EnvironmentRecorder(folder, probe_seconds=1))
     cards = CardWatch([], lambda: None, folder=folder, check_seconds=600, check_memory_bytes=0)
-    return slots.SlotPool(NodeSettings(home=folder, slots=1), executor, identity=IDENTITY, cards=cards, deliver=deliver)
+    return slot_pool.SlotPool(
+        NodeSettings(home=folder, slots=1), executor, identity=IDENTITY, cards=cards, deliver=deliver
+    )
 
 
 def test_a_slot_that_cannot_be_set_up_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(**_: object) -> NoReturn:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(slots, "Sandbox", full)
+    monkeypatch.setattr(slot_pool, "Sandbox", full)
     with pytest.raises(SandboxUnavailableError, match="No space left"):
         make_pool(tmp_path, print).start()
 
 
-def test_a_slot_comes_back_with_the_end_of_what_held_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slot_comes_back_with_the_end_of_what_held_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A program can see to it that its processes take long to go."""
     gone = threading.Event()
     outcomes: list[Outcome] = []
@@ -55,9 +59,11 @@ def test_a_slot_comes_back_with_the_end_of_what_held_it(tmp_path: Path, monkeypa
             outcomes.append(message.outcome)
 
     def execute(executor: Executor, attempt: Attempt, *_: object, **__: object) -> Result:
-        return executor.without_run(attempt, Outcome.COMPLETED if gone.is_set() else Outcome.LOST, Reason(code="x"))
+        return executor.without_run(
+            attempt, Outcome.COMPLETED if gone.is_set() else Outcome.LOST, Reason(code="x")
+        )
 
-    monkeypatch.setattr(slots, "Sandbox", Held)
+    monkeypatch.setattr(slot_pool, "Sandbox", Held)
     monkeypatch.setattr(Executor, "execute", execute)
     pool = make_pool(tmp_path, deliver)
     pool.start()
@@ -78,7 +84,10 @@ class Cards(CardWatch):
     """A machine with two cards, of which a test says how they are."""
 
     def __init__(self, folder: Path) -> None:
-        cards = [Gpu(index=index, model="NVIDIA H200", memory_bytes=1, capability="9.0", driver="1") for index in range(2)]
+        cards = [
+            Gpu(index=index, model="NVIDIA H200", memory_bytes=1, capability="9.0", driver="1")
+            for index in range(2)
+        ]
         super().__init__(cards, lambda: None, folder=folder, check_seconds=600, check_memory_bytes=0)
         self.others: set[int] = set()
 
@@ -105,12 +114,12 @@ class Pool:
     """A pool whose attempts only say which cards they were given."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, gives_back: bool) -> None:
-        monkeypatch.setattr(slots, "Sandbox", lambda **_: None)
+        monkeypatch.setattr(slot_pool, "Sandbox", lambda **_: None)
         self.cards = Cards(folder)
         self.gives_back = gives_back
         self.results: queue.Queue[Result] = queue.Queue()
         settings = NodeSettings(home=folder, locks=folder / "locks", slots=1)
-        self.pool = slots.SlotPool(
+        self.pool = slot_pool.SlotPool(
             settings,
             self,
             identity=IDENTITY,
@@ -126,13 +135,26 @@ class Pool:
 
     def execute(self, attempt: Attempt, _sandbox: object, *, granted: Sequence[Gpu], **_: object) -> Result:
         self.cards.errors += attempt.script == "breaks"
-        return self.without_run(attempt, Outcome.COMPLETED, Reason(code=" ".join(str(gpu.index) for gpu in granted)))
+        return self.without_run(
+            attempt, Outcome.COMPLETED, Reason(code=" ".join(str(gpu.index) for gpu in granted))
+        )
 
     def without_run(self, attempt: Attempt, outcome: Outcome, reason: Reason) -> Result:
-        return Result(node="here", instance="x", attempt_id=attempt.attempt_id, lease_no=1, outcome=outcome, reason=reason)
+        return Result(
+            node="here",
+            instance="x",
+            attempt_id=attempt.attempt_id,
+            lease_no=1,
+            outcome=outcome,
+            reason=reason,
+        )
 
     def give(self, gpus: int = 1, script: str = "") -> threading.Event:
-        done = self.pool.submit(Attempt(attempt_id=str(time.monotonic()), script=script, toolchain="t", device=Device.CUDA, gpus=gpus))
+        done = self.pool.submit(
+            Attempt(
+                attempt_id=str(time.monotonic()), script=script, toolchain="t", device=Device.CUDA, gpus=gpus
+            )
+        )
         assert done is not None
         return done
 

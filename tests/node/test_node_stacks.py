@@ -10,7 +10,7 @@ import pytest
 
 from worker.contract import Outcome, Result
 from worker.harness import HARNESS_PATH, harness_sources
-from worker.sandbox.stacks import COLLECT_SECONDS, STACKS_BYTES, STACKS_SIGNAL
+from worker.sandbox.process.stacks import COLLECT_SECONDS, STACKS_BYTES, STACKS_SIGNAL
 
 Execute = Callable[..., Result]
 
@@ -57,7 +57,11 @@ def test_a_deadlock_of_many_processes(execute: Execute) -> None:
     found = processes(seen.stacks)
     assert (result.outcome, seen.idle, seen.stdout, seen.stderr) == (Outcome.TIMED_OUT, True, "", "")
     assert re.fullmatch(r"Process 2 \(python\), sleeping( in \w+)?, \d+ thread\(s\)", found[0][0])
-    assert found[0][1].rstrip().endswith(f'File "/home/u/script.py", line {len(DEADLOCK.splitlines())} in <module>')
+    assert (
+        found[0][1]
+        .rstrip()
+        .endswith(f'File "/home/u/script.py", line {len(DEADLOCK.splitlines())} in <module>')
+    )
     assert " in deaf\n" not in seen.stacks
     for function in ("in_fork", "in_spawn", "in_forkserver"):
         texts = [text for _, text in found if f" in {function}\n" in text]
@@ -97,7 +101,10 @@ print("held", flush=True)
 def test_two_threads_that_hold_each_others_lock(execute: Execute) -> None:
     seen = execute(LOCKS.replace("{end}", ""), limits={"wall_seconds": 4}).observation
     assert (seen.idle, seen.stdout, seen.stderr) == (True, "held\n", "")
-    assert len(re.findall(r"line 12 in waits_for\n  File \"/home/u/script.py\", line 9 in takes\n", seen.stacks)) == 2
+    assert (
+        len(re.findall(r"line 12 in waits_for\n  File \"/home/u/script.py\", line 9 in takes\n", seen.stacks))
+        == 2
+    )
 
 
 def test_a_busy_loop_has_stacks_and_is_not_idle(execute: Execute) -> None:
@@ -139,7 +146,10 @@ def test_stacks_are_capped(execute: Execute) -> None:
 
 
 def test_only_at_the_wall_limit(execute: Execute) -> None:
-    for script, limits in (("print(1)", {}), ("while True: print('x' * 9999)", {"stream_kill_bytes": 100_000})):
+    for script, limits in (
+        ("print(1)", {}),
+        ("while True: print('x' * 9999)", {"stream_kill_bytes": 100_000}),
+    ):
         result = execute(script, limits=limits)
         assert result.outcome is not Outcome.TIMED_OUT
         assert result.observation.stacks == ""

@@ -25,13 +25,22 @@ class Talk:
     """A stream process, line by line."""
 
     def __init__(self, home: Path, toolchains: Path, *options: str, wrapper: Sequence[str] = ()) -> None:
-        variables = {**os.environ, "SAMEHERE_HOME": str(home), "SAMEHERE_TOOLCHAINS": str(toolchains), "SAMEHERE_MESSAGE_BYTES": "100000"}
+        variables = {
+            **os.environ,
+            "SAMEHERE_HOME": str(home),
+            "SAMEHERE_TOOLCHAINS": str(toolchains),
+            "SAMEHERE_MESSAGE_BYTES": "100000",
+        }
         command = [*wrapper, sys.executable, "-m", "worker", *options]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables
+        )
 
     def say(self, message: dict[str, Any] | bytes) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
+        self.process.stdin.write(
+            message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n"
+        )
         self.process.stdin.flush()
 
     def hear(self, kind: str | None = None) -> dict[str, Any]:
@@ -108,7 +117,9 @@ def test_the_end_of_input_finishes_what_was_given(talk: Talk, toolchain: str) ->
     messages = talk.end()
     results = [message for message in messages if message["type"] == "result"]
     assert [result["observation"]["stdout"] for result in results] == ["0\n", "1\n", "2\n"]
-    kinds = [(message["type"], message.get("attempt_id")) for message in messages if message["type"] != "hello"]
+    kinds = [
+        (message["type"], message.get("attempt_id")) for message in messages if message["type"] != "hello"
+    ]
     assert kinds == [(kind, str(number)) for number in range(3) for kind in ("started", "result")]
 
 
@@ -135,7 +146,9 @@ def test_drain_finishes_what_runs_and_forgets_what_waits(talk: Talk, toolchain: 
     talk.hear("draining")
     talk.say(attempt("late", "print(1)", toolchain))
     assert talk.hear()["type"] == "refused"
-    assert [(message["attempt_id"], message["observation"]["stdout"]) for message in talk.end()] == [("runs", "done\n")]
+    assert [(message["attempt_id"], message["observation"]["stdout"]) for message in talk.end()] == [
+        ("runs", "done\n")
+    ]
 
 
 def test_the_same_attempt_twice_runs_once(talk: Talk, toolchain: str) -> None:
@@ -184,7 +197,9 @@ def test_without_a_sandbox_it_says_why(tmp_path: Path, toolchains: Path) -> None
     stream.stop()
 
 
-def test_a_folder_of_locks_that_others_write_to_is_refused(tmp_path: Path, toolchains: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_locks_that_others_write_to_is_refused(
+    tmp_path: Path, toolchains: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "locks"
     folder.mkdir()
     folder.chmod(0o777)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from worker.attempt.execute import Executor, Identity
 from worker.contract import Attempt, Outcome
 from worker.environment import EnvironmentRecorder
-from worker.execute import Executor, Identity
 from worker.sandbox import Sandbox
 from worker.toolchains import ToolchainError, ToolchainStore
 from worker.toolchains.adopt import adopt
@@ -46,16 +46,23 @@ def venv(tmp_path: Path) -> Path:
     info = site / "adopted_thing-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: adopted_thing\nVersion: 1.0\n")
-    (site / "zz_writes.pth").write_text(f"import pathlib; pathlib.Path({str(site / 'written')!r}).write_text('x')\n")
+    (site / "zz_writes.pth").write_text(
+        f"import pathlib; pathlib.Path({str(site / 'written')!r}).write_text('x')\n"
+    )
     return folder
 
 
 def fingerprint(folder: Path) -> dict[str, str]:
     return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() + str(path.stat().st_mtime_ns)
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        + str(path.stat().st_mtime_ns)
         for path in sorted(folder.rglob("*"))
         if path.is_file() and not path.is_symlink()
-    } | {str(path.relative_to(folder)): str(path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_dir()}
+    } | {
+        str(path.relative_to(folder)): str(path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_dir()
+    }
 
 
 def test_a_built_one_runs_and_is_byte_compiled(store: ToolchainStore) -> None:
@@ -64,7 +71,10 @@ def test_a_built_one_runs_and_is_byte_compiled(store: ToolchainStore) -> None:
     assert (facts.name, facts.state) == ("small", "ready")
     assert PACKAGE in facts.packages
     done = subprocess.run(
-        [facts.python, "-c", "import filelock, sys; print(filelock.__cached__, sys.prefix)"], capture_output=True, text=True, check=True
+        [facts.python, "-c", "import filelock, sys; print(filelock.__cached__, sys.prefix)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     cached, prefix = done.stdout.split()
     assert Path(cached).is_file()
@@ -93,7 +103,10 @@ def test_a_failure_is_kept_in_the_resolvers_words(store: ToolchainStore) -> None
 
 
 def test_builders_of_one_name_exclude_each_other(store: ToolchainStore) -> None:
-    threads = [threading.Thread(target=add, args=(store, "small"), kwargs={"requirements": [PACKAGE]}) for _ in range(3)]
+    threads = [
+        threading.Thread(target=add, args=(store, "small"), kwargs={"requirements": [PACKAGE]})
+        for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -122,18 +135,28 @@ def test_options_are_no_requirements(store: ToolchainStore) -> None:
 
 
 @pytest.mark.sandbox
-def test_adopting_never_writes_into_what_is_adopted(store: ToolchainStore, venv: Path, sandbox: Sandbox, tmp_path: Path) -> None:
+def test_adopting_never_writes_into_what_is_adopted(
+    store: ToolchainStore, venv: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
     before = fingerprint(venv)
     adopt(store, "theirs", python=venv / "bin" / "python")
     facts = store.list()[0]
     assert facts.packages == {"adopted-thing": "1.0"}
     by_hand = subprocess.run(
-        [facts.python, "-B", "-c", "import adopted_thing; print(adopted_thing.VALUE)"], capture_output=True, text=True, check=True
+        [facts.python, "-B", "-c", "import adopted_thing; print(adopted_thing.VALUE)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert by_hand.stdout == "42\n"
     executor = Executor(Identity("n", "i"), store, EnvironmentRecorder(tmp_path / "cache", probe_seconds=60))
     script = WRITES
-    result = executor.execute(Attempt(attempt_id="a", script=script, toolchain="theirs"), sandbox, granted=[], cancelled=threading.Event())
+    result = executor.execute(
+        Attempt(attempt_id="a", script=script, toolchain="theirs"),
+        sandbox,
+        granted=[],
+        cancelled=threading.Event(),
+    )
     assert result.outcome is Outcome.COMPLETED
     assert result.observation.stdout == "42\nrefused\n"
     assert adopt(store, "theirs", python=venv / "bin" / "python").build_id == store.find("theirs").build_id  # type: ignore[union-attr]
@@ -148,7 +171,10 @@ def test_a_plain_interpreter_can_be_adopted(store: ToolchainStore) -> None:
     found = store.find("plain")
     assert found is not None
     done = subprocess.run(
-        [found.facts.python, "-B", "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True, check=True
+        [found.facts.python, "-B", "-c", "import sys; print(sys.base_prefix)"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert Path(done.stdout.strip()).resolve() == Path(sys.base_prefix).resolve()
 
@@ -164,7 +190,9 @@ if __name__ == "__main__":
 
 
 @pytest.mark.sandbox
-def test_inside_its_path_is_not_the_operators(store: ToolchainStore, sandbox: Sandbox, tmp_path: Path) -> None:
+def test_inside_its_path_is_not_the_operators(
+    store: ToolchainStore, sandbox: Sandbox, tmp_path: Path
+) -> None:
     add(store, "small", requirements=[PACKAGE])
     executor = Executor(Identity("n", "i"), store, EnvironmentRecorder(tmp_path / "cache", probe_seconds=60))
     attempt = Attempt(attempt_id="a", script=ELSEWHERE, toolchain="small")
@@ -200,7 +228,11 @@ def test_the_command_line_lists_as_json(store: ToolchainStore, venv: Path) -> No
     adopt(store, "theirs", python=venv / "bin" / "python")
     variables = {"SAMEHERE_TOOLCHAINS": str(store.root), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
-        [sys.executable, "-m", "worker", "toolchain", "list", "--json"], capture_output=True, text=True, check=True, env=variables
+        [sys.executable, "-m", "worker", "toolchain", "list", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=variables,
     )
     listed = json.loads(done.stdout)
     assert [(entry["name"], entry["state"]) for entry in listed] == [("theirs", "ready")]

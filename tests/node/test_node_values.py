@@ -73,7 +73,12 @@ def test_what_is_held_at_the_end(execute: Execute, end: str) -> None:
         *("number", "real", "flag", "z", "scalar", "large"),
     ]
     assert floats(seen["a"]) == [0, 1, 2, 3, 4, 5]
-    assert (seen["a"].kind, seen["a"].dtype, seen["a"].shape, seen["a"].origin) == ("tensor", "torch.float32", [2, 3], "final")
+    assert (seen["a"].kind, seen["a"].dtype, seen["a"].shape, seen["a"].origin) == (
+        "tensor",
+        "torch.float32",
+        [2, 3],
+        "final",
+    )
     assert (floats(seen["transposed"]), seen["transposed"].shape) == ([0, 3, 1, 4, 2, 5], [3, 2])
     assert floats(seen["conjugated"]) == [1, -2, 3, 1]
     assert floats(seen["imaginary"]) == [-2, 1]
@@ -82,7 +87,11 @@ def test_what_is_held_at_the_end(execute: Execute, end: str) -> None:
     assert floats(seen["expanded"]) == [1, 1, 1, 1]
     assert (seen["number"].dtype, floats(seen["number"], "q")) == ("int", [7])
     assert (seen["real"].dtype, floats(seen["real"], "d")) == ("float", [-2.5])
-    assert (seen["flag"].kind, seen["flag"].dtype, base64.b64decode(seen["flag"].data)) == ("number", "bool", b"\1")
+    assert (seen["flag"].kind, seen["flag"].dtype, base64.b64decode(seen["flag"].data)) == (
+        "number",
+        "bool",
+        b"\1",
+    )
     assert floats(seen["z"], "d") == [0, 1]
     assert (seen["scalar"].kind, seen["scalar"].dtype, floats(seen["scalar"])) == ("number", "float32", [3.5])
     assert int.from_bytes(base64.b64decode(seen["large"].data), "little", signed=True) == -(2**70)
@@ -91,7 +100,9 @@ def test_what_is_held_at_the_end(execute: Execute, end: str) -> None:
 
 
 def test_statistics_are_of_the_finite(execute: Execute) -> None:
-    script = HELD.replace("{end}", "wide = torch.arange(100000.0)\nwide[7] = float('nan')\nints = torch.tensor([3, 0, -4])")
+    script = HELD.replace(
+        "{end}", "wide = torch.arange(100000.0)\nwide[7] = float('nan')\nints = torch.tensor([3, 0, -4])"
+    )
     seen = by_name(execute(script).observation)
     half, wide, ints = seen["half"].statistics, seen["wide"].statistics, seen["ints"].statistics
     assert half is not None
@@ -136,7 +147,9 @@ def test_what_is_printed(execute: Execute) -> None:
 
 
 def test_children_and_those_that_are_cut_off_are_silent(execute: Execute) -> None:
-    forked = execute("import os, torch\nx = 1\nif os.fork() == 0:\n    print(torch.ones(2)); raise SystemExit(0)\nos.wait()\n").observation
+    forked = execute(
+        "import os, torch\nx = 1\nif os.fork() == 0:\n    print(torch.ones(2)); raise SystemExit(0)\nos.wait()\n"
+    ).observation
     assert [value.name for value in forked.values] == ["x"]
     assert execute("import os\nx = 1\nos._exit(0)\n").observation.values == []
 
@@ -153,7 +166,11 @@ os.ftruncate(fd, 0)
 """
     result = execute(script)
     assert result.outcome is Outcome.COMPLETED, result
-    assert [(value.name, value.digest, value.data) for value in result.observation.values if value.kind != "number"] == [
+    assert [
+        (value.name, value.digest, value.data)
+        for value in result.observation.values
+        if value.kind != "number"
+    ] == [
         ("gone", "", ""),
         ("array", "", ""),
     ]

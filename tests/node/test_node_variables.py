@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from worker.attempt_variables import MOST, MOST_CHARACTERS
+from worker.attempt.execute import Executor, Identity
 from worker.contract import Attempt
 from worker.environment import EnvironmentRecorder
-from worker.execute import Executor, Identity
+from worker.machine.attempt_variables import MOST, MOST_CHARACTERS
+from worker.machine.settings import NodeSettings
 from worker.sandbox import Sandbox
-from worker.settings import NodeSettings
 from worker.toolchains import ToolchainStore
 
 
@@ -52,7 +52,9 @@ def test_what_is_refused(name: str, value: str, why: str) -> None:
 
 
 def test_what_is_no_secret() -> None:
-    assert NodeSettings(variables={"KEYBOARD": "us", "NCCL_SOCKET_IFNAME": "lo", "CUDA_MODULE_LOADING": "LAZY"}).variables
+    assert NodeSettings(
+        variables={"KEYBOARD": "us", "NCCL_SOCKET_IFNAME": "lo", "CUDA_MODULE_LOADING": "LAZY"}
+    ).variables
 
 
 def test_there_are_not_many() -> None:
@@ -61,7 +63,9 @@ def test_there_are_not_many() -> None:
 
 
 @pytest.mark.sandbox
-def test_they_arrive_and_are_recorded_and_a_target_wins(sandbox: Sandbox, toolchains: Path, toolchain: str, tmp_path: Path) -> None:
+def test_they_arrive_and_are_recorded_and_a_target_wins(
+    sandbox: Sandbox, toolchains: Path, toolchain: str, tmp_path: Path
+) -> None:
     recorder = EnvironmentRecorder(tmp_path / "cache", probe_seconds=60)
     variables = {"NCCL_NVLS_ENABLE": "0", "OMP_NUM_THREADS": "7"}
     executor = Executor(Identity("n", "i"), ToolchainStore(toolchains), recorder, variables=variables)
@@ -71,7 +75,11 @@ def test_they_arrive_and_are_recorded_and_a_target_wins(sandbox: Sandbox, toolch
         attempt = Attempt(attempt_id="a", toolchain=toolchain, script=script, settings=settings)
         result = executor.execute(attempt, sandbox, granted=[], cancelled=threading.Event())
         environment = result.environment
-        return result.observation.stdout, environment["variable.NCCL_NVLS_ENABLE"], environment["variable.OMP_NUM_THREADS"]
+        return (
+            result.observation.stdout,
+            environment["variable.NCCL_NVLS_ENABLE"],
+            environment["variable.OMP_NUM_THREADS"],
+        )
 
     assert run() == ("0 7\n", "0", "7")
     assert run(threads="2") == ("0 2\n", "0", "2")

@@ -16,12 +16,18 @@ from typing import Any
 
 import pytest
 
-from app.intake.probed import ReportersProbe, without_probes
+from app.intake.probe_output import ReportersProbe, without_probes
+from worker.contract.programs.probe import probe_program
 from worker.harness import reporter_sources
 from worker.harness.scrub import Scrubber
-from worker.reporters_probe import probe_program
 
-PYTHONS = sorted({os.path.realpath(found) for found in (sys.executable, shutil.which("python3", path="/usr/bin:/usr/local/bin")) if found})
+PYTHONS = sorted(
+    {
+        os.path.realpath(found)
+        for found in (sys.executable, shutil.which("python3", path="/usr/bin:/usr/local/bin"))
+        if found
+    }
+)
 SECRET = "ada-lovelace"
 RAISES = """\
 import os, sys
@@ -41,14 +47,28 @@ def place(tmp_path: Path) -> Path:
     return home
 
 
-def run(place: Path, script: str | None, *arguments: str, python: str = sys.executable, variables: Mapping[str, str] | None = None) -> str:
+def run(
+    place: Path,
+    script: str | None,
+    *arguments: str,
+    python: str = sys.executable,
+    variables: Mapping[str, str] | None = None,
+) -> str:
     words = [python, "probe.py"]
     if script is not None:
         (place / "my folder").mkdir(exist_ok=True)
         (place / "my folder" / "script.py").write_text(script)
         words += ["my folder/script.py", *arguments]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(place), "USER": SECRET, "LOGNAME": SECRET, **(variables or {})}
-    done = subprocess.run(words, cwd=place, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(place),
+        "USER": SECRET,
+        "LOGNAME": SECRET,
+        **(variables or {}),
+    }
+    done = subprocess.run(
+        words, cwd=place, env=environment, capture_output=True, text=True, timeout=250, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -69,7 +89,12 @@ def test_it_is_python_3_8_and_imports_the_standard_library_alone() -> None:
     tree = ast.parse(probe_program(), feature_version=(3, 8))
     for source in reporter_sources().values():
         ast.parse(source, feature_version=(3, 8))
-    names = {alias.name.partition(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names = {
+        alias.name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
     assert names <= sys.stdlib_module_names
 
 
@@ -140,13 +165,19 @@ open("/home/{SECRET}/nothing here.txt")
 """
     printed = block(run(place, script, variables={"PYTORCH_CUDA_ALLOC_CONF": str(place)}))
     told = " ".join(
-        json.loads(line.partition(" = ")[2]) for line in printed.splitlines() if line.startswith(("stdout", "stderr", "outcome exc"))
+        json.loads(line.partition(" = ")[2])
+        for line in printed.splitlines()
+        if line.startswith(("stdout", "stderr", "outcome exc"))
     )
     for text in (printed, told):
         assert SECRET not in text.lower()
-        assert not re.search(r"someone|some one|thesis|my folder|example\.org|[0-9a-f]{8}-[0-9a-f]{4}-", text, re.IGNORECASE), text
+        assert not re.search(
+            r"someone|some one|thesis|my folder|example\.org|[0-9a-f]{8}-[0-9a-f]{4}-", text, re.IGNORECASE
+        ), text
         assert len(host) < 4 or host == "localhost" or host not in text
-    assert "3/4 of 1/2, and torch/nn/functional.py, and /usr/lib/python3/dist-packages/torch/x.py stay" in told
+    assert (
+        "3/4 of 1/2, and torch/nn/functional.py, and /usr/lib/python3/dist-packages/torch/x.py stay" in told
+    )
     assert "variable.PYTORCH_CUDA_ALLOC_CONF" not in printed
     assert "nothing here.txt" in told
 
@@ -179,13 +210,22 @@ def test_in_a_cell_the_script_stands_at_its_top(place: Path) -> None:
     assert text != probe_program()
     kernel = "import sys\nsys.argv = ['ipykernel_launcher.py', '-f', 'kernel.json']\n"
     cell = f"{kernel}exec(compile({text!r}, '<cell>', 'exec'), {{'__name__': '__main__'}})\n"
-    done = subprocess.run([sys.executable, "-"], input=cell, cwd=place, capture_output=True, text=True, timeout=250, check=False)
+    done = subprocess.run(
+        [sys.executable, "-"], input=cell, cwd=place, capture_output=True, text=True, timeout=250, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert read(done.stdout).stdout == "from a cell\n"
 
 
 def test_a_file_that_is_not_there(place: Path) -> None:
-    done = subprocess.run([sys.executable, "probe.py", "nothing.py"], cwd=place, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "probe.py", "nothing.py"],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert (done.returncode, "There is no file" in done.stdout) == (2, True)
 
 
@@ -234,7 +274,14 @@ def test_where_there_is_no_proc_the_system_is_asked_in_its_own_way(place: Path) 
     program = place / "elsewhere.py"
     program.write_text(ELSEWHERE + reporter_sources()["probe.py"])
     environment = {"PATH": f"{tools}:{os.environ['PATH']}"}
-    done = subprocess.run([sys.executable, "-S", str(program)], env=environment, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(
+        [sys.executable, "-S", str(program)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
     found = json.loads(done.stdout)
     assert (found["os.name"], found["cpu.model"]) == ("macOS 14.5", "Apple M2 Pro")
     assert found["cpu.flags"] == ["asimd", "asimddp", "bf16"]
@@ -249,7 +296,14 @@ def test_where_even_that_is_missing_the_rest_is_told(place: Path) -> None:
         + "platform.win32_ver = lambda: ('10', '10.0.22631', 'SP0', '')\n"
         + reporter_sources()["probe.py"]
     )
-    done = subprocess.run([sys.executable, "-S", str(program)], env={"PATH": ""}, capture_output=True, text=True, timeout=100, check=True)
+    done = subprocess.run(
+        [sys.executable, "-S", str(program)],
+        env={"PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
     found = json.loads(done.stdout)
     assert (found["os.name"], found["cpu.flags"]) == ("Windows 11 (10.0.22631)", [])
     assert "cpu.model" not in found
@@ -259,6 +313,9 @@ def test_what_is_alike_in_two_texts_is_alike_when_it_was_cleaned() -> None:
     scrub = Scrubber(["/home/ada", "D:\\work\\ada"], ["ada-l", "db", "root"])
     assert scrub.clean("/home/ada/x/y.py") == scrub.clean("D:\\work\\ada\\z\\y.py") == ".../y.py"
     assert scrub.clean('File "/home/ada/my work/y.py", line 3') == 'File ".../y.py", line 3'
-    assert scrub.clean("/opt/conda/lib/python3.11/site-packages/torch/nn/x.py") == ".../site-packages/torch/nn/x.py"
+    assert (
+        scrub.clean("/opt/conda/lib/python3.11/site-packages/torch/nn/x.py")
+        == ".../site-packages/torch/nn/x.py"
+    )
     assert scrub.clean("in /home/ada, db root ADA-L's") == "in ..., db root NAME's"
     assert scrub.clean("x" * 100_000 + "/a" * 50_000) == "x" * 100_000 + "/a" * 50_000

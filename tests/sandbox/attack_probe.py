@@ -117,7 +117,10 @@ def private_mounts():
 
 
 class CloneArguments(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in ("flags", "pidfd", "child", "parent", "signal", "stack", "size", "tls", "set", "sets")]
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in ("flags", "pidfd", "child", "parent", "signal", "stack", "size", "tls", "set", "sets")
+    ]
 
 
 def clone3():
@@ -253,25 +256,51 @@ def leaks():
     attempt("a file of the host by the supervision", read, "/proc/%d/root%s" % (SUPERVISION, SECRET))
     mounts = open("/proc/self/mountinfo").read()
     # Beside the way to what is mounted below it.
-    attempt("root's home", lambda: truthy([name for name in os.listdir("/root") if " /root/%s" % name not in mounts]))
+    attempt(
+        "root's home",
+        lambda: truthy([name for name in os.listdir("/root") if " /root/%s" % name not in mounts]),
+    )
     attempt("mounts of the host", lambda: truthy("/sys/fs/cgroup" in mounts))
     attempt("the node's environment", environments)
     attempt("the node's descriptors", inherited)
     attempt("a key of the node", lambda: call(250, 219, 10, -3, b"user", b"samehere-test", 0))
     attempt("cgroup file system", lambda: truthy(os.listdir("/sys/fs/cgroup")))
-    attempt("devices of the host", lambda: truthy({"vda", "kvm", "mem", "kmsg", "vsock", "fuse", "net", "loop0"} & set(os.listdir("/dev"))))
+    attempt(
+        "devices of the host",
+        lambda: truthy(
+            {"vda", "kvm", "mem", "kmsg", "vsock", "fuse", "net", "loop0"} & set(os.listdir("/dev"))
+        ),
+    )
     attempt("kernel log", lambda: call(103, 116, 3, ctypes.create_string_buffer(64), 64))
 
 
 def network():
-    attempt("a service on the host's loopback", lambda: socket.create_connection(("127.0.0.1", int(PORT)), 2).close())
+    attempt(
+        "a service on the host's loopback",
+        lambda: socket.create_connection(("127.0.0.1", int(PORT)), 2).close(),
+    )
     attempt("a route", lambda: truthy(len(open("/proc/net/route").read().splitlines()) > 1))
-    attempt("a datagram to the host's loopback", lambda: socket.socket(2, 2).sendto(b"x", ("127.0.0.1", int(PORT))) and datagram())
+    attempt(
+        "a datagram to the host's loopback",
+        lambda: socket.socket(2, 2).sendto(b"x", ("127.0.0.1", int(PORT))) and datagram(),
+    )
     attempt("abstract unix socket", connect, "\0" + ABSTRACT)
     attempt("pathname unix socket", connect, PATHNAME)
     attempt("datagram to a pathname unix socket", send_datagram, PATHNAME + "-datagrams")
-    kinds = {"vsock": (40, 1, 0), "packet": (17, 3, 0), "crypto": (38, 5, 0), "netlink audit": (16, 3, 9), "netlink filter": (16, 3, 12)}
-    for name, kind in {**kinds, "bluetooth": (31, 3, 0), "xdp": (44, 3, 0), "key": (15, 3, 2), "rds": (21, 5, 0)}.items():
+    kinds = {
+        "vsock": (40, 1, 0),
+        "packet": (17, 3, 0),
+        "crypto": (38, 5, 0),
+        "netlink audit": (16, 3, 9),
+        "netlink filter": (16, 3, 12),
+    }
+    for name, kind in {
+        **kinds,
+        "bluetooth": (31, 3, 0),
+        "xdp": (44, 3, 0),
+        "key": (15, 3, 2),
+        "rds": (21, 5, 0),
+    }.items():
         attempt("socket: " + name, lambda kind=kind: socket.socket(*kind).close())
 
 
@@ -289,10 +318,14 @@ def processes():
     attempt("trace the supervision", trace, SUPERVISION)
     attempt("memory of the supervision", open_to_write, "/proc/%d/mem" % SUPERVISION)
     attempt("read the supervision's memory", read_memory, SUPERVISION)
-    attempt("descriptor of the supervision", lambda: os.close(call(438, 438, os.pidfd_open(SUPERVISION), 0, 0)))
+    attempt(
+        "descriptor of the supervision", lambda: os.close(call(438, 438, os.pidfd_open(SUPERVISION), 0, 0))
+    )
     attempt("trace oneself", forked, lambda: call(101, 117, 0, 0, 0, 0))
     attempt("read one's own memory by a call", read_memory, os.getpid())
-    attempt("limits of the supervision", lambda: call(302, 261, SUPERVISION, 7, struct.pack("=QQ", 512, 512), 0))
+    attempt(
+        "limits of the supervision", lambda: call(302, 261, SUPERVISION, 7, struct.pack("=QQ", 512, 512), 0)
+    )
     attempt("shared memory of the host", lambda: call(29, 194, int(PORT), 4096, 0))
     attempt("mode of a file of the host", os.chmod, SECRET, 0o644)
     attempt("kill the supervision", kill, SUPERVISION)
@@ -301,8 +334,19 @@ def processes():
 def writing():
     attempt("overwrite own interpreter", open_to_write, "/proc/self/exe")
     attempt("overwrite a program", open_to_write, "/usr/bin/env")
-    for folder in ("/usr", "/etc", "/", "/run/samehere" if not OUTSIDE else "/run", os.path.dirname(os.__file__), "/var/tmp"):
-        attempt("write " + ("the toolchain" if "python" in folder else folder.replace("/run/samehere", "/run")), write, folder)
+    for folder in (
+        "/usr",
+        "/etc",
+        "/",
+        "/run/samehere" if not OUTSIDE else "/run",
+        os.path.dirname(os.__file__),
+        "/var/tmp",
+    ):
+        attempt(
+            "write " + ("the toolchain" if "python" in folder else folder.replace("/run/samehere", "/run")),
+            write,
+            folder,
+        )
     attempt("write /dev", write, "/dev" if not OUTSIDE else "/dev/shm")
     attempt("core_pattern", open_to_write, "/proc/sys/kernel/core_pattern")
     attempt("sysrq", open_to_write, "/proc/sysrq-trigger")
@@ -340,7 +384,9 @@ def kernel():
     attempt("userfaultfd", lambda: os.close(call(323, 282, 1)))
     attempt("personality", forked, lambda: call(135, 92, 0x400000))
     handle = struct.pack("II", 128, 0) + bytes(128)
-    attempt("name_to_handle_at", lambda: call(303, 264, -100, b"/usr", handle, ctypes.byref(ctypes.c_int()), 0))
+    attempt(
+        "name_to_handle_at", lambda: call(303, 264, -100, b"/usr", handle, ctypes.byref(ctypes.c_int()), 0)
+    )
     attempt("fanotify", lambda: os.close(call(300, 262, 0, 0)))
     attempt("a call newer than the list", lambda: call(480, 480))
     attempt("a terminal's input", terminal_input)

@@ -56,14 +56,21 @@ class Jobs:
         return self.level is Level.NAMESPACES_CGROUP
 
     def job(self, source: str, *arguments: str, **options: object) -> SandboxJob:
-        return python_job(source, *arguments, uid=self.runner.uid, system=self.level is Level.LANDLOCK, **options)  # type: ignore[arg-type]
+        return python_job(
+            source, *arguments, uid=self.runner.uid, system=self.level is Level.LANDLOCK, **options
+        )  # type: ignore[arg-type]
 
-    def run(self, source: str, *arguments: str, cancel_after: float | None = None, **options: object) -> SandboxResult:
+    def run(
+        self, source: str, *arguments: str, cancel_after: float | None = None, **options: object
+    ) -> SandboxResult:
         return self.runner.run(self.job(source, *arguments, **options), cancel_after=cancel_after)
 
     def said(self, source: str, *arguments: str, **options: object) -> str:
         result = self.run(source, *arguments, **options)
-        assert (result.ending, result.exit_status) == ("exited", 0), (result.detail, result.stderr.head.decode(errors="replace"))
+        assert (result.ending, result.exit_status) == ("exited", 0), (
+            result.detail,
+            result.stderr.head.decode(errors="replace"),
+        )
         return result.stdout.head.decode()
 
 
@@ -98,4 +105,8 @@ def until_gone(marker: str, *, seconds: float = 5.0) -> None:
 
 def fields(pid: int) -> dict[str, str]:
     """Of /proc/<pid>/status."""
-    return dict(line.split(":\t", 1) for line in Path("/proc", str(pid), "status").read_text().splitlines() if ":\t" in line)
+    return dict(
+        line.split(":\t", 1)
+        for line in Path("/proc", str(pid), "status").read_text().splitlines()
+        if ":\t" in line
+    )

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from worker.contract import Level
-from worker.sandbox import Sandbox, SandboxJob, SandboxResult, cgroup, private_mounts
+from worker.sandbox import Sandbox, SandboxJob, SandboxResult
+from worker.sandbox.isolation import private_mounts
+from worker.sandbox.resources import cgroup
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN_UID = 47999
@@ -50,7 +52,12 @@ class Runner:
             [NODE_PYTHON.replace(sys.base_prefix, prefix, 1), here, level.value, str(home), str(slot)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={"PYTHONPATH": ":".join(path), "LD_LIBRARY_PATH": f"{prefix}/lib", "NODE_SECRET": SECRET, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                "PYTHONPATH": ":".join(path),
+                "LD_LIBRARY_PATH": f"{prefix}/lib",
+                "NODE_SECRET": SECRET,
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
             user=uid,
             group=uid,
             extra_groups=None if uid is None else [],
@@ -112,9 +119,18 @@ def make_runner(kind: str, home: Path) -> Runner:
         import pytest
 
         pytest.skip(cgroup.find().detail)
-    levels = {"counted": Level.NAMESPACES_CGROUP, "landlock": Level.LANDLOCK, "landlock-plain": Level.LANDLOCK}
+    levels = {
+        "counted": Level.NAMESPACES_CGROUP,
+        "landlock": Level.LANDLOCK,
+        "landlock-plain": Level.LANDLOCK,
+    }
     uid = PLAIN_UID if kind.endswith("plain") and AS_ROOT else None
-    return Runner(level=levels.get(kind, Level.NAMESPACES), home=home, uid=uid, slot=own_slot() if kind.startswith("landlock") else 0)
+    return Runner(
+        level=levels.get(kind, Level.NAMESPACES),
+        home=home,
+        uid=uid,
+        slot=own_slot() if kind.startswith("landlock") else 0,
+    )
 
 
 _slots = itertools.count()

@@ -73,9 +73,20 @@ def examine(situation: str, home: Path, *, named: str = "", as_plain_user: bool 
     uid = PLAIN_UID if as_plain_user else None
     prefix, path = readable_prefix(uid=uid), readable_path(uid=uid)
     said = subprocess.run(
-        [f"{prefix}/bin/python3.{sys.version_info.minor}", "-c", _TOOLS + situation + _EXAMINE, str(home), *filter(None, [named])],
+        [
+            f"{prefix}/bin/python3.{sys.version_info.minor}",
+            "-c",
+            _TOOLS + situation + _EXAMINE,
+            str(home),
+            *filter(None, [named]),
+        ],
         cwd="/" if as_plain_user else ROOT,
-        env={"PYTHONPATH": ":".join(path), "LD_LIBRARY_PATH": f"{prefix}/lib", "PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin"},
+        env={
+            "PYTHONPATH": ":".join(path),
+            "LD_LIBRARY_PATH": f"{prefix}/lib",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PATH": "/usr/bin:/bin",
+        },
         user=uid,
         group=uid,
         extra_groups=None if uid is None else [],

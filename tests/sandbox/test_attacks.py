@@ -32,10 +32,17 @@ MISSING_BY_LANDLOCK = {"works: own loopback", "works: own name", "works: /tmp by
 MISSING_BY_SHARED_UID = {"works: mode of an own file", "works: a socket of one's own"}
 # By the filter, not only by what this kernel happens to refuse.
 BY_THE_FILTER = {
-    **dict.fromkeys(("trace oneself", "bpf", "acct", "kernel log", "add_key", "personality", "name_to_handle_at"), "EPERM"),
-    **dict.fromkeys(("read one's own memory by a call", "perf_event_open", "userfaultfd", "a key of the node"), "EPERM"),
+    **dict.fromkeys(
+        ("trace oneself", "bpf", "acct", "kernel log", "add_key", "personality", "name_to_handle_at"), "EPERM"
+    ),
+    **dict.fromkeys(
+        ("read one's own memory by a call", "perf_event_open", "userfaultfd", "a key of the node"), "EPERM"
+    ),
     **dict.fromkeys(("clone3 user", "io_uring", "a call newer than the list"), "ENOSYS"),
-    **{f"socket: {name}": "EAFNOSUPPORT" for name in ("vsock", "packet", "crypto", "netlink audit", "netlink filter", "xdp", "key")},
+    **{
+        f"socket: {name}": "EAFNOSUPPORT"
+        for name in ("vsock", "packet", "crypto", "netlink audit", "netlink filter", "xdp", "key")
+    },
 }
 # Not a way out of this machine: the kernel was built without it.
 NOT_HERE = {"ENOSYS", "ENOENT", "ENODEV", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "EOPNOTSUPP"}
@@ -75,7 +82,11 @@ def bait() -> Iterator[Bait]:
         made.folder.chmod(0o755)
         made.secret.write_text("row")
         made.secret.chmod(0o644)
-        abstract, pathname, tcp = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX), socket.create_server(("127.0.0.1", 0))
+        abstract, pathname, tcp = (
+            socket.socket(socket.AF_UNIX),
+            socket.socket(socket.AF_UNIX),
+            socket.create_server(("127.0.0.1", 0)),
+        )
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         udp.bind(tcp.getsockname())
         abstract.bind(f"\0{made.folder.name}")
@@ -107,10 +118,16 @@ def test_nothing_gets_out_and_what_torch_needs_works(walled: Jobs, bait: Bait) -
     if shared and AS_ROOT:
         os.chown(bait.secret, walled.runner.sandbox_uid, -1)  # type: ignore[arg-type]
     tried = _tried(walled.said(PROBE.read_text(), *bait.arguments()))
-    got_out = {name for name, outcome in tried.items() if outcome == "OPEN" and not name.startswith("works: ")}
+    got_out = {
+        name for name, outcome in tried.items() if outcome == "OPEN" and not name.startswith("works: ")
+    }
     failed = {name for name, outcome in tried.items() if outcome != "OPEN" and name.startswith("works: ")}
-    assert got_out == (OPEN_BY_LANDLOCK if landlock else set()) | (OPEN_BY_OWN_UID if landlock and not shared else set())
-    assert failed == (MISSING_BY_LANDLOCK if landlock else set()) | (MISSING_BY_SHARED_UID if landlock and shared else set())
+    assert got_out == (OPEN_BY_LANDLOCK if landlock else set()) | (
+        OPEN_BY_OWN_UID if landlock and not shared else set()
+    )
+    assert failed == (MISSING_BY_LANDLOCK if landlock else set()) | (
+        MISSING_BY_SHARED_UID if landlock and shared else set()
+    )
     assert len(tried) > 97
     assert {name: tried[name] for name in BY_THE_FILTER} == BY_THE_FILTER
 
@@ -130,10 +147,23 @@ try:
 finally:
     target.kill()
 """
-    command = ["unshare", "--mount", "--uts", "--cgroup", "--fork", NODE_PYTHON, "-c", source, str(PROBE), *bait.arguments()[:4]]
+    command = [
+        "unshare",
+        "--mount",
+        "--uts",
+        "--cgroup",
+        "--fork",
+        NODE_PYTHON,
+        "-c",
+        source,
+        str(PROBE),
+        *bait.arguments()[:4],
+    ]
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         environment = {"TMPDIR": folder, "HOME": folder, "PATH": "/usr/bin:/bin", "NODE_SECRET": SECRET}
-        said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+        said = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True, timeout=60
+        )
     tried = _tried(said.stdout)
     # The interpreter that runs is busy: its writing was permitted all the same.
     held = {name: outcome for name, outcome in tried.items() if outcome not in {"OPEN", "ETXTBSY"}}

@@ -14,7 +14,7 @@ from sandbox_runner import AS_ROOT, PLAIN_UID
 
 from worker.contract import MIB, Level
 from worker.sandbox import Ending, Sandbox, SandboxJob
-from worker.sandbox.limits import process_limit
+from worker.sandbox.resources.limits import process_limit
 
 TIGHT = SMALL.model_copy(update={"memory_bytes": 256 * MIB, "wall_seconds": 20.0})
 
@@ -125,7 +125,9 @@ def test_buffers_of_sockets_are_bounded_only_by_a_cgroup(walled: Jobs) -> None:
     result = walled.run(SOCKETS, limits=TIGHT)
     if result.ending is Ending.EXITED and int(result.stdout.head) < 256:
         pytest.skip("the kernel's own limits on sockets are low here")
-    counted = walled.level is Level.NAMESPACES_CGROUP or (walled.level is Level.LANDLOCK and walled.runner.uid is None)
+    counted = walled.level is Level.NAMESPACES_CGROUP or (
+        walled.level is Level.LANDLOCK and walled.runner.uid is None
+    )
     assert result.ending is (Ending.MEMORY_LIMIT if counted else Ending.EXITED)
 
 
@@ -153,12 +155,18 @@ def test_a_deep_folder_leaves_nothing(walled: Jobs) -> None:
 
 def test_one_endless_line(walled: Jobs) -> None:
     result = walled.run("import os\nfor _ in range(320): os.write(1, b'x' * 65536)")
-    assert (result.ending, result.stdout.total_bytes, result.stdout.truncated) == (Ending.EXITED, 320 * 65536, True)
+    assert (result.ending, result.stdout.total_bytes, result.stdout.truncated) == (
+        Ending.EXITED,
+        320 * 65536,
+        True,
+    )
     assert len(result.stdout.head) + len(result.stdout.tail) == SMALL.stream_bytes
 
 
 def test_bytes_for_a_terminal_and_the_text_of_an_exit_are_kept(walled: Jobs) -> None:
-    result = walled.run("import sys; sys.stdout.buffer.write(b'\\x1b[31m\\xff\\x00'); raise SystemExit('why')")
+    result = walled.run(
+        "import sys; sys.stdout.buffer.write(b'\\x1b[31m\\xff\\x00'); raise SystemExit('why')"
+    )
     assert (result.stdout.head, result.stderr.head, result.exit_status) == (b"\x1b[31m\xff\x00", b"why\n", 1)
 
 

@@ -11,7 +11,7 @@ import pytest
 from sandbox_runner import ROOT
 
 from worker.contract import MIB
-from worker.sandbox import cgroup
+from worker.sandbox.resources import cgroup
 
 MOUNT_1 = "33 28 0:29 / {point} rw,relatime - cgroup cgroup rw,{controller}\n"
 MOUNT_2 = "33 28 0:29 {root} {point} rw,relatime - cgroup2 cgroup2 rw\n"
@@ -61,19 +61,28 @@ def test_version_1_goes_before_version_2_because_it_holds_the_controllers(tmp_pa
     )
     candidates = cgroup._candidates("4:memory:/job\n8:pids:/job\n0::/\n", mounts)
     assert candidates == [cgroup.Parents(1, memory / "job", pids)]
-    with_cpu = cgroup._candidates("4:memory:/job\n8:pids:/job\n0::/\n", mounts + MOUNT_1.format(point=tmp_path, controller="cpu,cpuacct"))
+    with_cpu = cgroup._candidates(
+        "4:memory:/job\n8:pids:/job\n0::/\n",
+        mounts + MOUNT_1.format(point=tmp_path, controller="cpu,cpuacct"),
+    )
     # Where no share of the processor can be given, memory is limited nevertheless.
     assert with_cpu == [cgroup.Parents(1, memory / "job", pids, tmp_path), *candidates]
 
 
 def test_a_leaf_that_cannot_be_set_up_is_removed_again(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"memory\.max"):
-        cgroup.Leaf(cgroup.Parents(2, tmp_path, tmp_path), "samehere-1-x-1", memory_bytes=64 * MIB, processes=16)
+        cgroup.Leaf(
+            cgroup.Parents(2, tmp_path, tmp_path), "samehere-1-x-1", memory_bytes=64 * MIB, processes=16
+        )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_leaves_of_nodes_that_are_gone_are_swept(tmp_path: Path) -> None:
-    gone, mine, other = tmp_path / "samehere-4194305-slot0-1", tmp_path / cgroup.leaf_name("slot0", 1), tmp_path / "someone-else"
+    gone, mine, other = (
+        tmp_path / "samehere-4194305-slot0-1",
+        tmp_path / cgroup.leaf_name("slot0", 1),
+        tmp_path / "someone-else",
+    )
     with subprocess.Popen(["/bin/true"]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         # A zombie: in a container without an init nobody reaps it.
@@ -124,5 +133,7 @@ print(parents.home is not None)
 @pytest.mark.sandbox
 @pytest.mark.skipif(cgroup.find().parents is None, reason="no cgroup can be made here")
 def test_to_expect_a_move_moves_nothing() -> None:
-    said = subprocess.run([sys.executable, "-c", EXPECTS], cwd=ROOT, capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        [sys.executable, "-c", EXPECTS], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert (said.stdout, said.stderr) == ("True\n", "")

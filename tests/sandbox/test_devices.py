@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from sandbox_jobs import Jobs
 
-from worker.sandbox import gpu, processes
+from worker.sandbox.isolation import gpu
+from worker.sandbox.resources import processes
 
 # Any character device that everybody may open stands for a card.
 NODE = "/dev/fuse"
@@ -21,7 +22,9 @@ def test_only_what_was_opened_is_reported(jobs: Jobs) -> None:
     assert jobs.run(child, devices=("/dev/full",)).devices_opened == ("/dev/full",)
     assert jobs.run("import time; time.sleep(0.3)", devices=("/dev/full",)).devices_opened == ()
     # Its name in the sandbox does not matter: a symbolic link leads to the same node.
-    linked = "import os, time; os.symlink('/dev/full', '/tmp/x'); file = open('/tmp/x', 'rb'); time.sleep(0.5)"
+    linked = (
+        "import os, time; os.symlink('/dev/full', '/tmp/x'); file = open('/tmp/x', 'rb'); time.sleep(0.5)"
+    )
     assert jobs.run(linked, devices=("/dev/full",)).devices_opened == ("/dev/full",)
 
 
@@ -33,7 +36,10 @@ def test_a_node_is_there_only_when_it_is_granted(jobs: Jobs) -> None:
         source = f"import os; print(os.path.exists('{NODE}') and os.open('{NODE}', os.O_RDWR) > 0)"
     assert jobs.said(source) == "False\n"
     assert jobs.said(source, devices=(NODE,)) == "True\n"
-    assert jobs.said("try: open('/dev/x', 'w')\nexcept OSError as error: print(error.errno)", devices=(NODE,)) == "30\n"
+    assert (
+        jobs.said("try: open('/dev/x', 'w')\nexcept OSError as error: print(error.errno)", devices=(NODE,))
+        == "30\n"
+    )
 
 
 def test_no_limit_of_file_size_with_a_device(jobs: Jobs) -> None:
@@ -50,4 +56,6 @@ def test_a_card_brings_its_control_nodes() -> None:
 
 
 def test_numbers_of_nodes() -> None:
-    assert processes.device_numbers(("/dev/full", "/dev/not-there", "/etc/passwd")) == {os.makedev(1, 7): "/dev/full"}
+    assert processes.device_numbers(("/dev/full", "/dev/not-there", "/etc/passwd")) == {
+        os.makedev(1, 7): "/dev/full"
+    }

@@ -11,11 +11,23 @@ from sandbox_runner import AS_ROOT
 from situations import NO_CGROUP, NO_USER_NAMESPACES, STOCK_CONTAINER, examine
 
 from worker.contract import Level
-from worker.sandbox import cgroup, doctor
+from worker.sandbox import doctor
+from worker.sandbox.resources import cgroup
 
 root_only = pytest.mark.skipif(not AS_ROOT, reason="only root becomes another kind of user or machine")
 NAMES = [
-    *("kernel", "machine", "user", "bubblewrap", "landlock", "memory", "cards", "namespaces", "cgroup", "attack from inside"),
+    *(
+        "kernel",
+        "machine",
+        "user",
+        "bubblewrap",
+        "landlock",
+        "memory",
+        "cards",
+        "namespaces",
+        "cgroup",
+        "attack from inside",
+    ),
 ]
 
 
@@ -71,7 +83,12 @@ def test_without_user_namespaces_it_names_the_setting_and_the_weaker_level(sandb
 def test_in_a_stock_container_it_names_the_options_of_the_container(sandbox_home: Path) -> None:
     found = examine(STOCK_CONTAINER, sandbox_home)
     assert found["level"] == Level.LANDLOCK
-    for words in ("looks like a container", "seccomp=unconfined", "systempaths=unconfined", "--isolation landlock+seccomp"):
+    for words in (
+        "looks like a container",
+        "seccomp=unconfined",
+        "systempaths=unconfined",
+        "--isolation landlock+seccomp",
+    ):
         assert words in found["more"]
     assert "sysctl" not in found["more"]
     assert "without a mount namespace" in _check(found, "user")["found"]

@@ -13,7 +13,12 @@ from worker.sandbox import Ending, SandboxJob
 
 def test_exit_status(jobs: Jobs) -> None:
     result = jobs.run("raise SystemExit(3)")
-    assert (result.ending, result.exit_status, result.signal, result.level) == (Ending.EXITED, 3, None, jobs.level)
+    assert (result.ending, result.exit_status, result.signal, result.level) == (
+        Ending.EXITED,
+        3,
+        None,
+        jobs.level,
+    )
 
 
 def test_exit_139_is_no_signal(jobs: Jobs) -> None:
@@ -44,7 +49,9 @@ print(os.waitpid(child, 0)[1])
 def test_traceback_goes_to_stderr(jobs: Jobs) -> None:
     result = jobs.run("def f():\n    raise ValueError('no')\nf()\n")
     assert result.exit_status == 1
-    assert result.stderr.head.startswith(b'Traceback (most recent call last):\n  File "/home/u/script.py", line 3, in <module>\n')
+    assert result.stderr.head.startswith(
+        b'Traceback (most recent call last):\n  File "/home/u/script.py", line 3, in <module>\n'
+    )
 
 
 def test_bytes_that_are_no_text(jobs: Jobs) -> None:
@@ -58,7 +65,9 @@ def test_bytes_that_are_no_text(jobs: Jobs) -> None:
 def test_long_output_keeps_both_ends_and_the_digest_of_all(jobs: Jobs) -> None:
     limits = SMALL.model_copy(update={"stream_bytes": 4 * KIB})
     data = b"".join(b"%07d\n" % number for number in range(100_000))
-    result = jobs.run("import sys; sys.stdout.write(''.join('%07d\\n' % n for n in range(100000)))", limits=limits)
+    result = jobs.run(
+        "import sys; sys.stdout.write(''.join('%07d\\n' % n for n in range(100000)))", limits=limits
+    )
     assert (result.stdout.head, result.stdout.tail) == (data[: 2 * KIB], data[-2 * KIB :])
     assert (result.stdout.total_bytes, result.stdout.digest) == (len(data), hashlib.sha256(data).hexdigest())
     assert result.stdout.truncated
@@ -69,7 +78,10 @@ def test_no_input(jobs: Jobs) -> None:
 
 
 def test_environment_is_what_was_given_and_nothing_else(jobs: Jobs) -> None:
-    said = jobs.said("import os; print(sorted(os.environ), os.environ['LD_PRELOAD'])", variables={"LD_PRELOAD": "", "X": "1"})
+    said = jobs.said(
+        "import os; print(sorted(os.environ), os.environ['LD_PRELOAD'])",
+        variables={"LD_PRELOAD": "", "X": "1"},
+    )
     assert said == "['HOME', 'LANG', 'LD_PRELOAD', 'LOGNAME', 'PATH', 'TMPDIR', 'USER', 'X'] \n"
 
 
@@ -92,13 +104,17 @@ def test_signals_are_those_of_a_fresh_start(jobs: Jobs) -> None:
 
 def test_report_channel(jobs: Jobs) -> None:
     source = "import json, os; fd = json.load(open('/run/samehere/harness.json'))['report_fd']; os.write(fd, b'{}\\n'); print(fd)"
-    result = jobs.run(source, files={"/run/samehere/harness.json": b'{"report_fd": @REPORT_FD@, "settings": {}}'})
+    result = jobs.run(
+        source, files={"/run/samehere/harness.json": b'{"report_fd": @REPORT_FD@, "settings": {}}'}
+    )
     assert (result.report, result.stdout.head) == (b"{}\n", b"63\n")
 
 
 def test_report_is_capped_and_its_writer_does_not_block(jobs: Jobs) -> None:
     limits = SMALL.model_copy(update={"result_bytes": 16 * KIB})
-    result = jobs.run("import os\nfor _ in range(64): os.write(63, b'x' * 65536)\nprint('done')", limits=limits)
+    result = jobs.run(
+        "import os\nfor _ in range(64): os.write(63, b'x' * 65536)\nprint('done')", limits=limits
+    )
     assert (result.report, result.stdout.head) == (b"x" * 16 * KIB, b"done\n")
 
 
@@ -107,7 +123,10 @@ def test_a_program_that_is_not_there(jobs: Jobs) -> None:
     assert result.ending is Ending.SETUP_FAILED
     assert result.detail
     result = jobs.runner.run(SandboxJob(argv=("/usr/bin/not-there",), limits=SMALL))
-    assert (result.ending, result.detail) == (Ending.SETUP_FAILED, "the program could not be started: No such file or directory")
+    assert (result.ending, result.detail) == (
+        Ending.SETUP_FAILED,
+        "the program could not be started: No such file or directory",
+    )
 
 
 def test_time_is_that_of_the_program(jobs: Jobs) -> None:

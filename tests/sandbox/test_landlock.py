@@ -18,8 +18,9 @@ from sandbox_jobs import SMALL, Jobs, fields, marked, python_job, until_gone, un
 from sandbox_runner import AS_ROOT, PLAIN_UID, ROOT, Runner, make_runner
 
 from worker.contract import KIB, MIB, Level
-from worker.sandbox import Bind, Ending, Sandbox, SandboxJob, SandboxUnavailableError, landlock
-from worker.sandbox.bubblewrap import Identity
+from worker.sandbox import Bind, Ending, Sandbox, SandboxJob, SandboxUnavailableError
+from worker.sandbox.isolation import landlock
+from worker.sandbox.isolation.bubblewrap import Identity
 
 BRIEF = SMALL.model_copy(update={"wall_seconds": 1.5})
 
@@ -28,7 +29,8 @@ BRIEF = SMALL.model_copy(update={"wall_seconds": 1.5})
 
 
 @pytest.mark.parametrize(
-    ("abi", "rights", "length"), [(1, 13, 8), (2, 14, 8), (3, 15, 8), (4, 15, 16), (5, 16, 16), (6, 16, 24), (7, 16, 24)]
+    ("abi", "rights", "length"),
+    [(1, 13, 8), (2, 14, 8), (3, 15, 8), (4, 15, 16), (5, 16, 16), (6, 16, 24), (7, 16, 24)],
 )
 def test_the_attributes_of_each_version(abi: int, rights: int, length: int) -> None:
     assert landlock.rights_of(abi) == (1 << rights) - 1
@@ -42,7 +44,9 @@ def test_a_shared_uid_needs_the_version_that_scopes_signals(monkeypatch: pytest.
         landlock.require(Identity(None))
 
 
-@pytest.mark.parametrize(("number", "words"), [(errno.ENOSYS, "5.13"), (errno.EOPNOTSUPP, "lsm="), (errno.EPERM, "filter")])
+@pytest.mark.parametrize(
+    ("number", "words"), [(errno.ENOSYS, "5.13"), (errno.EOPNOTSUPP, "lsm="), (errno.EPERM, "filter")]
+)
 def test_why_there_is_none(number: int, words: str) -> None:
     source = f"""
 import ctypes
@@ -75,9 +79,14 @@ def test_how_it_ends(landlocked: Jobs) -> None:
     assert landlocked.run("raise SystemExit(3)").exit_status == 3
     assert landlocked.run("import os; os._exit(139)").exit_status == 139
     assert landlocked.run("import ctypes; ctypes.string_at(0)").signal == signal.SIGSEGV
-    assert landlocked.run("import os, signal; os.kill(-1, signal.SIGKILL); print('on')").stdout.head == b"on\n"
+    assert (
+        landlocked.run("import os, signal; os.kill(-1, signal.SIGKILL); print('on')").stdout.head == b"on\n"
+    )
     gone = landlocked.runner.run(SandboxJob(argv=("/usr/bin/not-there",), limits=SMALL))
-    assert (gone.ending, gone.detail) == (Ending.SETUP_FAILED, "the program could not be started: No such file or directory")
+    assert (gone.ending, gone.detail) == (
+        Ending.SETUP_FAILED,
+        "the program could not be started: No such file or directory",
+    )
 
 
 def test_what_it_sees(landlocked: Jobs) -> None:
@@ -89,7 +98,11 @@ def test_what_it_sees(landlocked: Jobs) -> None:
     assert names == "['HOME', 'LANG', 'LOGNAME', 'PATH', 'TMPDIR', 'USER']"
     folder, home, temporary, script = paths.split()
     assert (folder, script) == (home, home + "/script.py")
-    assert Path(home).parts[:3] == Path(temporary).parts[:3] == ("/", *Path(tempfile.gettempdir()).parts[1:], Path(home).parts[2])
+    assert (
+        Path(home).parts[:3]
+        == Path(temporary).parts[:3]
+        == ("/", *Path(tempfile.gettempdir()).parts[1:], Path(home).parts[2])
+    )
 
 
 def test_a_program_that_would_be_shown_elsewhere_runs_where_it_is(landlocked: Jobs) -> None:
@@ -109,7 +122,11 @@ def test_a_bind_is_read_and_not_written(landlocked: Jobs) -> None:
         )
         given = SandboxJob(argv=job.argv, files=job.files, limits=job.limits, binds=(Bind(folder, folder),))
         assert landlocked.runner.run(given).stdout.head == b"seen\nheld\n"
-        assert landlocked.run(f"open('{folder}/file')").stderr.head.rstrip().endswith(f"'{folder}/file'".encode())
+        assert (
+            landlocked.run(f"open('{folder}/file')")
+            .stderr.head.rstrip()
+            .endswith(f"'{folder}/file'".encode())
+        )
 
 
 # Limits.
@@ -117,7 +134,10 @@ def test_a_bind_is_read_and_not_written(landlocked: Jobs) -> None:
 
 def test_memory_time_and_output(landlocked: Jobs) -> None:
     tight = SMALL.model_copy(update={"memory_bytes": 128 * MIB})
-    assert landlocked.run("x = [b'x' * (1 << 20) for _ in range(600)]; print('got')", limits=tight).ending is Ending.MEMORY_LIMIT
+    assert (
+        landlocked.run("x = [b'x' * (1 << 20) for _ in range(600)]; print('got')", limits=tight).ending
+        is Ending.MEMORY_LIMIT
+    )
     spinning = landlocked.run("while True: pass", limits=BRIEF)
     assert (spinning.ending, spinning.idle) == (Ending.WALL_LIMIT, False)
     short = SMALL.model_copy(update={"stream_kill_bytes": 64 * KIB})
@@ -151,7 +171,9 @@ DEEP = 'for _ in range(2200):\n os.mkdir("d")\n os.chdir("d")'
 BLIND = 'os.mkdir("d", 0o300)\nos.chdir("d")'
 
 
-@pytest.mark.parametrize("into", [DEEP, BLIND], ids=["deeper than a path is long", "a folder that nobody may list"])
+@pytest.mark.parametrize(
+    "into", [DEEP, BLIND], ids=["deeper than a path is long", "a folder that nobody may list"]
+)
 def test_what_cannot_be_counted_is_too_much(landlocked: Jobs, into: str) -> None:
     result = landlocked.run(UNSEEN.format(into=into))
     assert (result.ending, result.stdout.head) == (Ending.MEMORY_LIMIT, b"")

@@ -10,7 +10,8 @@ from pathlib import Path
 from sandbox_jobs import SMALL, Jobs, fields, until_gone
 from sandbox_runner import AS_ROOT
 
-from worker.sandbox import Ending, cgroup
+from worker.sandbox import Ending
+from worker.sandbox.resources import cgroup
 
 PROGRAMS = (
     "print('fine')",
@@ -28,7 +29,12 @@ def _cgroups(owner: int) -> set[str]:
     parents = cgroup.find().parents
     if parents is None:
         return set()
-    return {str(leaf) for parent in (parents.memory, parents.pids) if parent is not None for leaf in parent.glob(f"samehere-{owner}-*")}
+    return {
+        str(leaf)
+        for parent in (parents.memory, parents.pids)
+        if parent is not None
+        for leaf in parent.glob(f"samehere-{owner}-*")
+    }
 
 
 def _zombies(parent: int) -> int:
@@ -51,8 +57,14 @@ def _state(jobs: Jobs) -> dict[str, object]:
         "cgroups": _cgroups(pid),
         "mounts": Path("/proc/self/mountinfo").read_text(),
         "the node's mounts": Path(f"/proc/{pid}/mountinfo").read_text(),
-        "temporary files": sorted(path.name for path in Path(tempfile.gettempdir()).iterdir() if str(jobs.runner.sandbox_uid) in path.name),
-        "shared memory": sorted(path.name for path in Path("/dev/shm").iterdir() if path.stat().st_uid == jobs.runner.sandbox_uid),
+        "temporary files": sorted(
+            path.name
+            for path in Path(tempfile.gettempdir()).iterdir()
+            if str(jobs.runner.sandbox_uid) in path.name
+        ),
+        "shared memory": sorted(
+            path.name for path in Path("/dev/shm").iterdir() if path.stat().st_uid == jobs.runner.sandbox_uid
+        ),
         "segments": _segments(jobs.runner.sandbox_uid),
         "keyrings": _keys(jobs.runner.sandbox_uid),
     }

@@ -16,8 +16,9 @@ from sandbox_jobs import SMALL, Jobs, until_gone
 from sandbox_runner import Runner
 
 from worker.contract import MIB, Level
-from worker.sandbox import Ending, cgroup, processes
-from worker.sandbox.limits import process_limit
+from worker.sandbox import Ending
+from worker.sandbox.resources import cgroup, processes
+from worker.sandbox.resources.limits import process_limit
 
 TIGHT = SMALL.model_copy(update={"memory_bytes": 256 * MIB, "wall_seconds": 15.0})
 BRIEF = SMALL.model_copy(update={"wall_seconds": 1.5})
@@ -168,7 +169,9 @@ def test_tables_of_pages(walled: Jobs) -> None:
 
 def test_every_child_of_a_process_with_many_is_seen() -> None:
     source = "import os, signal, sys\nfor _ in range(1000):\n if os.fork() == 0: signal.pause()\nprint(flush=True)\nsignal.pause()"
-    with subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, start_new_session=True) as many:
+    with subprocess.Popen(
+        [sys.executable, "-c", source], stdout=subprocess.PIPE, start_new_session=True
+    ) as many:
         assert many.stdout is not None
         many.stdout.readline()
         seen = processes.tree(many.pid)
@@ -188,7 +191,10 @@ print("messages:", "got" if libc.msgget(0, 0o600) >= 0 else os.strerror(ctypes.g
     if jobs.counted:
         assert result.ending is Ending.MEMORY_LIMIT or b"Cannot allocate memory" in result.stdout.head
     else:
-        assert result.stdout.head == b"semaphores: Operation not permitted 0\nmessages: Operation not permitted\n"
+        assert (
+            result.stdout.head
+            == b"semaphores: Operation not permitted 0\nmessages: Operation not permitted\n"
+        )
 
 
 def test_scratch_folders_are_bounded(jobs: Jobs) -> None:
@@ -202,7 +208,9 @@ for folder in ("/tmp", "/dev/shm", "/home/u"):
     except OSError as error: print(folder, error.strerror, 30 < written >> 20 <= 32)
     os.unlink(folder + "/x")
 """
-    assert jobs.said(source) == "".join(f"{name} No space left on device True\n" for name in ("/tmp", "/dev/shm", "/home/u"))
+    assert jobs.said(source) == "".join(
+        f"{name} No space left on device True\n" for name in ("/tmp", "/dev/shm", "/home/u")
+    )
 
 
 def test_many_empty_files_count_as_memory(jobs: Jobs) -> None:
@@ -236,7 +244,12 @@ def test_flood_at_the_very_end(jobs: Jobs) -> None:
 
 def test_hang_is_idle(jobs: Jobs) -> None:
     result = jobs.run("import time; print('on', flush=True); time.sleep(60)", limits=BRIEF)
-    assert (result.ending, result.idle, result.exit_status, result.signal) == (Ending.WALL_LIMIT, True, None, None)
+    assert (result.ending, result.idle, result.exit_status, result.signal) == (
+        Ending.WALL_LIMIT,
+        True,
+        None,
+        None,
+    )
     assert result.stdout.head == b"on\n"
     assert 1.4 < result.wall_seconds < 3.0
 
@@ -273,11 +286,16 @@ print(time.process_time() - used > 0.4)
 """
 
 
-def test_a_storm_leaves_the_processor_to_the_job_beside_it(runners: Callable[[str], Runner], sandbox_home: Path) -> None:
+def test_a_storm_leaves_the_processor_to_the_job_beside_it(
+    runners: Callable[[str], Runner], sandbox_home: Path
+) -> None:
     """Where there are control groups; elsewhere each process counts by itself."""
     if (found := cgroup.find().parents) is None or found.cpu is None:
         pytest.skip("no share of the processor can be given here")
-    storming, beside = Jobs(runners("counted")), Jobs(Runner(level=Level.NAMESPACES_CGROUP, home=sandbox_home, slot=95))
+    storming, beside = (
+        Jobs(runners("counted")),
+        Jobs(Runner(level=Level.NAMESPACES_CGROUP, home=sandbox_home, slot=95)),
+    )
     try:
         storming.runner.start(storming.job(STORM, limits=SMALL.model_copy(update={"wall_seconds": 5})))
         time.sleep(1)

@@ -21,14 +21,22 @@ LIMITS = Limits(wall_seconds=2.0, memory_bytes=256 * MIB, scratch_bytes=8 * MIB,
 
 @pytest.fixture(scope="module", params=["root", "plain"] if AS_ROOT else ["plain"])
 def shell(request: pytest.FixtureRequest, sandbox_home: Path) -> Iterator[Runner]:
-    runner = Runner(level=Level.LIMITS_ONLY, home=sandbox_home, uid=PLAIN_UID if AS_ROOT and request.param == "plain" else None)
+    runner = Runner(
+        level=Level.LIMITS_ONLY,
+        home=sandbox_home,
+        uid=PLAIN_UID if AS_ROOT and request.param == "plain" else None,
+    )
     yield runner
     runner.close()
     assert not list(Path(tempfile.gettempdir()).glob("samehere-job-????????"))
 
 
 def _run(runner: Runner, script: str, *arguments: str, cancel_after: float | None = None) -> SandboxResult:
-    job = SandboxJob(argv=("/bin/sh", "/home/u/script.sh", *arguments), files={"/home/u/script.sh": script.encode()}, limits=LIMITS)
+    job = SandboxJob(
+        argv=("/bin/sh", "/home/u/script.sh", *arguments),
+        files={"/home/u/script.sh": script.encode()},
+        limits=LIMITS,
+    )
     return runner.run(job, cancel_after=cancel_after)
 
 
@@ -57,22 +65,34 @@ def test_a_program_that_the_slot_cannot_read_is_told(tmp_path: Path) -> None:
 
 def test_ending_and_environment(shell: Runner) -> None:
     result = _run(shell, 'cd; test "$PWD" = "$HOME" && echo x >file && cat file && exit 3')
-    assert (result.ending, result.exit_status, result.stdout.head, result.level) == (Ending.EXITED, 3, b"x\n", Level.LIMITS_ONLY)
+    assert (result.ending, result.exit_status, result.stdout.head, result.level) == (
+        Ending.EXITED,
+        3,
+        b"x\n",
+        Level.LIMITS_ONLY,
+    )
     assert _run(shell, "kill -SEGV $$").signal == 11
 
 
 def test_nothing_stays(shell: Runner) -> None:
     marker = uuid.uuid4().hex
-    result = _run(shell, "(trap '' HUP TERM; setsid sh -c 'while :; do sleep 1; done' $1 &) ; sleep 0.2; exit 0", marker)
+    result = _run(
+        shell, "(trap '' HUP TERM; setsid sh -c 'while :; do sleep 1; done' $1 &) ; sleep 0.2; exit 0", marker
+    )
     assert (result.ending, result.exit_status) == (Ending.EXITED, 0)
     until_gone(marker)
     began = time.monotonic()
-    result = _run(shell, "trap '' HUP TERM; setsid sh -c 'while :; do :; done' $1 & while :; do sleep 1; done", marker)
+    result = _run(
+        shell, "trap '' HUP TERM; setsid sh -c 'while :; do :; done' $1 & while :; do sleep 1; done", marker
+    )
     assert (result.ending, result.idle) == (Ending.WALL_LIMIT, False)
     assert time.monotonic() - began < 5.0
     until_gone(marker)
 
 
 def test_output_and_cancellation(shell: Runner) -> None:
-    assert _run(shell, "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done").ending is Ending.OUTPUT_LIMIT
+    assert (
+        _run(shell, "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done").ending
+        is Ending.OUTPUT_LIMIT
+    )
     assert _run(shell, "sleep 60", cancel_after=0.3).ending is Ending.CANCELLED

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sandbox_runner import AS_ROOT, PLAIN_UID, ROOT, readable_path, readable_prefix
 
-from worker.sandbox import private_mounts
+from worker.sandbox.isolation import private_mounts
 
 root_only = pytest.mark.skipif(not AS_ROOT, reason="only root makes mount namespaces")
 
@@ -37,7 +37,9 @@ def test_it_is_harmless_for_a_plain_user() -> None:
     python = f"{prefix}/bin/python3.{sys.version_info.minor}"
     path = ":".join(readable_path(uid=PLAIN_UID))
     environment = {"PYTHONPATH": path, "LD_LIBRARY_PATH": f"{prefix}/lib", "PYTHONDONTWRITEBYTECODE": "1"}
-    said = subprocess.check_output([python, "-c", source], user=PLAIN_UID, group=PLAIN_UID, extra_groups=[], env=environment, text=True)
+    said = subprocess.check_output(
+        [python, "-c", source], user=PLAIN_UID, group=PLAIN_UID, extra_groups=[], env=environment, text=True
+    )
     assert said == "False /root/x\n"
 
 

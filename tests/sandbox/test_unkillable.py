@@ -33,9 +33,15 @@ def _answer(fd: int) -> None:
         if operation in (LOOKUP, FORGET, INTERRUPT, FORGET_MANY):
             continue
         if operation == INIT:
-            body, error = struct.pack("=IIIIHHIIHHI7I", 7, 31, 1 << 16, 0, 12, 9, 1 << 16, 1, 0, 0, 0, *[0] * 7), 0
+            body, error = (
+                struct.pack("=IIIIHHIIHHI7I", 7, 31, 1 << 16, 0, 12, 9, 1 << 16, 1, 0, 0, 0, *[0] * 7),
+                0,
+            )
         if operation == GETATTR:
-            body, error = struct.pack("=QII6Q10I", 60, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o040755, 2, 0, 0, 0, 4096, 0), 0
+            body, error = (
+                struct.pack("=QII6Q10I", 60, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0o040755, 2, 0, 0, 0, 4096, 0),
+                0,
+            )
         os.write(fd, struct.pack("=IiQ", 16 + len(body), error, unique) + body)
 
 
@@ -67,14 +73,18 @@ def _release(device: int) -> None:
     control.write_text("1")
 
 
-def test_the_slot_comes_back_when_the_process_does(silent_folder: tuple[str, int], sandbox_home: Path) -> None:
+def test_the_slot_comes_back_when_the_process_does(
+    silent_folder: tuple[str, int], sandbox_home: Path
+) -> None:
     folder, device = silent_folder
     runner = make_runner("polled", sandbox_home)
     jobs = Jobs(runner)
     limits = SMALL.model_copy(update={"wall_seconds": 1.0})
     job = jobs.job("print('on', flush=True); open('/silent/x')", limits=limits)
     began = time.monotonic()
-    result = runner.run(SandboxJob(argv=job.argv, files=job.files, limits=limits, binds=(*job.binds, Bind(folder, "/silent"))))
+    result = runner.run(
+        SandboxJob(argv=job.argv, files=job.files, limits=limits, binds=(*job.binds, Bind(folder, "/silent")))
+    )
     took = time.monotonic() - began
     assert (result.ending, result.stdout.head) == (Ending.NOT_REAPED, b"on\n")
     assert result.detail

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging import cause
-from app.judging.change import ChangeKind
+from app.judging.cause import cause
 from app.judging.judgement import Verdict
+from app.judging.report.change import ChangeKind
 from app.search.fields import CAUSES, FIELDS
 from app.search.parse import MOST_CHARACTERS, MOST_TERMS, parse
 from app.search.periods import Period, period
@@ -39,7 +39,10 @@ def field(name: str, *values: str, negated: bool = False) -> Field:
         ('toolchain:"torch >= 2.11"', [field("toolchain", "torch >= 2.11")]),
         ("exception:torch.OutOfMemoryError", [field("exception", "outofmemoryerror")]),
         ("setting:deterministic", [field("setting", "deterministic=on")]),
-        ("changed:regressed changed:last-week", [field("changed", "regressed"), field("changed", "last-week")]),
+        (
+            "changed:regressed changed:last-week",
+            [field("changed", "regressed"), field("changed", "last-week")],
+        ),
         ('label:"needs a GPU",bug', [field("label", "needs a GPU", "bug")]),
         ('"No CUDA \\"GPUs\\" \\\\"', [Words(text='No CUDA "GPUs" \\', quoted=True)]),
         ('-"a b"', [Words(text="a b", quoted=True, negated=True)]),
@@ -134,11 +137,18 @@ MADE_FIELDS = st.sampled_from(sorted(VALUES)).flatmap(
     lambda name: st.builds(
         Field,
         name=st.just(name),
-        values=st.lists(st.sampled_from(VALUES[name]), min_size=1, max_size=3 if FIELDS[name].several else 1, unique=True).map(tuple),
+        values=st.lists(
+            st.sampled_from(VALUES[name]), min_size=1, max_size=3 if FIELDS[name].several else 1, unique=True
+        ).map(tuple),
         negated=st.booleans(),
     )
 )
-MADE_WORDS = st.builds(Words, text=st.text(min_size=1, max_size=9).filter(str.strip), quoted=st.just(value=True), negated=st.booleans())
+MADE_WORDS = st.builds(
+    Words,
+    text=st.text(min_size=1, max_size=9).filter(str.strip),
+    quoted=st.just(value=True),
+    negated=st.booleans(),
+)
 
 
 @given(st.lists(st.one_of(MADE_FIELDS, MADE_WORDS), max_size=5))
@@ -162,7 +172,10 @@ def test_every_cause_can_be_asked_for() -> None:
         ("2026-11-01", Period(datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 2, tzinfo=UTC))),
         (">2026-11-01", Period(datetime(2026, 11, 2, tzinfo=UTC), None)),
         ("<=2026-11-01", Period(None, datetime(2026, 11, 2, tzinfo=UTC))),
-        ("2026-10-01..2026-10-31", Period(datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC))),
+        (
+            "2026-10-01..2026-10-31",
+            Period(datetime(2026, 10, 1, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC)),
+        ),
         ("9999-12-31", None),
         ("0d", None),
         ("soon", None),
@@ -198,5 +211,14 @@ def test_toolchains_by_name_and_by_version() -> None:
 
 
 def test_words_are_pieces_of_names_and_signs_of_their_own() -> None:
-    assert tokens("torch.index_put_: Größe №2, 精度 x") == ["torch", "index", "put", "größe".casefold(), "no2", "精", "度", "x"]
+    assert tokens("torch.index_put_: Größe №2, 精度 x") == [
+        "torch",
+        "index",
+        "put",
+        "größe".casefold(),
+        "no2",
+        "精",
+        "度",
+        "x",
+    ]
     assert tokens("%#💥") == []

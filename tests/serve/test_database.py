@@ -13,7 +13,7 @@ from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.process import holders
 from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError, UnavailableError
-from app.runs.tokens import Scope, create
+from app.runs.maintenance.tokens import Scope, create
 from app.serve.database import database as command_database
 from app.serve.database import migrate
 from app.serve.exposure import require_token

@@ -20,7 +20,9 @@ RECORDED = len(list(HISTORY.glob("*/*.json.gz")))
 
 def call(service: Service, path: str, body: dict[str, Any] | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"{service.url}{path}", data=data, headers={"Content-Type": "application/json"})  # noqa: S310  # our own
+    request = urllib.request.Request(
+        f"{service.url}{path}", data=data, headers={"Content-Type": "application/json"}
+    )  # noqa: S310  # our own
     with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310  # our own
         return json.load(answer)
 
@@ -41,7 +43,9 @@ def test_it_starts_with_the_history_and_what_is_submitted_runs_here(home: Path) 
             page = answer.read().decode()
         assert "<strong>Demo.</strong>" in page
         assert "numpy-2.4.0" in page
-        sent = call(service, "/api/v1/runs", {"script": "print(6 * 7)", "claim": "prints 42", "preset": "quick"})
+        sent = call(
+            service, "/api/v1/runs", {"script": "print(6 * 7)", "claim": "prints 42", "preset": "quick"}
+        )
         deadline = time.monotonic() + 90
         while (run := call(service, f"/api/v1/runs/{sent['id']}"))["state"] != "finished":
             assert time.monotonic() < deadline, run["state"]
@@ -69,12 +73,19 @@ def test_it_keeps_off_the_servers_of_a_real_instance(given: dict[str, str]) -> N
         demo_settings(ServiceSettings(**given))  # type: ignore[arg-type]  # as from the environment
 
 
-def test_its_home_lies_below_the_ordinary_one_and_shares_its_toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_home_lies_below_the_ordinary_one_and_shares_its_toolchains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("SAMEHERE_RERUN", raising=False)
     made = demo_settings(ServiceSettings(home=Path("/srv/samehere")))
     assert (made.home, made.demo, made.rerun) == (Path("/srv/samehere/demo"), True, False)
     told = demo_environment(made, {"PATH": "/bin"})
-    assert told == {"PATH": "/bin", "SAMEHERE_DEMO": "true", "SAMEHERE_RERUN": "false", "SAMEHERE_TOOLCHAINS": "/srv/samehere/toolchains"}
+    assert told == {
+        "PATH": "/bin",
+        "SAMEHERE_DEMO": "true",
+        "SAMEHERE_RERUN": "false",
+        "SAMEHERE_TOOLCHAINS": "/srv/samehere/toolchains",
+    }
     assert demo_environment(made, {"SAMEHERE_TOOLCHAINS": "/t"})["SAMEHERE_TOOLCHAINS"] == "/t"
     monkeypatch.setenv("SAMEHERE_RERUN", "true")
     assert demo_settings(ServiceSettings()).rerun

@@ -30,7 +30,11 @@ def processes(home: Path) -> dict[int, str]:
     for process in psutil.process_iter():
         try:
             argv = process.cmdline()
-            if process.environ().get("SAMEHERE_HOME") == str(home) or any(str(home) in word for word in argv) or str(home) in process.cwd():
+            if (
+                process.environ().get("SAMEHERE_HOME") == str(home)
+                or any(str(home) in word for word in argv)
+                or str(home) in process.cwd()
+            ):
                 found[process.pid] = " ".join(argv)
         except psutil.Error:
             continue
@@ -74,7 +78,15 @@ def test_sigterm_ends_everything_in_order(home: Path) -> None:
     service = start_service(home)
     names = " ".join(processes(home).values())
     assert all(
-        words in names for words in ("app.serve.web", "app.tasks worker", "app.tasks beat", "worker node", "postgres", "valkey-server")
+        words in names
+        for words in (
+            "app.serve.web",
+            "app.tasks worker",
+            "app.tasks beat",
+            "worker node",
+            "postgres",
+            "valkey-server",
+        )
     )
     assert stop_service(service) == 0
     assert processes(home) == {}
@@ -98,17 +110,26 @@ def test_kill_9_of_the_supervisor_leaves_nothing(home: Path) -> None:
     assert stop_service(again) == 0
 
 
-@pytest.mark.parametrize("words", ["app.serve.web", "app.tasks worker", "app.tasks beat", "bin/postgres", "valkey-server"])
+@pytest.mark.parametrize(
+    "words", ["app.serve.web", "app.tasks worker", "app.tasks beat", "bin/postgres", "valkey-server"]
+)
 def test_what_is_killed_starts_again(own_service: Service, words: str) -> None:
     pid = find(own_service.home, words)
     os.kill(pid, signal.SIGKILL)
-    assert eventually(lambda: any(words in command for other, command in processes(own_service.home).items() if other != pid), seconds=20)
+    assert eventually(
+        lambda: any(
+            words in command for other, command in processes(own_service.home).items() if other != pid
+        ),
+        seconds=20,
+    )
     assert eventually(lambda: is_ready(own_service.url), seconds=20)
     assert own_service.process.poll() is None
 
 
 @pytest.mark.parametrize("level", ["landlock+seccomp", "limits-only"])
-def test_strangers_code_without_namespaces_is_refused_beside_the_embedded_servers(home: Path, level: str) -> None:
+def test_strangers_code_without_namespaces_is_refused_beside_the_embedded_servers(
+    home: Path, level: str
+) -> None:
     done = run_serve(home, "--port", str(free_port()), SAMEHERE_REQUIRED_LEVEL=level)
     assert done.returncode == 2
     assert "embedded servers lie beside it" in done.stderr
@@ -116,7 +137,9 @@ def test_strangers_code_without_namespaces_is_refused_beside_the_embedded_server
     with pytest.raises(SetupError):
         require_isolation(ServiceSettings(required_level=Level(level), database_url="postgresql://h/x"))
     # Servers of one's own on other machines: the operator may accept it.
-    require_isolation(ServiceSettings(required_level=Level(level), database_url="postgresql://h/x", broker_url="redis://h"))
+    require_isolation(
+        ServiceSettings(required_level=Level(level), database_url="postgresql://h/x", broker_url="redis://h")
+    )
     require_isolation(ServiceSettings())
 
 

@@ -9,12 +9,17 @@ from stage import Stage, result
 
 from app.errors import ConflictError, InputError
 from app.judging.judgement import Verdict
-from app.runs.bisecting import BisectionRequest
-from app.runs.bisection_document import BisectionDocument
-from app.runs.bisections import bisection_document, bisections_of_report, cancel_bisection, start_bisection
+from app.runs.run_object.bisection_document import BisectionDocument
+from app.runs.run_object.bisection_state import BisectionRequest
+from app.runs.submission.bisections import (
+    bisection_document,
+    bisections_of_report,
+    cancel_bisection,
+    start_bisection,
+)
 from app.settings import ServiceSettings
-from app.targets.bisection import Kind
 from app.targets.target import Target
+from app.targets.versions.bisection import Kind
 from worker.contract import Attempt, Hello, Level, Observation, Outcome, ToolchainFacts
 
 pytestmark = pytest.mark.service
@@ -31,10 +36,25 @@ def stage(database: str, broker_url: str) -> Iterator[Stage]:
 
 def say_hello(stage: Stage, name: str, *, instance: str = "one", slots: int = 2) -> None:
     facts = [
-        ToolchainFacts(name=f"torch-{release}", state="ready", packages={"torch": release}, torch=release, detail="Python 3.11.7")
+        ToolchainFacts(
+            name=f"torch-{release}",
+            state="ready",
+            packages={"torch": release},
+            torch=release,
+            detail="Python 3.11.7",
+        )
         for release in RELEASES
     ]
-    stage.say(Hello(node=name, instance=instance, slots=slots, level=Level.NAMESPACES_CGROUP, toolchains=facts, cores=4))
+    stage.say(
+        Hello(
+            node=name,
+            instance=instance,
+            slots=slots,
+            level=Level.NAMESPACES_CGROUP,
+            toolchains=facts,
+            cores=4,
+        )
+    )
     stage.beat(name, instance=instance)
 
 
@@ -61,7 +81,9 @@ def passed(attempt: Attempt, *, node: str = "n1", instance: str = "one") -> obje
 def answered(attempt: Attempt, *, node: str = "n1", instance: str = "one", **more: object) -> object:
     said = result(attempt, node=node, instance=instance, **more)  # type: ignore[arg-type]  # its fields by name
     version = attempt.toolchain.removeprefix("torch-")
-    return said.model_copy(update={"environment": {"cpu.model": "x", "torch.version": version, "package.torch": version}})
+    return said.model_copy(
+        update={"environment": {"cpu.model": "x", "torch.version": version, "package.torch": version}}
+    )
 
 
 def play(stage: Stage, bisection_id: str, is_seen: Callable[[str], bool], *, most: int = 200) -> int:
@@ -88,7 +110,12 @@ def test_it_ends_with_the_neighbours_of_the_change(stage: Stage) -> None:
     assert (begun.state, begun.kind, begun.asked_by, begun.report) == ("queued", None, "a bot", report)
     attempts = play(stage, begun.id, new_from("2.11.0"))
     ended = shown(stage, begun.id)
-    assert (ended.state, ended.kind, ended.last_good, ended.first_bad) == ("finished", Kind.APPEARED, "2.10.0", "2.11.0")
+    assert (ended.state, ended.kind, ended.last_good, ended.first_bad) == (
+        "finished",
+        Kind.APPEARED,
+        "2.10.0",
+        "2.11.0",
+    )
     assert (ended.exact, ended.one_axis, ended.attempts) == (True, True, attempts)
     assert attempts <= 20
     run = stage.run(begun.id)
@@ -135,7 +162,9 @@ def test_a_node_that_dies_and_a_service_that_starts_again_change_nothing(stage: 
             for attempt in again.dispatch():
                 again.start(attempt, node="n1", instance="two")
                 again.say(
-                    answered(attempt, instance="two") if seen(attempt.toolchain) else passed(attempt, instance="two")  # type: ignore[arg-type]
+                    answered(attempt, instance="two")
+                    if seen(attempt.toolchain)
+                    else passed(attempt, instance="two")  # type: ignore[arg-type]
                 )
         ended = shown(again, begun.id)
     finally:
@@ -156,7 +185,12 @@ def test_what_cannot_be_set_up_is_left_out_of_the_answer(stage: Stage) -> None:
             else:
                 stage.say(answered(attempt) if seen(attempt.toolchain) else passed(attempt))  # type: ignore[arg-type]
     ended = shown(stage, begun.id)
-    assert (ended.kind, ended.last_good, ended.first_bad, ended.exact) == (Kind.APPEARED, "2.10.0", "2.12.1", False)
+    assert (ended.kind, ended.last_good, ended.first_bad, ended.exact) == (
+        Kind.APPEARED,
+        "2.10.0",
+        "2.12.1",
+        False,
+    )
     assert [point.value for point in ended.points if point.given_up] == ["2.11.0"]
     assert "can't tell" in ended.summary
 

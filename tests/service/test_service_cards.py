@@ -6,23 +6,51 @@ from typing import Any
 
 from stage import TOOLCHAIN, Stage, result
 
-from app.runs.submit import Submission, submit
+from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import Attempt, CardReading, CardState, Device, Gpu, Hello, Level, ToolchainFacts
 
-CHAIN = ToolchainFacts(name=TOOLCHAIN, state="ready", packages={"torch": "2.13.0"}, torch="2.13.0", cuda_build="13.0")
+CHAIN = ToolchainFacts(
+    name=TOOLCHAIN, state="ready", packages={"torch": "2.13.0"}, torch="2.13.0", cuda_build="13.0"
+)
 
 
-def hello(stage: Stage, name: str, *, state: CardState = CardState.SOUND, sound_at: float = 100.0, detail: str = "") -> None:
-    card = Gpu(index=0, model="NVIDIA H200", memory_bytes=1, capability="9.0", driver="1", state=state, detail=detail, sound_at=sound_at)
-    stage.say(Hello(node=name, instance="one", slots=2, level=Level.NAMESPACES_CGROUP, gpus=[card], toolchains=[CHAIN], cores=8))
+def hello(
+    stage: Stage, name: str, *, state: CardState = CardState.SOUND, sound_at: float = 100.0, detail: str = ""
+) -> None:
+    card = Gpu(
+        index=0,
+        model="NVIDIA H200",
+        memory_bytes=1,
+        capability="9.0",
+        driver="1",
+        state=state,
+        detail=detail,
+        sound_at=sound_at,
+    )
+    stage.say(
+        Hello(
+            node=name,
+            instance="one",
+            slots=2,
+            level=Level.NAMESPACES_CGROUP,
+            gpus=[card],
+            toolchains=[CHAIN],
+            cores=8,
+        )
+    )
     stage.beat(name)
 
 
 def on_a_card(stage: Stage) -> str:
     with stage.session() as session:
         target = Target(device=Device.CUDA, gpus=1, toolchain=TOOLCHAIN)
-        wish: dict[str, Any] = {"script": "raise RuntimeError('boom')", "claim": "RuntimeError: boom", "repeats": 2, "targets": (target,)}
+        wish: dict[str, Any] = {
+            "script": "raise RuntimeError('boom')",
+            "claim": "RuntimeError: boom",
+            "repeats": 2,
+            "targets": (target,),
+        }
         return submit(session, Submission(**wish), settings=stage.settings).document.id
 
 
@@ -30,7 +58,9 @@ def give(stage: Stage, attempt: Attempt, *, node: str, sound_at: float) -> None:
     stage.start(attempt, node=node)
     reading = CardReading(index=0, temperature=40, sound_at=sound_at)
     said = result(attempt, node=node)
-    observation = said.observation.model_copy(update={"cards": [reading], "devices_used": ["cuda:0"], "devices_opened": ["/dev/nvidia0"]})
+    observation = said.observation.model_copy(
+        update={"cards": [reading], "devices_used": ["cuda:0"], "devices_opened": ["/dev/nvidia0"]}
+    )
     stage.say(said.model_copy(update={"observation": observation}))
 
 
@@ -52,7 +82,9 @@ def test_what_rests_on_it_is_asked_for_again(stage: Stage) -> None:
     hello(stage, "lab", state=CardState.FAULTY, detail="card 0: fft is not what this model gives")
     reopened = stage.run(run_id)
     assert (reopened.state, reopened.verdict, reopened.finished_at) == ("running", None, None)
-    assert [(part.state, part.counted) for part in reopened.jobs[0].attempts] == [("recorded", False)] * 2 + [("queued", True)] * 2
+    assert [(part.state, part.counted) for part in reopened.jobs[0].attempts] == [("recorded", False)] * 2 + [
+        ("queued", True)
+    ] * 2
     # Not there, and not twice.
     hello(stage, "lab", state=CardState.FAULTY, detail="still")
     assert stage.dispatch() == []

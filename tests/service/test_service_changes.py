@@ -5,11 +5,11 @@ from __future__ import annotations
 from numpy_versions import again, changes, finish, report, say_hello, send
 from stage import Stage
 
-from app.judging.attention import Attention
-from app.judging.change import ChangeKind
 from app.judging.judgement import Verdict
-from app.runs.changes import forget_changes
-from app.runs.events import events_after
+from app.judging.report.attention import Attention
+from app.judging.report.change import ChangeKind
+from app.runs.lifecycle.find_changes import forget_changes
+from app.runs.rows.events import events_after
 from app.storage.models import JobRow
 
 
@@ -21,9 +21,22 @@ def test_a_newer_version_that_breaks_it_is_a_regression_with_both_jobs(stage: St
     again(stage, report_id, "2.1.0")
     finish(stage, {"2.1.0": True})
     (found,) = changes(stage)
-    assert (found.kind, found.axis, found.older, found.newer) == (ChangeKind.REGRESSED, "numpy", "2.0.0", "2.1.0")
-    assert (found.target, found.before_target, found.toolchain) == ("cpu@numpy-2.1.0", "cpu@numpy-2.0.0", "numpy-2.1.0")
-    assert (found.before, found.after, found.report_id) == (Verdict.NOT_REPRODUCED, Verdict.REPRODUCED, report_id)
+    assert (found.kind, found.axis, found.older, found.newer) == (
+        ChangeKind.REGRESSED,
+        "numpy",
+        "2.0.0",
+        "2.1.0",
+    )
+    assert (found.target, found.before_target, found.toolchain) == (
+        "cpu@numpy-2.1.0",
+        "cpu@numpy-2.0.0",
+        "numpy-2.1.0",
+    )
+    assert (found.before, found.after, found.report_id) == (
+        Verdict.NOT_REPRODUCED,
+        Verdict.REPRODUCED,
+        report_id,
+    )
     with stage.session() as session:
         jobs = [session.get_one(JobRow, job_id) for job_id in (found.before_job_id, found.job_id)]
         assert [job.target["toolchain"] for job in jobs] == ["numpy-2.0.0", "numpy-2.1.0"]
@@ -41,10 +54,14 @@ def test_fixed_is_said_of_the_version_that_fixes_it_also_when_the_older_ones_com
     finish(stage, broken)
     again(stage, report_id, "2.0.0")
     finish(stage, broken)
-    assert [(row.kind, row.older, row.newer) for row in changes(stage)] == [(ChangeKind.FIXED, "2.0.0", "2.2.0")]
+    assert [(row.kind, row.older, row.newer) for row in changes(stage)] == [
+        (ChangeKind.FIXED, "2.0.0", "2.2.0")
+    ]
     again(stage, report_id, "2.1.0")
     finish(stage, broken)
-    assert [(row.kind, row.older, row.newer) for row in changes(stage)][1:] == [(ChangeKind.FIXED, "2.1.0", "2.2.0")]
+    assert [(row.kind, row.older, row.newer) for row in changes(stage)][1:] == [
+        (ChangeKind.FIXED, "2.1.0", "2.2.0")
+    ]
     assert report(stage, report_id).attention is Attention.FIXED
 
 

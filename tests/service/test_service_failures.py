@@ -11,9 +11,9 @@ from sqlalchemy import select
 from stage import Stage, result, together
 
 from app.judging.judgement import Verdict
-from app.runs.dispatch import dispatch
-from app.runs.events import events_after
-from app.runs.record import receive
+from app.runs.lifecycle.dispatch import dispatch
+from app.runs.lifecycle.record import receive
+from app.runs.rows.events import events_after
 from app.storage.models import AttemptRow, EventRow, IdempotencyKeyRow, NodeRow
 from worker.contract import Heartbeat, Outcome
 from worker.contract.names import QUEUE_RECORDER
@@ -22,7 +22,10 @@ from worker.contract.names import QUEUE_RECORDER
 def test_two_dispatchers_give_no_attempt_twice(stage: Stage) -> None:
     stage.node("n1", slots=20)
     stage.node("n2", slots=20)
-    runs = [stage.submit(f"raise RuntimeError('boom')  # {number}\n", repeats=4).document.id for number in range(10)]
+    runs = [
+        stage.submit(f"raise RuntimeError('boom')  # {number}\n", repeats=4).document.id
+        for number in range(10)
+    ]
 
     def round_() -> int:
         with stage.session() as session:
@@ -273,7 +276,7 @@ def test_attempts_for_which_no_node_comes_back_are_lost_in_the_end(stage: Stage)
 
 
 def test_a_flag_that_was_lost_is_set_again(stage: Stage) -> None:
-    from app.runs.cancel import cancel_run
+    from app.runs.lifecycle.cancel import cancel_run
 
     stage.node("n1")
     run_id = stage.submit(repeats=1).document.id
@@ -295,7 +298,11 @@ def test_events_of_many_writers_are_numbered_without_gaps(stage: Stage) -> None:
     together(*[lambda attempt=attempt: stage.say(result(attempt, node="n1")) for attempt in attempts[8:]])
     assert stage.run(run_id).state == "finished"
     with stage.session() as session:
-        numbers = list(session.scalars(select(EventRow.number).where(EventRow.run_id == run_id).order_by(EventRow.number)))
+        numbers = list(
+            session.scalars(
+                select(EventRow.number).where(EventRow.run_id == run_id).order_by(EventRow.number)
+            )
+        )
     assert numbers == list(range(1, len(numbers) + 1))
 
 
@@ -318,6 +325,8 @@ def test_nothing_is_left_over(stage: Stage) -> None:
             stage.say(result(attempt, node="n1"))
     assert stage.run(run_id).state == "finished"
     with stage.session() as session:
-        open_ = session.scalars(select(AttemptRow).where(AttemptRow.state.in_(["queued", "leased", "running"]))).all()
+        open_ = session.scalars(
+            select(AttemptRow).where(AttemptRow.state.in_(["queued", "leased", "running"]))
+        ).all()
         assert open_ == []
         assert session.scalars(select(IdempotencyKeyRow)).all() == []

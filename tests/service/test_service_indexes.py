@@ -10,12 +10,13 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.ids import new_id
-from app.runs.acts import acts_on, overruling
-from app.runs.judge_again import judge_again
-from app.runs.quarantine import active_quarantines
+from app.runs.maintenance.quarantine import active_quarantines
+from app.runs.maintenance.rejudge import judge_again
+from app.runs.rows.acts import acts_on, overruling
 from app.storage.models import ScriptRow
-from app.storage.queries import quarantines, withdrawals
-from app.storage.queries.reports import runs_as_kept
+from app.storage.queries.queue import quarantines
+from app.storage.queries.reports import withdrawals
+from app.storage.queries.reports.reports import runs_as_kept
 
 BIG = ("report", "run", "job", "attempt", "script", "comparison", "act")
 
@@ -51,7 +52,10 @@ def test_no_big_table_is_read_whole(session: Session, table: str) -> None:
     # Of empty tables none is worth an index: the planner is asked for one wherever there is any.
     session.execute(text("SET LOCAL enable_seqscan = off"))
     plans = [
-        (statement, "\n".join(row[0] for row in session.connection().exec_driver_sql(f"EXPLAIN {statement}", given)))
+        (
+            statement,
+            "\n".join(row[0] for row in session.connection().exec_driver_sql(f"EXPLAIN {statement}", given)),
+        )
         for statement, given in seen
         if not statement.startswith("INSERT") and (f" {table}" in statement or f"{table}." in statement)
     ]

@@ -13,12 +13,12 @@ from app.command.judge_again import judge_again as command
 from app.errors import InputError, NotFoundError
 from app.ids import new_id
 from app.judging.judgement import Verdict
-from app.judging.rules import RULES
-from app.runs import judge_again as use
-from app.runs.acts import acts_on
-from app.runs.overrule import overrule_run
-from app.runs.quarantine import quarantine
-from app.runs.withdraw import withdraw
+from app.judging.versions import RULES
+from app.runs.maintenance import rejudge as use
+from app.runs.maintenance.overrule import overrule_run
+from app.runs.maintenance.quarantine import quarantine
+from app.runs.maintenance.withdraw import withdraw
+from app.runs.rows.acts import acts_on
 from app.storage.models import JobRow, RunRow
 
 OLD = {"verdict": Verdict.NOT_REPRODUCED, "rules": None}
@@ -37,7 +37,9 @@ def as_of_old(stage: Stage, *run_ids: str, **values: Any) -> None:
     """These runs were judged by other rules."""
     kept = {**OLD, **values}
     with stage.session() as session:
-        session.execute(update(RunRow).where(RunRow.id.in_(run_ids)).values(**kept, summary="It did not happen."))
+        session.execute(
+            update(RunRow).where(RunRow.id.in_(run_ids)).values(**kept, summary="It did not happen.")
+        )
         session.execute(update(JobRow).where(JobRow.run_id.in_(run_ids)).values(**kept))
 
 
@@ -49,7 +51,13 @@ def judge(stage: Stage, **how: Any) -> use.Judgements:
 def test_nothing_flips_by_the_same_rules(stage: Stage) -> None:
     run_id = finished(stage)
     found = judge(stage)
-    assert (found.present_rules, found.applied, found.looked_at, found.flips, found.next) == (RULES, False, 1, [], None)
+    assert (found.present_rules, found.applied, found.looked_at, found.flips, found.next) == (
+        RULES,
+        False,
+        1,
+        [],
+        None,
+    )
     assert judge(stage, apply=True, reason="new rules", who="ada").flips == []
     assert stage.run(run_id).acts == []
 
@@ -61,17 +69,34 @@ def test_what_flips_is_shown_and_then_kept(stage: Stage) -> None:
     assert (shown.verdict, shown.summary, shown.rules) == ("not_reproduced", "It did not happen.", None)
     assert shown.jobs[0].verdict == "not_reproduced"
     assert shown.outdated is not None
-    assert (shown.outdated.rules, shown.outdated.present_rules, shown.outdated.verdict) == (None, RULES, "reproduced")
+    assert (shown.outdated.rules, shown.outdated.present_rules, shown.outdated.verdict) == (
+        None,
+        RULES,
+        "reproduced",
+    )
     assert stage.run(other).outdated is None
     found = judge(stage)
     [flip] = found.flips
-    assert (found.looked_at, flip.run, flip.before, flip.after, flip.rules) == (2, run_id, "not_reproduced", "reproduced", None)
-    assert [(job.job, job.before, job.after) for job in flip.jobs] == [(shown.jobs[0].id, "not_reproduced", "reproduced")]
+    assert (found.looked_at, flip.run, flip.before, flip.after, flip.rules) == (
+        2,
+        run_id,
+        "not_reproduced",
+        "reproduced",
+        None,
+    )
+    assert [(job.job, job.before, job.after) for job in flip.jobs] == [
+        (shown.jobs[0].id, "not_reproduced", "reproduced")
+    ]
     assert stage.run(run_id) == shown
     assert judge(stage, report_id=stage.run(other).report.id).looked_at == 1
     assert judge(stage, apply=True, reason="new rules", who="ada").flips == [flip]
     after = stage.run(run_id)
-    assert (after.verdict, after.jobs[0].verdict, after.rules, after.outdated) == ("reproduced", "reproduced", RULES, None)
+    assert (after.verdict, after.jobs[0].verdict, after.rules, after.outdated) == (
+        "reproduced",
+        "reproduced",
+        RULES,
+        None,
+    )
     [act] = after.acts
     assert (act.what, act.who, act.reason) == ("judged_again", "ada", "new rules")
     told = {name: act.details[name] for name in ("before", "after", "rules_before", "rules")}
@@ -106,7 +131,10 @@ def test_what_is_open_or_withdrawn_is_left_alone_and_a_word_stays(stage: Stage) 
         withdraw(session, stage.run(gone).report.id or "", reason="private", who="ada")
         overrule_run(session, overruled, Verdict.FLAKY, reason="I saw it fail", who="ada")
     found = judge(stage, apply=True, reason="new rules", who="bob")
-    assert (found.looked_at, [(flip.run, flip.overruled) for flip in found.flips]) == (1, [(overruled, "flaky")])
+    assert (found.looked_at, [(flip.run, flip.overruled) for flip in found.flips]) == (
+        1,
+        [(overruled, "flaky")],
+    )
     said = stage.run(overruled)
     assert (said.verdict, said.overruled and said.overruled.verdict) == ("reproduced", "flaky")
     assert stage.run(gone).verdict == "not_reproduced"
@@ -121,7 +149,9 @@ def test_what_is_open_or_withdrawn_is_left_alone_and_a_word_stays(stage: Stage) 
         ({"report_id": new_id()}, NotFoundError, "not_found"),
     ],
 )
-def test_what_cannot_be_asked_for(stage: Stage, how: dict[str, Any], error: type[Exception], code: str) -> None:
+def test_what_cannot_be_asked_for(
+    stage: Stage, how: dict[str, Any], error: type[Exception], code: str
+) -> None:
     with pytest.raises(error) as raised:
         judge(stage, **how)
     assert getattr(raised.value, "code", None) == code
@@ -149,10 +179,16 @@ def test_while_it_is_reopened(stage: Stage, *, first: bool) -> None:
     steps = [hold, lambda: judge(stage, apply=True, reason="new rules", who="ada")]
     found = together(*(steps if first else steps[::-1]))
     assert [one for one in found if isinstance(one, Exception)] == []
-    assert (stage.run(run_id).state, stage.run(run_id).verdict, stage.run(run_id).rules) == ("running", None, None)
+    assert (stage.run(run_id).state, stage.run(run_id).verdict, stage.run(run_id).rules) == (
+        "running",
+        None,
+        None,
+    )
 
 
-def test_the_command(stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_id = finished(stage)
     as_of_old(stage, run_id)
     monkeypatch.setenv("SAMEHERE_DATABASE_URL", stage.settings.database_url or "")
@@ -164,7 +200,11 @@ def test_the_command(stage: Stage, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert f"1 finished run judged by rules {RULES}: 1 would change; --apply --reason TEXT keeps it" in said
     assert command(**{**how, "apply": True, "reason": "new rules", "as_json": True}) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["applied"], told["looked_at"], [flip["after"] for flip in told["flips"]]) == (True, 1, ["reproduced"])
+    assert (told["applied"], told["looked_at"], [flip["after"] for flip in told["flips"]]) == (
+        True,
+        1,
+        ["reproduced"],
+    )
     assert [act.who for act in stage.run(run_id).acts] == ["operator"]
     for wrong in ({"every": False}, {"report": run_id}, {"apply": True}):
         with pytest.raises(InputError):

@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import delete, func, select
 from stage import Stage, result
 
-from app.runs import kept_documents, show
-from app.runs.cancel import cancel_run
-from app.runs.facts import document_of
-from app.runs.show import run_document, run_json
+from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lookup import runs as show
+from app.runs.lookup.runs import run_document, run_json
+from app.runs.rows import document_cache
+from app.runs.rows.facts import document_of
 from app.storage.models import ReportRow, RunDocumentRow, RunRow
 from app.storage.queries.run_documents import forget_documents
 from worker.contract import CapturedValue, ExceptionFacts, Observation
@@ -20,7 +21,11 @@ BOOM = Observation(
     exit_status=1,
     exception=ExceptionFacts(type="RuntimeError", message="boom"),
     stdout="0.5\n" * 5000,
-    values=[CapturedValue(name="x", origin="final", kind="number", dtype="float", shape=[], device="cpu", digest="sha256:0")],
+    values=[
+        CapturedValue(
+            name="x", origin="final", kind="number", dtype="float", shape=[], device="cpu", digest="sha256:0"
+        )
+    ],
 )
 
 
@@ -38,14 +43,18 @@ def made_anew(stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch) -> boo
     """Whether a look at a run assembles it."""
     made = []
     with monkeypatch.context() as patch:
-        patch.setattr(show, "document_of", lambda session, run: made.append(run.id) or document_of(session, run))
+        patch.setattr(
+            show, "document_of", lambda session, run: made.append(run.id) or document_of(session, run)
+        )
         with stage.session() as session:
             run_json(session, run_id)
             run_document(session, run_id)
     return bool(made)
 
 
-def test_what_is_kept_is_what_a_fresh_one_says(stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_is_what_a_fresh_one_says(
+    stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not made_anew(stage, run_id, monkeypatch)
     with stage.session() as session:
         fresh = document_of(session, session.get_one(RunRow, run_id))
@@ -55,7 +64,9 @@ def test_what_is_kept_is_what_a_fresh_one_says(stage: Stage, run_id: str, monkey
     assert len(fresh.jobs[0].attempts) == 3
 
 
-def test_it_is_made_anew_when_run_report_or_code_changed(stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_made_anew_when_run_report_or_code_changed(
+    stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with stage.session() as session:
         session.get_one(RunRow, run_id).last_event += 1
     assert made_anew(stage, run_id, monkeypatch)
@@ -70,7 +81,9 @@ def test_it_is_made_anew_when_run_report_or_code_changed(stage: Stage, run_id: s
     assert not made_anew(stage, run_id, monkeypatch)
 
 
-def test_what_stands_of_the_report_changes_nothing(stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stands_of_the_report_changes_nothing(
+    stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with stage.session() as session:
         session.get_one(ReportRow, session.get_one(RunRow, run_id).report_id).verified_at = None
     assert not made_anew(stage, run_id, monkeypatch)
@@ -88,7 +101,9 @@ def test_a_run_that_goes_on_is_never_kept(stage: Stage, monkeypatch: pytest.Monk
     assert not made_anew(stage, run_id, monkeypatch)
 
 
-def test_what_is_forgotten_is_gone_and_can_be_made_again(stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_forgotten_is_gone_and_can_be_made_again(
+    stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with stage.session() as session:
         forget_documents(session, session.get_one(RunRow, run_id).report_id)
         assert session.get(RunDocumentRow, run_id) is None
@@ -105,9 +120,11 @@ def test_who_looks_waits_for_nobody(stage: Stage, run_id: str) -> None:
             assert session.get(RunDocumentRow, run_id) is None
 
 
-def test_numbers_that_json_has_no_word_for_are_shown_all_the_same(stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_that_json_has_no_word_for_are_shown_all_the_same(
+    stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with stage.session() as session:
-        session.get_one(RunDocumentRow, run_id).content = kept_documents.zlib.compress(b'{"schema": 1}')
+        session.get_one(RunDocumentRow, run_id).content = document_cache.zlib.compress(b'{"schema": 1}')
     assert made_anew(stage, run_id, monkeypatch)
 
 

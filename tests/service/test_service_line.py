@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from stage import CLAIM, SCRIPT, Stage, result
 
 from app.ids import new_id
-from app.runs.show import run_document
-from app.runs.submit import Submission, submit
-from app.storage.queries import line
+from app.runs.lookup.runs import run_document
+from app.runs.submission.submit import Submission, submit
+from app.storage.queries.queue import queue_position
 from app.targets.target import Target
 
 Look = Callable[[Session], Any]
@@ -31,7 +31,9 @@ def submitted(stage: Stage, cells: int, script: str = SCRIPT) -> str:
 def statements(session: Session) -> Iterator[list[tuple[str, Any]]]:
     found: list[tuple[str, Any]] = []
 
-    def heard(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:  # noqa: FBT001
+    def heard(
+        _connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
+    ) -> None:  # noqa: FBT001
         found.append((statement, parameters))
 
     engine = session.get_bind()
@@ -60,7 +62,9 @@ def test_a_run_that_does_not_wait_is_not_asked_about_the_line(stage: Stage) -> N
     for attempt in stage.dispatch():
         stage.say(result(attempt, node="n"))
     with stage.session() as session:
-        run_document(session, run_id, settings=stage.settings)  # which keeps the object at hand for both that are counted
+        run_document(
+            session, run_id, settings=stage.settings
+        )  # which keeps the object at hand for both that are counted
     with stage.session() as session, statements(session) as with_line:
         run_document(session, run_id, settings=stage.settings)
     with stage.session() as session, statements(session) as without:
@@ -71,10 +75,10 @@ def test_a_run_that_does_not_wait_is_not_asked_about_the_line(stage: Stage) -> N
 @pytest.mark.parametrize(
     "look",
     [
-        lambda session: line.took(session, ["sha256:a", "sha256:b"]),
-        line.took_lately,
-        lambda session: line.waiting_of_others(session, new_id(), each=5),
-        line.at_work,
+        lambda session: queue_position.took(session, ["sha256:a", "sha256:b"]),
+        queue_position.took_lately,
+        lambda session: queue_position.waiting_of_others(session, new_id(), each=5),
+        queue_position.at_work,
     ],
 )
 def test_every_look_has_an_index(stage: Stage, look: Look) -> None:
@@ -90,14 +94,24 @@ def test_every_look_has_an_index(stage: Stage, look: Look) -> None:
             assert not [row for row in plan if "Seq Scan" in row], plan
 
 
-def test_a_line_that_is_longer_than_is_looked_at_is_said_to_be(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_longer_than_is_looked_at_is_said_to_be(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stage.node("n")
     run_id = submitted(stage, 3)
     for _ in range(3):
         submitted(stage, 3)
-    for name, most, longer in (("MOST_RUNS", 3, False), ("MOST_RUNS", 2, True), ("MOST_OTHERS", 9, False), ("MOST_OTHERS", 8, True)):
+    for name, most, longer in (
+        ("MOST_RUNS", 3, False),
+        ("MOST_RUNS", 2, True),
+        ("MOST_OTHERS", 9, False),
+        ("MOST_OTHERS", 8, True),
+    ):
         with monkeypatch.context() as patch, stage.session() as session:
             patch.setattr(line, name, most)
             last = run_document(session, run_id, settings=stage.settings).jobs[-1].waiting
         assert last is not None
-        assert (last.of_at_least, last.starts_in is not None and last.starts_in.at_most is None) == (longer, longer)
+        assert (last.of_at_least, last.starts_in is not None and last.starts_in.at_most is None) == (
+            longer,
+            longer,
+        )

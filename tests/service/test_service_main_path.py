@@ -8,12 +8,13 @@ from stage import CLAIM, SCRIPT, Stage, result
 
 from app.errors import ConflictError, InputError, NotFoundError, TooLargeError
 from app.judging.judgement import Verdict
-from app.runs.cancel import cancel_run
-from app.runs.events import events_after
-from app.runs.metrics import snapshot
-from app.runs.reports import launch, list_reports, report_details
-from app.runs.show import attempt_details
-from app.runs.submit import Submission, submit
+from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lookup.metrics import snapshot
+from app.runs.lookup.reports import list_reports, report_details
+from app.runs.lookup.runs import attempt_details
+from app.runs.rows.events import events_after
+from app.runs.submission.relaunch import relaunch
+from app.runs.submission.submit import Submission, submit
 from app.storage.broker import QUEUE_DISPATCHER
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow, ScriptRow
 from app.targets.target import Target
@@ -91,7 +92,9 @@ def test_a_dry_run_stores_nothing_and_wakes_nobody(stage: Stage) -> None:
     stage.node("n1")
     stage.broker.redis.flushall()
     with stage.session() as session:
-        planned = submit(session, Submission(script=SCRIPT, claim=CLAIM), settings=stage.settings, dry_run=True)
+        planned = submit(
+            session, Submission(script=SCRIPT, claim=CLAIM), settings=stage.settings, dry_run=True
+        )
     assert [job.target.device for job in planned.document.jobs] == ["cpu"]
     assert stage.count(RunRow) == 0
     assert stage.queue_length(QUEUE_DISPATCHER) == 0
@@ -135,7 +138,9 @@ def test_a_target_that_no_node_serves_cannot_be_shown(stage: Stage) -> None:
         (Submission(script="x = 1", idempotency_key=""), InputError),
     ],
 )
-def test_bad_input_is_refused_and_stores_nothing(stage: Stage, request_: Submission, error: type[InputError]) -> None:
+def test_bad_input_is_refused_and_stores_nothing(
+    stage: Stage, request_: Submission, error: type[InputError]
+) -> None:
     stage.node("n1")
     with pytest.raises(error), stage.session() as session:
         submit(session, request_, settings=stage.settings)
@@ -147,7 +152,7 @@ def test_a_report_is_launched_again(stage: Stage) -> None:
     stage.submit()
     with stage.session() as session:
         report_id = list_reports(session).items[0].id
-        again = launch(session, report_id, settings=stage.settings, repeats=2)
+        again = relaunch(session, report_id, settings=stage.settings, repeats=2)
     with stage.session() as session:
         details = report_details(session, report_id)
     assert details.runs[0].id == again.id
@@ -157,7 +162,10 @@ def test_a_report_is_launched_again(stage: Stage) -> None:
 
 
 def test_lists_come_in_pages(stage: Stage) -> None:
-    ids = [stage.submit(f"raise RuntimeError('boom')  # {number} 100%_sure\n").document.report.id for number in range(5)]
+    ids = [
+        stage.submit(f"raise RuntimeError('boom')  # {number} 100%_sure\n").document.report.id
+        for number in range(5)
+    ]
     with stage.session() as session:
         first = list_reports(session, limit=3)
         second = list_reports(session, limit=3, cursor=first.next_cursor)
@@ -223,7 +231,13 @@ def test_hostile_output_is_kept_and_shown(stage: Stage) -> None:
     run_id = stage.submit(repeats=1).document.id
     [attempt] = stage.dispatch()
     text = "a\x00b \\u0000 \ufffd </script> \x1b[31m"
-    seen = Observation(exit_status=0, stdout=text, stdout_bytes=len(text.encode()), stdout_digest="sha256:lie", flags={"x": float("nan")})
+    seen = Observation(
+        exit_status=0,
+        stdout=text,
+        stdout_bytes=len(text.encode()),
+        stdout_digest="sha256:lie",
+        flags={"x": float("nan")},
+    )
     message = result(attempt, node="n1", outcome=Outcome.COMPLETED, observation=seen)
     stage.say(message)
     with stage.session() as session:

@@ -51,13 +51,21 @@ def test_a_cell_is_stopped_while_it_runs_and_run_again(service: Service) -> None
     targets = [{"device": "cpu"}, {"device": "cpu", "settings": {"threads": 1}}]
     run = ask(service, "/runs", {"script": STAYS, "claim": CLAIM, "repeats": 1, "targets": targets})
     slow = run["jobs"][1]["id"]
-    until(service, run["id"], lambda now: any(attempt["state"] == "running" for attempt in now["jobs"][1]["attempts"]))
+    until(
+        service,
+        run["id"],
+        lambda now: any(attempt["state"] == "running" for attempt in now["jobs"][1]["attempts"]),
+    )
     stopped = command(service, "cancel", run["id"], "--cell", slow)
     assert [job["state"] for job in stopped["jobs"]][1] == "cancelled"
     ended = until(service, run["id"], is_over)
     assert (ended["state"], ended["verdict"], ended["without_result"]) == ("finished", "reproduced", 1)
     # The node was told, and says so within a second or two: nothing of it goes on.
-    until(service, run["id"], lambda now: all(attempt["state"] != "running" for attempt in now["jobs"][1]["attempts"]))
+    until(
+        service,
+        run["id"],
+        lambda now: all(attempt["state"] != "running" for attempt in now["jobs"][1]["attempts"]),
+    )
     again = command(service, "rerun", run["id"], "--which", "failed")
     assert again["state"] == "running"
     done = until(service, run["id"], is_over)
@@ -68,10 +76,24 @@ def test_a_cell_is_stopped_while_it_runs_and_run_again(service: Service) -> None
 def test_a_plan_a_missing_cell_and_all_again(service: Service, home: Path) -> None:
     path = home / "script.py"
     path.write_text(FAILS)
-    words = ("reproduce", str(path), "--claim", CLAIM, "--include", "cpu:threads=1", "--exclude", "cuda", "--repeats", "2")
+    words = (
+        "reproduce",
+        str(path),
+        "--claim",
+        CLAIM,
+        "--include",
+        "cpu:threads=1",
+        "--exclude",
+        "cuda",
+        "--repeats",
+        "2",
+    )
     plan = command(service, *words, "--dry-run")
     assert [job["target"]["settings"] for job in plan["jobs"]] == [{}, {"threads": "1"}]
-    assert (plan["estimate"]["attempts_at_most"], plan["estimate"]["left_out"]) == (4, [{"exclude": "cuda", "cells": 0}])
+    assert (plan["estimate"]["attempts_at_most"], plan["estimate"]["left_out"]) == (
+        4,
+        [{"exclude": "cuda", "cells": 0}],
+    )
     done = command(service, *words)
     assert (done["verdict"], len(done["jobs"])) == ("reproduced", 2)
     assert command(service, *words, "--dry-run")["estimate"]["basis"] == "measured"
@@ -80,7 +102,11 @@ def test_a_plan_a_missing_cell_and_all_again(service: Service, home: Path) -> No
     whole = until(service, done["id"], is_over)
     assert (whole["verdict"], {job["verdict"] for job in whole["jobs"]}) == ("reproduced", {"reproduced"})
     anew = command(service, "rerun", done["id"], "--which", "all")
-    assert (anew["id"] != done["id"], anew["report"]["id"], len(anew["jobs"])) == (True, done["report"]["id"], 3)
+    assert (anew["id"] != done["id"], anew["report"]["id"], len(anew["jobs"])) == (
+        True,
+        done["report"]["id"],
+        3,
+    )
     assert until(service, anew["id"], is_over)["verdict"] == "reproduced"
 
 
@@ -91,7 +117,9 @@ def test_a_crowd_waits_in_line_and_each_cell_knows_its_place(service: Service) -
     places = [job["waiting"]["position"] for job in run["jobs"]]
     assert places == list(range(1, 9))
     assert all(job["waiting"]["starts_in"]["at_most"] is not None for job in run["jobs"])
-    later = until(service, run["id"], lambda now: 0 < sum(job["waiting"] is not None for job in now["jobs"]) < 7)
+    later = until(
+        service, run["id"], lambda now: 0 < sum(job["waiting"] is not None for job in now["jobs"]) < 7
+    )
     left = [job["waiting"]["position"] for job in later["jobs"] if job["waiting"]]
     assert left == list(range(1, len(left) + 1))
     assert until(service, run["id"], is_over)["verdict"] == "reproduced"
@@ -100,7 +128,9 @@ def test_a_crowd_waits_in_line_and_each_cell_knows_its_place(service: Service) -
 def test_a_file_of_presets_that_cannot_be_used_stops_the_start(home: Path, toolchain: str) -> None:
     path = home / "presets.toml"
     path.write_text("[presets.nightly]\nsettings = ['sped=1']\n")
-    ended = samehere("serve", "--port", "0", environment={**_environment(home), "SAMEHERE_PRESETS": str(path)})
+    ended = samehere(
+        "serve", "--port", "0", environment={**_environment(home), "SAMEHERE_PRESETS": str(path)}
+    )
     assert ended.returncode == 2
     assert "presets.nightly.settings[0]" in " ".join(ended.stderr.split())
 
@@ -113,7 +143,9 @@ def _environment(home: Path) -> dict[str, str]:
 
 def test_presets_of_ones_own_are_the_services_and_the_command_lines(home: Path, toolchain: str) -> None:
     path = home / "presets.toml"
-    path.write_text('[presets.nightly]\nsummary = "Each night."\ndevices = ["cpu"]\nsettings = ["", "threads=1"]\nrepeats = 3\n')
+    path.write_text(
+        '[presets.nightly]\nsummary = "Each night."\ndevices = ["cpu"]\nsettings = ["", "threads=1"]\nrepeats = 3\n'
+    )
     path.chmod(0o644)
     environment = {**_environment(home), "SAMEHERE_PRESETS": str(path)}
     running = start_service(home, environment=environment)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from stage import Stage, result
 
-from app.judging.rates import rate_interval
-from app.judging.repeats import MIXED, MIXED_COLD
-from app.runs.events import events_after
+from app.judging.verdict.rates import rate_interval
+from app.judging.verdict.repeats import MIXED, MIXED_COLD
+from app.runs.rows.events import events_after
 from worker.contract import Attempt, AttemptKind, Observation, Outcome, Reason, Start
 
 pytestmark = pytest.mark.service
@@ -27,7 +27,14 @@ def kinds(stage: Stage, run_id: str) -> list[tuple[str, str, str]]:
 def declined(attempt: Attempt) -> object:
     """What a node says of a preview that could not start warm."""
     reason = Reason(code="no_torch_import")
-    return result(attempt, node="n1", kind=AttemptKind.PREVIEW, outcome=Outcome.SETUP_FAILED, reason=reason, start_reason=reason)
+    return result(
+        attempt,
+        node="n1",
+        kind=AttemptKind.PREVIEW,
+        outcome=Outcome.SETUP_FAILED,
+        reason=reason,
+        start_reason=reason,
+    )
 
 
 def test_it_comes_first_and_does_not_count(shown: Stage) -> None:
@@ -37,7 +44,9 @@ def test_it_comes_first_and_does_not_count(shown: Stage) -> None:
     assert [(one.kind, one.start) for one in others] == [(AttemptKind.REPEAT, Start.COLD)] * 2
     shown.say(result(first, node="n1", kind=AttemptKind.PREVIEW, start=Start.WARM))
     interim = shown.run(run_id)
-    assert [(attempt.kind, attempt.start, attempt.outcome) for attempt in interim.jobs[0].attempts][:1] == [("preview", "warm", "raised")]
+    assert [(attempt.kind, attempt.start, attempt.outcome) for attempt in interim.jobs[0].attempts][:1] == [
+        ("preview", "warm", "raised")
+    ]
     assert (interim.verdict, interim.jobs[0].verdict, interim.jobs[0].of) == (None, None, 0)
     for attempt in others:
         shown.say(result(attempt, node="n1"))
@@ -165,8 +174,17 @@ def test_the_further_repeats_of_a_mixed_job_may_start_warm(stage: Stage) -> None
         for attempt in given:
             starts.append(attempt.start)
             # Every other one shows it. A node starts cold what it can't start warm, and says so.
-            shows = {} if len(starts) % 2 else {"outcome": Outcome.COMPLETED, "observation": Observation(exit_status=0, stdout="fine\n")}
-            stage.say(result(attempt, node="n1", start=Start.COLD if len(starts) == 20 else attempt.start, **shows))
+            shows = (
+                {}
+                if len(starts) % 2
+                else {
+                    "outcome": Outcome.COMPLETED,
+                    "observation": Observation(exit_status=0, stdout="fine\n"),
+                }
+            )
+            stage.say(
+                result(attempt, node="n1", start=Start.COLD if len(starts) == 20 else attempt.start, **shows)
+            )
     assert starts == [Start.COLD] * MIXED_COLD + [Start.WARM] * (MIXED - MIXED_COLD)
     job = stage.run(run_id).jobs[0]
     assert (job.verdict, job.matched, job.of) == ("flaky", 10, 20)

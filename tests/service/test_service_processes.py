@@ -42,7 +42,9 @@ class Processes:
         self.node = Celery("node", broker=celery_url(str(stage.settings.broker_url)), set_as_current=False)
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen([sys.executable, "-m", "app.tasks", name], env=self.environment, cwd=self.home)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "app.tasks", name], env=self.environment, cwd=self.home
+        )
         self.running.append(process)
         return process
 
@@ -89,13 +91,15 @@ def processes(stage: Stage, tmp_path: object) -> Iterator[Processes]:
 
 
 def known(stage: Stage) -> bool:
-    from app.runs.nodes import list_nodes
+    from app.runs.rows.nodes import list_nodes
 
     with stage.session() as session:
         return [node.state for node in list_nodes(session, stage.broker)] == ["ready"]
 
 
-def test_a_run_ends_although_the_recorder_is_killed_with_a_result_in_hand(stage: Stage, processes: Processes) -> None:
+def test_a_run_ends_although_the_recorder_is_killed_with_a_result_in_hand(
+    stage: Stage, processes: Processes
+) -> None:
     worker = processes.start("worker")
     processes.hello()
     wait_for(lambda: known(stage))
@@ -155,7 +159,7 @@ def test_only_our_own_tasks_can_be_named(stage: Stage) -> None:
 def test_a_message_for_a_node_is_json_with_an_expiry(stage: Stage) -> None:
     stage.node("n1")
     stage.submit(repeats=1)
-    from app.runs.dispatch import dispatch
+    from app.runs.lifecycle.dispatch import dispatch
 
     with stage.session() as session:
         dispatch(session, stage.broker, settings=stage.settings)

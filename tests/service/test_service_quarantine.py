@@ -12,16 +12,17 @@ from stage import TOOLCHAIN, Stage, result, together
 
 from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
-from app.judging.rules import RULES
-from app.runs import quarantine as use
-from app.runs.acts import acts_on
-from app.runs.cancel import cancel_run
-from app.runs.contribute import contribute, export
-from app.runs.document import RunDocument
-from app.runs.keep import digest_of
-from app.runs.quarantine import Quarantine
-from app.runs.reports import launch, report_details
-from app.runs.submit import Submission, submit
+from app.judging.versions import RULES
+from app.runs.exchange.contribute import contribute, export
+from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lookup.reports import report_details
+from app.runs.maintenance import quarantine as use
+from app.runs.maintenance.quarantine import Quarantine
+from app.runs.rows.acts import acts_on
+from app.runs.run_object.document import RunDocument
+from app.runs.run_object.storable import digest_of
+from app.runs.submission.relaunch import relaunch
+from app.runs.submission.submit import Submission, submit
 from app.states import HeldKind
 from app.storage.models import AttemptRow, NodeRow
 from app.targets.target import Target
@@ -30,7 +31,9 @@ from worker.contract import Attempt, Device, ToolchainFacts
 
 def hold(stage: Stage, kind: HeldKind, name: str, *, since: datetime | None = None) -> Quarantine:
     with stage.session() as session:
-        return use.quarantine(session, kind, name, reason="the fan is broken", who="ada", settings=stage.settings, since=since)
+        return use.quarantine(
+            session, kind, name, reason="the fan is broken", who="ada", settings=stage.settings, since=since
+        )
 
 
 def lift(stage: Stage, quarantine_id: str) -> Quarantine:
@@ -64,7 +67,12 @@ def test_a_node_gets_nothing_and_what_rests_on_it_is_run_again_elsewhere(stage: 
     held = hold(stage, "node", "lab")
     assert (held.reopened, held.to_reopen, held.lifted_at) == (1, 0, None)
     reopened = stage.run(run_id)
-    assert (reopened.state, reopened.verdict, reopened.finished_at, reopened.rules) == ("running", None, None, None)
+    assert (reopened.state, reopened.verdict, reopened.finished_at, reopened.rules) == (
+        "running",
+        None,
+        None,
+        None,
+    )
     assert shown(reopened) == [("recorded", False, "lab")] * 3 + [("queued", True, None)] * 3
     assert stage.dispatch() == []
     stage.node("other")
@@ -114,7 +122,10 @@ def test_a_job_that_is_bound_to_it_and_waits_goes_elsewhere(stage: Stage) -> Non
 
 def test_only_what_was_given_since_then_is_in_doubt(stage: Stage) -> None:
     stage.node("lab")
-    old, new = stage.submit().document.id, stage.submit(script="raise RuntimeError('boom')  # 2\n").document.id
+    old, new = (
+        stage.submit().document.id,
+        stage.submit(script="raise RuntimeError('boom')  # 2\n").document.id,
+    )
     finish(stage, node="lab")
     with stage.session() as session:
         day_before = AttemptRow.recorded_at - timedelta(days=1)
@@ -129,13 +140,13 @@ def test_without_a_time_it_is_what_is_open_or_stands(stage: Stage) -> None:
     finish(stage, node="lab")
     assert first.report.id is not None
     with stage.session() as session:
-        second = launch(session, first.report.id, settings=stage.settings, repeats=2).id
+        second = relaunch(session, first.report.id, settings=stage.settings, repeats=2).id
     finish(stage, node="lab")
     with stage.session() as session:
-        third = launch(session, first.report.id, settings=stage.settings, repeats=5).id
+        third = relaunch(session, first.report.id, settings=stage.settings, repeats=5).id
     give(stage, stage.dispatch()[:1], node="lab")
     with stage.session() as session:
-        cancelled = launch(session, first.report.id, settings=stage.settings, repeats=5).id
+        cancelled = relaunch(session, first.report.id, settings=stage.settings, repeats=5).id
         cancel_run(session, cancelled)
     assert hold(stage, "node", "lab").reopened == 2
     states = [stage.run(run_id).state for run_id in (first.id, second, third, cancelled)]
@@ -165,7 +176,9 @@ def test_a_toolchain_and_what_builds_on_it(stage: Stage) -> None:
     assert held.reopened == 1
     waiting = stage.run(mine)
     assert (waiting.state, stage.run(others).state) == ("running", "finished")
-    assert [(part.kind, part.name, part.reason) for part in waiting.held_back] == [("toolchain", TOOLCHAIN, "the fan is broken")]
+    assert [(part.kind, part.name, part.reason) for part in waiting.held_back] == [
+        ("toolchain", TOOLCHAIN, "the fan is broken")
+    ]
     # It waits for as long as it is held back: that is no absence.
     stage.let_wait()
     two_chains(stage)
@@ -186,16 +199,27 @@ def test_a_toolchain_and_what_builds_on_it(stage: Stage) -> None:
 
 def test_a_script(stage: Stage) -> None:
     stage.node("lab")
-    run_id, other = stage.submit().document.id, stage.submit(script="raise RuntimeError('boom')  # 2\n").document.id
+    run_id, other = (
+        stage.submit().document.id,
+        stage.submit(script="raise RuntimeError('boom')  # 2\n").document.id,
+    )
     finish(stage, node="lab")
     digest = stage.run(run_id).jobs[0].script
     held = hold(stage, "script", digest)
     assert (held.reopened, stage.run(run_id).state, stage.run(other).state) == (1, "running", "finished")
     assert stage.dispatch() == []
     again = stage.submit().document
-    assert (again.verdict, again.jobs[0].reason and again.jobs[0].reason.code) == ("cannot_show", "quarantined")
+    assert (again.verdict, again.jobs[0].reason and again.jobs[0].reason.code) == (
+        "cannot_show",
+        "quarantined",
+    )
     with stage.session() as session:
-        planned = submit(session, Submission(script="raise RuntimeError('boom')\n", repeats=2), settings=stage.settings, dry_run=True)
+        planned = submit(
+            session,
+            Submission(script="raise RuntimeError('boom')\n", repeats=2),
+            settings=stage.settings,
+            dry_run=True,
+        )
     assert planned.document.jobs[0].reason is not None
     assert planned.document.jobs[0].reason.code == "quarantined"
     lift(stage, held.id)
@@ -219,7 +243,9 @@ def test_what_cannot_be_held_back(
 ) -> None:
     stage.node("lab")
     with stage.session() as session, pytest.raises(error) as raised:
-        use.quarantine(session, kind, name, **{"reason": "x", "who": "ada", "settings": stage.settings, **more})
+        use.quarantine(
+            session, kind, name, **{"reason": "x", "who": "ada", "settings": stage.settings, **more}
+        )
     assert getattr(raised.value, "code", None) == code
 
 
@@ -235,7 +261,10 @@ def test_lifting_twice_is_a_conflict(stage: Stage) -> None:
 def test_many_runs_are_reopened_in_rounds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(use, "AT_ONCE", 2)
     stage.node("lab", slots=40)
-    runs = [stage.submit(script=f"raise RuntimeError('boom')  # {number}\n", repeats=1).document.id for number in range(5)]
+    runs = [
+        stage.submit(script=f"raise RuntimeError('boom')  # {number}\n", repeats=1).document.id
+        for number in range(5)
+    ]
     finish(stage, node="lab")
     held = hold(stage, "node", "lab")
     assert (held.reopened, held.to_reopen) == (2, 3)
@@ -260,7 +289,10 @@ def test_two_at_once_are_one(stage: Stage) -> None:
 def test_while_results_come_in_and_work_is_given_away(stage: Stage, turn: int) -> None:
     """Whatever comes first: afterwards nothing that counts is the held node's, and it holds nothing."""
     stage.node("lab")
-    runs = [stage.submit(script=f"raise RuntimeError('boom')  # {number}\n", repeats=3).document.id for number in range(3)]
+    runs = [
+        stage.submit(script=f"raise RuntimeError('boom')  # {number}\n", repeats=3).document.id
+        for number in range(3)
+    ]
     attempts = stage.dispatch()
     results = [lambda attempt=attempt: stage.say(result(attempt, node="lab")) for attempt in attempts]
     steps = [*results[:4], stage.dispatch, lambda: hold(stage, "node", "lab"), stage.dispatch, *results[4:]]
@@ -304,7 +336,10 @@ def test_contributed_runs_stay_as_they_are(stage: Stage) -> None:
 
 def test_a_node_that_has_one_of_two_toolchains_held_back_gives_the_other(stage: Stage) -> None:
     stage.node("lab")
-    facts = [ToolchainFacts(name=name, state="ready", torch="2.13.0", packages={"torch": "2.13.0"}) for name in (TOOLCHAIN, "torch-2.9")]
+    facts = [
+        ToolchainFacts(name=name, state="ready", torch="2.13.0", packages={"torch": "2.13.0"})
+        for name in (TOOLCHAIN, "torch-2.9")
+    ]
     with stage.session() as session:
         row = session.get_one(NodeRow, "lab")
         row.hello = {**row.hello, "toolchains": [one.model_dump(mode="json") for one in facts]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from app.recent import Recent
+from app.cache import Recent
 
 
 def test_what_was_not_used_for_longest_goes_where_there_is_no_room() -> None:

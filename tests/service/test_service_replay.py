@@ -15,14 +15,14 @@ from stage import Stage
 
 from app.errors import InputError
 from app.ids import moment_of
-from app.judging.attention import Attention
-from app.judging.change import ChangeKind
 from app.judging.judgement import Verdict
-from app.judging.rules import RULES
-from app.runs.changes_list import list_changes, newest_changes
-from app.runs.nodes import fleet, list_nodes
-from app.runs.replay import replay
-from app.runs.reports import list_reports
+from app.judging.report.attention import Attention
+from app.judging.report.change import ChangeKind
+from app.judging.versions import RULES
+from app.runs.exchange.replay import replay
+from app.runs.lookup.changes import list_changes, newest_changes
+from app.runs.lookup.reports import list_reports
+from app.runs.rows.nodes import fleet, list_nodes
 from app.serve.demo import HISTORY
 from app.storage.models import AttemptRow, ChangeRow, JobRow, ReportRow, RunRow
 from app.storage.queries.rerun import toolchains
@@ -58,7 +58,8 @@ def some(tmp_path: Path) -> Path:
 def counts(stage: Stage) -> list[int]:
     with stage.session() as session:
         return [
-            session.scalar(select(func.count()).select_from(table)) or 0 for table in (ReportRow, RunRow, JobRow, AttemptRow, ChangeRow)
+            session.scalar(select(func.count()).select_from(table)) or 0
+            for table in (ReportRow, RunRow, JobRow, AttemptRow, ChangeRow)
         ]
 
 
@@ -73,18 +74,30 @@ def test_the_whole_history_shows_what_was_recorded(stage: Stage) -> None:
         assert newest.counts == {ChangeKind.REGRESSED: len(REGRESSED_IN_THE_NEWEST), ChangeKind.FIXED: 1}
         fixed = list_changes(session, kinds=[ChangeKind.FIXED])
         assert {(change.title, change.toolchain) for change in fixed.items} == FIXED
-        assert {change.kind for change in list_changes(session, limit=100).items} == {ChangeKind.REGRESSED, ChangeKind.FIXED}
-        verdicts = {report.title: report.latest and report.latest.verdict for report in list_reports(session, limit=100).items}
+        assert {change.kind for change in list_changes(session, limit=100).items} == {
+            ChangeKind.REGRESSED,
+            ChangeKind.FIXED,
+        }
+        verdicts = {
+            report.title: report.latest and report.latest.verdict
+            for report in list_reports(session, limit=100).items
+        }
         assert verdicts["Test fails sometimes: the first element stays in its place"] is Verdict.FLAKY
         assert verdicts["Median is wrong since the update"] is Verdict.NEEDS_INFO
         assert verdicts["cpu= -inf and gpu=-108.34196472167969"] is Verdict.REPRODUCED
         groups = Counter(row.attention for row in session.scalars(select(ReportRow)))
         assert (groups[Attention.FIXED], groups[Attention.ASK]) == (len(FIXED), 2)
-        assert all(row.contributed_by is None and row.rules == RULES for row in session.scalars(select(RunRow)))
+        assert all(
+            row.contributed_by is None and row.rules == RULES for row in session.scalars(select(RunRow))
+        )
         nodes = list_nodes(session, stage.broker)
-        assert [(node.name, node.state) for node in nodes] == [(f"lab-{name}", "away") for name in ("cpu", "h100", "h200", "h200-x2")]
+        assert [(node.name, node.state) for node in nodes] == [
+            (f"lab-{name}", "away") for name in ("cpu", "h100", "h200", "h200-x2")
+        ]
         assert [len(node.gpus) for node in nodes] == [0, 1, 1, 2]
-        assert {row.node for row in session.scalars(select(AttemptRow)) if row.node} == {node.name for node in nodes}
+        assert {row.node for row in session.scalars(select(AttemptRow)) if row.node} == {
+            node.name for node in nodes
+        }
         # What was recorded a moment ago is away, too.
         assert fleet(session, absence_seconds=10 * 365 * 86400.0) == []
         assert "numpy-2.4.0" in toolchains(session)
@@ -104,7 +117,9 @@ def test_times_are_those_of_the_recording(stage: Stage, some: Path) -> None:
             if row.finished_at
         )
         for report in session.scalars(select(ReportRow)):
-            runs = list(session.scalars(select(RunRow).where(RunRow.report_id == report.id).order_by(RunRow.id)))
+            runs = list(
+                session.scalars(select(RunRow).where(RunRow.report_id == report.id).order_by(RunRow.id))
+            )
             assert report.created_at == runs[0].created_at
             assert report.verified_at == runs[-1].finished_at
         for attempt in session.scalars(select(AttemptRow)):

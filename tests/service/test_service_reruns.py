@@ -9,11 +9,11 @@ from numpy_versions import SCRIPT, answer, changes, finish, report, say_hello, s
 from sqlalchemy import select, update
 from stage import Stage, together
 
-from app.judging.change import ChangeKind
-from app.runs import rerun
-from app.runs.cancel import cancel_run
-from app.runs.rerun import rerun_round
-from app.runs.submit import Submission, submit
+from app.judging.report.change import ChangeKind
+from app.runs.lifecycle.cancel import cancel_run
+from app.runs.submission import scheduled_reruns
+from app.runs.submission.scheduled_reruns import rerun_round
+from app.runs.submission.submit import Submission, submit
 from app.settings import ServiceSettings
 from app.storage.models import ReportRow, RunRow, ToolchainRow
 from app.storage.queries import rerun as queries
@@ -40,7 +40,11 @@ def long_ago(stage: Stage, days: int = 60) -> None:
     """Everything known of reports was known days ago."""
     with stage.session() as session:
         shift = timedelta(days=days)
-        session.execute(update(ReportRow).values(verified_at=ReportRow.verified_at - shift, considered_at=ReportRow.considered_at - shift))
+        session.execute(
+            update(ReportRow).values(
+                verified_at=ReportRow.verified_at - shift, considered_at=ReportRow.considered_at - shift
+            )
+        )
         session.execute(update(ToolchainRow).values(since=ToolchainRow.since - shift))
 
 
@@ -54,10 +58,19 @@ def test_a_toolchain_that_comes_finds_a_regression_and_nothing_is_run_twice(stag
     look(stage)
     look(stage)
     (run,) = runs(stage)
-    assert (run.occasion, run.report_id, toolchains_of(stage, run)) == ("toolchain", report_id, ["numpy-2.1.0"])
+    assert (run.occasion, run.report_id, toolchains_of(stage, run)) == (
+        "toolchain",
+        report_id,
+        ["numpy-2.1.0"],
+    )
     finish(stage, BROKEN_SINCE)
     (found,) = changes(stage)
-    assert (found.kind, found.older, found.newer, found.run_id) == (ChangeKind.REGRESSED, "2.0.0", "2.1.0", run.id)
+    assert (found.kind, found.older, found.newer, found.run_id) == (
+        ChangeKind.REGRESSED,
+        "2.0.0",
+        "2.1.0",
+        run.id,
+    )
     # Its node says hello again, as another instance, and nothing is new.
     say_hello(stage, "1.26.4", "2.0.0", "2.1.0", node="n2")
     look(stage)
@@ -110,7 +123,11 @@ def test_the_stalest_are_run_first_and_at_most_so_many_at_once(stage: Stage) -> 
     finish(stage, BROKEN_SINCE)
     with stage.session() as session:
         for days, report_id in enumerate(ids):
-            session.execute(update(ReportRow).where(ReportRow.id == report_id).values(verified_at=ReportRow.verified_at - timedelta(days)))
+            session.execute(
+                update(ReportRow)
+                .where(ReportRow.id == report_id)
+                .values(verified_at=ReportRow.verified_at - timedelta(days))
+            )
     say_hello(stage, "2.0.0", "2.1.0")
     look(stage, rerun_at_once=2)
     look(stage, rerun_at_once=2)
@@ -265,13 +282,15 @@ def test_two_rounds_at_once_start_nothing_twice(stage: Stage) -> None:
     assert len({run.report_id for run in started}) == len(started) == 3
 
 
-def test_a_round_that_dies_in_the_middle_is_found_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_dies_in_the_middle_is_found_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     say_hello(stage, "2.0.0")
     report_id = send(stage, "2.0.0")
     finish(stage, BROKEN_SINCE)
     say_hello(stage, "2.0.0", "2.1.0")
     considered = report(stage, report_id).considered_at
-    whole = rerun.launch_reading
+    whole = scheduled_reruns.launch_reading
 
     def dies(*arguments: object, **more: object) -> None:
         whole(*arguments, **more)  # type: ignore[arg-type]

@@ -13,19 +13,23 @@ from stage import CLAIM, SCRIPT, Stage, result
 
 from app.clock import now
 from app.ids import new_id
-from app.judging.attention import Attention
-from app.judging.change import ChangeKind
 from app.judging.judgement import Verdict
-from app.runs.indexing import forget_words
-from app.runs.reports import launch, list_reports
-from app.runs.submit import Submission, submit
+from app.judging.report.attention import Attention
+from app.judging.report.change import ChangeKind
+from app.runs.lookup.reports import list_reports
+from app.runs.rows.search_index import forget_words
+from app.runs.submission.relaunch import relaunch
+from app.runs.submission.submit import Submission, submit
 from app.search.terms import QueryError
 from app.storage.models import ChangeRow, JobRow, ReportCellRow, ReportRow, ReportSearchRow
 from app.targets.target import Target
 from worker.contract import Device, ExceptionFacts, Observation, Outcome
 
 SAID = Observation(
-    exit_status=1, exception=ExceptionFacts(type="torch.OutOfMemoryError", message="CUDA out of memory. Tried to allocate 2 GiB")
+    exit_status=1,
+    exception=ExceptionFacts(
+        type="torch.OutOfMemoryError", message="CUDA out of memory. Tried to allocate 2 GiB"
+    ),
 )
 FINE = Observation(exit_status=0, stdout="all close: True\n", stdout_bytes=16)
 
@@ -56,7 +60,11 @@ def filled(stage: Stage) -> dict[str, str]:
     """Three reports with one cell each."""
     stage.node("n1")
     boom = Observation(exit_status=1, exception=ExceptionFacts(type="RuntimeError", message="boom"))
-    shown = {"breaks": (Outcome.RAISED, boom), "memory": (Outcome.RAISED, SAID), "fine": (Outcome.COMPLETED, FINE)}
+    shown = {
+        "breaks": (Outcome.RAISED, boom),
+        "memory": (Outcome.RAISED, SAID),
+        "fine": (Outcome.COMPLETED, FINE),
+    }
     return do(stage, shown)
 
 
@@ -102,9 +110,16 @@ def test_what_was_seen_is_found(stage: Stage, filled: dict[str, str], query: str
 
 def test_what_cells_have_must_be_in_one_of_them(stage: Stage) -> None:
     stage.node("n1")
-    do(stage, {"both": (Outcome.COMPLETED, FINE)}, Target(settings={"threads": "1"}), Target(settings={"deterministic": "on"}))
+    do(
+        stage,
+        {"both": (Outcome.COMPLETED, FINE)},
+        Target(settings={"threads": "1"}),
+        Target(settings={"deterministic": "on"}),
+    )
     with stage.session() as session:
-        first = session.scalars(select(ReportCellRow).where(ReportCellRow.settings.overlap(["threads=1"]))).one()
+        first = session.scalars(
+            select(ReportCellRow).where(ReportCellRow.settings.overlap(["threads=1"]))
+        ).one()
         first.verdict = Verdict.FLAKY
         row = session.get_one(ReportSearchRow, first.report_id)
         row.facets = [*row.facets, "verdict:flaky"]
@@ -118,7 +133,7 @@ def test_what_cells_have_must_be_in_one_of_them(stage: Stage) -> None:
 def test_a_later_run_replaces_its_cells_and_leaves_the_others(stage: Stage, filled: dict[str, str]) -> None:
     with stage.session() as session:
         targets = (Target(device=Device.CPU), Target(settings={"threads": "1"}))
-        launch(session, filled["breaks"], settings=stage.settings, targets=targets, repeats=1)
+        relaunch(session, filled["breaks"], settings=stage.settings, targets=targets, repeats=1)
     for attempt in stage.dispatch():
         stage.say(result(attempt, node="n1", outcome=Outcome.COMPLETED, observation=FINE))
     assert found(stage, "exception:RuntimeError") == set()
@@ -185,11 +200,18 @@ def test_older_rows_are_made_findable_by_a_command(stage: Stage, filled: dict[st
     assert found(stage, "device:cpu") == set()
     variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.database_url or ""}
     done = subprocess.run(
-        [sys.executable, "-m", "app.serve.backfill", "search"], env=variables, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-m", "app.serve.backfill", "search"],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert done.stdout == "3 reports\n"
     with stage.session() as session:
-        assert {row.report_id: (row.facets, row.words) for row in session.scalars(select(ReportSearchRow))} == kept
+        assert {
+            row.report_id: (row.facets, row.words) for row in session.scalars(select(ReportSearchRow))
+        } == kept
 
 
 def test_a_search_that_can_not_be_read_is_an_error(stage: Stage) -> None:

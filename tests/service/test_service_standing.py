@@ -10,11 +10,11 @@ from datetime import datetime
 from sqlalchemy import update
 from stage import Stage, result
 
-from app.judging.attention import Attention
 from app.judging.judgement import Verdict
-from app.runs.reports import launch
-from app.runs.standing import keep_standing
-from app.runs.submit import Submission, submit
+from app.judging.report.attention import Attention
+from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.submission.relaunch import relaunch
+from app.runs.submission.submit import Submission, submit
 from app.storage.models import ReportRow
 from app.targets.target import Target
 from worker.contract import Observation, Outcome
@@ -54,11 +54,15 @@ def test_a_later_no_in_the_same_place_shows_it_fixed_only_in_a_newer_version(sta
     first = report_of(stage, report_id).verified_at
     stage.node("n1", toolchain="torch-2.14-cpu")
     with stage.session() as session:
-        launch(session, report_id, settings=stage.settings, targets=(Target(toolchain="torch-2.14-cpu"),))
+        relaunch(session, report_id, settings=stage.settings, targets=(Target(toolchain="torch-2.14-cpu"),))
     while attempts := stage.dispatch():
         for attempt in attempts:
-            said = result(attempt, node="n1", outcome=Outcome.COMPLETED, observation=Observation(exit_status=0))
-            stage.say(said.model_copy(update={"environment": {**said.environment, "torch.version": "2.14.0"}}))
+            said = result(
+                attempt, node="n1", outcome=Outcome.COMPLETED, observation=Observation(exit_status=0)
+            )
+            stage.say(
+                said.model_copy(update={"environment": {**said.environment, "torch.version": "2.14.0"}})
+            )
     row = report_of(stage, report_id)
     assert (row.verdict, row.attention) == (Verdict.NOT_REPRODUCED, Attention.FIXED)
     assert isinstance(first, datetime)
@@ -87,11 +91,20 @@ def test_rows_from_before_are_filled_by_a_command(stage: Stage) -> None:
         session.execute(update(ReportRow).values(verdict=None, attention=None, verified_at=None))
     variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.database_url or ""}
     done = subprocess.run(
-        [sys.executable, "-m", "app.serve.backfill", "standing"], env=variables, capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-m", "app.serve.backfill", "standing"],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     assert done.stdout == "2 reports\n"
     filled = report_of(stage, report_id)
-    assert (filled.verdict, filled.attention, filled.verified_at) == (kept.verdict, kept.attention, kept.verified_at)
+    assert (filled.verdict, filled.attention, filled.verified_at) == (
+        kept.verdict,
+        kept.attention,
+        kept.verified_at,
+    )
     assert filled.attention is Attention.STILL_BROKEN
     assert report_of(stage, waiting.report.id or "").attention is None
 
@@ -105,4 +118,8 @@ def test_keeping_it_twice_changes_nothing_and_a_report_that_is_not_there_is_none
         keep_standing(session, report_id)
         keep_standing(session, "0" * 26)
     again = report_of(stage, report_id)
-    assert (again.verdict, again.attention, again.verified_at) == (kept.verdict, kept.attention, kept.verified_at)
+    assert (again.verdict, again.attention, again.verified_at) == (
+        kept.verdict,
+        kept.attention,
+        kept.verified_at,
+    )

@@ -12,7 +12,7 @@ from sqlalchemy import func, select, text
 from stage import Stage, result
 
 from app.errors import ConflictError
-from app.runs.cancel import cancel_run
+from app.runs.lifecycle.cancel import cancel_run
 from app.storage.models import AttemptRow, Base, EventRow, JobRow, RunRow
 from worker.contract import Attempt, Draining, Outcome
 
@@ -44,7 +44,9 @@ class Nodes(RuleBasedStateMachine):
     @rule(repeats=st.integers(1, 3), number=st.integers(0, 2))
     def submit(self, repeats: int, number: int) -> None:
         if len(self.runs) < 4:
-            self.runs.append(self.stage.submit(f"raise RuntimeError('boom')  # {number}\n", repeats=repeats).document.id)
+            self.runs.append(
+                self.stage.submit(f"raise RuntimeError('boom')  # {number}\n", repeats=repeats).document.id
+            )
 
     @rule()
     def dispatch(self) -> None:
@@ -62,7 +64,9 @@ class Nodes(RuleBasedStateMachine):
 
     @rule(
         number=st.integers(0, 50),
-        outcome=st.sampled_from([Outcome.RAISED, Outcome.COMPLETED, Outcome.SETUP_FAILED, Outcome.CANCELLED, Outcome.LOST]),
+        outcome=st.sampled_from(
+            [Outcome.RAISED, Outcome.COMPLETED, Outcome.SETUP_FAILED, Outcome.CANCELLED, Outcome.LOST]
+        ),
         changed=st.booleans(),
     )
     def answer(self, number: int, outcome: Outcome, *, changed: bool) -> None:
@@ -112,8 +116,16 @@ class Nodes(RuleBasedStateMachine):
     def evidence_is_of_one_place(self) -> None:
         with self.stage.session() as session:
             counted = session.execute(
-                select(AttemptRow.job_id, func.count(AttemptRow.environment_digest.distinct()), func.count(AttemptRow.node.distinct()))
-                .where(AttemptRow.state == "recorded", AttemptRow.counted, AttemptRow.outcome.not_in(["setup_failed"]))
+                select(
+                    AttemptRow.job_id,
+                    func.count(AttemptRow.environment_digest.distinct()),
+                    func.count(AttemptRow.node.distinct()),
+                )
+                .where(
+                    AttemptRow.state == "recorded",
+                    AttemptRow.counted,
+                    AttemptRow.outcome.not_in(["setup_failed"]),
+                )
                 .group_by(AttemptRow.job_id)
             ).all()
         assert all(row[1] <= 1 and row[2] <= 1 for row in counted)
@@ -122,7 +134,9 @@ class Nodes(RuleBasedStateMachine):
     def nodes_are_never_overfilled(self) -> None:
         with self.stage.session() as session:
             held = session.execute(
-                select(AttemptRow.node, func.count()).where(AttemptRow.state.in_(["leased", "running"])).group_by(AttemptRow.node)
+                select(AttemptRow.node, func.count())
+                .where(AttemptRow.state.in_(["leased", "running"]))
+                .group_by(AttemptRow.node)
             ).all()
         assert all(row[1] <= SLOTS + 1 for row in held)
 
@@ -154,13 +168,22 @@ class Nodes(RuleBasedStateMachine):
         self.events_have_no_gaps()
         with self.stage.session() as session:
             assert session.scalars(select(RunRow).where(RunRow.state.in_(["queued", "running"]))).all() == []
-            closed = select(JobRow).join(RunRow, RunRow.id == JobRow.run_id).where(RunRow.state == "finished", JobRow.state != "judged")
+            closed = (
+                select(JobRow)
+                .join(RunRow, RunRow.id == JobRow.run_id)
+                .where(RunRow.state == "finished", JobRow.state != "judged")
+            )
             assert session.scalars(closed).all() == []
 
 
 def test_the_service_survives_its_nodes(stage: Stage) -> None:
     machine = type("NodesOfThisTest", (Nodes,), {"stage": stage})
     limits = settings(
-        max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, database=None
+        max_examples=15,
+        stateful_step_count=25,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=True,
+        database=None,
     )
     run_state_machine_as_test(machine, settings=limits)

@@ -6,9 +6,9 @@ import pytest
 from stage import CLAIM, SCRIPT, Stage, together
 
 from app.errors import IdempotencyError, UnavailableError
-from app.runs.dispatch import dispatch
-from app.runs.reap import reap
-from app.runs.submit import Submission, submit
+from app.runs.lifecycle.dispatch import dispatch
+from app.runs.lifecycle.reap import reap
+from app.runs.submission.submit import Submission, submit
 from app.settings import ServiceSettings
 from app.storage.broker import QUEUE_DISPATCHER, Broker
 from app.storage.models import RunRow
@@ -55,11 +55,17 @@ def test_a_rollback_sends_nothing(stage: Stage) -> None:
 
 def test_a_submission_is_kept_while_the_broker_is_down(stage: Stage) -> None:
     stage.node("n1")
-    broken = Broker(ServiceSettings(database_url=stage.settings.database_url, broker_url="redis+socket:///nonexistent/socket"))
+    broken = Broker(
+        ServiceSettings(
+            database_url=stage.settings.database_url, broker_url="redis+socket:///nonexistent/socket"
+        )
+    )
     engine = make_engine(stage.settings)
     factory = session_factory(engine, broken)
     with factory.begin() as session:
-        run_id = submit(session, Submission(script=SCRIPT, claim=CLAIM, repeats=3), settings=stage.settings).document.id
+        run_id = submit(
+            session, Submission(script=SCRIPT, claim=CLAIM, repeats=3), settings=stage.settings
+        ).document.id
     with pytest.raises(UnavailableError), factory.begin() as session:
         dispatch(session, broken, settings=stage.settings)
     with pytest.raises(UnavailableError):

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from stage import Stage
 
 from app.errors import InputError, UnauthorisedError
-from app.runs.tokens import Scope, any_tokens, authenticate, create, list_tokens, revoke
+from app.runs.maintenance.tokens import Scope, any_tokens, authenticate, create, list_tokens, revoke
 from app.storage.models import TokenRow
 
 

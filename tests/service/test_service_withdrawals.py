@@ -11,21 +11,31 @@ from stage import Stage, result, together
 
 from app.errors import ConflictError, NotFoundError
 from app.judging.judgement import Verdict
-from app.judging.rules import RULES
-from app.runs.acts import acts_on
-from app.runs.bisecting import BisectionRequest
-from app.runs.bisections import bisection_document, start_bisection
-from app.runs.comparisons import compare_attempts
-from app.runs.contribute import contribute, export
-from app.runs.keep import digest_of
-from app.runs.overrule import overrule_run
-from app.runs.reports import launch, list_reports, report_details
-from app.runs.show import attempt_details
-from app.runs.submit import Submission, SubmitResult, submit
-from app.runs.withdraw import withdraw, withdraw_with_secret
+from app.judging.versions import RULES
+from app.runs.exchange.contribute import contribute, export
+from app.runs.lookup.comparisons import compare_attempts
+from app.runs.lookup.reports import list_reports, report_details
+from app.runs.lookup.runs import attempt_details
+from app.runs.maintenance.overrule import overrule_run
+from app.runs.maintenance.withdraw import withdraw, withdraw_with_secret
+from app.runs.rows.acts import acts_on
+from app.runs.run_object.bisection_state import BisectionRequest
+from app.runs.run_object.storable import digest_of
+from app.runs.submission.bisections import bisection_document, start_bisection
+from app.runs.submission.relaunch import relaunch
+from app.runs.submission.submit import Submission, SubmitResult, submit
 from app.storage.models import Base, ReportRow, ScriptRow
 from app.targets.target import Target
-from worker.contract import CapturedValue, ExceptionFacts, Hello, Level, Observation, Outcome, Reason, ToolchainFacts
+from worker.contract import (
+    CapturedValue,
+    ExceptionFacts,
+    Hello,
+    Level,
+    Observation,
+    Outcome,
+    Reason,
+    ToolchainFacts,
+)
 
 SECRET_WORD = "xyzzy4711"
 SCRIPT = f"raise RuntimeError('{SECRET_WORD}')  # boom\n"
@@ -33,14 +43,27 @@ SCRIPT = f"raise RuntimeError('{SECRET_WORD}')  # boom\n"
 
 def submitted(stage: Stage, *, script: str = SCRIPT, **more: Any) -> SubmitResult:
     with stage.session() as session:
-        wish = {"title": f"about {SECRET_WORD}", "claim": f"RuntimeError: {SECRET_WORD}", "source_url": f"https://x.example/{SECRET_WORD}"}
-        return submit(session, Submission(**{**wish, "script": script, "repeats": 2, **more}), settings=stage.settings)
+        wish = {
+            "title": f"about {SECRET_WORD}",
+            "claim": f"RuntimeError: {SECRET_WORD}",
+            "source_url": f"https://x.example/{SECRET_WORD}",
+        }
+        return submit(
+            session, Submission(**{**wish, "script": script, "repeats": 2, **more}), settings=stage.settings
+        )
 
 
 def talkative() -> dict[str, Any]:
     """A result that has the word wherever a script or a node can write it."""
     value = CapturedValue(
-        name=SECRET_WORD, origin="final", kind="number", dtype="float64", shape=[], device="cpu", digest=SECRET_WORD, data=""
+        name=SECRET_WORD,
+        origin="final",
+        kind="number",
+        dtype="float64",
+        shape=[],
+        device="cpu",
+        digest=SECRET_WORD,
+        data="",
     )
     observation = Observation(
         exit_status=1,
@@ -76,7 +99,10 @@ def holding_the_word(stage: Stage) -> set[str]:
         return {
             table.name
             for table in Base.metadata.sorted_tables
-            if session.scalar(text(f'SELECT count(*) FROM "{table.name}" AS row WHERE row::text LIKE :word'), {"word": f"%{SECRET_WORD}%"})  # noqa: S608
+            if session.scalar(
+                text(f'SELECT count(*) FROM "{table.name}" AS row WHERE row::text LIKE :word'),
+                {"word": f"%{SECRET_WORD}%"},
+            )  # noqa: S608
         }
 
 
@@ -107,7 +133,9 @@ def test_nothing_is_left_but_digests_and_verdicts(stage: Stage) -> None:
         before.where,
         RULES,
     )
-    assert [script.digest for script in after.report.scripts] == [script.digest for script in before.report.scripts]
+    assert [script.digest for script in after.report.scripts] == [
+        script.digest for script in before.report.scripts
+    ]
     assert (after.jobs[0].verdict, after.jobs[0].matched, after.jobs[0].of) == ("reproduced", 2, 2)
     assert [part.wall_seconds for part in after.jobs[0].attempts] == [1.5, 1.5]
     assert after.withdrawn_at is not None
@@ -117,15 +145,29 @@ def test_nothing_is_left_but_digests_and_verdicts(stage: Stage) -> None:
         [listed] = list_reports(session).items
         [act] = acts_on(session, "report", report_id_of(found))
     assert (details.report.title, details.text, details.standing.verdict) == ("", "", "reproduced")
-    assert (seen.withdrawn, seen.observation and seen.observation.stdout, seen.outcome) == (True, "", "raised")
+    assert (seen.withdrawn, seen.observation and seen.observation.stdout, seen.outcome) == (
+        True,
+        "",
+        "raised",
+    )
     assert listed.withdrawn_at == details.withdrawn_at
     assert listed.withdrawn_at is not None
-    assert (act.what, act.who, act.details["runs"], act.details["scripts_erased"]) == ("withdrawn", "submitter", 1, [after.jobs[0].script])
+    assert (act.what, act.who, act.details["runs"], act.details["scripts_erased"]) == (
+        "withdrawn",
+        "submitter",
+        1,
+        [after.jobs[0].script],
+    )
 
 
 def test_what_a_bisection_says_is_erased_too(stage: Stage) -> None:
-    facts = [ToolchainFacts(name=f"torch-{one}", state="ready", packages={"torch": one}, torch=one) for one in ("2.12.1", "2.13.0")]
-    stage.say(Hello(node="n", instance="one", slots=2, level=Level.NAMESPACES_CGROUP, toolchains=facts, cores=4))
+    facts = [
+        ToolchainFacts(name=f"torch-{one}", state="ready", packages={"torch": one}, torch=one)
+        for one in ("2.12.1", "2.13.0")
+    ]
+    stage.say(
+        Hello(node="n", instance="one", slots=2, level=Level.NAMESPACES_CGROUP, toolchains=facts, cores=4)
+    )
     stage.beat("n")
     found = submitted(stage)
     with stage.session() as session:
@@ -138,7 +180,10 @@ def test_what_a_bisection_says_is_erased_too(stage: Stage) -> None:
     assert holding_the_word(stage) == set()
     with stage.session() as session:
         after = bisection_document(session, made.id)
-    assert ([point.value for point in after.points], after.points[0].reason and after.points[0].reason.code) == (["2.12.1", "2.13.0"], "x")
+    assert (
+        [point.value for point in after.points],
+        after.points[0].reason and after.points[0].reason.code,
+    ) == (["2.12.1", "2.13.0"], "x")
 
 
 def test_what_is_withdrawn_stays_so(stage: Stage) -> None:
@@ -154,10 +199,14 @@ def test_what_is_withdrawn_stays_so(stage: Stage) -> None:
     for again in (
         lambda session: withdraw_with_secret(session, found.withdraw_secret or ""),
         lambda session: withdraw(session, report_id, reason="x", who="ada"),
-        lambda session: launch(session, report_id, settings=stage.settings),
+        lambda session: relaunch(session, report_id, settings=stage.settings),
         lambda session: export(session, found.document.id),
-        lambda session: contribute(session, json.dumps(bundle).encode(), by="x", settings=stage.settings, report_id=report_id),
-        lambda session: compare_attempts(session, *(part.id for part in stage.run(found.document.id).jobs[0].attempts)),
+        lambda session: contribute(
+            session, json.dumps(bundle).encode(), by="x", settings=stage.settings, report_id=report_id
+        ),
+        lambda session: compare_attempts(
+            session, *(part.id for part in stage.run(found.document.id).jobs[0].attempts)
+        ),
     ):
         with stage.session() as session, pytest.raises(ConflictError) as raised:
             again(session)
@@ -244,9 +293,11 @@ def test_results_come_in_and_it_is_run_again_meanwhile(stage: Stage, turn: int) 
 
     def again() -> None:
         with stage.session() as session:
-            launch(session, report_id_of(found), settings=stage.settings, repeats=1)
+            relaunch(session, report_id_of(found), settings=stage.settings, repeats=1)
 
-    results = [lambda attempt=attempt: stage.say(result(attempt, node="n", **talkative())) for attempt in attempts]
+    results = [
+        lambda attempt=attempt: stage.say(result(attempt, node="n", **talkative())) for attempt in attempts
+    ]
     steps = [*results, erase, again, erase]
     outcomes = together(*steps[turn:], *steps[:turn])
     errors = [one for one in outcomes if isinstance(one, Exception)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.targets.bisection import MOST_UNSEEN, Bisection, Found, Kind
+from app.targets.versions.bisection import MOST_UNSEEN, Bisection, Found, Kind
 
 
 def seeded(seed: int | str) -> random.Random:
@@ -50,7 +50,9 @@ def expected(kind: Kind, points: int, first: int) -> Collection[int]:
 
 @pytest.mark.parametrize(("rate", "most"), [(1.0, 16), (0.9, 40), (0.6, 60), (0.3, 110)])
 @pytest.mark.parametrize("slots", [1, 3])
-def test_the_answer_is_right_within_the_stated_error_and_attempts_stay_few(rate: float, most: int, slots: int) -> None:
+def test_the_answer_is_right_within_the_stated_error_and_attempts_stay_few(
+    rate: float, most: int, slots: int
+) -> None:
     draw = seeded(f"{rate} {slots}")
     wrong, needed, rounds = 0, [], 60
     for _ in range(rounds):
@@ -66,7 +68,9 @@ def test_the_answer_is_right_within_the_stated_error_and_attempts_stay_few(rate:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), points=st.integers(3, 9), seed=st.integers(0, 2**32), slots=st.integers(1, 4))
-def test_points_that_cannot_tell_widen_the_answer_and_never_shift_it(data: st.DataObject, points: int, seed: int, slots: int) -> None:
+def test_points_that_cannot_tell_widen_the_answer_and_never_shift_it(
+    data: st.DataObject, points: int, seed: int, slots: int
+) -> None:
     untold = data.draw(st.sets(st.integers(0, points - 1), max_size=points))
     kind = data.draw(st.sampled_from([Kind.APPEARED, Kind.FIXED]))
     first = data.draw(st.integers(1, points - 1))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.targets.confounding import axes_between, missing_cell, missing_cells
 from app.targets.parse import parse_target
 from app.targets.target import Target
+from app.targets.versions.confounding import axes_between, missing_cell, missing_cells
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,15 @@ def test_the_missing_cell(baseline: str, candidate: str, missing: str | None) ->
 
 
 TARGETS = st.builds(
-    lambda device, toolchain, settings: parse_target(f"{device}{toolchain}" + (f":{','.join(settings)}" if settings else "")),
+    lambda device, toolchain, settings: parse_target(
+        f"{device}{toolchain}" + (f":{','.join(settings)}" if settings else "")
+    ),
     st.sampled_from(["cpu", "cuda", "cuda*2", "cuda/sm90"]),
     st.sampled_from(["", "@torch-2.12", "@torch-2.13"]),
-    st.lists(st.sampled_from(["threads=1", "threads=2", "deterministic", "seed=1"]), unique_by=lambda word: word.split("=")[0]),
+    st.lists(
+        st.sampled_from(["threads=1", "threads=2", "deterministic", "seed=1"]),
+        unique_by=lambda word: word.split("=")[0],
+    ),
 )
 
 
@@ -47,6 +52,8 @@ def test_each_step_from_one_to_the_other_changes_one_axis(baseline: Target, cand
     steps = [baseline, *missing_cells(baseline, candidate), candidate]
     axes = axes_between(baseline, candidate)
     assert len(steps) == max(2, len(axes) + 1)
-    assert [axes_between(one, other) for one, other in pairwise(steps)] == [(axis,) for axis in axes] or not axes
+    assert [axes_between(one, other) for one, other in pairwise(steps)] == [
+        (axis,) for axis in axes
+    ] or not axes
     assert (missing_cell(baseline, candidate) is None) is (len(axes) < 2)
     assert set(axes) == set(axes_between(candidate, baseline))

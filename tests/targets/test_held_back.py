@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.targets.held_back import HeldBack
+from app.targets.quarantines import HeldBack
 from worker.contract import Hello, Level, ToolchainFacts
 
 NAMES = ("torch-2.1", "torch-2.13", "torch-2.13+einops", "torch-2.13+dev", "numpy-2")
@@ -23,7 +23,10 @@ def node() -> Hello:
         (HeldBack(nodes=frozenset({"lab"})), None),
         (HeldBack(toolchains=frozenset({"torch-2.1"})), NAMES[1:]),
         (HeldBack(toolchains=frozenset({"torch-2.13"})), ("torch-2.1", "numpy-2")),
-        (HeldBack(toolchains=frozenset({"torch-2.13+einops"})), ("torch-2.1", "torch-2.13", "torch-2.13+dev", "numpy-2")),
+        (
+            HeldBack(toolchains=frozenset({"torch-2.13+einops"})),
+            ("torch-2.1", "torch-2.13", "torch-2.13+dev", "numpy-2"),
+        ),
         (HeldBack(scripts=frozenset({"sha256:0"})), NAMES),
     ],
 )

@@ -13,15 +13,17 @@ from app.intake.read import read
 from app.intake.reading import Reading
 from app.targets.fleet import can_serve, is_meant, nearest_lack, resolve_toolchain
 from app.targets.parse import parse_target
-from app.targets.plan import Plan, plan
-from app.targets.presets import PRESETS
+from app.targets.planning.plan import Plan, plan
+from app.targets.planning.presets import PRESETS
 from app.targets.target import Target
 from worker.contract import Device, Gpu, Hello, Level, ToolchainFacts
 
 ALL_ISA = ["avx2", "sse4.2", "compatible"]
 
 
-def toolchain(name: str, *, torch: str | None = "2.13.0", cuda: str | None = None, mkl: bool = True, **fields: Any) -> ToolchainFacts:
+def toolchain(
+    name: str, *, torch: str | None = "2.13.0", cuda: str | None = None, mkl: bool = True, **fields: Any
+) -> ToolchainFacts:
     facts: dict[str, Any] = {"state": "ready", "cpu_isa": ALL_ISA if mkl else [], **fields}
     return ToolchainFacts(name=name, torch=torch, cuda_build=cuda, mkl=mkl, **facts)
 
@@ -31,9 +33,27 @@ CUDA_BUILD = toolchain("torch-2.13-cu130", torch="2.13.0+cu130", cuda="13.0")
 OLD_BUILD = toolchain("torch-2.3-cpu", torch="2.3.1+cpu")
 
 
-def node(*toolchains: ToolchainFacts, gpus: int = 0, capability: str = "9.0", level: Level = Level.NAMESPACES, **fields: Any) -> Hello:
-    cards = [Gpu(index=at, model="H100", memory_bytes=80, capability=capability, driver="580") for at in range(gpus)]
-    return Hello(node="n", instance="i", slots=2, level=level, gpus=cards, toolchains=list(toolchains), cpu_flags=["avx2"], **fields)
+def node(
+    *toolchains: ToolchainFacts,
+    gpus: int = 0,
+    capability: str = "9.0",
+    level: Level = Level.NAMESPACES,
+    **fields: Any,
+) -> Hello:
+    cards = [
+        Gpu(index=at, model="H100", memory_bytes=80, capability=capability, driver="580")
+        for at in range(gpus)
+    ]
+    return Hello(
+        node="n",
+        instance="i",
+        slots=2,
+        level=level,
+        gpus=cards,
+        toolchains=list(toolchains),
+        cpu_flags=["avx2"],
+        **fields,
+    )
 
 
 CPU_NODE = node(CPU_BUILD, OLD_BUILD)
@@ -48,7 +68,9 @@ def reading(*scripts: str) -> Reading:
 ONE = reading("print(1)")
 
 
-def planned(*targets: str, fleet: tuple[Hello, ...] = (GPU_NODE,), report: Reading = ONE, **options: Any) -> Plan:
+def planned(
+    *targets: str, fleet: tuple[Hello, ...] = (GPU_NODE,), report: Reading = ONE, **options: Any
+) -> Plan:
     return plan(
         report,
         preset=options.pop("preset", None),
@@ -77,7 +99,9 @@ def test_quick_is_the_newest_toolchain_on_each_device_there_is() -> None:
 def test_cpu_isa_lays_its_settings_over_each_device() -> None:
     cells = labels(planned(preset="cpu-isa"))
     settings = ["", ":cpu-isa=avx2", ":cpu-isa=compatible", ":cpu-isa=sse4.2"]
-    assert cells == [f"cpu@torch-2.13-cpu{each}" for each in settings] + [f"cuda@torch-2.13-cu130{each}" for each in settings]
+    assert cells == [f"cpu@torch-2.13-cpu{each}" for each in settings] + [
+        f"cuda@torch-2.13-cu130{each}" for each in settings
+    ]
 
 
 def test_determinism_has_three_cells_a_device() -> None:
@@ -92,7 +116,11 @@ def test_a_script_that_takes_unwritten_memory_gets_a_cell_in_which_it_is_filled(
     report = reading("import torch; print(torch.empty(4).sum())", "import torch; print(torch.zeros(4).sum())")
     first, second = (script.digest for script in report.scripts)
     cells = [(cell.script, cell.target.label()) for cell in planned(fleet=(CPU_NODE,), report=report).cells]
-    assert cells == [(first, "cpu@torch-2.13-cpu"), (second, "cpu@torch-2.13-cpu"), (first, "cpu@torch-2.13-cpu:fill=nan")]
+    assert cells == [
+        (first, "cpu@torch-2.13-cpu"),
+        (second, "cpu@torch-2.13-cpu"),
+        (first, "cpu@torch-2.13-cpu:fill=nan"),
+    ]
     assert labels(planned("cpu", report=reading("import torch; torch.empty(4)"))) == ["cpu@torch-2.13-cpu"]
 
 
@@ -106,7 +134,11 @@ def test_a_claim_that_repeats_differ_gets_a_cell_under_deterministic_algorithms(
         "cuda@torch-2.13-cu130",
         "cuda@torch-2.13-cu130:deterministic",
     ]
-    assert labels(planned(report=report, preset="determinism", fleet=(CPU_NODE,))) == [both[0], both[1], "cpu@torch-2.13-cpu:threads=1"]
+    assert labels(planned(report=report, preset="determinism", fleet=(CPU_NODE,))) == [
+        both[0],
+        both[1],
+        "cpu@torch-2.13-cpu:threads=1",
+    ]
     unseeded = read("```python\nimport torch\nprint(torch.rand(3))\n```" + said, form="report")
     assert labels(planned(report=unseeded, fleet=(CPU_NODE,))) == ["cpu@torch-2.13-cpu"]
 
@@ -128,7 +160,9 @@ def test_each_script_that_is_run_gets_its_cells_and_equal_cells_are_one() -> Non
 
 
 def test_parts_are_not_run() -> None:
-    report = read("In short:\n```python\nloss = net(batch)\n```\nIn full:\n```python\nprint(1)\n```", form="report")
+    report = read(
+        "In short:\n```python\nloss = net(batch)\n```\nIn full:\n```python\nprint(1)\n```", form="report"
+    )
     assert len(report.scripts) == 2
     assert [cell.script for cell in planned("cpu", report=report).cells] == [report.scripts[0].digest]
 
@@ -150,13 +184,19 @@ def test_parts_are_not_run() -> None:
         ("cpu", (node(CPU_BUILD, level=Level.NAMESPACES_CGROUP),), None),
         ("cpu:cpu-isa=avx2", (node(toolchain("torch-2.13-cpu", mkl=False)),), "no_mkl"),
         ("cpu:cpu-isa=avx2", (CPU_NODE.model_copy(update={"cpu_flags": ["sse4_2"]}),), "isa_not_supported"),
-        ("cpu:cpu-isa=avx2", (node(toolchain("torch-2.13-cpu", cpu_isa=["compatible"])),), "setting_without_effect"),
+        (
+            "cpu:cpu-isa=avx2",
+            (node(toolchain("torch-2.13-cpu", cpu_isa=["compatible"])),),
+            "setting_without_effect",
+        ),
         ("cpu:cpu-isa=compatible", (node(toolchain("torch-2.13-cpu", cpu_isa=["compatible"])),), None),
         ("cpu:threads=1", (CPU_NODE,), None),
         ("cpu@torch-2.13-cpu", (node(toolchain("torch-2.13-cpu", state="building")), CPU_NODE), None),
     ],
 )
-def test_a_target_that_nobody_serves_is_a_cell_with_a_reason(target: str, fleet: tuple[Hello, ...], code: str | None) -> None:
+def test_a_target_that_nobody_serves_is_a_cell_with_a_reason(
+    target: str, fleet: tuple[Hello, ...], code: str | None
+) -> None:
     assert codes(planned(target, fleet=fleet)) == [code]
 
 
@@ -206,7 +246,10 @@ def test_a_preset_and_targets_exclude_each_other() -> None:
 
 def test_explicit_repeats_are_exact() -> None:
     assert (planned("cpu").repeats.at_most, planned("cpu").repeats.exact) == (5, False)
-    assert (planned("cpu", repeats=250).repeats.at_most, planned("cpu", repeats=250).repeats.exact) == (250, True)
+    assert (planned("cpu", repeats=250).repeats.at_most, planned("cpu", repeats=250).repeats.exact) == (
+        250,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -225,7 +268,10 @@ def test_explicit_repeats_are_exact() -> None:
 )
 def test_a_toolchain_is_found_by_how_its_name_begins(wanted: str, device: Device, name: str | None) -> None:
     fleet = (CPU_NODE, GPU_NODE)
-    assert resolve_toolchain(fleet, Target(device=device, gpus=int(device is Device.CUDA), toolchain=wanted)) == name
+    assert (
+        resolve_toolchain(fleet, Target(device=device, gpus=int(device is Device.CUDA), toolchain=wanted))
+        == name
+    )
 
 
 def test_the_newest_that_can_be_served_is_meant() -> None:
@@ -237,7 +283,10 @@ def test_the_newest_that_can_be_served_is_meant() -> None:
 
 def test_a_setting_does_not_change_which_toolchain_is_meant() -> None:
     newest = node(toolchain("torch-2.14-cpu", torch="2.14.0", mkl=False), CPU_BUILD)
-    assert labels(planned("cpu", "cpu:cpu-isa=avx2", fleet=(newest,))) == ["cpu@torch-2.14-cpu", "cpu@torch-2.14-cpu:cpu-isa=avx2"]
+    assert labels(planned("cpu", "cpu:cpu-isa=avx2", fleet=(newest,))) == [
+        "cpu@torch-2.14-cpu",
+        "cpu@torch-2.14-cpu:cpu-isa=avx2",
+    ]
     assert codes(planned("cpu", "cpu:cpu-isa=avx2", fleet=(newest,))) == [None, "no_mkl"]
 
 
@@ -248,7 +297,13 @@ def test_a_release_is_newer_than_its_candidates_and_odd_versions_are_oldest() ->
 
 @pytest.mark.parametrize(
     ("name", "wanted", "meant"),
-    [("torch-2.13-cpu", "torch-2.13", True), ("torch-2.13-cpu", "torch-2.1", False), ("x", "", True), ("x", "x", True), ("xy", "x", False)],
+    [
+        ("torch-2.13-cpu", "torch-2.13", True),
+        ("torch-2.13-cpu", "torch-2.1", False),
+        ("x", "", True),
+        ("x", "x", True),
+        ("xy", "x", False),
+    ],
 )
 def test_names_begin_at_a_boundary(name: str, wanted: str, *, meant: bool) -> None:
     assert is_meant(name, wanted) is meant
@@ -257,19 +312,27 @@ def test_names_begin_at_a_boundary(name: str, wanted: str, *, meant: bool) -> No
 FLEETS = st.lists(
     st.builds(
         lambda chains, gpus, level: node(*chains, gpus=gpus, level=level),
-        st.lists(st.sampled_from([CPU_BUILD, CUDA_BUILD, OLD_BUILD]), unique_by=lambda facts: facts.name, max_size=3),
+        st.lists(
+            st.sampled_from([CPU_BUILD, CUDA_BUILD, OLD_BUILD]),
+            unique_by=lambda facts: facts.name,
+            max_size=3,
+        ),
         st.integers(0, 3),
         st.sampled_from(list(Level)),
     ),
     max_size=3,
 ).map(tuple)
 WANTED = st.lists(
-    st.sampled_from(["cpu", "cuda", "cuda*2", "cpu:threads=1", "cpu:cpu-isa=avx2", "cpu:deterministic"]), min_size=1, max_size=6
+    st.sampled_from(["cpu", "cuda", "cuda*2", "cpu:threads=1", "cpu:cpu-isa=avx2", "cpu:deterministic"]),
+    min_size=1,
+    max_size=6,
 )
 
 
 @given(WANTED, FLEETS, st.sampled_from(list(Level)))
-def test_a_cell_has_a_reason_exactly_where_no_node_serves_it(wanted: list[str], fleet: tuple[Hello, ...], level: Level) -> None:
+def test_a_cell_has_a_reason_exactly_where_no_node_serves_it(
+    wanted: list[str], fleet: tuple[Hello, ...], level: Level
+) -> None:
     made = planned(*wanted, fleet=fleet, required_level=level)
     assert len(set(labels(made))) == len(made.cells) == len(set(wanted))
     for cell in made.cells:
@@ -279,18 +342,28 @@ def test_a_cell_has_a_reason_exactly_where_no_node_serves_it(wanted: list[str], 
 
 
 @given(WANTED, FLEETS, st.randoms(use_true_random=False))
-def test_neither_the_order_of_targets_nor_of_nodes_changes_the_cells(wanted: list[str], fleet: tuple[Hello, ...], random: Any) -> None:
+def test_neither_the_order_of_targets_nor_of_nodes_changes_the_cells(
+    wanted: list[str], fleet: tuple[Hello, ...], random: Any
+) -> None:
     other = planned(*random.sample(wanted, len(wanted)), fleet=tuple(random.sample(fleet, len(fleet))))
     this = planned(*wanted, fleet=fleet)
-    assert {(cell.target.label(), cell.reason) for cell in other.cells} == {(cell.target.label(), cell.reason) for cell in this.cells}
+    assert {(cell.target.label(), cell.reason) for cell in other.cells} == {
+        (cell.target.label(), cell.reason) for cell in this.cells
+    }
     assert [cell.target.gpus for cell in this.cells] == sorted(cell.target.gpus for cell in this.cells)
 
 
 def test_a_claimed_gap_between_cpu_and_card_gets_a_cell_without_tf32_on_the_card() -> None:
-    report = read("```python\nimport torch\nprint(torch.nn.Conv2d(1, 1, 3))\n```\n\nCPU and GPU results differ.", form="report")
+    report = read(
+        "```python\nimport torch\nprint(torch.nn.Conv2d(1, 1, 3))\n```\n\nCPU and GPU results differ.",
+        form="report",
+    )
     plain = ["cpu@torch-2.13-cpu", "cuda@torch-2.13-cu130"]
     assert labels(planned(report=report)) == [*plain, "cuda@torch-2.13-cu130:tf32=off"]
-    sums = read("```python\nimport torch\nprint(torch.ones(3).sum())\n```\n\nCPU and GPU results differ.", form="report")
+    sums = read(
+        "```python\nimport torch\nprint(torch.ones(3).sum())\n```\n\nCPU and GPU results differ.",
+        form="report",
+    )
     assert labels(planned(report=sums)) == [*plain, "cuda@torch-2.13-cu130:trace=on"]
 
 
@@ -317,5 +390,7 @@ def test_numbers_that_are_said_to_be_wrong_are_traced(script: str, claim: str, t
 
 
 def test_a_script_without_torch_has_no_operations_to_trace() -> None:
-    report = read("import numpy\nprint(numpy.cos(1.0))\n", form="script", claim="the last value is 0.54, expected 0.55")
+    report = read(
+        "import numpy\nprint(numpy.cos(1.0))\n", form="script", claim="the last value is 0.54, expected 0.55"
+    )
     assert not [label for label in labels(planned(report=report)) if "trace" in label]

@@ -7,21 +7,38 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from targets.test_plan import CPU_BUILD, CUDA_BUILD, GPU_NODE, OLD_BUILD, codes, labels, node, planned, reading, toolchain
+from targets.test_plan import (
+    CPU_BUILD,
+    CUDA_BUILD,
+    GPU_NODE,
+    OLD_BUILD,
+    codes,
+    labels,
+    node,
+    planned,
+    reading,
+    toolchain,
+)
 
 from app.errors import InputError
-from app.targets.own_presets import presets_in
 from app.targets.parse import parse_target
 from app.targets.pattern import parse_exclusion, parse_inclusion
-from app.targets.presets import PRESETS, preset_named
+from app.targets.planning.presets import PRESETS, preset_named
+from app.targets.planning.site_presets import presets_in
 from worker.contract import Gpu, Hello
 
 BOTH = (node(CPU_BUILD, OLD_BUILD, CUDA_BUILD, gpus=1),)
 
 
 def two_kinds() -> tuple[Hello, ...]:
-    cards = {name: [Gpu(index=0, model=name, memory_bytes=80, capability=name, driver="580")] for name in ("8.0", "9.0")}
-    return tuple(node(CPU_BUILD, CUDA_BUILD).model_copy(update={"gpus": gpus, "node": name}) for name, gpus in cards.items())
+    cards = {
+        name: [Gpu(index=0, model=name, memory_bytes=80, capability=name, driver="580")]
+        for name in ("8.0", "9.0")
+    }
+    return tuple(
+        node(CPU_BUILD, CUDA_BUILD).model_copy(update={"gpus": gpus, "node": name})
+        for name, gpus in cards.items()
+    )
 
 
 def refused(**options: Any) -> InputError:
@@ -49,8 +66,14 @@ def test_device_has_a_cell_for_each_kind_of_card() -> None:
 
 def test_full_is_everything_that_can_mean_something() -> None:
     found = labels(planned(preset="full", fleet=BOTH, report=reading("import torch\nprint(torch.ones(2))")))
-    assert {f"cpu@{name}:cpu-isa=sse4.2" for name in ("torch-2.13-cpu", "torch-2.3-cpu", "torch-2.13-cu130")} <= set(found)
-    assert {"cuda@torch-2.13-cu130:tf32=off", "cuda@torch-2.13-cu130:fill=nan", "cpu@torch-2.3-cpu:threads=1"} <= set(found)
+    assert {
+        f"cpu@{name}:cpu-isa=sse4.2" for name in ("torch-2.13-cpu", "torch-2.3-cpu", "torch-2.13-cu130")
+    } <= set(found)
+    assert {
+        "cuda@torch-2.13-cu130:tf32=off",
+        "cuda@torch-2.13-cu130:fill=nan",
+        "cpu@torch-2.3-cpu:threads=1",
+    } <= set(found)
     assert not any(label.startswith("cpu") and "tf32" in label for label in found)
     assert not any(label.startswith("cuda") and "cpu-isa" in label for label in found)
     assert set(codes(planned(preset="full", fleet=BOTH))) == {None}
@@ -82,13 +105,17 @@ def test_a_star_is_each_device_or_each_toolchain_of_the_fleet() -> None:
 
 
 def test_an_exclude_speaks_of_the_toolchain_that_is_meant() -> None:
-    assert labels(planned("cpu", "cpu@torch-2.3", fleet=BOTH, exclude=["*@torch-2.13"])) == ["cpu@torch-2.3-cpu"]
+    assert labels(planned("cpu", "cpu@torch-2.3", fleet=BOTH, exclude=["*@torch-2.13"])) == [
+        "cpu@torch-2.3-cpu"
+    ]
 
 
 def test_a_cell_that_tests_for_a_cause_is_left_out_too() -> None:
     report = reading("import torch; print(torch.empty(4).sum())")
     assert "cpu@torch-2.13-cpu:fill=nan" in labels(planned(fleet=BOTH, report=report))
-    assert not any("fill" in label for label in labels(planned(fleet=BOTH, report=report, exclude=["*:fill=*"])))
+    assert not any(
+        "fill" in label for label in labels(planned(fleet=BOTH, report=report, exclude=["*:fill=*"]))
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +146,9 @@ def test_too_many_cells_says_what_was_asked_and_how_to_make_it_smaller() -> None
     error = refused(preset="full", fleet=fleet)
     assert error.code == "too_many_cells"
     whole = 61 * 7 + 5
-    assert all(words in error.message for words in ("preset full", f"{whole} cells", "61 toolchains", "at most 400"))
+    assert all(
+        words in error.message for words in ("preset full", f"{whole} cells", "61 toolchains", "at most 400")
+    )
     named = [part.split()[0] for part in error.message.split("exclude ")[1].split(", or ")]
     assert len(named) == 3
     for pattern in named:
@@ -153,8 +182,14 @@ def test_a_preset_of_ones_own() -> None:
         "cpu@torch-2.13-cpu:deterministic,threads=1",
         "cpu@torch-2.3-cpu:deterministic,threads=1",
     } - {"cpu@torch-2.3-cpu:deterministic,threads=1"}
-    assert (made.preset, made.repeats.at_most, own["nightly"].summary) == ("nightly", 7, "What we look at each night.")
-    assert labels(planned(preset="every", fleet=BOTH, presets={**PRESETS, **own})) == labels(planned(preset="version", fleet=BOTH))
+    assert (made.preset, made.repeats.at_most, own["nightly"].summary) == (
+        "nightly",
+        7,
+        "What we look at each night.",
+    )
+    assert labels(planned(preset="every", fleet=BOTH, presets={**PRESETS, **own})) == labels(
+        planned(preset="version", fleet=BOTH)
+    )
     assert refused(preset="nightly", fleet=BOTH).code == "unknown_preset"
 
 
@@ -168,10 +203,16 @@ def test_a_preset_of_ones_own() -> None:
         ("[presets.versions]", "already"),
         ("[presets.'A b']", "a-z"),
         ("presets.a = 3", "presets.a: a preset is a table"),
-        ("[presets.a]\ndevice = ['cpu']", "presets.a.device: there is no such field; the fields are summary, devices"),
+        (
+            "[presets.a]\ndevice = ['cpu']",
+            "presets.a.device: there is no such field; the fields are summary, devices",
+        ),
         ("[presets.a]\ndevices = 'cpu'", "presets.a.devices: this is a list"),
         ("[presets.a]\ndevices = []", "presets.a.devices: this is a list"),
-        ("[presets.a]\ndevices = ['tpu']", "presets.a.devices[0]: there is no such device; the devices are cpu, cuda"),
+        (
+            "[presets.a]\ndevices = ['tpu']",
+            "presets.a.devices[0]: there is no such device; the devices are cpu, cuda",
+        ),
         ("[presets.a]\nsettings = ['', 'sped=1']", "presets.a.settings[1]: There is no such setting"),
         ("[presets.a]\nsettings = ['threads=0']", "whole number from 1 to 1024"),
         ("[presets.a]\ntoolchains = ['a b']", "presets.a.toolchains[0]: this is the name"),
@@ -192,12 +233,21 @@ def test_a_file_of_presets_that_cannot_be_used_says_where_and_what(text: str, wo
     assert words in error.value.message
 
 
-EXCLUDES = st.lists(st.sampled_from(["cpu", "cuda", "*:threads=*", "*@torch-2.3", "cpu:*", "cuda*2", "*:*", "*:cpu-isa=avx2"]), max_size=3)
-INCLUDES = st.lists(st.sampled_from(["cpu:seed=1", "cuda*2", "*@*", "*:threads=1", "cpu@torch-2.3"]), max_size=3)
+EXCLUDES = st.lists(
+    st.sampled_from(
+        ["cpu", "cuda", "*:threads=*", "*@torch-2.3", "cpu:*", "cuda*2", "*:*", "*:cpu-isa=avx2"]
+    ),
+    max_size=3,
+)
+INCLUDES = st.lists(
+    st.sampled_from(["cpu:seed=1", "cuda*2", "*@*", "*:threads=1", "cpu@torch-2.3"]), max_size=3
+)
 
 
 @given(st.sampled_from(list(PRESETS)), INCLUDES, EXCLUDES)
-def test_what_is_left_out_stays_out_and_nothing_else_does(preset: str, include: list[str], exclude: list[str]) -> None:
+def test_what_is_left_out_stays_out_and_nothing_else_does(
+    preset: str, include: list[str], exclude: list[str]
+) -> None:
     fleet = (*BOTH, GPU_NODE)
     whole = planned(preset=preset, fleet=fleet, include=include)
     patterns = [parse_exclusion(text) for text in exclude]
@@ -217,7 +267,10 @@ def test_the_order_of_includes_changes_no_cell(include: list[str], random: Any) 
     assert one == other
 
 
-@given(st.text(max_size=40) | st.from_regex(r"(cpu|cuda|\*)(\*\d)?(/sm\d\d)?(@[a-z*]+)?(:[a-z-]+=?[a-z*0-9]*)?", fullmatch=True))
+@given(
+    st.text(max_size=40)
+    | st.from_regex(r"(cpu|cuda|\*)(\*\d)?(/sm\d\d)?(@[a-z*]+)?(:[a-z-]+=?[a-z*0-9]*)?", fullmatch=True)
+)
 def test_any_text_is_a_pattern_or_refused_by_name(text: str) -> None:
     for parse, field in ((parse_inclusion, "include"), (parse_exclusion, "exclude")):
         try:

@@ -20,11 +20,19 @@ from worker.contract.names import SETTINGS
         (" cuda ", Target(device=Device.CUDA, gpus=1)),
         ("cuda*2", Target(device=Device.CUDA, gpus=2)),
         ("cuda/sm90", Target(device=Device.CUDA, gpus=1, capability="sm90")),
-        ("cuda*4/sm100a@torch-2.13", Target(device=Device.CUDA, gpus=4, capability="sm100a", toolchain="torch-2.13")),
+        (
+            "cuda*4/sm100a@torch-2.13",
+            Target(device=Device.CUDA, gpus=4, capability="sm100a", toolchain="torch-2.13"),
+        ),
         ("cpu@torch-2.13-cpu", Target(toolchain="torch-2.13-cpu")),
         (
             "cuda@torch-2.13:cpu-isa=sse4.2,threads=1",
-            Target(device=Device.CUDA, gpus=1, toolchain="torch-2.13", settings={"cpu-isa": "sse4.2", "threads": "1"}),
+            Target(
+                device=Device.CUDA,
+                gpus=1,
+                toolchain="torch-2.13",
+                settings={"cpu-isa": "sse4.2", "threads": "1"},
+            ),
         ),
         ("cpu:deterministic", Target(settings={"deterministic": "on"})),
         ("cpu:deterministic=true", Target(settings={"deterministic": "on"})),
@@ -67,7 +75,11 @@ def test_what_does_not_exist_is_refused(text: str, code: str) -> None:
 
 
 def test_a_refusal_lists_what_exists() -> None:
-    for text, words in (("tpu", ("cpu", "cuda")), ("cpu:speed=1", tuple(SETTINGS)), ("cpu:cpu-isa=x", ("avx2", "sse4.2", "compatible"))):
+    for text, words in (
+        ("tpu", ("cpu", "cuda")),
+        ("cpu:speed=1", tuple(SETTINGS)),
+        ("cpu:cpu-isa=x", ("avx2", "sse4.2", "compatible")),
+    ):
         with pytest.raises(InputError) as error:
             parse_target(text)
         assert all(word in error.value.message for word in words)
@@ -78,7 +90,11 @@ def test_settings_of_an_object_are_checked_too() -> None:
         "deterministic": "on",
         "threads": "2",
     }
-    for fields in ({"device": "cpu", "settings": 3}, {"device": "cpu", "nonsense": 1}, {"device": "cuda", "gpus": "many"}):
+    for fields in (
+        {"device": "cpu", "settings": 3},
+        {"device": "cpu", "nonsense": 1},
+        {"device": "cuda", "gpus": "many"},
+    ):
         with pytest.raises(InputError):
             make_target(fields)
 
@@ -90,7 +106,10 @@ def test_a_refusal_quotes_nothing_of_what_was_sent() -> None:
         assert "IGNORE" not in error.value.message
 
 
-VALUES = {name: st.sampled_from(values) if values else st.integers(1, 64).map(str) for name, values in SETTINGS.items()}
+VALUES = {
+    name: st.sampled_from(values) if values else st.integers(1, 64).map(str)
+    for name, values in SETTINGS.items()
+}
 SETTING_SETS = st.sets(st.sampled_from(sorted(SETTINGS))).flatmap(
     lambda names: st.fixed_dictionaries({name: VALUES[name] for name in sorted(names)})
 )

@@ -10,21 +10,38 @@ from app.intake.read import read
 from app.intake.reading import Reading
 from app.targets.fleet import can_serve, has_kernels, usable_toolchains
 from app.targets.parse import parse_target
-from app.targets.plan import Plan, plan
+from app.targets.planning.plan import Plan, plan
 from worker.contract import Gpu, Hello, Level, ToolchainFacts
 
 KERNELS = ["sm_75", "sm_80", "sm_86", "sm_90"]
 
 
-def toolchain(name: str, packages: str = "", *, state: str = "ready", cuda: str | None = None, **fields: Any) -> ToolchainFacts:
+def toolchain(
+    name: str, packages: str = "", *, state: str = "ready", cuda: str | None = None, **fields: Any
+) -> ToolchainFacts:
     found = dict(pair.split("==") for pair in packages.split())
     return ToolchainFacts.model_validate(
-        {"name": name, "state": state, "packages": found, "torch": found.get("torch"), "cuda_build": cuda, **fields}
+        {
+            "name": name,
+            "state": state,
+            "packages": found,
+            "torch": found.get("torch"),
+            "cuda_build": cuda,
+            **fields,
+        }
     )
 
 
-def node(*toolchains: ToolchainFacts, cards: tuple[str, ...] = (), allowed: tuple[str, ...] = (), builds: bool = True) -> Hello:
-    gpus = [Gpu(index=at, model="card", memory_bytes=80, capability=capability, driver="580") for at, capability in enumerate(cards)]
+def node(
+    *toolchains: ToolchainFacts,
+    cards: tuple[str, ...] = (),
+    allowed: tuple[str, ...] = (),
+    builds: bool = True,
+) -> Hello:
+    gpus = [
+        Gpu(index=at, model="card", memory_bytes=80, capability=capability, driver="580")
+        for at, capability in enumerate(cards)
+    ]
     return Hello(
         node="n",
         instance="i",
@@ -43,7 +60,9 @@ def report(imports: str, said: str = "") -> Reading:
 
 def planned(fleet: Hello, reading: Reading, *targets: str, preset: str | None = None) -> Plan:
     wanted = [parse_target(target) for target in targets] or None
-    return plan(reading, preset=preset, targets=wanted, repeats=None, fleet=[fleet], required_level=Level.NAMESPACES)
+    return plan(
+        reading, preset=preset, targets=wanted, repeats=None, fleet=[fleet], required_level=Level.NAMESPACES
+    )
 
 
 def cells(of: Plan) -> list[tuple[str, str | None]]:
@@ -55,7 +74,9 @@ TORCHES = (
     toolchain("torch-2.12-cpu", "torch==2.12.0+cpu numpy==2.2.0", state="locked"),
     toolchain("torch-2.13-cpu", "torch==2.13.0+cpu numpy==2.4.0"),
 )
-NUMPIES = tuple(toolchain(f"numpy-{version}", f"numpy=={version}") for version in ("1.26.4", "2.0.2", "2.4.0"))
+NUMPIES = tuple(
+    toolchain(f"numpy-{version}", f"numpy=={version}") for version in ("1.26.4", "2.0.2", "2.4.0")
+)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +115,9 @@ def test_a_build_without_kernels_for_the_card_is_a_cell_with_that_reason() -> No
         ("cuda@torch-2.1-cu118", "no_kernels_for_card"),
     ]
     # The newest that has kernels is what a bare `cuda` means.
-    assert cells(planned(node(old, new, cards=("8.6",)), report("torch"), "cuda")) == [("cuda@torch-2.1-cu118", None)]
+    assert cells(planned(node(old, new, cards=("8.6",)), report("torch"), "cuda")) == [
+        ("cuda@torch-2.1-cu118", None)
+    ]
 
 
 def test_as_many_cards_are_needed_as_have_kernels() -> None:
@@ -137,30 +160,48 @@ def test_one_that_is_not_built_counts_where_the_node_builds_it() -> None:
 def test_what_is_nearest_to_the_reporters_is_run_beside_the_newest(said: str, nearest: str | None) -> None:
     expected = ["cpu@torch-2.13-cpu", *([f"cpu@{nearest}"] if nearest else [])]
     assert [label for label, _ in cells(planned(node(*TORCHES), report("torch", said)))] == expected
-    assert cells(planned(node(*TORCHES), report("torch", said), "cpu@torch-2.13")) == [("cpu@torch-2.13-cpu", None)]
+    assert cells(planned(node(*TORCHES), report("torch", said), "cpu@torch-2.13")) == [
+        ("cpu@torch-2.13-cpu", None)
+    ]
 
 
 def test_numpy_counts_where_torch_is_not_used() -> None:
     fleet = node(*NUMPIES)
-    assert [label for label, _ in cells(planned(fleet, report("numpy", "I use numpy 2.0.1.")))] == ["cpu@numpy-2.4.0", "cpu@numpy-2.0.2"]
-    assert [label for label, _ in cells(planned(fleet, report("json", "I use numpy 2.0.1.")))] == ["cpu@numpy-2.4.0"]
+    assert [label for label, _ in cells(planned(fleet, report("numpy", "I use numpy 2.0.1.")))] == [
+        "cpu@numpy-2.4.0",
+        "cpu@numpy-2.0.2",
+    ]
+    assert [label for label, _ in cells(planned(fleet, report("json", "I use numpy 2.0.1.")))] == [
+        "cpu@numpy-2.4.0"
+    ]
 
 
 def test_packages_that_are_missing_are_added_where_a_node_allows_them() -> None:
     fleet = node(*TORCHES, allowed=("einops", "scikit-learn", "numpy"))
-    assert cells(planned(fleet, report("torch, einops, sklearn, numpy, os"))) == [("cpu@torch-2.13-cpu+einops+scikit-learn", None)]
+    assert cells(planned(fleet, report("torch, einops, sklearn, numpy, os"))) == [
+        ("cpu@torch-2.13-cpu+einops+scikit-learn", None)
+    ]
     # What nobody adds is left to the attempt, which says what is missing.
     assert cells(planned(fleet, report("torch, einops, requests"))) == [("cpu@torch-2.13-cpu+einops", None)]
     assert cells(planned(node(*TORCHES), report("torch, einops"))) == [("cpu@torch-2.13-cpu", None)]
-    assert cells(planned(fleet, report("torch, einops"), "cpu@torch-2.11")) == [("cpu@torch-2.11-cpu+einops", None)]
+    assert cells(planned(fleet, report("torch, einops"), "cpu@torch-2.11")) == [
+        ("cpu@torch-2.11-cpu+einops", None)
+    ]
 
 
 def test_what_was_added_for_one_report_is_not_what_another_means() -> None:
-    layered = toolchain("torch-2.13-cpu+zarr", "torch==2.13.0+cpu numpy==2.4.0 zarr==3.0", base="torch-2.13-cpu")
+    layered = toolchain(
+        "torch-2.13-cpu+zarr", "torch==2.13.0+cpu numpy==2.4.0 zarr==3.0", base="torch-2.13-cpu"
+    )
     fleet = node(*TORCHES, layered, allowed=("zarr",))
-    for reading, label in ((report("torch"), "cpu@torch-2.13-cpu"), (report("torch, zarr"), "cpu@torch-2.13-cpu+zarr")):
+    for reading, label in (
+        (report("torch"), "cpu@torch-2.13-cpu"),
+        (report("torch, zarr"), "cpu@torch-2.13-cpu+zarr"),
+    ):
         assert cells(planned(fleet, reading)) == [(label, None)]
-    assert cells(planned(fleet, report("torch"), "cpu@torch-2.13-cpu+zarr")) == [("cpu@torch-2.13-cpu+zarr", None)]
+    assert cells(planned(fleet, report("torch"), "cpu@torch-2.13-cpu+zarr")) == [
+        ("cpu@torch-2.13-cpu+zarr", None)
+    ]
 
 
 def test_packages_that_could_not_be_added_are_not_asked_for_again() -> None:
@@ -168,4 +209,6 @@ def test_packages_that_could_not_be_added_are_not_asked_for_again() -> None:
     fleet = node(*TORCHES, failed, allowed=("einops",))
     assert cells(planned(fleet, report("torch, einops"))) == [("cpu@torch-2.13-cpu", None)]
     building = toolchain("torch-2.13-cpu+einops", state="building")
-    assert cells(planned(node(*TORCHES, building, allowed=("einops",)), report("torch, einops"))) == [("cpu@torch-2.13-cpu+einops", None)]
+    assert cells(planned(node(*TORCHES, building, allowed=("einops",)), report("torch, einops"))) == [
+        ("cpu@torch-2.13-cpu+einops", None)
+    ]

@@ -46,7 +46,9 @@ def reproduce(home: Path, report: str, *options: str, **variables: str) -> dict[
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_PACKAGES_ALLOWED": ""}
     words = [sys.executable, "-m", "app.cli", "reproduce", str(home / "report.md"), "--json", *options]
-    done = subprocess.run(words, capture_output=True, text=True, env={**kept, **own, **variables}, timeout=250, check=False)
+    done = subprocess.run(
+        words, capture_output=True, text=True, env={**kept, **own, **variables}, timeout=250, check=False
+    )
     assert done.returncode == 0, done.stderr
     run: dict[str, object] = json.loads(done.stdout)
     return run
@@ -60,7 +62,10 @@ def verdicts(run: dict[str, object]) -> dict[str, str]:
 
 def test_the_verdict_differs_by_version(home: Path) -> None:
     run = reproduce(home, REPORT, "--preset", "versions", "--repeats", "3")
-    expected = {f"numpy-{release}": "not_reproduced" if release.startswith("1.") else "reproduced" for release in RELEASES}
+    expected = {
+        f"numpy-{release}": "not_reproduced" if release.startswith("1.") else "reproduced"
+        for release in RELEASES
+    }
     assert verdicts(run) == expected
     assert list(verdicts(run)) == [f"numpy-{release}" for release in reversed(RELEASES)]
     assert run["verdict"] == "reproduced"
@@ -75,11 +80,11 @@ def test_the_version_of_the_report_is_run_beside_the_newest(home: Path) -> None:
 
 
 def test_a_package_that_is_missing_is_added_or_named(home: Path) -> None:
-    report = (
-        "```python\nimport numpy as np, einops\nprint(einops.rearrange(np.arange(4), '(a b) -> a b', a=2).shape)\n```\nIt prints (2, 2).\n"
-    )
+    report = "```python\nimport numpy as np, einops\nprint(einops.rearrange(np.arange(4), '(a b) -> a b', a=2).shape)\n```\nIt prints (2, 2).\n"
     missing = reproduce(home, report, "--target", f"cpu@numpy-{RELEASES[-1]}")
     assert missing["verdict"] == "cannot_show"
     assert "einops" in str(missing["summary"])
-    added = reproduce(home, report, "--target", f"cpu@numpy-{RELEASES[-1]}", SAMEHERE_PACKAGES_ALLOWED="einops")
+    added = reproduce(
+        home, report, "--target", f"cpu@numpy-{RELEASES[-1]}", SAMEHERE_PACKAGES_ALLOWED="einops"
+    )
     assert verdicts(added) == {f"numpy-{RELEASES[-1]}+einops": "reproduced"}

@@ -17,7 +17,7 @@ from worker.contract import ToolchainFacts
 from worker.toolchains import ToolchainError, ToolchainStore
 from worker.toolchains.build import add, rebuild
 from worker.toolchains.limits import Budget, BuildLimits
-from worker.toolchains.lock import read_lock, write_lock
+from worker.toolchains.locking.lock import read_lock, write_lock
 
 # Modules whose bytecode is known to vary: names that other modules hold as well, sets of constants.
 MODULE = """
@@ -30,7 +30,10 @@ def shared(self, value, *, number={number}):
 
 
 def many_modules(count: int) -> dict[str, str | bytes]:
-    return {f"many/{'__init__' if not number else f'part{number}'}.py": MODULE.format(number=number) for number in range(count)}
+    return {
+        f"many/{'__init__' if not number else f'part{number}'}.py": MODULE.format(number=number)
+        for number in range(count)
+    }
 
 
 def budget() -> Budget:
@@ -42,7 +45,9 @@ def facts_of(store: ToolchainStore, name: str) -> ToolchainFacts:
 
 
 def printed(store: ToolchainStore, name: str, program: str) -> str:
-    return subprocess.run([facts_of(store, name).python, "-c", program], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [facts_of(store, name).python, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def files_of(folder: Path) -> dict[str, str]:
@@ -84,7 +89,9 @@ def test_what_was_resolved_stays_so(store: ToolchainStore, wheels: Path) -> None
     assert facts_of(store, "y").packages == {"thing": "2.0"}
 
 
-def test_a_lock_is_built_again_elsewhere(store: ToolchainStore, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_is_built_again_elsewhere(
+    store: ToolchainStore, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_wheel(wheels, "thing", requires=["other"])
     make_wheel(wheels, "other")
     add(store, "x", requirements=["thing"])
@@ -122,7 +129,10 @@ def test_equal_packages_are_the_same_files(store: ToolchainStore, wheels: Path) 
     add(store, "b", requirements=["large", "thing"])
     one, two = (next(store.folder(name).glob("lib/python*/site-packages/large.dat")) for name in ("a", "b"))
     assert one.samefile(two)
-    compiled = [next(store.folder(name).glob("lib/python*/site-packages/__pycache__/large*.pyc")) for name in ("a", "b")]
+    compiled = [
+        next(store.folder(name).glob("lib/python*/site-packages/__pycache__/large*.pyc"))
+        for name in ("a", "b")
+    ]
     assert compiled[0].samefile(compiled[1])
     assert _disk(store.root) - before < 100_000
     add(store, "c", requirements=["thing", "large"])
@@ -130,7 +140,11 @@ def test_equal_packages_are_the_same_files(store: ToolchainStore, wheels: Path) 
 
 
 def _disk(folder: Path) -> int:
-    found = {(status.st_ino): status.st_size for path in folder.rglob("*") if path.is_file() and (status := path.lstat())}
+    found = {
+        (status.st_ino): status.st_size
+        for path in folder.rglob("*")
+        if path.is_file() and (status := path.lstat())
+    }
     return sum(found.values())
 
 
@@ -138,12 +152,23 @@ def test_files_cannot_be_written(store: ToolchainStore, wheels: Path) -> None:
     make_wheel(wheels, "thing")
     add(store, "x", requirements=["thing"])
     folder = store.folder("x").resolve()
-    writable = [path for path in (folder / "lib").rglob("*") if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o222]
+    writable = [
+        path
+        for path in (folder / "lib").rglob("*")
+        if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o222
+    ]
     assert writable == []
 
 
-def test_commands_find_their_python_wherever_they_are_shown(store: ToolchainStore, wheels: Path, tmp_path: Path) -> None:
-    make_wheel(wheels, "tool", files={"tool.py": "import sys\ndef main(): print(sys.prefix)\n"}, commands={"tool": "tool:main"})
+def test_commands_find_their_python_wherever_they_are_shown(
+    store: ToolchainStore, wheels: Path, tmp_path: Path
+) -> None:
+    make_wheel(
+        wheels,
+        "tool",
+        files={"tool.py": "import sys\ndef main(): print(sys.prefix)\n"},
+        commands={"tool": "tool:main"},
+    )
     add(store, "x", requirements=["tool"])
     command = store.folder("x") / "bin" / "tool"
     assert str(store.root) not in command.read_text()
@@ -153,12 +178,20 @@ def test_commands_find_their_python_wherever_they_are_shown(store: ToolchainStor
         assert Path(done.stdout.strip()).resolve() == store.folder("x").resolve()
 
 
-def test_nothing_of_a_package_runs_while_it_is_built(store: ToolchainStore, wheels: Path, tmp_path: Path) -> None:
+def test_nothing_of_a_package_runs_while_it_is_built(
+    store: ToolchainStore, wheels: Path, tmp_path: Path
+) -> None:
     marker = tmp_path / "ran"
     source = make_source(wheels, "sly", marker)
     with pytest.raises(ToolchainError, match="sly"):
         add(store, "x", requirements=["sly"])
-    for wanted in (str(source), f"{source}.tar.gz", f"sly @ file://{source}", "sly @ git+https://example.org/sly", "--editable=."):
+    for wanted in (
+        str(source),
+        f"{source}.tar.gz",
+        f"sly @ file://{source}",
+        "sly @ git+https://example.org/sly",
+        "--editable=.",
+    ):
         with pytest.raises(ToolchainError):
             add(store, "y", requirements=[wanted])
     # Nor by the address that a wheel gives for what it needs.
@@ -167,7 +200,13 @@ def test_nothing_of_a_package_runs_while_it_is_built(store: ToolchainStore, whee
         add(store, "y", requirements=["innocent"])
     # Neither what starts with an interpreter, nor modules that stand where Python's own are looked for.
     runs = f"open({str(marker)!r}, 'w')\n"
-    files = {"zz.pth": f"import os; {runs}", "thing.py": runs, "json.py": runs, "py_compile.py": runs, "sitecustomize.py": runs}
+    files = {
+        "zz.pth": f"import os; {runs}",
+        "thing.py": runs,
+        "json.py": runs,
+        "py_compile.py": runs,
+        "sitecustomize.py": runs,
+    }
     data = {f"thing-1.0.data/data/{name}": runs for name in ("py_compile.py", "importlib.py", "json.py")}
     make_wheel(wheels, "thing", files={**files, **data})
     add(store, "z", requirements=["thing"])
@@ -197,7 +236,9 @@ def test_the_same_wanted_at_once_is_built_once(store: ToolchainStore, wheels: Pa
     running = [subprocess.Popen(each, env=variables, stdout=subprocess.DEVNULL) for each in words]
     assert [each.wait(120) for each in running] == [0, 0, 0]
     assert len({store.folder(name).resolve() for name in "abc"}) == 1
-    assert len(list((store.root / ".built").glob("*/*"))) == len(list((store.root / ".packages").iterdir())) == 1
+    assert (
+        len(list((store.root / ".built").glob("*/*"))) == len(list((store.root / ".packages").iterdir())) == 1
+    )
 
 
 def test_a_build_that_is_killed_leaves_nothing_that_counts(store: ToolchainStore, wheels: Path) -> None:
@@ -206,7 +247,10 @@ def test_a_build_that_is_killed_leaves_nothing_that_counts(store: ToolchainStore
     words = [sys.executable, "-m", "worker", "toolchain", "add", "x", "many"]
     with subprocess.Popen(words, env=variables) as process:
         deadline = time.monotonic() + 60
-        while not list((store.root / ".building").glob("package-*/package/tree/lib/**/part9.py")) and time.monotonic() < deadline:
+        while (
+            not list((store.root / ".building").glob("package-*/package/tree/lib/**/part9.py"))
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     assert (facts_of(store, "x").state, store.find("x")) == ("failed", None)
@@ -236,7 +280,9 @@ def test_one_without_a_lock_serves_until_it_is_built_anew(store: ToolchainStore,
     assert facts_of(store, "old").packages == {"thing": "1.0"}
 
 
-def test_what_a_link_leads_to_elsewhere_is_used_as_well(store: ToolchainStore, wheels: Path, tmp_path: Path) -> None:
+def test_what_a_link_leads_to_elsewhere_is_used_as_well(
+    store: ToolchainStore, wheels: Path, tmp_path: Path
+) -> None:
     make_wheel(wheels, "thing")
     elsewhere = other_store(tmp_path, "elsewhere")
     add(elsewhere, "x", requirements=["thing"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tiny_wheels import make_wheel
 
-from worker.locks import SharedLock
+from worker.machine.locks import SharedLock
 from worker.toolchains import ToolchainError, ToolchainStore
 from worker.toolchains.adopt import adopt
 from worker.toolchains.build import add, rebuild
@@ -34,7 +34,9 @@ def states(store: ToolchainStore) -> dict[str, str]:
     return {facts.name: facts.state for facts in store.list()}
 
 
-def test_what_was_not_used_for_long_goes_and_is_built_again_from_its_lock(store: ToolchainStore, wheels: Path) -> None:
+def test_what_was_not_used_for_long_goes_and_is_built_again_from_its_lock(
+    store: ToolchainStore, wheels: Path
+) -> None:
     make_wheel(wheels, "thing")
     make_wheel(wheels, "other")
     add(store, "old", requirements=["thing"])

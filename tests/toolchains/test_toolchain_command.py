@@ -14,7 +14,9 @@ from tiny_wheels import make_wheel
 from worker.toolchains import ToolchainStore
 
 
-def toolchain(store: ToolchainStore, *words: str, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+def toolchain(
+    store: ToolchainStore, *words: str, given: str = "", **variables: str
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "SAMEHERE_TOOLCHAINS": str(store.root), **variables}
     command = [sys.executable, "-m", "worker", "toolchain", *words]
     return subprocess.run(command, capture_output=True, text=True, env=environment, input=given, check=False)
@@ -38,7 +40,9 @@ def test_from_the_first_to_the_last_word(store: ToolchainStore, wheels: Path) ->
     assert json.loads(toolchain(store, "list", "--json").stdout) == []
 
 
-@pytest.mark.parametrize("words", ["a --python {minor} thing other", "--no-build a thing --python {minor} other", "a thing other"])
+@pytest.mark.parametrize(
+    "words", ["a --python {minor} thing other", "--no-build a thing --python {minor} other", "a thing other"]
+)
 def test_options_stand_where_one_likes(words: str, store: ToolchainStore, wheels: Path) -> None:
     for name in ("thing", "other"):
         make_wheel(wheels, name)
@@ -61,7 +65,10 @@ def test_what_can_not_be_is_said_on_one_line_or_in_the_resolvers(store: Toolchai
         (("prune", "--unused-for", "soon"), "such as 30d"),
     ):
         done = toolchain(store, *words)
-        assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (2, True, False), (words, done.stderr)
+        assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (2, True, False), (
+            words,
+            done.stderr,
+        )
 
 
 def test_limits_are_settings(store: ToolchainStore, wheels: Path) -> None:

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from tiny_wheels import make_wheel
 
+from worker.attempt.execute import Executor, Identity
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, Outcome, Result
 from worker.contract.names import add_layers, split_layers
 from worker.environment import EnvironmentRecorder
-from worker.execute import Executor, Identity
-from worker.node_facts import say_hello
+from worker.machine.settings import NodeSettings
+from worker.node.facts import say_hello
 from worker.sandbox import Sandbox
-from worker.settings import NodeSettings
-from worker.slots import SlotPool
+from worker.slots.pool import SlotPool
 from worker.toolchains import ToolchainStore
 from worker.toolchains.adopt import adopt
 from worker.toolchains.build import add
@@ -40,17 +40,28 @@ def sandbox(tmp_path: Path) -> Sandbox:
 
 def executor_of(store: ToolchainStore, tmp_path: Path, *, allowed: set[str]) -> Executor:
     on_demand = OnDemand(store, allowed=frozenset(allowed), limits=BuildLimits(seconds=60))
-    return Executor(Identity("n", "i"), store, EnvironmentRecorder(tmp_path / "cache", probe_seconds=60), on_demand=on_demand)
+    return Executor(
+        Identity("n", "i"),
+        store,
+        EnvironmentRecorder(tmp_path / "cache", probe_seconds=60),
+        on_demand=on_demand,
+    )
 
 
-def execute(executor: Executor, sandbox: Sandbox, toolchain: str, script: str = BOTH, *, cancelled: bool = False) -> Result:
+def execute(
+    executor: Executor, sandbox: Sandbox, toolchain: str, script: str = BOTH, *, cancelled: bool = False
+) -> Result:
     event = threading.Event()
     if cancelled:
         event.set()
-    return executor.execute(Attempt(attempt_id="a", script=script, toolchain=toolchain), sandbox, granted=[], cancelled=event)
+    return executor.execute(
+        Attempt(attempt_id="a", script=script, toolchain=toolchain), sandbox, granted=[], cancelled=event
+    )
 
 
-def test_what_is_added_is_recorded_and_what_is_there_stays(store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path) -> None:
+def test_what_is_added_is_recorded_and_what_is_there_stays(
+    store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
     make_wheel(wheels, "base", "1.0")
     add(store, "small", requirements=["base"])
     # Newer ones are there by now: the base keeps what it has.
@@ -61,16 +72,23 @@ def test_what_is_added_is_recorded_and_what_is_there_stays(store: ToolchainStore
     assert (result.outcome, result.reason) == (Outcome.COMPLETED, None)
     assert result.observation.stdout == "1.0 1.0 ['base', 'extra']\n"
     assert (result.environment["package.base"], result.environment["package.extra"]) == ("1.0", "1.0")
-    small, layered = ({facts.name: facts for facts in store.list()}[name] for name in ("small", "small+extra"))
+    small, layered = (
+        {facts.name: facts for facts in store.list()}[name] for name in ("small", "small+extra")
+    )
     assert (small.base, small.packages) == ("", {"base": "1.0"})
     assert (layered.base, layered.packages) == ("small", {"base": "1.0", "extra": "1.0"})
-    modules = [next(store.folder(name).glob("lib/python*/site-packages/base.py")) for name in ("small", "small+extra")]
+    modules = [
+        next(store.folder(name).glob("lib/python*/site-packages/base.py"))
+        for name in ("small", "small+extra")
+    ]
     assert modules[0].samefile(modules[1])
     # The base itself has not changed.
     assert execute(executor, sandbox, "small").observation.exception is not None
 
 
-def test_an_adopted_one_gains_packages_without_being_touched(store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path) -> None:
+def test_an_adopted_one_gains_packages_without_being_touched(
+    store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
     make_wheel(wheels, "base")
     add(store, "built", requirements=["base"])
     theirs = tmp_path / "theirs"
@@ -98,17 +116,32 @@ def test_one_of_an_older_version_without_a_lock_gains_packages(
     make_wheel(wheels, "extra", requires=["base"])
     result = execute(executor_of(store, tmp_path, allowed={"extra"}), sandbox, "old+extra")
     assert result.observation.stdout == "1.0 1.0 ['base', 'extra']\n"
-    assert next(facts.packages for facts in store.list() if facts.name == "old+extra") == {"base": "1.0", "extra": "1.0"}
+    assert next(facts.packages for facts in store.list() if facts.name == "old+extra") == {
+        "base": "1.0",
+        "extra": "1.0",
+    }
 
 
-def test_what_is_not_allowed_is_not_added(store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path) -> None:
+def test_what_is_not_allowed_is_not_added(
+    store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
     make_wheel(wheels, "base")
     make_wheel(wheels, "extra")
     add(store, "small", requirements=["base"])
     executor = executor_of(store, tmp_path, allowed={"other"})
-    for name in ("small+extra", "small+extra+other", "small+other+other", "small+", "small+extra==1", "nothing+other"):
+    for name in (
+        "small+extra",
+        "small+extra+other",
+        "small+other+other",
+        "small+",
+        "small+extra==1",
+        "nothing+other",
+    ):
         result = execute(executor, sandbox, name)
-        assert (result.outcome, result.reason and result.reason.code) == (Outcome.SETUP_FAILED, "unknown_toolchain")
+        assert (result.outcome, result.reason and result.reason.code) == (
+            Outcome.SETUP_FAILED,
+            "unknown_toolchain",
+        )
     assert [facts.name for facts in store.list()] == ["small"]
 
 
@@ -122,7 +155,10 @@ def test_what_can_not_be_had_is_said_once_and_tried_again_later(
     assert (first.outcome, first.reason and first.reason.code) == (Outcome.SETUP_FAILED, "missing_package")
     assert first.reason is not None
     assert "extra" not in first.reason.detail
-    assert [(facts.name, facts.state) for facts in store.list()] == [("small", "ready"), ("small+extra", "failed")]
+    assert [(facts.name, facts.state) for facts in store.list()] == [
+        ("small", "ready"),
+        ("small+extra", "failed"),
+    ]
     make_wheel(wheels, "extra")
     before = time.monotonic()
     again = execute(executor, sandbox, "small+extra")
@@ -134,7 +170,9 @@ def test_what_can_not_be_had_is_said_once_and_tried_again_later(
     assert execute(executor, sandbox, "small+extra").outcome is Outcome.COMPLETED
 
 
-def test_one_that_is_locked_is_built_for_the_attempt(store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path) -> None:
+def test_one_that_is_locked_is_built_for_the_attempt(
+    store: ToolchainStore, wheels: Path, sandbox: Sandbox, tmp_path: Path
+) -> None:
     make_wheel(wheels, "base")
     make_wheel(wheels, "extra")
     add(store, "both", requirements=["base", "extra"], build=False)

@@ -13,13 +13,13 @@ import psutil
 import pytest
 from tiny_wheels import make_wheel
 
-from worker import allowed_packages
-from worker.settings import NodeSettings
+from worker.machine import allowed_packages
+from worker.machine.settings import NodeSettings
 from worker.toolchains import ToolchainError, ToolchainStore
 from worker.toolchains.build import add, rebuild
 from worker.toolchains.errors import CancelledError
 from worker.toolchains.limits import Budget, BuildLimits, cleaned
-from worker.toolchains.lock import Lock, read_lock, write_lock
+from worker.toolchains.locking.lock import Lock, read_lock, write_lock
 
 
 @pytest.fixture
@@ -113,7 +113,10 @@ def test_a_disk_that_refuses_is_a_failure_with_words(store: ToolchainStore, whee
     [
         ("ERROR: \x1b[31mred\x1b[0m\x07 text", "ERROR: red text"),
         ("\x1b]0;title\x07ERROR: x", "ERROR: x"),
-        ("Looking in indexes: https://me:secret@index.example/simple", "Looking in indexes: https://index.example/simple"),
+        (
+            "Looking in indexes: https://me:secret@index.example/simple",
+            "Looking in indexes: https://index.example/simple",
+        ),
         ("WARNING: noise\n\nERROR: no\u202etxet\r", "ERROR: notxet"),
         ("\x00\x9b2J", "2J"),
     ],

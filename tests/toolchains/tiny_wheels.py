@@ -26,7 +26,9 @@ def make_wheel(
     content: dict[str, str | bytes] = dict(files or {f"{name}.py": f"VERSION = {version!r}\n"})
     needs = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
     content[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}"
-    content[f"{info}/WHEEL"] = "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    content[f"{info}/WHEEL"] = (
+        "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    )
     if commands:
         lines = "".join(f"{command} = {target}\n" for command, target in commands.items())
         content[f"{info}/entry_points.txt"] = f"[console_scripts]\n{lines}"

@@ -10,7 +10,8 @@ import pytest
 from warm_jobs import Both
 
 from worker.cards.nvml import device_nodes, find_gpus
-from worker.sandbox import Sandbox, private_mounts
+from worker.sandbox import Sandbox
+from worker.sandbox.isolation import private_mounts
 from worker.toolchains import ToolchainStore
 from worker.warm.pool import WarmPool
 

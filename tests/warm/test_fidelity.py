@@ -128,7 +128,9 @@ KNOWN_BEFORE_TORCH = {"finders before", "filters", "exit calls before"}
 def test_looks_the_same(looks: tuple[dict[str, object], dict[str, object]]) -> None:
     cold, warm = looks
     differ = {name: (cold[name], warm[name]) for name in cold if cold[name] != warm[name]}
-    assert differ.keys() == KNOWN_BEFORE_TORCH, {name: differ[name] for name in differ.keys() - KNOWN_BEFORE_TORCH}
+    assert differ.keys() == KNOWN_BEFORE_TORCH, {
+        name: differ[name] for name in differ.keys() - KNOWN_BEFORE_TORCH
+    }
     assert differ["finders before"][1] == ["type", "Hidden", *differ["finders before"][0][1:]]  # type: ignore[index]
     assert len(cold) > 35
 
@@ -245,7 +247,14 @@ def f(x: int): return x + 1
 print(f(1), torch.compile(lambda x: (x.sin() + 1).sum(), backend="eager")(torch.ones(3)))
 b = io.BytesIO(); torch.save({"a": torch.ones(2)}, b); b.seek(0); print(torch.load(b))
 """
-WORKS = {"loader": LOADER, "fork": FORK, "spawn": SPAWN, "group": GROUP, "parallel": PARALLEL, "others": OTHERS}
+WORKS = {
+    "loader": LOADER,
+    "fork": FORK,
+    "spawn": SPAWN,
+    "group": GROUP,
+    "parallel": PARALLEL,
+    "others": OTHERS,
+}
 
 
 @pytest.mark.filterwarnings("ignore")

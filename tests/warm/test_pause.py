@@ -41,7 +41,10 @@ def test_what_an_import_does(both: Both, source: str, trouble: str | None) -> No
 
 
 def test_a_card_that_was_started(on_a_card: Both) -> None:
-    with pausing(on_a_card, "import torch\ntorch.cuda.init()") as zygote, pytest.raises(SetupError, match=r"a card is open|\d threads"):
+    with (
+        pausing(on_a_card, "import torch\ntorch.cuda.init()") as zygote,
+        pytest.raises(SetupError, match=r"a card is open|\d threads"),
+    ):
         zygote.await_ready()
 
 
@@ -54,7 +57,11 @@ def pausing(both: Both, source: str) -> Iterator[Zygote]:
         Path(folder).chmod(0o755)
         Path(folder, "imported.py").write_text(source)
         job = both.job("")
-        job = replace(job, binds=(*job.binds, Bind(folder, "/opt/imported")), variables={**job.variables, "PYTHONPATH": "/opt/imported"})
+        job = replace(
+            job,
+            binds=(*job.binds, Bind(folder, "/opt/imported")),
+            variables={**job.variables, "PYTHONPATH": "/opt/imported"},
+        )
         zygote = Zygote(bubblewrap, job, forks=True, modules=("imported",))
         try:
             yield zygote

@@ -36,7 +36,11 @@ def bait() -> Iterator[list[str]]:
         secret = Path(folder, "database")
         secret.write_text("row")
         secret.chmod(0o644)
-        abstract, pathname, tcp = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX), socket.create_server(("127.0.0.1", 0))
+        abstract, pathname, tcp = (
+            socket.socket(socket.AF_UNIX),
+            socket.socket(socket.AF_UNIX),
+            socket.create_server(("127.0.0.1", 0)),
+        )
         abstract.bind(f"\0{Path(folder).name}")
         pathname.bind(f"{folder}/socket")
         Path(folder, "socket").chmod(0o777)
@@ -48,9 +52,16 @@ def bait() -> Iterator[list[str]]:
 
 
 def test_nothing_gets_out_and_what_torch_needs_works(runner: WarmRunner, bait: list[str]) -> None:
-    tried = dict(json.loads(line) for line in runner.said(arguments(*bait) + AS_WITHOUT_HARNESS + PROBE.read_text()).splitlines())
-    assert {name for name, outcome in tried.items() if outcome == "OPEN" and not name.startswith("works: ")} == set()
-    assert {name for name, outcome in tried.items() if outcome != "OPEN" and name.startswith("works: ")} == set()
+    tried = dict(
+        json.loads(line)
+        for line in runner.said(arguments(*bait) + AS_WITHOUT_HARNESS + PROBE.read_text()).splitlines()
+    )
+    assert {
+        name for name, outcome in tried.items() if outcome == "OPEN" and not name.startswith("works: ")
+    } == set()
+    assert {
+        name for name, outcome in tried.items() if outcome != "OPEN" and name.startswith("works: ")
+    } == set()
     assert len(tried) > 50
     for name in ("bpf", "acct", "kernel log", "add_key", "personality", "name_to_handle_at"):
         assert tried[name] == "EPERM", name

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from worker.attempt.execute import Executor, Identity
 from worker.contract import Attempt, AttemptKind, Outcome, Result, Start
 from worker.environment import EnvironmentRecorder
-from worker.execute import Executor, Identity
-from worker.sandbox import Sandbox, private_mounts
+from worker.sandbox import Sandbox
+from worker.sandbox.isolation import private_mounts
 from worker.toolchains import ToolchainStore
 from worker.warm.audit import Audit
 from worker.warm.pool import WarmPool
@@ -36,11 +37,15 @@ class Node:
 
     def run(self, script: str, *, start: Start = Start.WARM, **fields: object) -> Result:
         asked = {"attempt_id": "a", "toolchain": self.toolchain, "script": script, "start": start, **fields}
-        return self.executor.execute(Attempt.model_validate(asked), self.sandbox, granted=[], cancelled=threading.Event())
+        return self.executor.execute(
+            Attempt.model_validate(asked), self.sandbox, granted=[], cancelled=threading.Event()
+        )
 
 
 @pytest.fixture(scope="module")
-def make(tmp_path_factory: pytest.TempPathFactory, toolchains: Path, toolchain: str) -> Iterator[Callable[..., Node]]:
+def make(
+    tmp_path_factory: pytest.TempPathFactory, toolchains: Path, toolchain: str
+) -> Iterator[Callable[..., Node]]:
     private_mounts.enter()
     home = tmp_path_factory.mktemp("home")
     sandbox, pools = Sandbox(slot=9, home=home), []
@@ -50,7 +55,9 @@ def make(tmp_path_factory: pytest.TempPathFactory, toolchains: Path, toolchain: 
         pools.append(pool)
         audit = Audit(tmp_path_factory.mktemp("audit"), share=share)
         environments = EnvironmentRecorder(home / "cache", probe_seconds=120)
-        executor = Executor(Identity("here", "test"), ToolchainStore(toolchains), environments, warm=WarmStarts(pool, audit))
+        executor = Executor(
+            Identity("here", "test"), ToolchainStore(toolchains), environments, warm=WarmStarts(pool, audit)
+        )
         return Node(executor, sandbox, pool, audit, toolchain)
 
     yield node
@@ -68,7 +75,17 @@ def test_warm(node: Node) -> None:
     assert (cold.start, cold.start_reason) == (Start.COLD, None)
     assert (warm.start, warm.start_reason) == (Start.WARM, None)
     assert (warm.outcome, warm.level, warm.environment) == (cold.outcome, cold.level, cold.environment)
-    for field in ("exit_status", "stdout", "stderr", "stdout_digest", "exception", "flags", "flags_changed", "values", "devices_used"):
+    for field in (
+        "exit_status",
+        "stdout",
+        "stderr",
+        "stdout_digest",
+        "exception",
+        "flags",
+        "flags_changed",
+        "values",
+        "devices_used",
+    ):
         assert getattr(warm.observation, field) == getattr(cold.observation, field), field
     assert warm.observation.hash_seed
 
@@ -82,7 +99,11 @@ def test_the_hash_seed_is_that_of_the_paused_interpreter(node: Node) -> None:
     ("script", "fields", "code"),
     [
         ("print(1)", {}, "no_torch_import"),
-        ("import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\nprint(torch.get_num_threads())", {}, "environment"),
+        (
+            "import os\nos.environ['OMP_NUM_THREADS'] = '1'\nimport torch\nprint(torch.get_num_threads())",
+            {},
+            "environment",
+        ),
         (PLAIN, {"settings": {"threads": "1"}}, "settings"),
     ],
 )
@@ -119,9 +140,7 @@ def test_the_tripwire_discards_the_run(node: Node, script: str) -> None:
 
 
 def test_modules_of_the_script_s_own_change_nothing(node: Node) -> None:
-    script = (
-        "import os\nopen('model.py', 'w').write('x = 1')\nos.mkdir('data')\nopen('data/a.txt', 'w')\nimport torch, model\nprint(model.x)\n"
-    )
+    script = "import os\nopen('model.py', 'w').write('x = 1')\nos.mkdir('data')\nopen('data/a.txt', 'w')\nimport torch, model\nprint(model.x)\n"
     result = node.run(script)
     assert (result.start, result.observation.stdout) == (Start.WARM, "1\n")
 
@@ -221,7 +240,12 @@ def test_a_preview_takes_what_is_ready_and_is_none_without_it(make: Callable[...
 def test_a_preview_never_runs_cold(node: Node, script: str, fields: dict[str, object], code: str) -> None:
     node.run(PLAIN)
     result = shown(node, script, **fields)
-    assert (result.outcome, result.start, result.observation.stdout, result.level) == (Outcome.SETUP_FAILED, Start.COLD, "", None)
+    assert (result.outcome, result.start, result.observation.stdout, result.level) == (
+        Outcome.SETUP_FAILED,
+        Start.COLD,
+        "",
+        None,
+    )
     assert result.reason is not None
     assert result.reason.code == code
 
@@ -237,10 +261,14 @@ def test_a_preview_is_audited_by_the_cold_attempt_after_it(make: Callable[..., N
     assert (distrusted.outcome, distrusted.reason.code) == (Outcome.SETUP_FAILED, "audit")
 
 
-def test_before_any_attempt_the_usual_toolchain_is_made_ready(make: Callable[..., Node], tmp_path: Path) -> None:
+def test_before_any_attempt_the_usual_toolchain_is_made_ready(
+    make: Callable[..., Node], tmp_path: Path
+) -> None:
     node = make()
     executor, note = node.executor, tmp_path / "cache" / "usual"
-    node.executor = Executor(executor._identity, executor._toolchains, executor._environments, warm=executor._warm, note=note)
+    node.executor = Executor(
+        executor._identity, executor._toolchains, executor._environments, warm=executor._warm, note=note
+    )
     node.executor.prepare(node.sandbox, ending=lambda: False)
     assert len(node.pool.pids()) == 1
     assert shown(node, PLAIN).start is Start.WARM

@@ -14,7 +14,8 @@ from warm_jobs import SMALL
 from warm_runner import WarmRunner, make_warm_runner
 
 from worker.contract import MIB
-from worker.sandbox import Ending, cgroup
+from worker.sandbox import Ending
+from worker.sandbox.resources import cgroup
 from worker.warm.pool import proportional_bytes
 
 KINDS = ["counted", "once", *(["plain"] if os.geteuid() == 0 else [])]
@@ -177,9 +178,7 @@ def test_killing_the_node_leaves_nothing(kind: str, toolchains: Path, toolchain:
     with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o755)
         runner = make_warm_runner(kind, home=Path(home), toolchain=toolchains / toolchain)
-        source = (
-            f"import os, signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n'{marker}'\nif os.fork() == 0: os.setsid()\n"
-        )
+        source = f"import os, signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n'{marker}'\nif os.fork() == 0: os.setsid()\n"
         runner.start(source + "os.fork()\ntime.sleep(60)")
         end = time.monotonic() + 30
         while len(all_of_it := below(runner.process.pid)) < 6 and time.monotonic() < end:

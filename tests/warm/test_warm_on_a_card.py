@@ -61,7 +61,9 @@ print(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.version(), tor
 def test_ends_the_same(on_a_card: Both, script: str) -> None:
     cold, warm = on_a_card.cold(script, limits=LARGE), on_a_card.warm(script, limits=LARGE)
     for one in ("stdout", "stderr"):
-        assert getattr(warm, one).head.decode(errors="replace") == getattr(cold, one).head.decode(errors="replace"), one
+        assert getattr(warm, one).head.decode(errors="replace") == getattr(cold, one).head.decode(
+            errors="replace"
+        ), one
     for one in ("ending", "exit_status", "signal"):
         assert getattr(warm, one) == getattr(cold, one), one
     assert set(warm.devices_opened) == set(cold.devices_opened)

@@ -43,13 +43,17 @@ class Both:
         """Have an interpreter ready for the next job."""
         self.pool.prepare(self.sandbox, self.job(""), ending=lambda: False)
 
-    def warm(self, script: str, *, cancelled: threading.Event | None = None, **options: object) -> SandboxResult:
+    def warm(
+        self, script: str, *, cancelled: threading.Event | None = None, **options: object
+    ) -> SandboxResult:
         with self.pool.lend(self.sandbox, self.job(script, **options)) as loan:  # type: ignore[arg-type]
             return self.sandbox.run(loan.job, cancelled=cancelled or threading.Event(), backend=loan.zygote)
 
     def cold(self, script: str, *, hash_seed: str = "1", **options: object) -> SandboxResult:
         job = self.job(script, **options)  # type: ignore[arg-type]
-        return self.sandbox.run(replace(job, variables={"PYTHONHASHSEED": hash_seed}), cancelled=threading.Event())
+        return self.sandbox.run(
+            replace(job, variables={"PYTHONHASHSEED": hash_seed}), cancelled=threading.Event()
+        )
 
     def said(self, script: str, **options: object) -> tuple[str, str]:
         """What the program prints, cold and warm."""

@@ -16,7 +16,9 @@ from typing import BinaryIO
 from warm_jobs import SMALL, Both
 
 from worker.contract import Level, Limits
-from worker.sandbox import Bind, Sandbox, SandboxResult, cgroup, private_mounts
+from worker.sandbox import Bind, Sandbox, SandboxResult
+from worker.sandbox.isolation import private_mounts
+from worker.sandbox.resources import cgroup
 from worker.toolchains import ToolchainStore
 from worker.warm.pool import WarmPool
 
@@ -47,7 +49,10 @@ class WarmRunner:
         path = [str(ROOT), *(entry for entry in sys.path if entry.endswith("site-packages"))]
         prefix = sys.base_prefix
         if uid is not None:
-            path, prefix = [private_mounts.show(entry, uid=uid) for entry in path], private_mounts.show(prefix, uid=uid)
+            path, prefix = (
+                [private_mounts.show(entry, uid=uid) for entry in path],
+                private_mounts.show(prefix, uid=uid),
+            )
             toolchain = Path(private_mounts.show(str(toolchain.parent), uid=uid), toolchain.name)
         here = Path(path[0], Path(__file__).resolve().relative_to(ROOT))
         python = str(Path(prefix, "bin", f"python3.{sys.version_info.minor}"))
@@ -84,7 +89,10 @@ class WarmRunner:
 
     def said(self, script: str, **options: object) -> str:
         result = self.run(script, **options)  # type: ignore[arg-type]
-        assert (result.ending, result.exit_status) == ("exited", 0), (result.detail, result.stderr.head.decode(errors="replace"))
+        assert (result.ending, result.exit_status) == ("exited", 0), (
+            result.detail,
+            result.stderr.head.decode(errors="replace"),
+        )
         return result.stdout.head.decode()
 
     def ask(self, what: str) -> object:
@@ -120,8 +128,14 @@ def main() -> None:
     private_mounts.enter()
     toolchain = ToolchainStore(Path(folder).parent).find(Path(folder).name)
     assert toolchain is not None
-    binds = tuple(Bind(prefix if bind.source == sys.base_prefix else bind.source, bind.destination) for bind in toolchain.binds)
-    binds = tuple(Bind(prefix if "pyenv" in bind.source and kind == "plain" else bind.source, bind.destination) for bind in binds)
+    binds = tuple(
+        Bind(prefix if bind.source == sys.base_prefix else bind.source, bind.destination)
+        for bind in toolchain.binds
+    )
+    binds = tuple(
+        Bind(prefix if "pyenv" in bind.source and kind == "plain" else bind.source, bind.destination)
+        for bind in binds
+    )
     level = Level.NAMESPACES_CGROUP if kind == "counted" else Level.NAMESPACES
     pool = WarmPool(memory_bytes=1 << 30, jobs=100, seconds=3600, forks=kind != "once")
     both = Both(Sandbox(slot=SLOT, home=Path(home), level=level), pool, replace(toolchain, binds=binds))
@@ -135,7 +149,12 @@ def main() -> None:
         except EOFError:
             break
         if what != "run":
-            answers = {"descriptors": _open_descriptors, "zygotes": pool.pids, "pid": os.getpid, "prepare": both.prepare}
+            answers = {
+                "descriptors": _open_descriptors,
+                "zygotes": pool.pids,
+                "pid": os.getpid,
+                "prepare": both.prepare,
+            }
             _send(sys.stdout.buffer, answers[what]())
             continue
         cancelled = threading.Event()

@@ -31,7 +31,15 @@ LONGEST = 1_800
 COLOURS = 48
 VIEWS = (("light", 1180), ("dark", 1180), ("light", 360))
 # Drawn in all views; the others by daylight on a desk only.
-IN_ALL = {"home", "demo home", "demo changes", "report that regressed", "report over versions", "run", "compare colours"}
+IN_ALL = {
+    "home",
+    "demo home",
+    "demo changes",
+    "report that regressed",
+    "report over versions",
+    "run",
+    "compare colours",
+}
 
 
 @contextmanager
@@ -60,7 +68,9 @@ def draw(browser: Browser, url: str, *, scheme: str, width: int, out: Path) -> N
     height = min(LONGEST, int(page.evaluate("document.documentElement.scrollHeight")))
     picture = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
     context.close()
-    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(out, optimize=True)
+    Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(
+        out, optimize=True
+    )
 
 
 def file_name(name: str, scheme: str, width: int) -> str:
@@ -74,7 +84,9 @@ def index(names: Iterable[str]) -> str:
     parts = [f"# Gallery\n\n{head}\n"]
     for name in names:
         views = VIEWS if name in IN_ALL else VIEWS[:1]
-        pictures = "\n".join(f"![{name}, {scheme}, {width} px]({file_name(name, scheme, width)})" for scheme, width in views)
+        pictures = "\n".join(
+            f"![{name}, {scheme}, {width} px]({file_name(name, scheme, width)})" for scheme, width in views
+        )
         parts.append(f"## {name.capitalize()}\n\n{pictures}\n")
     return "\n".join(parts)
 
@@ -103,7 +115,13 @@ def main(arguments: list[str]) -> int:
             browser = playwright.chromium.launch(executable_path=chosen.chromium, args=FLAGS)
             for name, url in urls.items():
                 for scheme, width in VIEWS if name in IN_ALL else VIEWS[:1]:
-                    draw(browser, url, scheme=scheme, width=width, out=chosen.out / file_name(name, scheme, width))
+                    draw(
+                        browser,
+                        url,
+                        scheme=scheme,
+                        width=width,
+                        out=chosen.out / file_name(name, scheme, width),
+                    )
             browser.close()
         (chosen.out / "index.md").write_text(index(urls))
     return 0

@@ -10,9 +10,9 @@ from recorded_runs import NODE, Variation, recording, replay, says_hello
 from sqlalchemy import text
 from stage import Stage, result
 
-from app.runs.contribute import contribute, export
-from app.runs.keep import digest_of
-from app.runs.submit import Submission, submit
+from app.runs.exchange.contribute import contribute, export
+from app.runs.run_object.storable import digest_of
+from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import Device, ExceptionFacts, Observation, Outcome
 
@@ -27,7 +27,13 @@ ARABIC = "النتيجة ليست نفسها على وحدة المعالجة"
 def fill(stage: Stage) -> dict[str, str]:
     """Fill it, and say where everything is."""
     says_hello(stage, VERSIONS)
-    paths = {"home": "/", "nodes": "/nodes", "reports": "/reports", "no such words": "/reports?q=zebra", "not there": "/reports/nothing"}
+    paths = {
+        "home": "/",
+        "nodes": "/nodes",
+        "reports": "/reports",
+        "no such words": "/reports?q=zebra",
+        "not there": "/reports/nothing",
+    }
     paths |= _history(stage) | _recorded(stage) | _huge(stage) | _others(stage)
     return paths
 
@@ -43,7 +49,13 @@ def _history(stage: Stage) -> dict[str, str]:
     for version, days in (("2.12", 41), ("2.13", 1)):
         mended = Variation(version=version, replace=(("cpu -inf", "cpu -108.34196472167969"),))
         _back(stage, replay(stage, logdet, mended, report=first.report.id).id, days=days)
-    broken = replay(stage, recording("uninitialised_quick"), Variation(version="2.12"), title="An empty tensor is summed", claim=None)
+    broken = replay(
+        stage,
+        recording("uninitialised_quick"),
+        Variation(version="2.12"),
+        title="An empty tensor is summed",
+        claim=None,
+    )
     _back(stage, broken.id, days=30)
     last = replay(stage, recording("uninitialised_quick"), Variation(version="2.13"), report=broken.report.id)
     part = next(iter(first.comparisons), None)
@@ -69,7 +81,10 @@ def _recorded(stage: Stage) -> dict[str, str]:
     ):
         run = replay(stage, recording(name), title=title)
         paths[title] = f"/reports/{run.report.id}"
-    return {"report flaky": paths["Training loss is NaN, sometimes"], "report cannot show": paths["all_reduce hangs with two cards"]}
+    return {
+        "report flaky": paths["Training loss is NaN, sometimes"],
+        "report cannot show": paths["all_reduce hangs with two cards"],
+    }
 
 
 def _submit(stage: Stage, script: str, **more: object) -> tuple[str, str]:
@@ -91,31 +106,74 @@ def _play(stage: Stage, observation: Observation, outcome: Outcome, *, most: int
 def _huge(stage: Stage) -> dict[str, str]:
     """400 cells; 50 attempts; 3 MB of output; a script of 2 000 lines; writing from right to left."""
     boom = Observation(
-        exit_status=1, exception=ExceptionFacts(type="RuntimeError", message="boom"), stderr="RuntimeError: boom\n", stderr_bytes=19
+        exit_status=1,
+        exception=ExceptionFacts(type="RuntimeError", message="boom"),
+        stderr="RuntimeError: boom\n",
+        stderr_bytes=19,
     )
-    targets = tuple(Target(device=Device.CPU, toolchain=CPU, settings={"threads": str(number)}) for number in range(1, 401))
+    targets = tuple(
+        Target(device=Device.CPU, toolchain=CPU, settings={"threads": str(number)})
+        for number in range(1, 401)
+    )
     cells, cells_report = _submit(
-        stage, "raise RuntimeError('boom')\n", claim="RuntimeError: boom", title="400 cells", targets=targets, repeats=1
+        stage,
+        "raise RuntimeError('boom')\n",
+        claim="RuntimeError: boom",
+        title="400 cells",
+        targets=targets,
+        repeats=1,
     )
     _play(stage, boom, Outcome.RAISED)
     one = (Target(device=Device.CPU, toolchain=CPU),)
     many, many_report = _submit(
-        stage, "import random\nassert random.random() > 0.5\n", claim="AssertionError", title="50 attempts", targets=one, repeats=50
+        stage,
+        "import random\nassert random.random() > 0.5\n",
+        claim="AssertionError",
+        title="50 attempts",
+        targets=one,
+        repeats=50,
     )
     _play(
         stage,
-        Observation(exit_status=1, exception=ExceptionFacts(type="AssertionError", message=""), stderr="AssertionError\n", stderr_bytes=15),
+        Observation(
+            exit_status=1,
+            exception=ExceptionFacts(type="AssertionError", message=""),
+            stderr="AssertionError\n",
+            stderr_bytes=15,
+        ),
         Outcome.RAISED,
     )
-    lines = "".join(f"print('line {number} of what was printed, with a number {number / 7:.9f}')\n" for number in range(2000))
-    printed = ("".join(f"line {number} of what was printed, with a number {number / 7:.9f}\n" for number in range(4500)))[: 255 * 1024]
-    long, long_report = _submit(stage, lines, claim="prints 2", title="A script of 2 000 lines that prints 3 MB", targets=one, repeats=3)
-    _play(stage, Observation(exit_status=0, stdout=printed, stdout_bytes=3 * 2**20, truncated=True), Outcome.COMPLETED)
+    lines = "".join(
+        f"print('line {number} of what was printed, with a number {number / 7:.9f}')\n"
+        for number in range(2000)
+    )
+    printed = (
+        "".join(
+            f"line {number} of what was printed, with a number {number / 7:.9f}\n" for number in range(4500)
+        )
+    )[: 255 * 1024]
+    long, long_report = _submit(
+        stage,
+        lines,
+        claim="prints 2",
+        title="A script of 2 000 lines that prints 3 MB",
+        targets=one,
+        repeats=3,
+    )
+    _play(
+        stage,
+        Observation(exit_status=0, stdout=printed, stdout_bytes=3 * 2**20, truncated=True),
+        Outcome.COMPLETED,
+    )
     hebrew = f"# {ARABIC}\nprint('{HEBREW}')\nprint('{ARABIC}: 1.5')\n"
-    right, right_report = _submit(stage, hebrew, claim=f"prints {HEBREW}", title=HEBREW, targets=one, repeats=2)
+    right, right_report = _submit(
+        stage, hebrew, claim=f"prints {HEBREW}", title=HEBREW, targets=one, repeats=2
+    )
     _play(stage, showing(f"{HEBREW}\n{ARABIC}: 1.5\n", tensor("x", 1.5, 2.5)), Outcome.COMPLETED)
     with stage.session() as session:
-        attempt = session.execute(text("SELECT id FROM attempt WHERE run_id = :run ORDER BY id LIMIT 1"), {"run": long}).scalar_one()
+        attempt = session.execute(
+            text("SELECT id FROM attempt WHERE run_id = :run ORDER BY id LIMIT 1"), {"run": long}
+        ).scalar_one()
     return {
         "400 cells run": f"/runs/{cells}",
         "400 cells report": f"/reports/{cells_report}",
@@ -131,15 +189,22 @@ def _huge(stage: Stage) -> dict[str, str]:
 
 def _others(stage: Stage) -> dict[str, str]:
     """Colours and values side by side; evidence from elsewhere; nothing to run; a run that goes on."""
-    pair = (Target(device=Device.CPU, toolchain=CPU), Target(device=Device.CPU, toolchain=CPU, settings={"threads": "1"}))
-    colours, colours_report = _submit(stage, "x = 1.5\nprint(x)\n", claim="prints 2", title="Colours and values", targets=pair, repeats=2)
+    pair = (
+        Target(device=Device.CPU, toolchain=CPU),
+        Target(device=Device.CPU, toolchain=CPU, settings={"threads": "1"}),
+    )
+    colours, colours_report = _submit(
+        stage, "x = 1.5\nprint(x)\n", claim="prints 2", title="Colours and values", targets=pair, repeats=2
+    )
     while attempts := stage.dispatch():
         for attempt in attempts:
             one = bool(attempt.settings)
             value = tensor("x", 1.0, 1.5 + one * 2**-23, 2.0)
             printed = f"{COLOURS}x = {'1.5000001' if one else '1.5'}\n"
             seen = showing(printed, value, tensor("same", 1.0), stderr="warning: slow\n" if one else "")
-            stage.say(result(attempt, node=NODE, outcome=Outcome.COMPLETED, observation=seen, cpu=f"Xeon {one:d}"))
+            stage.say(
+                result(attempt, node=NODE, outcome=Outcome.COMPLETED, observation=seen, cpu=f"Xeon {one:d}")
+            )
     shown = stage.run(colours)
     ids = [attempt.id for job in shown.jobs for attempt in job.attempts]
     with stage.session() as session:
@@ -148,13 +213,20 @@ def _others(stage: Stage) -> dict[str, str]:
     content = {name: value for name, value in bundle.items() if name != "digest"}
     with stage.session() as session:
         contribute(
-            session, json.dumps({**content, "digest": digest_of(content)}).encode(), by="Ada, who has the card", settings=stage.settings
+            session,
+            json.dumps({**content, "digest": digest_of(content)}).encode(),
+            by="Ada, who has the card",
+            settings=stage.settings,
         )
     with stage.session() as session:
         asked = submit(
-            session, Submission(report="# It crashes\n\nIt crashes when I train.\n", source_url=f"{ISSUES}7"), settings=stage.settings
+            session,
+            Submission(report="# It crashes\n\nIt crashes when I train.\n", source_url=f"{ISSUES}7"),
+            settings=stage.settings,
         ).document
-    live = replay(stage, recording("logdet_cpu_isa"), Variation(version="2.13"), title="A run that goes on", most=9)
+    live = replay(
+        stage, recording("logdet_cpu_isa"), Variation(version="2.13"), title="A run that goes on", most=9
+    )
     return {
         "compare colours": f"/compare?a={ids[0]}&b={ids[-1]}",
         "attempt colours": f"/attempts/{ids[0]}",
@@ -169,9 +241,16 @@ def _back(stage: Stage, run_id: str, *, days: int) -> None:
     """Let a run have been so many days ago."""
     with stage.session() as session:
         values = {"run": run_id, "by": timedelta(days=days)}
-        session.execute(text("UPDATE run SET created_at = created_at - :by, finished_at = finished_at - :by WHERE id = :run"), values)
         session.execute(
-            text("UPDATE report SET created_at = least(created_at, (SELECT min(created_at) FROM run WHERE report_id = report.id))")
+            text(
+                "UPDATE run SET created_at = created_at - :by, finished_at = finished_at - :by WHERE id = :run"
+            ),
+            values,
+        )
+        session.execute(
+            text(
+                "UPDATE report SET created_at = least(created_at, (SELECT min(created_at) FROM run WHERE report_id = report.id))"
+            )
         )
         newest = "(SELECT max(finished_at) FROM run WHERE report_id = report.id)"
         session.execute(text(f"UPDATE report SET verified_at = {newest} WHERE verified_at > {newest}"))  # noqa: S608 - words of our own

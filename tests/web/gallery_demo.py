@@ -6,21 +6,24 @@ from numpy_versions import UNSEEN, say_hello
 from stage import Stage, result
 
 from app.judging.judgement import Verdict
-from app.runs.bisecting import BisectionRequest
-from app.runs.bisections import start_bisection
-from app.runs.overrule import overrule_report
-from app.runs.quarantine import quarantine
-from app.runs.replay import replay
-from app.runs.reports import list_reports
-from app.runs.triage import label_report
-from app.runs.withdraw import withdraw
+from app.runs.exchange.replay import replay
+from app.runs.lookup.reports import list_reports
+from app.runs.maintenance.overrule import overrule_report
+from app.runs.maintenance.quarantine import quarantine
+from app.runs.maintenance.triage import label_report
+from app.runs.maintenance.withdraw import withdraw
+from app.runs.run_object.bisection_state import BisectionRequest
+from app.runs.submission.bisections import start_bisection
 from app.serve.demo import HISTORY
 from app.targets.target import Target
 from worker.contract import ExceptionFacts, Observation, Outcome
 
 WHO = "ada"
 PLAYED = "lab-cpu-2"
-GONE = Observation(exit_status=1, exception=ExceptionFacts(type="AttributeError", message="module 'numpy' has no attribute 'in1d'"))
+GONE = Observation(
+    exit_status=1,
+    exception=ExceptionFacts(type="AttributeError", message="module 'numpy' has no attribute 'in1d'"),
+)
 VERSIONS = ("1.26.4", "2.0.2", "2.1.3", "2.2.6", "2.3.5", "2.4.0")
 
 
@@ -44,10 +47,25 @@ def fill(stage: Stage) -> dict[str, str]:
     }
     overruled, withdrawn = _report(stage, "newshape"), _report(stage, "median")
     with stage.session() as session:
-        overrule_report(session, overruled, Verdict.NOT_REPRODUCED, reason="Deprecated since 2.1, removed as announced.", who=WHO)
-        label_report(session, overruled, add=["as announced"], remove=[], reason="For the release notes.", who=WHO)
+        overrule_report(
+            session,
+            overruled,
+            Verdict.NOT_REPRODUCED,
+            reason="Deprecated since 2.1, removed as announced.",
+            who=WHO,
+        )
+        label_report(
+            session, overruled, add=["as announced"], remove=[], reason="For the release notes.", who=WHO
+        )
         withdraw(session, withdrawn, reason="Holds a private path.", who=WHO)
-        quarantine(session, "toolchain", "numpy-2.1.3", reason="Built with another BLAS.", who=WHO, settings=stage.settings)
+        quarantine(
+            session,
+            "toolchain",
+            "numpy-2.1.3",
+            reason="Built with another BLAS.",
+            who=WHO,
+            settings=stage.settings,
+        )
     return {**paths, "report overruled": f"/reports/{overruled}", "report withdrawn": f"/reports/{withdrawn}"}
 
 
@@ -60,11 +78,17 @@ def _bisected(stage: Stage, report_id: str) -> str:
     """Over all versions, by a node that is played: `in1d` is gone from 2.4 on."""
     say_hello(stage, *VERSIONS, node=PLAYED)
     with stage.session() as session:
-        made = start_bisection(session, report_id, BisectionRequest(axis="numpy", base=Target()), settings=stage.settings).id
+        made = start_bisection(
+            session, report_id, BisectionRequest(axis="numpy", base=Target()), settings=stage.settings
+        ).id
     while attempts := stage.dispatch():
         for attempt in attempts:
             version = attempt.toolchain.removeprefix("numpy-")
             seen, outcome = (GONE, Outcome.RAISED) if version >= "2.4" else (UNSEEN, Outcome.COMPLETED)
             found = {"cpu.model": "AMD EPYC", "python.version": "3.11.7", "package.numpy": version}
-            stage.say(result(attempt, node=PLAYED, outcome=outcome, observation=seen).model_copy(update={"environment": found}))
+            stage.say(
+                result(attempt, node=PLAYED, outcome=outcome, observation=seen).model_copy(
+                    update={"environment": found}
+                )
+            )
     return made

@@ -10,13 +10,13 @@ import httpx2
 from held_values import showing, tensor
 from stage import Stage, result
 
-from app.runs.bisecting import BisectionRequest
-from app.runs.bisections import start_bisection
-from app.runs.contribute import contribute, export
-from app.runs.document import RunDocument
-from app.runs.keep import digest_of
-from app.runs.show import run_document
-from app.runs.submit import Submission, submit
+from app.runs.exchange.contribute import contribute, export
+from app.runs.lookup.runs import run_document
+from app.runs.run_object.bisection_state import BisectionRequest
+from app.runs.run_object.document import RunDocument
+from app.runs.run_object.storable import digest_of
+from app.runs.submission.bisections import start_bisection
+from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import CapturedValue, Device, ExceptionFacts, Observation, Outcome, Reason
 
@@ -110,20 +110,40 @@ def fill(stage: Stage) -> dict[str, str]:
     stage.node("n")
     with stage.session() as session:
         request = Submission(
-            report=REPORT, claim=f"RuntimeError: boom {EVIL}", targets=TARGETS, repeats=2, title=EVIL, source_url="https://x/?<b>'\""
+            report=REPORT,
+            claim=f"RuntimeError: boom {EVIL}",
+            targets=TARGETS,
+            repeats=2,
+            title=EVIL,
+            source_url="https://x/?<b>'\"",
         )
         run_id = submit(session, request, settings=stage.settings).document.id
     for number, attempt in enumerate(stage.dispatch()):
         reason = Reason(code="x", detail=EVIL, who_can_act="operator")
-        more = {"observation": observation(), "reason": reason} if number % 2 else {"observation": showing(EVIL, *held(1.0, evil=3.0))}
-        stage.say(result(attempt, node="n", outcome=Outcome.CRASHED if number % 2 else Outcome.COMPLETED, cpu=EVIL, **more))
+        more = (
+            {"observation": observation(), "reason": reason}
+            if number % 2
+            else {"observation": showing(EVIL, *held(1.0, evil=3.0))}
+        )
+        stage.say(
+            result(
+                attempt,
+                node="n",
+                outcome=Outcome.CRASHED if number % 2 else Outcome.COMPLETED,
+                cpu=EVIL,
+                **more,
+            )
+        )
     with stage.session() as session:
         run = run_document(session, run_id)
     other = contributed(stage, run_id)
     with stage.session() as session:
         asked = BisectionRequest(axis="threads", base=Target(device=Device.CPU))
         bisection = start_bisection(session, str(run.report.id), asked, settings=stage.settings).id
-    attempts = sorted((attempt for job in run.jobs for attempt in job.attempts), key=lambda attempt: attempt.outcome == Outcome.CRASHED)
+    attempts = sorted(
+        (attempt for job in run.jobs for attempt in job.attempts),
+        key=lambda attempt: attempt.outcome == Outcome.CRASHED,
+    )
     return {
         "home": "/",
         "attention": "/attention/still_broken",

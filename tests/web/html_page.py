@@ -33,7 +33,9 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert len({name for name, _ in attrs}) == len(attrs), f"an attribute twice in {tag}"
-        element = Element(tag, {name: value or "" for name, value in attrs}, inside=[one.tag for one in self._open])
+        element = Element(
+            tag, {name: value or "" for name, value in attrs}, inside=[one.tag for one in self._open]
+        )
         self.elements.append(element)
         if tag not in VOID:
             self._open.append(element)
@@ -48,7 +50,9 @@ class Page(HTMLParser):
             element.text += data
 
     def all(self, tag: str, **attributes: str) -> list[Element]:
-        return [one for one in self.elements if one.tag == tag and attributes.items() <= one.attributes.items()]
+        return [
+            one for one in self.elements if one.tag == tag and attributes.items() <= one.attributes.items()
+        ]
 
     def one(self, tag: str, **attributes: str) -> Element:
         [found] = self.all(tag, **attributes)
@@ -63,8 +67,12 @@ def faults(source: str) -> Iterator[str]:
     """What a page must not have, or lacks."""
     page = Page(source)
     for element in page.elements:
-        yield from (f"{element.tag} {name}" for name in element.attributes if name.startswith("on") or name == "style")
-        if element.tag == "style" or (element.tag == "script" and (not element.attributes.get("src") or element.text.strip())):
+        yield from (
+            f"{element.tag} {name}" for name in element.attributes if name.startswith("on") or name == "style"
+        )
+        if element.tag == "style" or (
+            element.tag == "script" and (not element.attributes.get("src") or element.text.strip())
+        ):
             yield f"inline {element.tag}"
         for name in ("href", "src", "action"):
             address = element.attributes.get(name, "/")
@@ -76,7 +84,11 @@ def faults(source: str) -> Iterator[str]:
     yield from {f"id {name} twice" for name in ids if ids.count(name) > 1}
     yield from _unlabelled(page)
     levels = [int(one.tag[1]) for one in page.elements if one.tag in {"h1", "h2", "h3", "h4"}]
-    if levels.count(1) != 1 or levels[0] != 1 or any(after > before + 1 for before, after in pairwise(levels)):
+    if (
+        levels.count(1) != 1
+        or levels[0] != 1
+        or any(after > before + 1 for before, after in pairwise(levels))
+    ):
         yield f"headings {levels}"
     if page.one("html").attributes.get("lang") != "en" or not page.one("title").text.strip():
         yield "no language or title"
@@ -87,11 +99,15 @@ def _unlabelled(page: Page) -> Iterator[str]:
     known = {one.attributes.get("id") for one in page.elements}
     for element in page.elements:
         if element.tag in {"input", "textarea", "select"} and not (
-            element.attributes.get("id") in labels or "label" in element.inside or element.attributes.get("aria-label")
+            element.attributes.get("id") in labels
+            or "label" in element.inside
+            or element.attributes.get("aria-label")
         ):
             yield f"{element.tag} {element.attributes.get('name')} without a label"
         for name in ("aria-describedby", "for"):
             if not set(element.attributes.get(name, "").split()) <= known:
                 yield f"{element.tag} {name} points nowhere"
-        if element.tag in {"a", "button"} and not (element.text.strip() or element.attributes.get("aria-label")):
+        if element.tag in {"a", "button"} and not (
+            element.text.strip() or element.attributes.get("aria-label")
+        ):
             yield f"{element.tag} without words"

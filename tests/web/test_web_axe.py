@@ -33,20 +33,34 @@ def axe() -> str:
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 360)])
-def test_axe_finds_nothing_serious(hostile: Hostile, browser: Browser, axe: str, scheme: Any, width: int) -> None:
-    context = browser.new_context(base_url=hostile.url, color_scheme=scheme, viewport={"width": width, "height": 800})
+def test_axe_finds_nothing_serious(
+    hostile: Hostile, browser: Browser, axe: str, scheme: Any, width: int
+) -> None:
+    context = browser.new_context(
+        base_url=hostile.url, color_scheme=scheme, viewport={"width": width, "height": 800}
+    )
     page = context.new_page()
     found: set[str] = set()
     for name, path in hostile.paths.items():
         page.goto(path)
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         page.evaluate(axe)
-        found |= {f"{name}: {rule}: {node}" for impact, rule, nodes in page.evaluate(RUN) if impact in SERIOUS for node in nodes}
+        found |= {
+            f"{name}: {rule}: {node}"
+            for impact, rule, nodes in page.evaluate(RUN)
+            if impact in SERIOUS
+            for node in nodes
+        }
     page.goto("/")
     page.locator("#text").fill("print(44)")
     page.get_by_role("button", name="See what it would run").click()
     expect(page.get_by_role("region", name="The cells that would run")).to_have_attribute("tabindex", "0")
     page.evaluate(axe)
-    found |= {f"plan: {rule}: {node}" for impact, rule, nodes in page.evaluate(RUN) if impact in SERIOUS for node in nodes}
+    found |= {
+        f"plan: {rule}: {node}"
+        for impact, rule, nodes in page.evaluate(RUN)
+        if impact in SERIOUS
+        for node in nodes
+    }
     context.close()
     assert sorted(found) == []

@@ -14,11 +14,22 @@ from worker.contract import Hello, Level, ToolchainFacts
 @pytest.fixture
 def asked(web: Web) -> str:
     """A bisection over three versions that goes on."""
-    chains = [ToolchainFacts(name=f"torch-2.{n}", state="ready", packages={"torch": f"2.{n}.0"}, torch=f"2.{n}.0") for n in (9, 10, 11)]
-    web.stage.say(Hello(node="n", instance="one", slots=8, level=Level.NAMESPACES_CGROUP, toolchains=chains, cores=8))
+    chains = [
+        ToolchainFacts(name=f"torch-2.{n}", state="ready", packages={"torch": f"2.{n}.0"}, torch=f"2.{n}.0")
+        for n in (9, 10, 11)
+    ]
+    web.stage.say(
+        Hello(node="n", instance="one", slots=8, level=Level.NAMESPACES_CGROUP, toolchains=chains, cores=8)
+    )
     web.stage.beat("n")
-    made = web.client.post("/api/v1/runs", json={"script": f"import torch\n{SCRIPT}", "claim": "RuntimeError: boom"}).json()
-    return str(web.client.post(f"/api/v1/reports/{made['report']['id']}/bisections", json={"over": "torch"}).json()["id"])
+    made = web.client.post(
+        "/api/v1/runs", json={"script": f"import torch\n{SCRIPT}", "claim": "RuntimeError: boom"}
+    ).json()
+    return str(
+        web.client.post(f"/api/v1/reports/{made['report']['id']}/bisections", json={"over": "torch"}).json()[
+            "id"
+        ]
+    )
 
 
 def test_it_works_without_javascript(web: Web, asked: str) -> None:
@@ -29,7 +40,10 @@ def test_it_works_without_javascript(web: Web, asked: str) -> None:
     place = page.one("div", id="run").attributes
     assert (place["data-live"], place["data-run"]) == ("yes", asked)
     fragment = web.client.get(place["data-fragment"]).text
-    assert Page(f"<body>{fragment}</body>").one("section", id="part-verdict").attributes["data-title"] == "Since which torch"
+    assert (
+        Page(f"<body>{fragment}</body>").one("section", id="part-verdict").attributes["data-title"]
+        == "Since which torch"
+    )
     assert page.one("div", **{"aria-label": "Every point"}).attributes["tabindex"] == "0"
     stopped = web.client.post(f"/bisections/{asked}/cancel", follow_redirects=True).text
     assert list(faults(stopped)) == []

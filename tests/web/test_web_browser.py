@@ -47,10 +47,16 @@ def opened(browser: Browser, url: str, *, expected: str | None = None, **options
     page = context.new_page()
     page.set_default_timeout(15_000)
     complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None)
+    page.on(
+        "console",
+        lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None,
+    )
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
-    page.on("request", lambda request: None if request.url.startswith((url, "data:")) else complaints.append(request.url))
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith((url, "data:")) else complaints.append(request.url),
+    )
     yield page
     context.close()
     assert [words for words in complaints if expected is None or expected not in words] == []
@@ -139,12 +145,18 @@ def test_the_keyboard_reaches_everything(web: Web, browser: Browser) -> None:
         names = []
         for _ in range(7):
             page.keyboard.press("Tab")
-            names.append(page.evaluate("document.activeElement.textContent.trim() || document.activeElement.getAttribute('aria-label')"))
+            names.append(
+                page.evaluate(
+                    "document.activeElement.textContent.trim() || document.activeElement.getAttribute('aria-label')"
+                )
+            )
         assert names == ["samehere", "Reports", "Changes", "Nodes", "Compare", "Submit", "Search reports"]
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 1180), ("light", 360)])
-def test_whatever_strangers_write_it_can_be_read(hostile: Hostile, browser: Browser, scheme: Any, width: int) -> None:
+def test_whatever_strangers_write_it_can_be_read(
+    hostile: Hostile, browser: Browser, scheme: Any, width: int
+) -> None:
     with opened(browser, hostile.url, color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
         for name, path in hostile.paths.items():
             page.goto(path)

@@ -45,7 +45,9 @@ def test_at_first_it_answers_what_regressed_with_the_newest_toolchain(web: Web) 
     assert list(faults(source)) == []
     page = Page(source)
     assert rows(page) == [f"/reports/{report_id}"]
-    assert "With the newest toolchain, numpy-2.1.0: 1 report regressed, 0 fixed" in " ".join(page.text.split())
+    assert "With the newest toolchain, numpy-2.1.0: 1 report regressed, 0 fixed" in " ".join(
+        page.text.split()
+    )
     assert "It happens with numpy 2.1.0, and did not with 2.0.0." in page.text
     assert [element.attributes.get("selected") for element in page.all("option", value="regressed")] == [""]
     home = Page(web.client.get("/").text)
@@ -83,7 +85,9 @@ def test_older_ones_are_on_further_pages_with_the_same_filter(web: Web) -> None:
 def test_the_feed_is_whole_whatever_a_title_holds(web: Web) -> None:
     report_id = some_history(web)
     with web.stage.session() as session:
-        session.execute(update(ReportRow).values(title="<script>\x1b]evil & \ud7ff", source_url="https://example.org/1"))
+        session.execute(
+            update(ReportRow).values(title="<script>\x1b]evil & \ud7ff", source_url="https://example.org/1")
+        )
     answer = web.client.get("/changes.atom")
     assert answer.headers["content-type"].startswith("application/atom+xml")
     feed = ET.fromstring(answer.content)  # noqa: S314  # our own

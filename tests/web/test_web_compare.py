@@ -12,7 +12,7 @@ from running_web import Web
 from stage import Stage, result
 from test_web_browser import FAINT, opened
 
-from app.runs.submit import Submission, submit
+from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import Device, Observation, Outcome
 
@@ -41,7 +41,9 @@ def play(stage: Stage, *observations: Observation) -> tuple[str, list[str]]:
     """A run of two targets; its id and those of its attempts."""
     stage.node("n")
     with stage.session() as session:
-        run_id = submit(session, Submission(script=SCRIPT, targets=TARGETS, repeats=1), settings=stage.settings).document.id
+        run_id = submit(
+            session, Submission(script=SCRIPT, targets=TARGETS, repeats=1), settings=stage.settings
+        ).document.id
     attempts = stage.dispatch()
     for number, (attempt, seen) in enumerate(zip(attempts, observations, strict=True)):
         stage.say(result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen, cpu=f"cpu {number}"))

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, expect
 from running_web import Web, web_of
 from stage import Stage
 
-from app.runs.replay import replay
+from app.runs.exchange.replay import replay
 from app.serve.demo import HISTORY
 
 REGRESSED = {"trapz", "flat[1.0]", "in1d", "newshape", "float() of an array", "sum over a generator"}
@@ -28,7 +28,9 @@ def demo(stage: Stage, tmp_path: Path) -> Iterator[Web]:
     """A demo with what regressed with the newest version of numpy and one that was fixed, on it and on the one before."""
     for path in (HISTORY / "lab-cpu").iterdir():
         bundle = json.loads(gzip.decompress(path.read_bytes()))
-        told = any(words in bundle["report"]["text"].partition("\n")[0] for words in {*REGRESSED, "unique with axis"})
+        told = any(
+            words in bundle["report"]["text"].partition("\n")[0] for words in {*REGRESSED, "unique with axis"}
+        )
         if told and {job["target"]["toolchain"] for job in bundle["jobs"]} & {"numpy-2.3.5", "numpy-2.4.0"}:
             (tmp_path / "lab-cpu").mkdir(exist_ok=True)
             shutil.copy(path, tmp_path / "lab-cpu")
@@ -40,8 +42,12 @@ def demo(stage: Stage, tmp_path: Path) -> Iterator[Web]:
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scripts"), [(1200, True), (390, False)])
-def test_what_regressed_with_the_newest_toolchain_is_in_sight_at_once(browser: Browser, demo: Web, width: int, *, scripts: bool) -> None:
-    context = browser.new_context(base_url=demo.url, viewport={"width": width, "height": 900}, java_script_enabled=scripts)
+def test_what_regressed_with_the_newest_toolchain_is_in_sight_at_once(
+    browser: Browser, demo: Web, width: int, *, scripts: bool
+) -> None:
+    context = browser.new_context(
+        base_url=demo.url, viewport={"width": width, "height": 900}, java_script_enabled=scripts
+    )
     page = context.new_page()
     page.goto("/")
     heading = page.get_by_role("heading", name=re.compile("6 reports regressed with numpy-2.4.0"))
@@ -54,16 +60,31 @@ def test_what_regressed_with_the_newest_toolchain_is_in_sight_at_once(browser: B
     page.get_by_role("link", name="All 6, with the evidence").click()
     rows = page.locator("tbody tr")
     assert rows.count() == len(REGRESSED)
-    expect(page.get_by_text("It happens with numpy 2.4.0, and did not with 2.3.5.")).to_have_count(len(REGRESSED))
+    expect(page.get_by_text("It happens with numpy 2.4.0, and did not with 2.3.5.")).to_have_count(
+        len(REGRESSED)
+    )
     rows.filter(has_text="trapz").get_by_role("link").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("trapz")
-    expect(page.locator("p", has_text="It did not happen in numpy 2.3.5, and happens in numpy 2.4 (on 1 target).")).to_be_visible()
+    expect(
+        page.locator(
+            "p", has_text="It did not happen in numpy 2.3.5, and happens in numpy 2.4 (on 1 target)."
+        )
+    ).to_be_visible()
     context.close()
 
 
 def test_every_page_of_a_demo_says_so_and_is_light(demo: Web) -> None:
     newest = demo.client.get("/api/v1/changes?limit=1").json()["items"][0]
-    pages = ["/", "/changes", "/nodes", "/reports", "/compare", "/nothing-here", f"/reports/{newest['report']}", f"/runs/{newest['run']}"]
+    pages = [
+        "/",
+        "/changes",
+        "/nodes",
+        "/reports",
+        "/compare",
+        "/nothing-here",
+        f"/reports/{newest['report']}",
+        f"/runs/{newest['run']}",
+    ]
     for path in pages:
         answer = demo.client.get(path)
         assert list(faults(answer.text)) == [], path
@@ -75,7 +96,9 @@ def test_elsewhere_no_page_says_so(web: Web) -> None:
     assert "Its history was recorded" not in web.client.get("/").text
 
 
-def test_the_first_page_says_what_came_with_the_newest_toolchain_also_where_nothing_regressed(web: Web) -> None:
+def test_the_first_page_says_what_came_with_the_newest_toolchain_also_where_nothing_regressed(
+    web: Web,
+) -> None:
     assert 'id="newest"' not in web.client.get("/").text
     say_hello(web.stage, "2.0.0", "2.1.0")
     send(web.stage, "2.0.0", "2.1.0")

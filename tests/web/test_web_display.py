@@ -10,25 +10,25 @@ import pytest
 
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
 from app.states import AttemptState, JobState, Occasion, RunState
-from app.web import display
 from app.web.pages import STATIC
+from app.web.text import labels
 from worker.contract import Outcome
 
 FAMILIES = [
-    (Verdict, display.VERDICTS),
-    (Outcome, display.OUTCOMES),
-    (CheckResult, display.CHECKS),
-    (ComparisonResult, display.COMPARISONS),
+    (Verdict, labels.VERDICTS),
+    (Outcome, labels.OUTCOMES),
+    (CheckResult, labels.CHECKS),
+    (ComparisonResult, labels.COMPARISONS),
 ]
 FAMILY_NAMES = [family.__name__ for family, _ in FAMILIES]
 
 
 @pytest.mark.parametrize(("family", "looks"), FAMILIES, ids=FAMILY_NAMES)
-def test_every_member_has_a_look(family: type[StrEnum], looks: dict[StrEnum, display.Look]) -> None:
+def test_every_member_has_a_look(family: type[StrEnum], looks: dict[StrEnum, labels.Look]) -> None:
     assert list(looks) == list(family)
     style = (STATIC / "app.css").read_text()
     for word in family:
-        look = display.look(word)
+        look = labels.look(word)
         assert look is looks[word]
         assert look.name
         assert re.fullmatch(r"[A-Z][^.]*\.", look.sentence)
@@ -37,7 +37,9 @@ def test_every_member_has_a_look(family: type[StrEnum], looks: dict[StrEnum, dis
 
 
 @pytest.mark.parametrize(("family", "looks"), FAMILIES, ids=FAMILY_NAMES)
-def test_no_two_members_look_alike_without_colours(family: type[StrEnum], looks: dict[StrEnum, display.Look]) -> None:
+def test_no_two_members_look_alike_without_colours(
+    family: type[StrEnum], looks: dict[StrEnum, labels.Look]
+) -> None:
     assert len({look.name for look in looks.values()}) == len(family)
     tones: dict[str, set[str]] = {}
     for look in looks.values():
@@ -47,20 +49,20 @@ def test_no_two_members_look_alike_without_colours(family: type[StrEnum], looks:
 
 
 def test_verdicts_have_signs_of_their_own() -> None:
-    assert len({look.sign for look in display.VERDICTS.values()}) == len(Verdict)
+    assert len({look.sign for look in labels.VERDICTS.values()}) == len(Verdict)
 
 
 def test_every_state_scope_and_defect_has_words() -> None:
     states = {*get_args(RunState), *get_args(JobState), *get_args(AttemptState)}
-    assert set(display.STATES) == states
-    assert set(display.SCOPES) == set(Scope)
-    assert set(display.DEFECTS) == set(Defect)
+    assert set(labels.STATES) == states
+    assert set(labels.SCOPES) == set(Scope)
+    assert set(labels.DEFECTS) == set(Defect)
 
 
 def test_what_has_no_look_is_not_an_error() -> None:
-    assert display.look(None) is display.UNKNOWN
+    assert labels.look(None) is labels.UNKNOWN
 
 
 def test_every_occasion_of_a_run_has_its_words() -> None:
-    assert list(display.OCCASIONS) == list(get_args(Occasion))
-    assert all(display.OCCASIONS.values())
+    assert list(labels.OCCASIONS) == list(get_args(Occasion))
+    assert all(labels.OCCASIONS.values())

@@ -9,10 +9,10 @@ from html_page import Page, faults
 from running_web import Web
 from stage import result
 
-from app.judging.attention import Attention
-from app.runs.submit import Submission, submit
+from app.judging.report.attention import Attention
+from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
-from app.web.display import ATTENTION
+from app.web.text.labels import ATTENTION
 from worker.contract import Device, Outcome
 
 HEAVIEST = 100_000
@@ -20,7 +20,9 @@ HEAVIEST = 100_000
 
 def played(web: Web, script: str, printed: str, *, cells: int = 1, repeats: int = 2) -> tuple[str, str]:
     web.stage.node("n", slots=512)
-    targets = tuple(Target(device=Device.CPU, settings={"threads": str(number)}) for number in range(1, cells + 1))
+    targets = tuple(
+        Target(device=Device.CPU, settings={"threads": str(number)}) for number in range(1, cells + 1)
+    )
     with web.stage.session() as session:
         request = Submission(script=script, claim="prints 6", targets=targets, repeats=repeats, title="T")
         run = submit(session, request, settings=web.stage.settings).document
@@ -37,13 +39,20 @@ def test_one_address_has_three_forms(web: Web) -> None:
     run_id, report_id = played(web, "print(5)\n", "5\n")
     for path, key in ((f"/runs/{run_id}", "jobs"), (f"/reports/{report_id}", "runs")):
         assert web.client.get(path).headers["content-type"].startswith("text/html")
-        for answer in (web.client.get(f"{path}.json"), web.client.get(path, headers={"Accept": "application/json"})):
+        for answer in (
+            web.client.get(f"{path}.json"),
+            web.client.get(path, headers={"Accept": "application/json"}),
+        ):
             assert (answer.status_code, answer.headers["vary"]) == (200, "Accept")
             assert answer.json()[key]
         assert web.client.get(f"{path}.json").json() == web.client.get(f"/api/v1{path}").json()
         markdown = web.client.get(f"{path}.md")
         assert markdown.text == web.client.get(path, headers={"Accept": "text/markdown"}).text
-        assert web.client.get(path, headers={"Accept": "text/html,application/json"}).headers["content-type"].startswith("text/html")
+        assert (
+            web.client.get(path, headers={"Accept": "text/html,application/json"})
+            .headers["content-type"]
+            .startswith("text/html")
+        )
         page = Page(web.client.get(path).text)
         assert page.one("textarea", id="markdown").text.strip() == markdown.text.strip()
         assert f"{web.url}{path}" in markdown.text
@@ -84,7 +93,11 @@ def test_many_cells_stay_light_and_in_reach(web: Web, printed: str) -> None:
     for first in (f"/reports/{report_id}", f"/runs/{run_id}"):
         reached.clear()
         # Targets that say the same stand in one row; each by itself is a link away.
-        each = {link.attributes["href"] for link in Page(web.client.get(first).text).all("a") if "rows=each" in link.attributes["href"]}
+        each = {
+            link.attributes["href"]
+            for link in Page(web.client.get(first).text).all("a")
+            if "rows=each" in link.attributes["href"]
+        }
         assert bool(each) == (printed != "" and "reports" in first)
         path: str | None = next(iter(each), first)
         while path is not None:
@@ -99,7 +112,11 @@ def test_many_cells_stay_light_and_in_reach(web: Web, printed: str) -> None:
 
 
 def test_hostile_pages_are_light(hostile: Hostile) -> None:
-    assert {name: len(hostile.page(name)) for name in hostile.paths if len(hostile.page(name).encode()) >= HEAVIEST} == {}
+    assert {
+        name: len(hostile.page(name))
+        for name in hostile.paths
+        if len(hostile.page(name).encode()) >= HEAVIEST
+    } == {}
 
 
 def test_the_first_page_groups_what_wants_attention(web: Web) -> None:
@@ -123,7 +140,7 @@ def test_a_group_is_read_page_by_page(web: Web) -> None:
     for number in range(8):
         played(web, f"print(6)  # {number}\n", "6\n", repeats=1)
     seen: list[str] = []
-    from app.runs.attention import group
+    from app.runs.lookup.attention import group
 
     cursor: str | None = None
     while True:

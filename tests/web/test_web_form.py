@@ -8,7 +8,7 @@ from running_web import Web, web_of
 from stage import SCRIPT, Stage
 
 from app.storage.models import ReportRow, RunRow
-from app.targets.presets import PRESETS
+from app.targets.planning.presets import PRESETS
 
 FORM = "application/x-www-form-urlencoded"
 # A first empty line, a tag's end, an ampersand, characters beyond ASCII: what a textarea may swallow.
@@ -31,7 +31,9 @@ def test_the_form_needs_no_script_and_says_what_becomes_public(web: Web) -> None
     assert "becomes public here" in page.one("main").text
     presets = {one.attributes["value"] for one in page.all("input", name="preset")}
     assert presets == set(PRESETS)
-    assert [one.attributes["value"] for one in page.all("input", name="preset") if "checked" in one.attributes] == ["quick"]
+    assert [
+        one.attributes["value"] for one in page.all("input", name="preset") if "checked" in one.attributes
+    ] == ["quick"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,15 @@ def test_what_was_pasted_is_read_as_asked(web: Web, text: str, form: str, kept: 
 
 def test_lines_end_as_python_ends_them(web: Web) -> None:
     web.stage.node("n")
-    run = web.stage.run(submitted(web, text="x = 1\r\nprint(x)\r\n", claim="prints 2\r\nexpected 1", title="T", source_url="https://x/1"))
+    run = web.stage.run(
+        submitted(
+            web,
+            text="x = 1\r\nprint(x)\r\n",
+            claim="prints 2\r\nexpected 1",
+            title="T",
+            source_url="https://x/1",
+        )
+    )
     assert run.report.scripts[0].script == "x = 1\nprint(x)\n"
     assert (run.report.title, run.report.source_url, run.preset) == ("T", "https://x/1", "quick")
 
@@ -71,8 +81,17 @@ def test_lines_end_as_python_ends_them(web: Web) -> None:
         ({"title": "t" * 301}, "title", "300"),
     ],
 )
-def test_an_error_stands_beside_its_field_and_nothing_is_lost(web: Web, changed: dict[str, str], field: str, words: str) -> None:
-    typed = {"text": TYPED, "form": "script", "claim": TYPED, "title": "A <title>", "source_url": "https://x/?a=1&b=2", "preset": "cpu-isa"}
+def test_an_error_stands_beside_its_field_and_nothing_is_lost(
+    web: Web, changed: dict[str, str], field: str, words: str
+) -> None:
+    typed = {
+        "text": TYPED,
+        "form": "script",
+        "claim": TYPED,
+        "title": "A <title>",
+        "source_url": "https://x/?a=1&b=2",
+        "preset": "cpu-isa",
+    }
     typed |= changed
     answer = web.client.post("/", data=typed)
     assert answer.status_code == (413 if "larger" in words else 422)
@@ -84,14 +103,24 @@ def test_an_error_stands_beside_its_field_and_nothing_is_lost(web: Web, changed:
     # The first line break after the tag is the parser's, not the text's.
     assert page.one("textarea", name="text").text.removeprefix("\n") == typed["text"]
     assert page.one("textarea", name="claim").text.removeprefix("\n") == typed["claim"]
-    assert [page.one("input", name=name).attributes["value"] for name in ("title", "source_url")] == [typed["title"], typed["source_url"]]
-    chosen = {one.attributes["name"]: one.attributes["value"] for one in page.all("input", type="radio") if "checked" in one.attributes}
+    assert [page.one("input", name=name).attributes["value"] for name in ("title", "source_url")] == [
+        typed["title"],
+        typed["source_url"],
+    ]
+    chosen = {
+        one.attributes["name"]: one.attributes["value"]
+        for one in page.all("input", type="radio")
+        if "checked" in one.attributes
+    }
     assert chosen == {"form": "script"} | ({} if field == "preset" else {"preset": "cpu-isa"})
     assert web.stage.count(RunRow) == 0
 
 
 def test_the_field_with_the_error_is_marked_for_who_cannot_see(web: Web) -> None:
-    for changed, tag, name in (({"text": " "}, "textarea", "text"), ({"source_url": "x:y"}, "input", "source_url")):
+    for changed, tag, name in (
+        ({"text": " "}, "textarea", "text"),
+        ({"source_url": "x:y"}, "input", "source_url"),
+    ):
         page = Page(web.client.post("/", data={"text": "print(1)", **changed}).text)
         field = page.one(tag, name=name)
         [alert] = page.all("p", role="alert")

@@ -8,22 +8,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.judging.judgement import Verdict
-from app.runs.history import Point
+from app.runs.lookup.history import Point
 from app.targets.target import Target
-from app.web.grid import MOST_CELLS, MOST_COLUMNS, MOST_ROWS, Grid, grid, result_key, since, span_name
+from app.web.views.grid import MOST_CELLS, MOST_COLUMNS, MOST_ROWS, Grid, grid, result_key, since, span_name
 from worker.contract import Device, Reason
 
 DAY = datetime(2026, 11, 1, tzinfo=UTC)
 
 
-def point(version: str, verdict: Verdict = Verdict.REPRODUCED, *, day: int = 0, settings: str = "", **more: object) -> Point:
-    target = Target(device=Device.CPU, toolchain=f"torch-{version}", settings={"threads": settings} if settings else {})
-    facts = {"script": "s", "target": target, "version": version, "at": DAY + timedelta(days=day), "verdict": verdict}
-    return Point.model_validate({**facts, "job": f"j{version}{day}", "run": f"r{day}", "attempt": "a", "attempts": 3, **more})
+def point(
+    version: str, verdict: Verdict = Verdict.REPRODUCED, *, day: int = 0, settings: str = "", **more: object
+) -> Point:
+    target = Target(
+        device=Device.CPU, toolchain=f"torch-{version}", settings={"threads": settings} if settings else {}
+    )
+    facts = {
+        "script": "s",
+        "target": target,
+        "version": version,
+        "at": DAY + timedelta(days=day),
+        "verdict": verdict,
+    }
+    return Point.model_validate(
+        {**facts, "job": f"j{version}{day}", "run": f"r{day}", "attempt": "a", "attempts": 3, **more}
+    )
 
 
 def shown(table: Grid, row: int = 0) -> list[tuple[str, int, Verdict | None]]:
-    return [(cell.name, cell.span, None if cell.point is None else cell.point.verdict) for cell in table.rows[row].cells]
+    return [
+        (cell.name, cell.span, None if cell.point is None else cell.point.verdict)
+        for cell in table.rows[row].cells
+    ]
 
 
 def test_neighbours_with_equal_results_are_one_column() -> None:
@@ -32,11 +47,18 @@ def test_neighbours_with_equal_results_are_one_column() -> None:
     table = grid([*mended, *broken], ["s"])
     assert [column.name for column in table.columns] == ["torch 2.1 to 2.5", "torch 2.6 to 2.10"]
     assert shown(table) == [("2.1 to 2.5", 1, Verdict.REPRODUCED), ("2.6 to 2.10", 1, Verdict.NOT_REPRODUCED)]
-    assert since(table) == "It happened in torch 2.1 to 2.5, and no longer in torch 2.6 to 2.10 (on 1 target)."
+    assert (
+        since(table) == "It happened in torch 2.1 to 2.5, and no longer in torch 2.6 to 2.10 (on 1 target)."
+    )
 
 
 def test_a_row_is_merged_over_columns_that_others_keep_apart() -> None:
-    points = [point("2.1"), point("2.2", Verdict.NOT_REPRODUCED), point("2.1", settings="1"), point("2.2", settings="1")]
+    points = [
+        point("2.1"),
+        point("2.2", Verdict.NOT_REPRODUCED),
+        point("2.1", settings="1"),
+        point("2.2", settings="1"),
+    ]
     table = grid(points, ["s"])
     assert len(table.columns) == 2
     assert {row.label: len(row.cells) for row in table.rows} == {"cpu": 2, "cpu:threads=1": 1}
@@ -63,7 +85,11 @@ def test_byte_for_byte_needs_every_digest() -> None:
     assert not grid(other, ["s"]).rows[0].cells[0].exact
     assert not grid([point("2.1"), point("2.2")], ["s"]).rows[0].cells[0].exact
     # What happens now and then prints this or that: only the first attempts are alike.
-    sometimes = [point(version, Verdict.FLAKY, day=day, stdout_digest="sha256:1") for version in ("2.1", "2.2") for day in (2, 1)]
+    sometimes = [
+        point(version, Verdict.FLAKY, day=day, stdout_digest="sha256:1")
+        for version in ("2.1", "2.2")
+        for day in (2, 1)
+    ]
     assert not grid(sometimes, ["s"]).rows[0].cells[0].exact
 
 
@@ -81,16 +107,24 @@ def test_trouble_of_ours_does_not_hide_an_answer() -> None:
 
 
 def test_versions_stand_in_their_order_and_rows_by_what_matters() -> None:
-    points = [point("2.10", seen="a"), point("2.9", Verdict.DIFFERENT, seen="b"), point("nightly", Verdict.DIFFERENT, seen="c")]
+    points = [
+        point("2.10", seen="a"),
+        point("2.9", Verdict.DIFFERENT, seen="b"),
+        point("nightly", Verdict.DIFFERENT, seen="c"),
+    ]
     table = grid(points, ["s"])
     assert [column.versions for column in table.columns] == [("2.9",), ("2.10",), ("nightly",)]
-    rows = grid([point("2.1", settings="10"), point("2.1", settings="9"), point("2.1", Verdict.NOT_REPRODUCED)], ["s"]).rows
+    rows = grid(
+        [point("2.1", settings="10"), point("2.1", settings="9"), point("2.1", Verdict.NOT_REPRODUCED)], ["s"]
+    ).rows
     assert [row.label for row in rows] == ["cpu:threads=9", "cpu:threads=10", "cpu"]
 
 
 def test_rows_without_an_answer_are_folded_and_all_stay_in_reach() -> None:
     reason = Reason(code="no_gpu", detail="The script needs a GPU.", who_can_act="operator")
-    lacking = [point("2.1", Verdict.CANNOT_SHOW, settings=str(number), reason=reason) for number in range(1, 9)]
+    lacking = [
+        point("2.1", Verdict.CANNOT_SHOW, settings=str(number), reason=reason) for number in range(1, 9)
+    ]
     table = grid([point("2.1"), *lacking], ["s"])
     assert (len(table.rows), [len(fold.rows) for fold in table.folds]) == (1, [8])
     many = grid([point("2.1", settings=str(number), seen="boom") for number in range(1, 401)], ["s"])
@@ -98,7 +132,10 @@ def test_rows_without_an_answer_are_folded_and_all_stay_in_reach() -> None:
 
 
 def test_more_rows_than_a_page_holds_have_a_next_one() -> None:
-    points = [point("2.1", Verdict.DIFFERENT, settings=str(number), seen=f"value {number}") for number in range(1, 101)]
+    points = [
+        point("2.1", Verdict.DIFFERENT, settings=str(number), seen=f"value {number}")
+        for number in range(1, 101)
+    ]
     first = grid(points, ["s"])
     assert (len(first.rows), first.total, first.next_start) == (60, 100, 60)
     last = grid(points, ["s"], start=60)
@@ -119,7 +156,10 @@ def test_a_page_of_the_table_has_so_many_cells_and_versions_and_all_are_in_reach
         while start is not None:
             table = grid(points, ["s"], start=start, older=older)
             assert sum(len(row.cells) for row in table.rows) <= MOST_CELLS
-            assert all(sum(cell.span for cell in row.cells) == len(table.columns) <= MOST_COLUMNS for row in table.rows)
+            assert all(
+                sum(cell.span for cell in row.cells) == len(table.columns) <= MOST_COLUMNS
+                for row in table.rows
+            )
             assert table.dense
             labels |= {row.label for row in table.rows}
             start = table.next_start
@@ -131,7 +171,9 @@ def test_a_page_of_the_table_has_so_many_cells_and_versions_and_all_are_in_reach
 def test_a_result_that_goes_on_beyond_the_page_says_so_and_since_looks_at_all() -> None:
     points = [point(f"2.{version}") for version in range(3)]
     points += [point(f"2.{version}", Verdict.NOT_REPRODUCED) for version in range(3, 40)]
-    points += [point(f"2.{version}", Verdict.DIFFERENT, settings="1", seen=str(version)) for version in range(40)]
+    points += [
+        point(f"2.{version}", Verdict.DIFFERENT, settings="1", seen=str(version)) for version in range(40)
+    ]
     table = grid(points, ["s"])
     cells = next(row for row in table.rows if row.label == "cpu").cells
     assert [(cell.span, cell.name) for cell in cells] == [(MOST_COLUMNS, "2.3 to 2.39")]
@@ -139,7 +181,9 @@ def test_a_result_that_goes_on_beyond_the_page_says_so_and_since_looks_at_all() 
 
 
 def test_each_target_by_itself_when_it_is_asked_for() -> None:
-    many = grid([point("2.1", settings=str(number), seen="boom") for number in range(1, 401)], ["s"], each=True)
+    many = grid(
+        [point("2.1", settings=str(number), seen="boom") for number in range(1, 401)], ["s"], each=True
+    )
     assert (many.total, many.folds, len(many.rows)) == (400, (), MOST_ROWS)
 
 
@@ -160,7 +204,11 @@ def test_nothing_is_said_where_rows_disagree() -> None:
 
 
 def test_names() -> None:
-    assert [span_name(versions) for versions in (("2.1",), ("2.1", "2.2", "2.3"), ())] == ["2.1", "2.1 to 2.3", "version not known"]
+    assert [span_name(versions) for versions in (("2.1",), ("2.1", "2.2", "2.3"), ())] == [
+        "2.1",
+        "2.1 to 2.3",
+        "version not known",
+    ]
 
 
 points = st.builds(
@@ -183,8 +231,13 @@ def test_every_cell_shows_a_result_of_its_own_versions_and_spans_fill_the_table(
             if cell.point is not None:
                 mine = [one for one in found if one.version in cell.versions and _label(one) == row.label]
                 assert result_key(cell.point) in {result_key(one) for one in mine}
-        assert all(result_key(one.point) != result_key(other.point) for one, other in zip(row.cells, row.cells[1:], strict=False))
-    assert {version for column in table.columns for version in column.versions} == {one.version for one in found}
+        assert all(
+            result_key(one.point) != result_key(other.point)
+            for one, other in zip(row.cells, row.cells[1:], strict=False)
+        )
+    assert {version for column in table.columns for version in column.versions} == {
+        one.version for one in found
+    }
 
 
 def _label(one: Point) -> str:
@@ -195,4 +248,6 @@ def test_a_version_is_one_of_the_package_that_it_is_of() -> None:
     broken = [point(version, package="numpy") for version in ("2.0.2", "2.10.0")]
     table = grid([*broken, point("1.26.4", Verdict.NOT_REPRODUCED, package="numpy")], ["s"])
     assert [column.name for column in table.columns] == ["numpy 1.26.4", "numpy 2.0.2 to 2.10"]
-    assert since(table) == "It did not happen in numpy 1.26.4, and happens in numpy 2.0.2 to 2.10 (on 1 target)."
+    assert (
+        since(table) == "It did not happen in numpy 1.26.4, and happens in numpy 2.0.2 to 2.10 (on 1 target)."
+    )

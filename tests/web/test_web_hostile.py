@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.web.hostile import one_line, visible
+from app.web.text.untrusted import one_line, visible
 
 # Text that a script can print once its bytes were decoded, with many of the characters that hide or reorder.
 HOSTILE = "\x00\x07\x08\x1b\x7f\x85\x9b\u00ad\u061c\u115f\u180e\u200b\u200e\u202e\u2028\u2066\u3164\ufeff\ufff9\U000e0041\U0010ffff"
@@ -22,7 +22,15 @@ texts = st.text(st.one_of(st.characters(), st.sampled_from(HOSTILE)))
 @example("\ud800")
 def test_nothing_invisible_is_left(text: str) -> None:
     for character in visible(text):
-        assert character in "\n\t" or unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+        assert character in "\n\t" or unicodedata.category(character) not in {
+            "Cc",
+            "Cf",
+            "Cs",
+            "Co",
+            "Cn",
+            "Zl",
+            "Zp",
+        }
 
 
 @given(texts)

@@ -13,7 +13,7 @@ from running_web import Web
 from stage import result
 from test_web_browser import DECIDED, FAINT, opened
 
-from app.runs.submit import Submission, submit
+from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import Device, Outcome
 
@@ -26,7 +26,9 @@ def answer(web: Web) -> None:
         for attempt in attempts:
             one = bool(attempt.settings)
             seen = showing(f"sum {5 + one}\n", tensor("x", 1.0, 1.0 + one * 2**-23))
-            web.stage.say(result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen, cpu=f"cpu {one:d}"))
+            web.stage.say(
+                result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen, cpu=f"cpu {one:d}")
+            )
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
@@ -46,7 +48,9 @@ def test_from_the_form_to_the_issue(web: Web, browser: Browser, *, scripts: bool
         page.keyboard.press("Enter")
         page.get_by_role("table").get_by_role("link", name="The sum of a zebra is 5").click()
         expect(page).to_have_title("Reproduced · The sum of a zebra is 5 · samehere")
-        expect(page.locator("#verdict strong")).to_have_text("It happens, as reported, on the one target that was tried.")
+        expect(page.locator("#verdict strong")).to_have_text(
+            "It happens, as reported, on the one target that was tried."
+        )
         expect(page.locator("#verdict")).to_contain_text("Whether it is a bug is not decided here.")
         page.get_by_label("Matrix of targets and versions").get_by_role("link", name="reproduced").click()
         expect(page.get_by_label("Command")).to_contain_text("samehere reproduce FILE --target cpu@")
@@ -64,14 +68,22 @@ def test_how_far_it_is_is_told_while_it_goes_on(web: Web, browser: Browser) -> N
         first = web.stage.dispatch()[0]
         web.stage.start(first, node="n")
         web.stage.say(result(first, node="n", outcome=Outcome.COMPLETED, observation=showing("sum 5\n")))
-        expect(page.locator("#news")).to_have_text(re.compile(r"^1 of \d attempts have ended$"), timeout=20_000)
+        expect(page.locator("#news")).to_have_text(
+            re.compile(r"^1 of \d attempts have ended$"), timeout=20_000
+        )
         expect(page).to_have_title(re.compile("^running"))
 
 
 def test_two_cells_are_compared(web: Web, browser: Browser) -> None:
     web.stage.node("n")
     with web.stage.session() as session:
-        request = Submission(script="print('sum', 5)\n", claim="prints sum 5, expected sum 4", targets=TARGETS, repeats=2, title="Sums")
+        request = Submission(
+            script="print('sum', 5)\n",
+            claim="prints sum 5, expected sum 4",
+            targets=TARGETS,
+            repeats=2,
+            title="Sums",
+        )
         run = submit(session, request, settings=web.stage.settings).document
     answer(web)
     with opened(browser, web.url) as page:

@@ -7,8 +7,9 @@ from running_web import Web
 from stage import result
 from test_web_maintain import report_of, submitted
 
-from app.recent import Recent
-from app.web import pages, report_views
+from app.cache import Recent
+from app.web import pages
+from app.web.views import reports as report_views
 
 
 def drawn_anew(web: Web, path: str, monkeypatch: pytest.MonkeyPatch) -> bool:
@@ -16,7 +17,9 @@ def drawn_anew(web: Web, path: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     drawn = []
     with monkeypatch.context() as patch:
         values = report_views.report_values
-        patch.setattr(report_views, "report_values", lambda *some, **named: drawn.append(some) or values(*some, **named))
+        patch.setattr(
+            report_views, "report_values", lambda *some, **named: drawn.append(some) or values(*some, **named)
+        )
         text = web.client.get(path).text
     with monkeypatch.context() as patch:
         patch.setattr(pages, "_RECENT", Recent(0))
@@ -24,7 +27,9 @@ def drawn_anew(web: Web, path: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     return bool(drawn)
 
 
-def test_a_page_is_drawn_again_when_something_it_tells_has_changed(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_is_drawn_again_when_something_it_tells_has_changed(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = submitted(web)
     path = report_of(web, run)
     other = report_of(web, submitted(web, script="raise RuntimeError('boom')  # another\n"))
@@ -50,7 +55,9 @@ def test_a_page_is_drawn_again_when_something_it_tells_has_changed(web: Web, mon
             assert not drawn_anew(web, path, monkeypatch), what
 
 
-def test_a_page_of_something_that_goes_on_is_drawn_each_time(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_something_that_goes_on_is_drawn_each_time(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = report_of(web, submitted(web))
     assert drawn_anew(web, path, monkeypatch)
     assert web.client.post(f"{path}/runs", data={"preset": "quick"}).status_code == 303

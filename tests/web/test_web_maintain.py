@@ -8,7 +8,7 @@ from html_page import Page, faults
 from running_web import Web
 from stage import result
 
-from app.runs.tokens import Scope, create
+from app.runs.maintenance.tokens import Scope, create
 
 SECRET_WORD = "xyzzy4711"
 
@@ -45,12 +45,25 @@ def test_a_run_is_overruled_and_the_measured_verdict_stays_in_sight(web: Web) ->
     assert "The verdict above is what was measured" in said
     assert "● reproduced" in said
     assert "overruled: not reproduced" in Page(web.client.get(report_of(web, run)).text).text
-    assert "A maintainer says: not reproduced. What follows is what was measured." in web.client.get(f"{report_of(web, run)}.md").text
-    assert Page(web.client.get(report_of(web, run)).text).one("title").text.startswith("Overruled: not reproduced")
-    assert Page(web.client.get("/reports?q=attention:still_broken").text).all("a", href=report_of(web, run)) == []
+    assert (
+        "A maintainer says: not reproduced. What follows is what was measured."
+        in web.client.get(f"{report_of(web, run)}.md").text
+    )
+    assert (
+        Page(web.client.get(report_of(web, run)).text)
+        .one("title")
+        .text.startswith("Overruled: not reproduced")
+    )
+    assert (
+        Page(web.client.get("/reports?q=attention:still_broken").text).all("a", href=report_of(web, run))
+        == []
+    )
     back = act(web, f"{run}/take-back")
     assert "A maintainer says" not in web.client.get(f"{report_of(web, run)}.md").text
-    assert Page(web.client.get("/reports?q=attention:still_broken").text).all("a", href=report_of(web, run)) != []
+    assert (
+        Page(web.client.get("/reports?q=attention:still_broken").text).all("a", href=report_of(web, run))
+        != []
+    )
     assert "Overruled:" not in back
     assert "took the overruling back" in back
     assert "overruled the verdict" in back
@@ -73,7 +86,11 @@ def test_a_node_is_held_back_and_used_again(web: Web) -> None:
     assert "in quarantine" in shown
     assert "1 run opened again" in shown
     assert web.stage.run(run.removeprefix("/runs/")).state == "running"
-    [form] = [one for one in Page(web.client.get("/nodes").text).all("form") if one.attributes["action"].endswith("/lift")]
+    [form] = [
+        one
+        for one in Page(web.client.get("/nodes").text).all("form")
+        if one.attributes["action"].endswith("/lift")
+    ]
     assert "Nothing." in act(web, form.attributes["action"])
     digest = web.stage.run(run.removeprefix("/runs/")).jobs[0].script
     act(web, "/quarantines", kind="script", name=digest)
@@ -90,7 +107,11 @@ def test_it_is_judged_again(web: Web) -> None:
 
 def test_who_submitted_is_shown_the_link_and_nobody_else(web: Web) -> None:
     run = submitted(web)
-    [link] = [one for one in Page(web.client.get(run).text).all("a") if one.attributes["href"].startswith("/withdraw/")]
+    [link] = [
+        one
+        for one in Page(web.client.get(run).text).all("a")
+        if one.attributes["href"].startswith("/withdraw/")
+    ]
     web.client.cookies.clear()
     assert "/withdraw/" not in web.client.get(run).text
     path = link.attributes["href"]
@@ -139,7 +160,8 @@ def test_a_token_stands_in_the_form_where_there_are_tokens(web: Web) -> None:
     report = report_of(web, submitted(web))
     with web.stage.session() as session:
         maintainer, reader = (
-            create(session, name=name, scopes=[scope]).secret for name, scope in (("ada", Scope.MAINTAIN), ("eve", Scope.READ))
+            create(session, name=name, scopes=[scope]).secret
+            for name, scope in (("ada", Scope.MAINTAIN), ("eve", Scope.READ))
         )
     for token, status in (("", 401), ("samehere_x", 401), (reader, 403)):
         assert web.client.post(f"{report}/close", data={"reason": "x", "token": token}).status_code == status

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from recorded_runs import recording
 
-from app.judging.numeric import told
-from app.runs.document import RunDocument
-from app.web.markdown_copy import fenced, is_plain, run_markdown
-from app.web.wording import NOT_DECIDED
+from app.judging.cause.trace_verdict import told
+from app.runs.run_object.document import RunDocument
+from app.web.views.markdown_copy import fenced, is_plain, run_markdown
+from app.web.views.wording import NOT_DECIDED
 from worker.contract import Trace
 
 NASTY = "```\n@someone closes #1\n~~~~\n`````\n<img src=x>\n[link](https://evil.example)"
@@ -28,11 +28,28 @@ def recorded(name: str) -> RunDocument:
 @example("a\r```\rb")
 def test_nothing_ends_a_fence_but_its_end(text: str) -> None:
     blocks = MarkdownIt().parse(f"before\n\n{fenced(text)}\n\nafter")
-    assert [block.type for block in blocks if block.type in {"fence", "paragraph_open"}] == ["paragraph_open", "fence", "paragraph_open"]
+    assert [block.type for block in blocks if block.type in {"fence", "paragraph_open"}] == [
+        "paragraph_open",
+        "fence",
+        "paragraph_open",
+    ]
 
 
 @pytest.mark.parametrize(
-    "text", ["@someone", "see @ someone", "https://x.example", "a_b", "#12", "`x`", "<b>", "[x](y)", "a|b", "\n", "www.x.example"]
+    "text",
+    [
+        "@someone",
+        "see @ someone",
+        "https://x.example",
+        "a_b",
+        "#12",
+        "`x`",
+        "<b>",
+        "[x](y)",
+        "a|b",
+        "\n",
+        "www.x.example",
+    ],
 )
 def test_what_means_something_in_markdown_is_not_plain(text: str) -> None:
     assert is_plain(text) == (text == "see @ someone")
@@ -43,7 +60,9 @@ def test_what_is_hostile_stands_in_fences_only(hostile: Hostile) -> None:
         answer = hostile.client.get(f"{hostile.paths[name]}.md")
         assert answer.status_code == 200
         assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
-        outside = [token.content for token in MarkdownIt("commonmark").parse(answer.text) if token.type == "inline"]
+        outside = [
+            token.content for token in MarkdownIt("commonmark").parse(answer.text) if token.type == "inline"
+        ]
         assert "script" not in " ".join(outside).replace("a script to repeat", "")
         assert EVIL[:9] not in "".join(outside)
         assert not {"\x1b", "\u202e"} & set(answer.text)
@@ -53,13 +72,21 @@ def test_a_trace_is_told_as_on_the_page_and_in_a_fence() -> None:
     run = recorded("logdet_cpu_isa")
     assert "operations" not in run_markdown(run, address="http://here")
     trace = Trace(operations_seen=9, pairs=6, asked=6, whole=True, answered=5)
-    traced = run.model_copy(update={"jobs": [job.model_copy(update={"trace": trace}) for job in run.jobs[:5]]})
+    traced = run.model_copy(
+        update={"jobs": [job.model_copy(update={"trace": trace}) for job in run.jobs[:5]]}
+    )
     text = run_markdown(traced, address="http://here")
     assert "What the operations show:" in text
-    [fence] = [block.content for block in MarkdownIt().parse(text) if block.type == "fence" and "ran on the CPU" in block.content]
+    [fence] = [
+        block.content
+        for block in MarkdownIt().parse(text)
+        if block.type == "fence" and "ran on the CPU" in block.content
+    ]
     assert all(f"- {sentence}" in fence for sentence in told(trace))
     assert "… and 2 more traced cells." in fence
-    assert "ran on the CPU" not in "".join(block.content for block in MarkdownIt().parse(text) if block.type == "inline")
+    assert "ran on the CPU" not in "".join(
+        block.content for block in MarkdownIt().parse(text) if block.type == "inline"
+    )
 
 
 def test_it_is_one_minute_long_and_says_what_counts() -> None:

@@ -7,10 +7,10 @@ from html_page import Page, faults
 from running_web import Web
 from stage import CLAIM, SCRIPT, result
 
-from app.runs.submit import Submission, submit
+from app.runs.submission.submit import Submission, submit
 from app.storage.models import ReportRow, RunRow
 from app.targets.parse import parse_target
-from app.targets.presets import PRESETS
+from app.targets.planning.presets import PRESETS
 from worker.contract import Outcome
 
 TYPED = {
@@ -66,9 +66,16 @@ def test_the_plan_is_run_as_it_was_typed(web: Web) -> None:
     assert form.attributes["method"] == "post"
     # The first line break after the tag is the parser's, not the text's.
     sent = {name: page.one("textarea", name=name).text.removeprefix("\n") for name in ("text", "claim")}
-    sent |= {name: page.one("input", name=name).attributes["value"] for name in ("title", "source_url", "include", "exclude")}
-    sent["form"] = next(one.attributes["value"] for one in page.all("input", name="form") if "checked" in one.attributes)
-    sent["preset"] = next(one.attributes["value"] for one in page.all("option") if "selected" in one.attributes)
+    sent |= {
+        name: page.one("input", name=name).attributes["value"]
+        for name in ("title", "source_url", "include", "exclude")
+    }
+    sent["form"] = next(
+        one.attributes["value"] for one in page.all("input", name="form") if "checked" in one.attributes
+    )
+    sent["preset"] = next(
+        one.attributes["value"] for one in page.all("option") if "selected" in one.attributes
+    )
     assert sent == {**TYPED, **CHOSEN}
     run = web.stage.run(web.client.post("/", data=sent).headers["location"].removeprefix("/runs/"))
     assert (run.preset, len(run.jobs)) == ("determinism", 4)
@@ -87,7 +94,9 @@ def test_the_plan_is_run_as_it_was_typed(web: Web) -> None:
         ({"exclude": "cpu cuda"}, "Nothing is left"),
     ],
 )
-def test_what_cannot_be_planned_is_said_and_nothing_is_lost(web: Web, changed: dict[str, str], words: str) -> None:
+def test_what_cannot_be_planned_is_said_and_nothing_is_lost(
+    web: Web, changed: dict[str, str], words: str
+) -> None:
     web.stage.node("n")
     typed = {**TYPED, **CHOSEN, **changed}
     answer = web.client.post("/plan", data=typed)
@@ -101,7 +110,9 @@ def test_what_cannot_be_planned_is_said_and_nothing_is_lost(web: Web, changed: d
 
 
 def test_a_report_that_lacks_something_is_told_so_before_it_is_sent(web: Web) -> None:
-    page = shown(web, "/plan", **{**TYPED, "form": "report", "text": "# It crashes\n\nIt crashes when I train.\n"})
+    page = shown(
+        web, "/plan", **{**TYPED, "form": "report", "text": "# It crashes\n\nIt crashes when I train.\n"}
+    )
     assert "Send the script" in page.text
 
 
@@ -168,13 +179,20 @@ def test_two_that_differ_in_too_much_offer_the_cell_between_them(web: Web) -> No
     assert f"samehere add-cell {run_id} {button.attributes['value']}" in page.text
     after = shown(web, f"/runs/{run_id}/cells", target=button.attributes["value"])
     assert after.all("button", name="target") == []
-    assert [job.target.settings for job in web.stage.run(run_id).jobs][2] in ({"seed": "3", "threads": "1"}, {})
+    assert [job.target.settings for job in web.stage.run(run_id).jobs][2] in (
+        {"seed": "3", "threads": "1"},
+        {},
+    )
 
 
 @pytest.mark.parametrize("path", ["/plan", "/runs/{run}/rerun", "/runs/{run}/cells", "/runs/{run}/stop-cell"])
 def test_another_page_cannot_press_these(web: Web, path: str) -> None:
     web.stage.node("n")
     run_id = two_cells(web)
-    answer = web.client.post(path.format(run=run_id), data={**TYPED, "target": "cpu:seed=1"}, headers={"Origin": "https://evil.example"})
+    answer = web.client.post(
+        path.format(run=run_id),
+        data={**TYPED, "target": "cpu:seed=1"},
+        headers={"Origin": "https://evil.example"},
+    )
     assert answer.status_code == 403
     assert len(web.stage.run(run_id).jobs) == 2

@@ -10,7 +10,7 @@ from html_page import Page, faults
 from running_web import Web
 from stage import result
 
-from app.runs.submit import Submission, submit
+from app.runs.submission.submit import Submission, submit
 from worker.contract import Observation, Outcome
 
 
@@ -38,7 +38,9 @@ def test_the_answer_forbids_what_the_page_does_not_use(hostile: Hostile) -> None
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "'unsafe" not in policy
-        assert all(rule in policy for rule in ("form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'"))
+        assert all(
+            rule in policy for rule in ("form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'")
+        )
         assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "same-origin")
 
 
@@ -77,7 +79,9 @@ def test_a_run_says_what_was_seen(web: Web) -> None:
     assert page.all("a", href=f"/api/v1/runs/{run_id}")
     assert "samehere reproduce FILE --target" in page.text
     assert "RuntimeError: boom" in page.one("section", id="part-printed").text
-    attempts = [one.attributes["href"] for one in page.all("a") if one.attributes["href"].startswith("/attempts/")]
+    attempts = [
+        one.attributes["href"] for one in page.all("a") if one.attributes["href"].startswith("/attempts/")
+    ]
     assert len(set(attempts)) == 3
     attempt = Page(web.client.get(attempts[0]).text)
     assert "An exception ended it." in attempt.text
@@ -97,7 +101,9 @@ def test_a_report_is_run_again(web: Web) -> None:
     assert "determinism" in Page(refused.text).text
 
 
-@pytest.mark.parametrize("path", ["/runs/x", "/attempts/%00", "/reports/%E2%80%AE", "/compare?id=x", "/nothing", "/runs/x/y"])
+@pytest.mark.parametrize(
+    "path", ["/runs/x", "/attempts/%00", "/reports/%E2%80%AE", "/compare?id=x", "/nothing", "/runs/x/y"]
+)
 def test_what_is_not_there(web: Web, path: str) -> None:
     answer = web.client.get(path)
     assert answer.status_code == 404

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from running_web import Web
 from stage import result
 
-from app.runs.submit import Submission, submit
+from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import Device, Observation, Outcome
-from worker.repeat_program import MOST_PRINTED, Recorded, repeat_program
+from worker.contract.programs.repeat import MOST_PRINTED, Recorded, repeat_program
 
 SCRIPT = "import os\nprint('threads', os.environ.get('OMP_NUM_THREADS'), os.environ['PYTHONHASHSEED'])\nprint('sum', 5)\n"
 
@@ -29,11 +29,20 @@ SCRIPT = "import os\nprint('threads', os.environ.get('OMP_NUM_THREADS'), os.envi
 def run_it(program: str, folder: Path, *, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
     path = folder / "repeat.py"
     path.write_text(program)
-    return subprocess.run([python, path], capture_output=True, text=True, timeout=120, cwd=folder, check=False)
+    return subprocess.run(
+        [python, path], capture_output=True, text=True, timeout=120, cwd=folder, check=False
+    )
 
 
 def recorded(**changed: object) -> Recorded:
-    facts = {"script": SCRIPT, "target": "cpu:threads=1", "device": "cpu", "settings": {"threads": "1"}, "hash_seed": "7", "exit_status": 0}
+    facts = {
+        "script": SCRIPT,
+        "target": "cpu:threads=1",
+        "device": "cpu",
+        "settings": {"threads": "1"},
+        "hash_seed": "7",
+        "exit_status": 0,
+    }
     return Recorded(**{**facts, "stdout": "threads 1 7\nsum 5\n", **changed})  # type: ignore[arg-type]
 
 
@@ -45,7 +54,13 @@ def test_the_same_is_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", [{"stdout": "threads 1 7\nsum 6\n"}, {"exit_status": 1}, {"exception": "RuntimeError: boom"}, {"signal": "SIGSEGV"}]
+    "changed",
+    [
+        {"stdout": "threads 1 7\nsum 6\n"},
+        {"exit_status": 1},
+        {"exception": "RuntimeError: boom"},
+        {"signal": "SIGSEGV"},
+    ],
 )
 def test_something_else_is_not(tmp_path: Path, changed: dict[str, object]) -> None:
     done = run_it(repeat_program(recorded(**changed)), tmp_path)
@@ -55,7 +70,11 @@ def test_something_else_is_not(tmp_path: Path, changed: dict[str, object]) -> No
 
 def test_what_hung_there_is_stopped_here_and_what_it_printed_is_kept(tmp_path: Path) -> None:
     hung = recorded(
-        script="print('before')\nimport time\ntime.sleep(60)\n", stdout="before\n", exit_status=None, ended="timed_out", seconds=1.2
+        script="print('before')\nimport time\ntime.sleep(60)\n",
+        stdout="before\n",
+        exit_status=None,
+        ended="timed_out",
+        seconds=1.2,
     )
     program = repeat_program(hung)
     assert "max(20, " in program
@@ -69,7 +88,11 @@ def test_what_hung_there_is_stopped_here_and_what_it_printed_is_kept(tmp_path: P
     endless = recorded(script=script, stdout="on\n" * 9, exit_status=None, ended="timed_out", seconds=1.2)
     done = run_it(repeat_program(endless).replace("max(20, ", "max(2, "), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert not [one for one in psutil.process_iter(["cmdline"]) if "import time; time.sleep(77)" in (one.info["cmdline"] or [])]
+    assert not [
+        one
+        for one in psutil.process_iter(["cmdline"])
+        if "import time; time.sleep(77)" in (one.info["cmdline"] or [])
+    ]
     ended = run_it(repeat_program(recorded(ended="timed_out", seconds=1.2, exit_status=None)), tmp_path)
     assert ended.returncode == 1
     assert "ended here by itself" in ended.stdout
@@ -106,7 +129,9 @@ def test_an_error_that_was_not_there_is_named(tmp_path: Path) -> None:
 def test_what_happens_now_and_then_says_how_often(tmp_path: Path) -> None:
     done = run_it(repeat_program(recorded(stdout="sum 6\n", matched=7, of=20)), tmp_path)
     assert "The same in this run: no" in done.stdout
-    assert "It was seen in 7 of 20 attempts there, so one run says little: run this several times" in done.stdout
+    assert (
+        "It was seen in 7 of 20 attempts there, so one run says little: run this several times" in done.stdout
+    )
     assert "attempts there" not in run_it(repeat_program(recorded()), tmp_path).stdout
 
 
@@ -120,7 +145,9 @@ def test_of_a_flaky_cell_an_attempt_that_shows_it_is_repeated(web: Web) -> None:
         for attempt in sorted(attempts, key=lambda attempt: attempt.attempt_id):
             stdout = "7\n" if attempt.kind == "preview" else next(numbers, "0.17\n")
             seen = Observation(exit_status=0, stdout=stdout)
-            web.stage.say(result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen, kind=attempt.kind))
+            web.stage.say(
+                result(attempt, node="n", outcome=Outcome.COMPLETED, observation=seen, kind=attempt.kind)
+            )
     [job] = web.stage.run(run.id).jobs
     assert (job.verdict, job.matched) == ("flaky", 1)
     program = web.client.get(f"/jobs/{job.id}/repeat.py").text
@@ -129,7 +156,12 @@ def test_of_a_flaky_cell_an_attempt_that_shows_it_is_repeated(web: Web) -> None:
 
 
 def test_an_error_is_looked_for_by_its_words(tmp_path: Path) -> None:
-    raised = recorded(script="raise ValueError('at 0x7f0012345678')\n", exit_status=1, exception="ValueError: at 0x7fffffffffff", stdout="")
+    raised = recorded(
+        script="raise ValueError('at 0x7f0012345678')\n",
+        exit_status=1,
+        exception="ValueError: at 0x7fffffffffff",
+        stdout="",
+    )
     assert run_it(repeat_program(raised), tmp_path).returncode == 0
 
 
@@ -145,7 +177,9 @@ def test_a_long_text_is_compared_by_its_digest(tmp_path: Path) -> None:
 @pytest.mark.sandbox
 def test_settings_of_torch_hold(tmp_path: Path, toolchains: Path, toolchain: str) -> None:
     script = "import torch, sys\nprint(torch.are_deterministic_algorithms_enabled(), torch.initial_seed(), sys.argv[1:], __name__)\n"
-    target = recorded(script=script, settings={"deterministic": "on", "seed": "11"}, stdout="True 11 [] __main__\n")
+    target = recorded(
+        script=script, settings={"deterministic": "on", "seed": "11"}, stdout="True 11 [] __main__\n"
+    )
     done = run_it(repeat_program(target), tmp_path, python=str(toolchains / toolchain / "bin" / "python"))
     assert "The same here: yes" in done.stdout, done.stdout + done.stderr
 
@@ -171,19 +205,34 @@ def test_what_strangers_wrote_is_data(text: str, version: str) -> None:
     tree = ast.parse(program)
     plain = ast.parse(repeat_program(recorded(script="")))
     assert [type(node) for node in tree.body] == [type(node) for node in plain.body]
-    [script] = [node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "SCRIPT"]  # type: ignore[attr-defined]
+    [script] = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "SCRIPT"
+    ]  # type: ignore[attr-defined]
     assert ast.literal_eval(script) == text
     outside = [line for line in program.splitlines() if line.startswith("#")]
     assert all(
-        line in {"#!/usr/bin/env python3", "# /// script", "# dependencies = [", "# ]", "# ///", "# The script, line by line, unchanged."}
+        line
+        in {
+            "#!/usr/bin/env python3",
+            "# /// script",
+            "# dependencies = [",
+            "# ]",
+            "# ///",
+            "# The script, line by line, unchanged.",
+        }
         or line.startswith(('#   "', "# requires-python"))
         for line in outside
     )
 
 
 def test_versions_are_pinned_as_tools_read_them() -> None:
-    program = repeat_program(recorded(python="3.12.3", packages={"torch": "2.13.0+cpu", "numpy": "2.5.2", "x y": "1", "z": "1\n#"}))
-    assert '# requires-python = "==3.12.*"\n# dependencies = [\n#   "numpy==2.5.2",\n#   "torch==2.13.0",\n# ]\n# ///' in program
+    program = repeat_program(
+        recorded(python="3.12.3", packages={"torch": "2.13.0+cpu", "numpy": "2.5.2", "x y": "1", "z": "1\n#"})
+    )
+    assert (
+        '# requires-python = "==3.12.*"\n# dependencies = [\n#   "numpy==2.5.2",\n#   "torch==2.13.0",\n# ]\n# ///'
+        in program
+    )
 
 
 def test_every_cell_offers_its_command_and_its_file(web: Web, tmp_path: Path) -> None:
@@ -209,7 +258,9 @@ def test_every_cell_offers_its_command_and_its_file(web: Web, tmp_path: Path) ->
 
 def test_a_hostile_cell_is_whole(hostile: Hostile) -> None:
     report = Page(hostile.page("report"))
-    jobs = {link.attributes["href"] for link in report.all("a") if link.attributes["href"].startswith("/jobs/")}
+    jobs = {
+        link.attributes["href"] for link in report.all("a") if link.attributes["href"].startswith("/jobs/")
+    }
     pages = [link for link in jobs if not link.endswith(".py")]
     assert pages
     for path in pages:

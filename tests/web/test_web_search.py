@@ -43,14 +43,18 @@ def test_what_is_wrong_is_said_beside_the_field(filled: Web) -> None:
     assert problem.headers["content-type"] == "application/problem+json"
     told = problem.json()
     assert (told["code"], told["field"]) == ("bad_query", "q")
-    assert told["detail"].startswith("At character 1: there is no field colour. The fields are: verdict, device")
+    assert told["detail"].startswith(
+        "At character 1: there is no field colour. The fields are: verdict, device"
+    )
 
 
 def test_the_page_tells_what_can_be_asked(filled: Web) -> None:
     text = filled.client.get("/reports").text
     assert all(f"<code>{name}:</code>" in text for name in FIELDS)
     assert Page(text)
-    described = filled.client.get("/api/v1/openapi.json").json()["paths"]["/api/v1/reports"]["get"]["parameters"]
+    described = filled.client.get("/api/v1/openapi.json").json()["paths"]["/api/v1/reports"]["get"][
+        "parameters"
+    ]
     [asked] = [one for one in described if one["name"] == "q"]
     assert all(f"`{name}:`" in str(asked) for name in FIELDS)
 

@@ -8,11 +8,13 @@ from html_page import faults
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.web.ansi import coloured
-from app.web.cutting import ends, head
-from app.web.hostile import short_url, visible
+from app.web.text.ansi import coloured
+from app.web.text.cutting import ends, head
+from app.web.text.untrusted import short_url, visible
 
-PAGE = '<!doctype html><html lang="en"><head><title>t</title></head><body><h1>t</h1><pre>{}</pre></body></html>'
+PAGE = (
+    '<!doctype html><html lang="en"><head><title>t</title></head><body><h1>t</h1><pre>{}</pre></body></html>'
+)
 
 
 def test_colours_become_classes() -> None:

@@ -6,7 +6,7 @@ from html_page import Page
 from numpy_versions import finish, say_hello, send
 from running_web import Web
 
-from app.runs.history import axis_of
+from app.runs.lookup.history import axis_of
 
 BROKEN = {"1.26.4": True, "2.0.0": True, "2.1.0": False}
 
@@ -18,7 +18,9 @@ def test_versions_of_numpy_are_not_called_torch(web: Web) -> None:
     page = Page(web.client.get(f"/reports/{report_id}").text)
     said = "It happened in numpy 1.26.4 to 2.0, and no longer in numpy 2.1 (on 1 target)."
     assert said in page.text
-    assert "torch" not in page.text.replace("such as torch", "").replace("cpu@torch-2.13", "").replace("cuda@torch-2.13", "")
+    assert "torch" not in page.text.replace("such as torch", "").replace("cpu@torch-2.13", "").replace(
+        "cuda@torch-2.13", ""
+    )
     assert page.one("input", id="over").attributes["value"] == "numpy"
     markdown = web.client.get(f"/reports/{report_id}.md").text
     assert said in markdown
@@ -42,7 +44,10 @@ def test_a_script_that_imports_nothing_runs_over_what_was_varied(web: Web) -> No
 
 
 def test_the_axis_is_what_the_script_imports_and_what_was_varied() -> None:
-    apart = [{"torch": "2.11", "numpy": "2.0", "python": "3.12"}, {"torch": "2.13", "numpy": "2.1", "python": "3.13"}]
+    apart = [
+        {"torch": "2.11", "numpy": "2.0", "python": "3.12"},
+        {"torch": "2.13", "numpy": "2.1", "python": "3.13"},
+    ]
     assert axis_of(apart, ["torch", "numpy"]) == "torch"
     assert axis_of(apart, ["numpy"]) == "numpy"
     assert axis_of([{**one, "torch": "2.13"} for one in apart], ["torch", "numpy"]) == "numpy"
@@ -54,7 +59,11 @@ def test_the_axis_is_what_the_script_imports_and_what_was_varied() -> None:
 def test_a_node_says_what_its_toolchains_hold(web: Web) -> None:
     say_hello(web.stage, "2.0.0")
     page = Page(web.client.get("/nodes").text)
-    assert [element.attributes["data-name"] for element in page.all("td") if element.attributes.get("data-name") == "packages"]
+    assert [
+        element.attributes["data-name"]
+        for element in page.all("td")
+        if element.attributes.get("data-name") == "packages"
+    ]
     assert "numpy 2.0.0" in page.text
 
 

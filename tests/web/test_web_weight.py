@@ -49,7 +49,10 @@ def look_at_all(web: Web, first: dict[str, str]) -> tuple[dict[str, int], set[st
             whole = "<!doctype" in answer.text
             weights[path] = len(answer.content) + (brought(web, answer.text) if whole else 0)
             assert not whole or list(faults(answer.text)) == [], path
-            links = [urljoin(path, href) for href in re.findall(r'<a [^>]*href="([^"]+)"', answer.text.replace("&amp;", "&"))]
+            links = [
+                urljoin(path, href)
+                for href in re.findall(r'<a [^>]*href="([^"]+)"', answer.text.replace("&amp;", "&"))
+            ]
             waiting += [link.partition("#")[0] for link in links if link.startswith("/")]
     return weights, asked
 
@@ -59,9 +62,19 @@ def test_no_page_is_heavy_in_the_hugest_states(web: Web) -> None:
     weights, asked = look_at_all(web, paths)
     assert {path: size for path, size in weights.items() if size > HEAVIEST} == {}
     # A page of another address is not forgotten: each has been looked at, but those that need a secret or are tested below.
-    pages = [route for route in create_app(web.stage.settings).routes if isinstance(route, Route) and "GET" in (route.methods or ())]
-    own = [route for route in pages if not route.path.startswith(("/api/", "/healthz", "/readyz", "/metrics"))]
-    missed = {route.path for route in own if not any(route.path_regex.match(path.partition("?")[0]) for path in asked)}
+    pages = [
+        route
+        for route in create_app(web.stage.settings).routes
+        if isinstance(route, Route) and "GET" in (route.methods or ())
+    ]
+    own = [
+        route for route in pages if not route.path.startswith(("/api/", "/healthz", "/readyz", "/metrics"))
+    ]
+    missed = {
+        route.path
+        for route in own
+        if not any(route.path_regex.match(path.partition("?")[0]) for path in asked)
+    }
     assert missed <= {"/withdraw/{secret}"}
     # They are as heavy as they should be to show anything.
     assert max(weights.values()) > HEAVIEST / 2
@@ -72,7 +85,11 @@ def test_no_page_is_heavy_in_the_hugest_states(web: Web) -> None:
 def _what_is_posted_is_light(web: Web, paths: dict[str, str]) -> None:
     typed = {"text": f"print(5)\n# {HEAVY[:50_000]}", "claim": HEAVY[:5000], "preset": "quick"}
     targets = " ".join(f"cpu@*:threads={number}" for number in (1, 2))
-    for path, more in (("/plan", {"include": targets}), ("/plan", {"include": "nonsense@"}), ("/", {"preset": "none"})):
+    for path, more in (
+        ("/plan", {"include": targets}),
+        ("/plan", {"include": "nonsense@"}),
+        ("/", {"preset": "none"}),
+    ):
         answer = web.client.post(path, data=typed | more)
         assert answer.status_code in {200, 422}
         assert list(faults(answer.text)) == []

@@ -6,12 +6,12 @@ import pytest
 from recorded_runs import recording
 
 from app.judging.judgement import CheckResult, Defect, Scope, Verdict
-from app.runs.document import RunDocument
-from app.web.markdown_copy import run_markdown
-from app.web.report_views import claim_rows
-from app.web.surroundings import surroundings, what_sets_apart
-from app.web.views import cards_alike
-from app.web.wording import NOT_DECIDED, as_reported, defect_words, headline, what_is_missing
+from app.runs.run_object.document import RunDocument
+from app.web.views.environments import surroundings, what_sets_apart
+from app.web.views.markdown_copy import run_markdown
+from app.web.views.reports import claim_rows
+from app.web.views.runs import cards_alike
+from app.web.views.wording import NOT_DECIDED, as_reported, defect_words, headline, what_is_missing
 from worker.contract import CardState, Gpu
 
 
@@ -24,7 +24,10 @@ def recorded(name: str, **changed: object) -> RunDocument:
     [
         ("logdet_cpu_isa", "It happens, as reported, on 2 of 8 targets."),
         ("sometimes.cuda", "It happens, as reported, but not every time: "),
-        ("logdet_singular.cuda", "Something else happens than what is reported, on the one target that was tried."),
+        (
+            "logdet_singular.cuda",
+            "Something else happens than what is reported, on the one target that was tried.",
+        ),
         ("weights_roundtrip.cuda", "It does not happen on the one target that was tried."),
         ("two_gpus.cuda", "We can't show it: something is missing here."),
         ("values", "The script ran. The report claims nothing that can be checked."),
@@ -36,7 +39,10 @@ def test_a_recorded_run_has_its_sentence(name: str, words: str) -> None:
 
 
 def test_where_other_targets_were_tried_before_it_is_said_of_the_last_ones() -> None:
-    assert headline(recorded("logdet_cpu_isa"), tried_more=True) == "It happens, as reported, on 2 of 8 targets that were tried last."
+    assert (
+        headline(recorded("logdet_cpu_isa"), tried_more=True)
+        == "It happens, as reported, on 2 of 8 targets that were tried last."
+    )
     alone = recorded("weights_roundtrip.cuda")
     assert headline(alone, tried_more=True) == "It does not happen on the one target that was tried last."
 
@@ -64,7 +70,10 @@ def test_a_target_that_looks_for_a_cause_is_none_that_was_tried() -> None:
     [job] = run.jobs
     for setting in ("fill", "trace"):
         test = job.model_copy(
-            update={"target": job.target.model_copy(update={"settings": {setting: "on"}}), "verdict": Verdict.CANNOT_SHOW}
+            update={
+                "target": job.target.model_copy(update={"settings": {setting: "on"}}),
+                "verdict": Verdict.CANNOT_SHOW,
+            }
         )
         assert headline(run.model_copy(update={"jobs": [job, test]})) == headline(run)
 
@@ -73,16 +82,21 @@ def test_every_verdict_and_state_has_a_sentence() -> None:
     every = {headline(recorded("values", verdict=verdict)) for verdict in Verdict}
     assert len(every) == len(Verdict)
     assert all(sentence.endswith(".") for sentence in every)
-    assert headline(recorded("values", verdict=None, state="running", so_far=Verdict.NOT_REPRODUCED)) == "Nothing is decided yet."
+    assert (
+        headline(recorded("values", verdict=None, state="running", so_far=Verdict.NOT_REPRODUCED))
+        == "Nothing is decided yet."
+    )
     assert headline(recorded("values", verdict=None, state="cancelled")) == "Nothing was decided."
 
 
 def test_that_it_happens_is_not_that_it_is_a_bug() -> None:
     assert defect_words(recorded("logdet_cpu_isa")) == NOT_DECIDED
-    assert defect_words(recorded("uninitialised_quick", defect=Defect.YES, cause="uninitialised_memory")).startswith(
-        "It is a bug. The result rests"
-    )
-    assert defect_words(recorded("svd_sign.cuda", seen=True, defect=Defect.NO, cause="sign_or_order")).startswith("It is no bug. ")
+    assert defect_words(
+        recorded("uninitialised_quick", defect=Defect.YES, cause="uninitialised_memory")
+    ).startswith("It is a bug. The result rests")
+    assert defect_words(
+        recorded("svd_sign.cuda", seen=True, defect=Defect.NO, cause="sign_or_order")
+    ).startswith("It is no bug. ")
     assert defect_words(recorded("values", seen=False, defect=Defect.UNDECIDED)) == ""
 
 
@@ -94,7 +108,10 @@ def test_whether_it_was_tried_as_reported() -> None:
     unnamed = {"scope": Scope.ELSEWHERE, "scope_differs": ["torch.version", "os.name"]}
     assert as_reported(recorded("values", **unnamed), []) == "the report names no place"
     named = recorded("values").report.model_copy(update={"environment": {"python.version": "3.12"}})
-    assert as_reported(recorded("values", report=named, **unnamed), []) == "not known: the report does not name torch.version, os.name"
+    assert (
+        as_reported(recorded("values", report=named, **unnamed), [])
+        == "not known: the report does not name torch.version, os.name"
+    )
     device = {**unnamed, "scope_differs": ["torch.version", "device"]}
     assert as_reported(recorded("values", report=named, **device), []) == "no, other: device"
 
@@ -117,16 +134,27 @@ def test_of_further_environments_only_what_differs_is_shown() -> None:
 
 def test_cards_alike_are_counted() -> None:
     card = Gpu(index=0, model="H200", memory_bytes=1, capability="9.0", driver="1", state=CardState.SOUND)
-    cards = [card, card.model_copy(update={"index": 1}), card.model_copy(update={"index": 2, "state": CardState.FAULTY, "detail": "ECC"})]
-    assert [(one.count, one.state) for one in cards_alike(cards)] == [(2, CardState.SOUND), (1, CardState.FAULTY)]
+    cards = [
+        card,
+        card.model_copy(update={"index": 1}),
+        card.model_copy(update={"index": 2, "state": CardState.FAULTY, "detail": "ECC"}),
+    ]
+    assert [(one.count, one.state) for one in cards_alike(cards)] == [
+        (2, CardState.SOUND),
+        (1, CardState.FAULTY),
+    ]
 
 
 def test_two_checks_of_the_same_words_keep_their_own_results() -> None:
     run = recorded("logdet_cpu_isa")
     check = run.report.claim.checks[0]
-    claim = run.report.claim.model_copy(update={"checks": [check, check.model_copy(update={"role": "expected"})]})
+    claim = run.report.claim.model_copy(
+        update={"checks": [check, check.model_copy(update={"role": "expected"})]}
+    )
     finding = run.jobs[0].checks[0].model_copy(update={"text": check.text, "result": CheckResult.MET})
-    job = run.jobs[0].model_copy(update={"checks": [finding, finding.model_copy(update={"result": CheckResult.OTHER})]})
+    job = run.jobs[0].model_copy(
+        update={"checks": [finding, finding.model_copy(update={"result": CheckResult.OTHER})]}
+    )
     twice = run.model_copy(update={"report": run.report.model_copy(update={"claim": claim}), "jobs": [job]})
     assert [row.result for row in claim_rows(twice)] == [CheckResult.MET, CheckResult.OTHER]
     assert [row.others for row in claim_rows(twice)] == [0, 0]

@@ -48,11 +48,17 @@ def faults(answer: Answer, gpus: Sequence[Gpu], known: KnownAnswers) -> list[str
     """What is wrong with the cards, as they were granted in this order; empty when all of it is right."""
     if len(answer.digests) != len(gpus):
         return [f"{len(answer.digests)} of {len(gpus)} cards could be used"]
-    found = [f"card {name} is wrong" for name in answer.wrong] + [f"card {name} varies" for name in answer.varies]
+    found = [f"card {name} is wrong" for name in answer.wrong] + [
+        f"card {name} varies" for name in answer.varies
+    ]
     for number, gpu in enumerate(gpus):
         stored = known.get(answers_key(gpu, answer.build), {})
         own = answer.digests.get(str(number), {})
-        found += [f"card {number}: {name} is not what this model gives" for name in stored if own.get(name) != stored[name]]
+        found += [
+            f"card {number}: {name} is not what this model gives"
+            for name in stored
+            if own.get(name) != stored[name]
+        ]
     return found
 
 

@@ -12,7 +12,12 @@ from worker.contract import CardReading, Gpu
 
 _WAIT_MS = 1000
 # Bits of nvmlDeviceGetCurrentClocksEventReasons that slow a card down because of its state, not of its load.
-_THROTTLED = {0x8: "hardware slowdown", 0x20: "software thermal", 0x40: "hardware thermal", 0x80: "hardware power brake"}
+_THROTTLED = {
+    0x8: "hardware slowdown",
+    0x20: "software thermal",
+    0x40: "hardware thermal",
+    0x80: "hardware power brake",
+}
 
 
 @contextmanager
@@ -103,7 +108,9 @@ def looker() -> Iterator[Callable[[int], list[int] | None]]:
             if index not in handles:
                 return None
             try:
-                return sorted({int(user.pid) for user in nvml.nvmlDeviceGetComputeRunningProcesses(handles[index])})
+                return sorted(
+                    {int(user.pid) for user in nvml.nvmlDeviceGetComputeRunningProcesses(handles[index])}
+                )
             except nvml.NVMLError:
                 return None
 
@@ -162,5 +169,7 @@ class FaultWatch:
                 except nvml.NVMLError:
                     return
                 with suppress(nvml.NVMLError, KeyError), self._lock:
-                    self._xids.setdefault(minors[nvml.nvmlDeviceGetUUID(event.device)], []).append(int(event.eventData))
+                    self._xids.setdefault(minors[nvml.nvmlDeviceGetUUID(event.device)], []).append(
+                        int(event.eventData)
+                    )
             nvml.nvmlEventSetFree(events)

@@ -18,10 +18,10 @@ from worker.cards.health import Answer, KnownAnswers, answers_key, fault_of_driv
 from worker.cards.witness import Witness
 from worker.contract import GIB, CardReading, CardState, Gpu, Limits
 from worker.harness import HARNESS_CONFIG_PATH, known_answer_source
+from worker.machine.settings import NodeSettings
 from worker.sandbox import Ending, Sandbox, SandboxJob
-from worker.settings import NodeSettings
 from worker.toolchains import Toolchain, ToolchainStore
-from worker.toolchains.usual import for_cards
+from worker.toolchains.default_choice import for_cards
 
 _PROGRAM_PATH = "/run/samehere/known_answer.py"
 _SHIPPED = Path(__file__).with_name("known_answers.json")
@@ -90,7 +90,9 @@ class CardWatch:
         """All of them, with the state each is in."""
         with self._lock:
             return [
-                card.gpu.model_copy(update={"state": card.state, "detail": card.detail, "sound_at": card.sound_at})
+                card.gpu.model_copy(
+                    update={"state": card.state, "detail": card.detail, "sound_at": card.sound_at}
+                )
                 for card in self._cards.values()
             ]
 
@@ -102,7 +104,11 @@ class CardWatch:
     def usable(self) -> list[int]:
         """Those that may be given to an attempt."""
         with self._lock:
-            return [index for index, card in self._cards.items() if card.state in {CardState.SOUND, CardState.UNCHECKED}]
+            return [
+                index
+                for index, card in self._cards.items()
+                if card.state in {CardState.SOUND, CardState.UNCHECKED}
+            ]
 
     @property
     def count(self) -> int:
@@ -131,7 +137,12 @@ class CardWatch:
             return True
         if not nvml.processes_on(index):
             return True
-        self._note(self._cards[index], CardState.IN_USE, "a program of somebody else's computes on it", again_in=_LOOK_AGAIN_SECONDS)
+        self._note(
+            self._cards[index],
+            CardState.IN_USE,
+            "a program of somebody else's computes on it",
+            again_in=_LOOK_AGAIN_SECONDS,
+        )
         return False
 
     def readings(self, indexes: Sequence[int]) -> list[CardReading]:
@@ -142,7 +153,9 @@ class CardWatch:
     def condemned(self, before: Sequence[CardReading], after: Sequence[CardReading]) -> str | None:
         """What the driver reported of a card between two readings, if anything: then it is out of use until a check passes."""
         if len(after) < len(before):
-            lost = next(reading.index for reading in before if reading.index not in {other.index for other in after})
+            lost = next(
+                reading.index for reading in before if reading.index not in {other.index for other in after}
+            )
             return self._condemn(lost, "the driver does not know the card any more")
         for earlier, later in zip(before, after, strict=True):
             fault = fault_of_driver(earlier, later)
@@ -157,7 +170,9 @@ class CardWatch:
             return False
         toolchain = self._toolchain()
         if toolchain is None:
-            self._note(card, CardState.UNCHECKED, "no toolchain here can use a card", again_in=_LOOK_AGAIN_SECONDS)
+            self._note(
+                card, CardState.UNCHECKED, "no toolchain here can use a card", again_in=_LOOK_AGAIN_SECONDS
+            )
             return True
         before = self.read(index)
         witness = Witness([index])
@@ -184,7 +199,11 @@ class CardWatch:
     def read(self, index: int) -> CardReading | None:
         reading = nvml.read_card(index, xids=self._faults.xids(index))
         with self._lock:
-            return None if reading is None else reading.model_copy(update={"sound_at": self._cards[index].sound_at})
+            return (
+                None
+                if reading is None
+                else reading.model_copy(update={"sound_at": self._cards[index].sound_at})
+            )
 
     def _condemn(self, index: int, why: str) -> str:
         self._note(self._cards[index], CardState.FAULTY, why, again_in=0.0)
@@ -217,7 +236,11 @@ class CardWatch:
             return
         age = time.time() - passed.sound_at
         if passed.boot == _boot() and 0 <= age < self._check_seconds:
-            card.state, card.sound_at, card.check_at = CardState.SOUND, passed.sound_at, time.monotonic() + self._check_seconds - age
+            card.state, card.sound_at, card.check_at = (
+                CardState.SOUND,
+                passed.sound_at,
+                time.monotonic() + self._check_seconds - age,
+            )
             self._tells = passed.tells
 
     def _ask(self, gpu: Gpu, toolchain: Toolchain, sandbox: Sandbox) -> tuple[Answer | None, str]:
@@ -233,7 +256,10 @@ class CardWatch:
         if result.ending is not Ending.EXITED or result.exit_status != 0:
             said = result.stderr.tail or result.stderr.head
             _log.warning(
-                "card_check_failed", ending=result.ending, exit_status=result.exit_status, said=said[-2000:].decode("utf-8", "replace")
+                "card_check_failed",
+                ending=result.ending,
+                exit_status=result.exit_status,
+                said=said[-2000:].decode("utf-8", "replace"),
             )
             return None, f"its check ended with {result.ending} and exit status {result.exit_status}"
         answer = read_answer(result.stdout.head)

@@ -45,6 +45,8 @@ class Witness:
     def _look(self) -> None:
         with self._looker() as users_of:
             while True:
-                self._computed |= {index for index in self._indexes if index not in self._computed and users_of(index)}
+                self._computed |= {
+                    index for index in self._indexes if index not in self._computed and users_of(index)
+                }
                 if self._ending.wait(_LOOK_SECONDS) or len(self._computed) == len(self._indexes):
                     return

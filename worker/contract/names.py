@@ -25,7 +25,7 @@ def cancel_key(node: str) -> str:
     return f"samehere:cancel:{node}"
 
 
-# The settings a target may ask for, and their values; None means a whole number. What each does is in `worker.target_settings`.
+# The settings a target may ask for, and their values; None means a whole number. What each does is in `worker.contract.target_settings`.
 SETTINGS: dict[str, tuple[str, ...] | None] = {
     "deterministic": ("on",),
     "fill": ("nan",),

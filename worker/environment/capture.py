@@ -10,15 +10,14 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from worker.contract import Environment, Gpu, Limits
 from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, probe_source
-from worker.harness.scrub import is_private
-from worker.machine import read_cpu
+from worker.machine.hardware import read_cpu
+from worker.machine.scrub import scrub
 from worker.sandbox import Ending, Sandbox, SandboxJob
 from worker.toolchains import Toolchain
 
@@ -27,8 +26,6 @@ _environment: TypeAdapter[Environment] = TypeAdapter(Environment)
 _NO_VALUES = re.compile(rb'"report_bytes": \d+')
 _SEED = re.compile(rb'"seed": "\d+"')
 _TRACE = re.compile(rb', "trace": "on"|"trace": "on", |"trace": "on"')
-_MAX_KEYS = 5000
-_MAX_TEXT = 1000
 
 
 class ProbeFailedError(Exception):
@@ -45,7 +42,9 @@ class EnvironmentRecorder:
         self._lock = threading.Lock()
         self._asking: dict[str, threading.Lock] = {}
 
-    def record(self, job: SandboxJob, sandbox: Sandbox, *, toolchain: Toolchain, granted: Sequence[Gpu]) -> Environment:
+    def record(
+        self, job: SandboxJob, sandbox: Sandbox, *, toolchain: Toolchain, granted: Sequence[Gpu]
+    ) -> Environment:
         """The environment in which `job` runs: same binds, devices, variables and settings. Raise ProbeFailedError."""
         probe = self._probe_job(job, toolchain)
         key = self._key(probe, toolchain, granted)
@@ -74,14 +73,18 @@ class EnvironmentRecorder:
         argv = (toolchain.python_inside, PROBE_PATH)
         # Of the limits only that on memory is the job's own: the rest can't change what is found.
         limits = self._limits.model_copy(update={"memory_bytes": job.limits.memory_bytes})
-        return replace(job, argv=argv, files={**harness, PROBE_PATH: probe_source()}, variables=variables, limits=limits)
+        return replace(
+            job, argv=argv, files={**harness, PROBE_PATH: probe_source()}, variables=variables, limits=limits
+        )
 
     def _run(self, probe: SandboxJob, sandbox: Sandbox) -> Environment:
         result = sandbox.run(probe, cancelled=threading.Event())
         if result.ending is Ending.SETUP_FAILED:
             raise ProbeFailedError(f"the probe of the environment could not be started: {result.detail}")
         if result.ending is not Ending.EXITED or result.exit_status != 0:
-            raise ProbeFailedError(f"the probe of the environment ended with {result.ending} and exit status {result.exit_status}")
+            raise ProbeFailedError(
+                f"the probe of the environment ended with {result.ending} and exit status {result.exit_status}"
+            )
         try:
             lines = (result.stdout.head + result.stdout.tail).decode("utf-8", "replace").strip().splitlines()
             return scrub(_environment.validate_python(json.loads(lines[-1])))
@@ -114,23 +117,3 @@ class EnvironmentRecorder:
         fresh = self._folder / f"{key}.{os.getpid()}.{threading.get_ident()}"
         fresh.write_text(json.dumps(environment), encoding="utf-8")
         fresh.replace(self._folder / f"{key}.json")
-
-
-def scrub(environment: Environment) -> Environment:
-    """Drop whatever looks like a path of someone's or a card's identity; the probe asks for neither, packages and drivers may tell."""
-    clean: Environment = {}
-    for name, value in list(environment.items())[:_MAX_KEYS]:
-        texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
-        if any(is_private(text) or len(text) > _MAX_TEXT for text in [name, *texts]):
-            continue
-        if any(host and host in text for text in texts for host in [_host_name()]):
-            continue
-        clean[name] = value
-    return dict(sorted(clean.items()))
-
-
-@cache
-def _host_name() -> str:
-    """Only where it can be told from an ordinary word."""
-    name = platform.node()
-    return name if len(name) > 5 and name not in {"localhost", "sandbox"} else ""

@@ -8,7 +8,7 @@ HARNESS_PATH = "/run/samehere/harness.py"
 ELEMENTS_PATH = "/run/samehere/elements.py"
 VALUES_PATH = "/run/samehere/values.py"
 TRACE_PATH = "/run/samehere/trace.py"
-ORACLE_PATH = "/run/samehere/oracle.py"
+ROUNDING_CHECK_PATH = "/run/samehere/rounding_check.py"
 HARNESS_CONFIG_PATH = "/run/samehere/harness.json"
 # The sandbox puts the number of the report channel in this one's place.
 REPORT_FD_PLACEHOLDER = "@REPORT_FD@"
@@ -21,14 +21,18 @@ def harness_sources() -> dict[str, bytes]:
         ELEMENTS_PATH: "elements.py",
         VALUES_PATH: "values.py",
         TRACE_PATH: "trace.py",
-        ORACLE_PATH: "oracle.py",
+        ROUNDING_CHECK_PATH: "rounding_check.py",
     }
     return {path: (_HERE / name).read_bytes() for path, name in names.items()}
 
 
 def paused_sources() -> dict[str, bytes]:
     """The program that waits for a script in the script's own interpreter, in the harness's place, and what it loads."""
-    names = {HARNESS_PATH: "paused.py", "/run/samehere/hidden.py": "hidden.py", "/run/samehere/watch.py": "watch.py"}
+    names = {
+        HARNESS_PATH: "paused.py",
+        "/run/samehere/hidden.py": "hidden.py",
+        "/run/samehere/watch.py": "watch.py",
+    }
     return {path: (_HERE / name).read_bytes() for path, name in names.items()}
 
 

@@ -37,7 +37,19 @@ DTYPES = {
     "float8_e5m2fnuz": (1, ""),
     "float8_e8m0fnu": (1, ""),
 }
-STRUCT_CODES = {"f8": "d", "f4": "f", "f2": "e", "i8": "q", "i4": "i", "i2": "h", "i1": "b", "u8": "Q", "u4": "I", "u2": "H", "u1": "B"}
+STRUCT_CODES = {
+    "f8": "d",
+    "f4": "f",
+    "f2": "e",
+    "i8": "q",
+    "i4": "i",
+    "i2": "h",
+    "i1": "b",
+    "u8": "Q",
+    "u4": "I",
+    "u2": "H",
+    "u1": "B",
+}
 
 
 class Region:
@@ -49,7 +61,11 @@ class Region:
         for length in shape:
             self.count *= length
         # The first element's distance from the lowest address, for what runs backwards.
-        self.origin = sum(-(length - 1) * stride for length, stride in zip(shape, strides) if stride < 0) if self.count else 0
+        self.origin = (
+            sum(-(length - 1) * stride for length, stride in zip(shape, strides) if stride < 0)
+            if self.count
+            else 0
+        )
         reach = sum((length - 1) * abs(stride) for length, stride in zip(shape, strides))
         self.span = reach + size if self.count else 0
         self.address += offset - self.origin
@@ -163,7 +179,9 @@ class Statistics:
                 numbers = self.without_infinite(numpy, numbers)
             if numbers.size:
                 self.zero += numbers.size - int(numpy.count_nonzero(numbers))
-                self.add(float(numbers.min()), float(numbers.max()), float(numbers.sum(dtype="f8")), numbers.size)
+                self.add(
+                    float(numbers.min()), float(numbers.max()), float(numbers.sum(dtype="f8")), numbers.size
+                )
 
     def without_infinite(self, numpy, numbers):
         finite = numpy.isfinite(numbers)

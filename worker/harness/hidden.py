@@ -82,7 +82,9 @@ class Restore:
 
 def third_party(before):
     """What is new since then and does not belong to Python, by the folder of its top-level package."""
-    roots = tuple(os.path.join(entry, "") for entry in sys.path if entry.endswith(("site-packages", "dist-packages")))
+    roots = tuple(
+        os.path.join(entry, "") for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))
+    )
     new = {name: module for name, module in sys.modules.items() if name not in before}
     tops = set()
     for name, module in new.items():

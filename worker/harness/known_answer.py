@@ -53,7 +53,9 @@ def whole(torch, card):
     yield "sort", bool((mixed.sort()[0].diff() >= 0).all()) and int(mixed.sort()[0].sum()) == int(mixed.sum())
     yield "gather", bool((steps[steps.flip(0)] == steps.flip(0)).all())
     yield "shift", bool(((steps << 9 >> 9) == steps).all())
-    counted = torch.zeros(1024, dtype=torch.int64, device=card).index_add_(0, steps % 1024, torch.ones_like(steps))
+    counted = torch.zeros(1024, dtype=torch.int64, device=card).index_add_(
+        0, steps % 1024, torch.ones_like(steps)
+    )
     yield "atomics", bool((counted == 1 << 12).all())
 
 

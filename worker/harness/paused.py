@@ -19,8 +19,19 @@ PIDFD_OPEN = 434  # on every architecture
 PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_CAP_AMBIENT = 4, 22, 24, 47
 SECCOMP_MODE_FILTER, PR_CAP_AMBIENT_CLEAR_ALL = 2, 4
 CAPABILITY_VERSION = 0x20080522
-NEW_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000  # user mnt pid net ipc uts cgroup
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+NEW_NAMESPACES = (
+    0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
+)  # user mnt pid net ipc uts cgroup
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = (
+    1,
+    2,
+    4,
+    8,
+    32,
+    4096,
+    16384,
+    1 << 18,
+)
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x49
 # What a script could look at so that its process, started this way, differs from one of its own.
 OBSERVERS = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
@@ -70,7 +81,9 @@ def reseed():
 def leads_elsewhere(event, arguments, imported):
     """Whether a path comes to be at which an import of one of these, by the same script started cold, would find something else."""
     path = arguments[PATH_MAKERS[event]]
-    if not isinstance(path, (str, bytes)) or (event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)):
+    if not isinstance(path, (str, bytes)) or (
+        event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)
+    ):
         return False
     stem, _, suffix = os.fsdecode(path).rpartition("/")[2].partition(".")
     return stem in imported and (suffix.endswith(("py", "pyc", "so")) or (event != "open" and not suffix))
@@ -88,7 +101,10 @@ def problem():
     if threads > 1:
         return "%d threads after the import" % threads
     # The driver may be loaded; once it was started, a fork can't use it. The descriptor of the listing itself is gone again.
-    if any(os.path.realpath("/proc/self/fd/" + name).startswith("/dev/nvidia") for name in os.listdir("/proc/self/fd")):
+    if any(
+        os.path.realpath("/proc/self/fd/" + name).startswith("/dev/nvidia")
+        for name in os.listdir("/proc/self/fd")
+    ):
         return "a card is open after the import"
     return ""
 
@@ -98,7 +114,9 @@ class Pause:
         self.config = config
         before = set(sys.modules)
         # What site reads meanwhile and will close itself.
-        self.kept = tuple(int(name) for name in os.listdir("/proc/self/fd") if 2 < int(name) != config["control_fd"])
+        self.kept = tuple(
+            int(name) for name in os.listdir("/proc/self/fd") if 2 < int(name) != config["control_fd"]
+        )
         self.watch = load("watch.py", "samehere_paused")
         self.watch["__name__"] = "samehere_harness"
         self.watcher = self.watch["Watch"]()
@@ -139,7 +157,10 @@ class Pause:
 
     def mount(self, source, target, kind, flags, options=None):
         texts = [None if text is None else text.encode() for text in (source, target, kind, options)]
-        self.check(self.libc.mount(texts[0], texts[1], texts[2], self.ctypes.c_ulong(flags), texts[3]), "mount " + target)
+        self.check(
+            self.libc.mount(texts[0], texts[1], texts[2], self.ctypes.c_ulong(flags), texts[3]),
+            "mount " + target,
+        )
 
     def receive(self):
         """A message and its descriptors; empty when nobody will send one any more."""
@@ -148,14 +169,18 @@ class Pause:
         fds = []
         for level, kind, data in extra:
             if level == self.socket.SOL_SOCKET and kind == SCM_RIGHTS:
-                fds += [int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data) // 4 * 4, 4)]
+                fds += [
+                    int.from_bytes(data[at : at + 4], sys.byteorder) for at in range(0, len(data) // 4 * 4, 4)
+                ]
         return message, fds
 
     def wait(self):
         """Until a job comes. Returns in a script's own process only."""
         trouble = problem()
         alone = self.rehearse() if self.config["forks"] and not trouble else ""
-        self.control.send(b"trouble " + trouble.encode() if trouble else b"alone " + alone.encode() if alone else b"ready")
+        self.control.send(
+            b"trouble " + trouble.encode() if trouble else b"alone " + alone.encode() if alone else b"ready"
+        )
         if not self.config["forks"]:
             message, fds = self.receive()
             if not message:
@@ -215,7 +240,11 @@ class Pause:
         try:
             uid, gid = os.getuid(), os.getgid()
             self.check(self.libc.unshare(NEW_NAMESPACES), "unshare")
-            for name, text in (("setgroups", "deny"), ("uid_map", "%d %d 1" % (uid, uid)), ("gid_map", "%d %d 1" % (gid, gid))):
+            for name, text in (
+                ("setgroups", "deny"),
+                ("uid_map", "%d %d 1" % (uid, uid)),
+                ("gid_map", "%d %d 1" % (gid, gid)),
+            ):
                 with open("/proc/self/" + name, "w", encoding="ascii") as file:
                     file.write(text)
             if os.fork():
@@ -261,11 +290,17 @@ class Pause:
         for folder, mode in (("/tmp", "1777"), ("/dev/shm", "1777"), ("/home/u", "0700")):  # noqa: S108
             self.mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=%s,size=%d" % (mode, scratch))
         self.mount("tmpfs", "/run/samehere", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
-        self.mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+        self.mount(
+            "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"
+        )
         import fcntl
 
         any_socket = self.socket.socket(self.socket.AF_INET, self.socket.SOCK_DGRAM)
-        fcntl.ioctl(any_socket.fileno(), SIOCSIFFLAGS, b"lo".ljust(16, b"\0") + IFF_UP_RUNNING.to_bytes(2, sys.byteorder) + bytes(14))
+        fcntl.ioctl(
+            any_socket.fileno(),
+            SIOCSIFFLAGS,
+            b"lo".ljust(16, b"\0") + IFF_UP_RUNNING.to_bytes(2, sys.byteorder) + bytes(14),
+        )
         any_socket.close()
 
     def write_files(self, files):

@@ -84,7 +84,13 @@ MACOS_FLAGS = {
 }
 WINDOWS_FLAGS = {"sse4_1": 37, "sse4_2": 38, "avx": 39, "avx2": 40, "avx512f": 41}
 # Words of MKL's own banner for the instruction set it will use, most specific first.
-MKL_ISA = (("AVX-512", "avx512"), ("AVX2", "avx2"), ("(Intel(R) AVX)", "avx"), ("SSE4.2", "sse4.2"), ("SSSE3", "ssse3"))
+MKL_ISA = (
+    ("AVX-512", "avx512"),
+    ("AVX2", "avx2"),
+    ("(Intel(R) AVX)", "avx"),
+    ("SSE4.2", "sse4.2"),
+    ("SSSE3", "ssse3"),
+)
 ONEDNN_ISA = re.compile(r"onednn_verbose,(?:v\d+,)?info,cpu,isa:(.+)")
 
 found = {}
@@ -157,23 +163,48 @@ def of_linux():
             if not colon:
                 break
             fields[key.strip()] = value.strip()
-    ours = {"model": "model name", "vendor": "vendor_id", "family": "cpu family", "number": "model", "stepping": "stepping"}
+    ours = {
+        "model": "model name",
+        "vendor": "vendor_id",
+        "family": "cpu family",
+        "number": "model",
+        "stepping": "stepping",
+    }
     named = {name: fields[theirs] for name, theirs in ours.items() if theirs in fields}
     return dict(named, flags=(fields.get("flags") or fields.get("Features") or "").split())
 
 
 def of_macos():
     done = subprocess.run(
-        ("sysctl", "machdep.cpu", "hw.optional"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20, check=False
+        ("sysctl", "machdep.cpu", "hw.optional"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=20,
+        check=False,
     )
-    told = dict(line.split(": ", 1) for line in done.stdout.decode("utf-8", "replace").splitlines() if ": " in line)
+    told = dict(
+        line.split(": ", 1) for line in done.stdout.decode("utf-8", "replace").splitlines() if ": " in line
+    )
     fields = {"model": told["machdep.cpu.brand_string"]}
-    for ours, theirs in (("vendor", "vendor"), ("family", "family"), ("number", "model"), ("stepping", "stepping")):
+    for ours, theirs in (
+        ("vendor", "vendor"),
+        ("family", "family"),
+        ("number", "model"),
+        ("stepping", "stepping"),
+    ):
         if "machdep.cpu." + theirs in told:
             fields[ours] = told["machdep.cpu." + theirs]
-    words = " ".join(told.get("machdep.cpu." + name, "") for name in ("features", "leaf7_features")).lower().split()
+    words = (
+        " ".join(told.get("machdep.cpu." + name, "") for name in ("features", "leaf7_features"))
+        .lower()
+        .split()
+    )
     flags = {"avx" if word == "avx1.0" else word.replace(".", "_") for word in words}
-    on = {name.rpartition(".")[2].lower() for name, value in told.items() if name.startswith("hw.optional.") and value.strip() == "1"}
+    on = {
+        name.rpartition(".")[2].lower()
+        for name, value in told.items()
+        if name.startswith("hw.optional.") and value.strip() == "1"
+    }
     flags |= {MACOS_FLAGS[name] for name in on if name in MACOS_FLAGS}
     return dict(fields, flags=flags)
 
@@ -181,11 +212,17 @@ def of_macos():
 def of_windows():
     import winreg
 
-    with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, "HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0") as key:
+    with winreg.OpenKey(
+        winreg.HKEY_LOCAL_MACHINE, "HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0"
+    ) as key:
         fields = {"model": winreg.QueryValueEx(key, "ProcessorNameString")[0].strip()}
         fields["vendor"] = winreg.QueryValueEx(key, "VendorIdentifier")[0].strip()
         identifier = winreg.QueryValueEx(key, "Identifier")[0]
-    for name, pattern in (("family", "Family (\\d+)"), ("number", "Model (\\d+)"), ("stepping", "Stepping (\\d+)")):
+    for name, pattern in (
+        ("family", "Family (\\d+)"),
+        ("number", "Model (\\d+)"),
+        ("stepping", "Stepping (\\d+)"),
+    ):
         match = re.search(pattern, identifier)
         if match:
             fields[name] = match.group(1)
@@ -229,7 +266,10 @@ def blas(torch):
     """Which library multiplies matrices and which of its code paths: the banner names it, the bits of a product tell it apart."""
     products = []
     # Small and large products take different kernels.
-    pairs = [(sample(torch, rows, inner), sample(torch, inner, columns)) for rows, inner, columns in ((4, 8, 16), (33, 129, 17))]
+    pairs = [
+        (sample(torch, rows, inner), sample(torch, inner, columns))
+        for rows, inner, columns in ((4, 8, 16), (33, 129, 17))
+    ]
     text = captured(lambda: products.extend((left @ right).contiguous() for left, right in pairs))
     banner = re.search(r"MKL_VERBOSE (?:oneMKL|Intel\(R\) MKL) (.*)", text)
     digest = hashlib.sha256()
@@ -296,8 +336,14 @@ def torch_state(torch):
     native = torch._C
     put("threads.torch", torch.get_num_threads)
     put("threads.interop", torch.get_num_interop_threads)
-    put("threads.omp", lambda: int(re.search(r"omp_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info()).group(1)))
-    put("threads.mkl", lambda: int(re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info()).group(1)))
+    put(
+        "threads.omp",
+        lambda: int(re.search(r"omp_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info()).group(1)),
+    )
+    put(
+        "threads.mkl",
+        lambda: int(re.search(r"mkl_get_max_threads\(\) : (\d+)", torch.__config__.parallel_info()).group(1)),
+    )
     put("deterministic.enabled", torch.are_deterministic_algorithms_enabled)
     put("deterministic.warn_only", torch.is_deterministic_algorithms_warn_only_enabled)
     put("deterministic.fill", lambda: bool(torch.utils.deterministic.fill_uninitialized_memory))
@@ -306,8 +352,17 @@ def torch_state(torch):
     put("tf32.matmul", native._get_cublas_allow_tf32)
     put("tf32.cudnn", native._get_cudnn_allow_tf32)
     put("float32_matmul_precision", torch.get_float32_matmul_precision)
-    for backend, operation in (("cuda", "matmul"), ("cuda", "conv"), ("cuda", "rnn"), ("mkldnn", "matmul"), ("mkldnn", "conv")):
-        put("precision.%s.%s" % (backend, operation), lambda: native._get_fp32_precision_getter(backend, operation))  # noqa: B023
+    for backend, operation in (
+        ("cuda", "matmul"),
+        ("cuda", "conv"),
+        ("cuda", "rnn"),
+        ("mkldnn", "matmul"),
+        ("mkldnn", "conv"),
+    ):
+        put(
+            "precision.%s.%s" % (backend, operation),
+            lambda: native._get_fp32_precision_getter(backend, operation),
+        )  # noqa: B023
     put("matmul.fp16_reduction", lambda: str(native._get_cublas_allow_fp16_reduced_precision_reduction()))
     put("matmul.bf16_reduction", lambda: str(native._get_cublas_allow_bf16_reduced_precision_reduction()))
     put("cudnn.enabled", lambda: torch.backends.cudnn.enabled)
@@ -326,7 +381,9 @@ def nvidia_driver():
 def cuda_driver():
     """The newest CUDA that the driver speaks."""
     number = ctypes.c_int()
-    if ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1").cuDriverGetVersion(ctypes.byref(number)):
+    if ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1").cuDriverGetVersion(
+        ctypes.byref(number)
+    ):
         return None
     return "%d.%d" % (number.value // 1000, number.value % 1000 // 10)
 

@@ -102,7 +102,13 @@ def load(name):
 def scrubber(folder):
     """Knows what this machine and its user are called, and where their files lie."""
     folders, names = (
-        {folder, os.path.realpath(folder), os.getcwd(), os.path.expanduser("~"), os.path.realpath(os.path.expanduser("~"))},
+        {
+            folder,
+            os.path.realpath(folder),
+            os.getcwd(),
+            os.path.expanduser("~"),
+            os.path.realpath(os.path.expanduser("~")),
+        },
         set(),
     )
     for ask in (getpass.getuser, platform.node, lambda: platform.node().split(".")[0]):
@@ -131,7 +137,11 @@ def environment(folder):
         )
         found = json.loads(done.stdout.decode("utf-8", "replace").strip().splitlines()[-1])
     except Exception as error:
-        found = {"python.version": platform.python_version(), "os.machine": platform.machine(), "probe.failed": type(error).__name__}
+        found = {
+            "python.version": platform.python_version(),
+            "os.machine": platform.machine(),
+            "probe.failed": type(error).__name__,
+        }
     return found
 
 
@@ -158,7 +168,9 @@ def told_fields(found, script, scrub):
         if package is not None and not PACKAGES.fullmatch(package) and package not in wanted:
             continue
         texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
-        if not any(private(text) or len(text) > MOST_TEXT or scrub.clean(text) != text for text in [name, *texts]):
+        if not any(
+            private(text) or len(text) > MOST_TEXT or scrub.clean(text) != text for text in [name, *texts]
+        ):
             yield name, value
 
 
@@ -177,7 +189,9 @@ def run(path, arguments, folder):
         file.write(repr({"path": before, "sources": sources, "report": report, "bytes": REPORT_BYTES}))
     variables = dict(os.environ, PYTHONPATH=customization + (os.pathsep + before if before else ""))
     began = time.monotonic()
-    process = subprocess.Popen([sys.executable, path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables)
+    process = subprocess.Popen(
+        [sys.executable, path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables
+    )
     streams = Tail(process.stdout, sys.stdout), Tail(process.stderr, sys.stderr)
     interrupted = not ended(process)
     seconds = time.monotonic() - began
@@ -249,7 +263,11 @@ def outcome(status, interrupted, seconds, streams, messages):
 def last_line(text):
     """Type and message from a traceback."""
     at = text.rfind("Traceback (most recent call last):")
-    found = re.search(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", text[at:].split("\n", 1)[-1], re.MULTILINE) if at >= 0 else None
+    found = (
+        re.search(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", text[at:].split("\n", 1)[-1], re.MULTILINE)
+        if at >= 0
+        else None
+    )
     return (found.group(1), found.group(2) or "") if found else None
 
 
@@ -260,7 +278,9 @@ def told_values(messages):
         if len(told.get("data", "")) > MOST_DATA:
             del told["data"]
         yield told
-    omitted = sum(message.get("omitted", 0) for message in messages if message.get("kind") == "values") + len(values[MOST_VALUES:])
+    omitted = sum(message.get("omitted", 0) for message in messages if message.get("kind") == "values") + len(
+        values[MOST_VALUES:]
+    )
     if omitted:
         yield omitted
 
@@ -276,7 +296,10 @@ def block(records, scrub):
     lines = ["samehere-probe %d" % FORMAT]
     for kind, name, value in records:
         safe = {key: clean(item) for key, item in value.items()} if isinstance(value, dict) else clean(value)
-        lines.append("%s %s = %s" % (kind, name, json.dumps(safe, ensure_ascii=True, sort_keys=True).translate(ESCAPED)))
+        lines.append(
+            "%s %s = %s"
+            % (kind, name, json.dumps(safe, ensure_ascii=True, sort_keys=True).translate(ESCAPED))
+        )
     lines.append("end %d" % (len(lines) - 1))
     return "\n".join(["```samehere-probe", *lines, "```"])
 
@@ -295,7 +318,9 @@ def records_of(path, script, arguments, folder, scrub):
         for number, line in enumerate(lines, 1):
             yield name, str(number), line
     for number, value in enumerate(told_values(messages), 1):
-        yield ("value", str(number), value) if isinstance(value, dict) else ("outcome", "values_omitted", value)
+        yield (
+            ("value", str(number), value) if isinstance(value, dict) else ("outcome", "values_omitted", value)
+        )
 
 
 def probe(script="", arguments=()):
@@ -315,7 +340,9 @@ def probe(script="", arguments=()):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(script)
         scrub = scrubber(os.path.dirname(os.path.abspath(path)) if path else folder)
-        print("Looking at this machine%s: this takes a while." % (", then running the script" if path else ""))
+        print(
+            "Looking at this machine%s: this takes a while." % (", then running the script" if path else "")
+        )
         sys.stdout.flush()
         made = block(list(records_of(path, text, list(arguments), folder, scrub)), scrub)
     finally:
@@ -342,7 +369,10 @@ def main():
     return 0
 
 
-USAGE = {True: "python probe.py script.py", False: 'put it between the quotes of SCRIPT at the top of this cell, or: probe("""...""")'}
+USAGE = {
+    True: "python probe.py script.py",
+    False: 'put it between the quotes of SCRIPT at the top of this cell, or: probe("""...""")',
+}
 
 if __name__ == "__main__":
     STATUS = main()

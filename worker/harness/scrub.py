@@ -19,7 +19,21 @@ _LIBRARY = re.compile(r"(?:site|dist)-packages[\\/]+(.*)", re.DOTALL)
 # Too short or too common to be told from an ordinary word.
 LEAST_NAME = 4
 COMMON_NAMES = frozenset(
-    ("root", "user", "users", "admin", "administrator", "runner", "jovyan", "ubuntu", "colab", "content", "localhost", "sandbox", "home")
+    (
+        "root",
+        "user",
+        "users",
+        "admin",
+        "administrator",
+        "runner",
+        "jovyan",
+        "ubuntu",
+        "colab",
+        "content",
+        "localhost",
+        "sandbox",
+        "home",
+    )
 )
 
 
@@ -40,9 +54,17 @@ class Scrubber:
             # What lies in these is the user's own for sure: rather a word too much than a name of a folder.
             ways = [here + r"(?![\w\\/])", here + r"[\\/]+" + _QUOTED_FOLDERS] + ways  # noqa: RUF005
         self.paths = re.compile("|".join(ways))
-        words = sorted({name for name in names if len(name) >= LEAST_NAME and name.lower() not in COMMON_NAMES}, key=len, reverse=True)
+        words = sorted(
+            {name for name in names if len(name) >= LEAST_NAME and name.lower() not in COMMON_NAMES},
+            key=len,
+            reverse=True,
+        )
         self.names = (
-            re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(map(re.escape, words)) + r")(?![A-Za-z0-9])", re.IGNORECASE) if words else None
+            re.compile(
+                r"(?<![A-Za-z0-9])(?:" + "|".join(map(re.escape, words)) + r")(?![A-Za-z0-9])", re.IGNORECASE
+            )
+            if words
+            else None
         )
 
     def clean(self, text: str) -> str:

@@ -15,7 +15,7 @@ import threading
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-ORACLE_PATH = "/run/samehere/oracle.py"
+ROUNDING_CHECK_PATH = "/run/samehere/rounding_check.py"
 # As they are before the script may replace them.
 RUN, LOADS, SAVE, TEMPORARY = subprocess.run, json.loads, torch.save, tempfile.NamedTemporaryFile
 MOST_OPERATIONS = 4000
@@ -87,7 +87,9 @@ def same(one, other):
     return (
         one.dtype == other.dtype
         and one.shape == other.shape
-        and torch.equal(one.contiguous().view(-1).view(torch.uint8), other.contiguous().view(-1).view(torch.uint8))
+        and torch.equal(
+            one.contiguous().view(-1).view(torch.uint8), other.contiguous().view(-1).view(torch.uint8)
+        )
     )
 
 
@@ -104,14 +106,23 @@ def cuts_factors(name, side):
 
 class Operation:
     def __init__(self, number, func, side, args, kwargs):
-        self.number, self.name, self.overload, self.side = number, func._schema.name, func._schema.overload_name, side
+        self.number, self.name, self.overload, self.side = (
+            number,
+            func._schema.name,
+            func._schema.overload_name,
+            side,
+        )
         self.tf32 = cuts_factors(self.name, side)
         # In which whole numbers become fractions.
         self.default = torch.get_default_dtype()
         self.args, self.kwargs, self.out = args, kwargs, []
 
     def key(self):
-        return (self.name, self.overload, tuple((tuple(one.shape), str(one.dtype)) for one in inputs_of(self)))
+        return (
+            self.name,
+            self.overload,
+            tuple((tuple(one.shape), str(one.dtype)) for one in inputs_of(self)),
+        )
 
     def bytes(self):
         return sum(one.numel() * one.element_size() for one in [*inputs_of(self), *self.out])
@@ -173,10 +184,20 @@ class Trace(TorchDispatchMode):
         if side is None or not all(map(is_dense, inputs)):
             self.whole = False
             return None
-        if self.seen > MOST_OPERATIONS or self.bytes > MOST_BYTES or any(one.numel() > MOST_ELEMENTS for one in inputs):
+        if (
+            self.seen > MOST_OPERATIONS
+            or self.bytes > MOST_BYTES
+            or any(one.numel() > MOST_ELEMENTS for one in inputs)
+        ):
             self.whole = False
             return None
-        return Operation(self.seen, func, side, kept(args), {name: kept(value) for name, value in kwargs.items() if name != "out"})
+        return Operation(
+            self.seen,
+            func,
+            side,
+            kept(args),
+            {name: kept(value) for name, value in kwargs.items() if name != "out"},
+        )
 
     def end(self, operation, out, args):
         # Some change their first argument and give nothing.
@@ -187,7 +208,12 @@ class Trace(TorchDispatchMode):
             self.whole = False
             return
         # What comes after the results, for a later step, may be large.
-        operation.out = [kept(one) for one in itertools.takewhile(lambda one: one.numel() <= MOST_ELEMENTS and is_dense(one), outputs)]
+        operation.out = [
+            kept(one)
+            for one in itertools.takewhile(
+                lambda one: one.numel() <= MOST_ELEMENTS and is_dense(one), outputs
+            )
+        ]
         self.bytes += operation.bytes()
         self.operations.append(operation)
 
@@ -198,7 +224,9 @@ def paired(operations):
 
     cpu = [one for one in operations if one.side == "cpu"]
     card = [one for one in operations if one.side == "cuda"]
-    matcher = difflib.SequenceMatcher(None, [one.key() for one in cpu], [one.key() for one in card], autojunk=False)
+    matcher = difflib.SequenceMatcher(
+        None, [one.key() for one in cpu], [one.key() for one in card], autojunk=False
+    )
     for block in matcher.get_matching_blocks():
         for step in range(block.size):
             yield cpu[block.a + step], card[block.b + step]
@@ -231,7 +259,10 @@ def packed(asked):
         first = sides[0]
         question = {"number": first.number, "name": first.name, "overload": first.overload}
         question["inputs_agree"] = agree(inputs_of(first), inputs_of(sides[1])) if len(sides) == 2 else None
-        question["sides"] = [{name: getattr(one, name) for name in ("side", "tf32", "default", "args", "kwargs", "out")} for one in sides]
+        question["sides"] = [
+            {name: getattr(one, name) for name in ("side", "tf32", "default", "args", "kwargs", "out")}
+            for one in sides
+        ]
         told.append(question)
     return told, len(asked) <= MOST_ASKED
 
@@ -241,7 +272,7 @@ def ask(told):
         SAVE(told, file)
         file.flush()
         said = RUN(
-            [sys.executable, ORACLE_PATH, file.name],
+            [sys.executable, ROUNDING_CHECK_PATH, file.name],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -263,7 +294,13 @@ def message(trace):
 def answered(trace):
     asked, pairs = questions(trace.operations)
     told, whole = packed(asked)
-    facts = {"kind": "trace", "operations_seen": trace.seen, "pairs": pairs, "asked": len(asked), "whole": trace.whole and whole}
+    facts = {
+        "kind": "trace",
+        "operations_seen": trace.seen,
+        "pairs": pairs,
+        "asked": len(asked),
+        "whole": trace.whole and whole,
+    }
     if told:
         facts.update(ask(told))
     return facts

@@ -50,7 +50,13 @@ class Value:
         """Digest and statistics, where the elements can be had."""
         import hashlib
 
-        chunks = [self.bytes] if self.bytes is not None else self.region.chunks(limit) if self.region is not None else None
+        chunks = (
+            [self.bytes]
+            if self.bytes is not None
+            else self.region.chunks(limit)
+            if self.region is not None
+            else None
+        )
         if chunks is None:
             return
         digest, statistics, kept, total = hashlib.sha256(), elements.Statistics(self.code), [], 0
@@ -114,7 +120,11 @@ def tensor(value, limit, until, *, cards=True):
         return None
     with native.DisableTorchFunction():
         found = Value("tensor", str(value.dtype), value.shape, str(value.device))
-        if value.layout is not torch.strided or value.is_quantized or value.device.type not in ("cpu", "cuda"):
+        if (
+            value.layout is not torch.strided
+            or value.is_quantized
+            or value.device.type not in ("cpu", "cuda")
+        ):
             return found
         if any(type(length) is not int for length in found.told["shape"]) or value.dim() > MAX_DIMENSIONS:
             return None
@@ -151,7 +161,9 @@ def memory_of(native, value, size):
             half = size // 2 if value.is_complex() else size
             sign = b"\0" * (half - 1) + b"\x80"
             real = sign if negated else b"\0" * half
-            region.flip = real + (sign if conjugated != negated else b"\0" * half) if value.is_complex() else real
+            region.flip = (
+                real + (sign if conjugated != negated else b"\0" * half) if value.is_complex() else real
+            )
     return region
 
 
@@ -160,7 +172,11 @@ def from_card(torch, value, limit, until):
     native, cuda = torch._C, torch.cuda
     modes = getattr(native, "_len_torch_dispatch_stack", None)
     profiling = getattr(torch.autograd, "_profiler_enabled", None)
-    if value.numel() * value.element_size() > limit or (modes is not None and modes()) or (profiling is not None and profiling()):
+    if (
+        value.numel() * value.element_size() > limit
+        or (modes is not None and modes())
+        or (profiling is not None and profiling())
+    ):
         return None
     if cuda.get_sync_debug_mode() or cuda.is_current_stream_capturing():
         return None
@@ -295,7 +311,10 @@ def is_value(value):
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if torch is not None and (kind is torch.Tensor or is_parameter(value)):
         return True
-    return numpy is not None and (kind is numpy.ndarray or (kind.__module__ == "numpy" and issubclass(kind, (numpy.number, numpy.bool_))))
+    return numpy is not None and (
+        kind is numpy.ndarray
+        or (kind.__module__ == "numpy" and issubclass(kind, (numpy.number, numpy.bool_)))
+    )
 
 
 def look(value, until, *, cards):

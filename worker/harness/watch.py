@@ -113,7 +113,8 @@ def holds_values():
     if "torch" in sys.modules or "numpy" in sys.modules:
         return True
     return any(
-        type(value) in (bool, int, float, complex) and not name.startswith("_") for name, value in vars(sys.modules["__main__"]).items()
+        type(value) in (bool, int, float, complex) and not name.startswith("_")
+        for name, value in vars(sys.modules["__main__"]).items()
     )
 
 
@@ -153,7 +154,13 @@ def precision_flags(torch):
     flags = {}
     get = getattr(torch._C, "_get_fp32_precision_getter", None)
     if get is not None:
-        for backend, operation in (("cuda", "matmul"), ("cuda", "conv"), ("cuda", "rnn"), ("mkldnn", "matmul"), ("mkldnn", "conv")):
+        for backend, operation in (
+            ("cuda", "matmul"),
+            ("cuda", "conv"),
+            ("cuda", "rnn"),
+            ("mkldnn", "matmul"),
+            ("mkldnn", "conv"),
+        ):
             flags["precision.%s.%s" % (backend, operation)] = attempt(get, backend, operation)
         return flags
     flags["tf32.matmul"] = attempt(torch._C._get_cublas_allow_tf32)
@@ -177,8 +184,12 @@ def numeric_flags(torch):
         "cudnn.benchmark": attempt(lambda: native._get_cudnn_benchmark()),
         "cudnn.deterministic": attempt(lambda: native._get_cudnn_deterministic()),
         "mkldnn.enabled": attempt(lambda: native._get_mkldnn_enabled()),
-        "matmul.fp16_reduction": attempt(lambda: str(native._get_cublas_allow_fp16_reduced_precision_reduction())),
-        "matmul.bf16_reduction": attempt(lambda: str(native._get_cublas_allow_bf16_reduced_precision_reduction())),
+        "matmul.fp16_reduction": attempt(
+            lambda: str(native._get_cublas_allow_fp16_reduced_precision_reduction())
+        ),
+        "matmul.bf16_reduction": attempt(
+            lambda: str(native._get_cublas_allow_bf16_reduced_precision_reduction())
+        ),
         "grad": attempt(lambda: torch.is_grad_enabled()),
         "anomaly": attempt(lambda: torch.is_anomaly_enabled()),
         "cublas_workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
@@ -252,7 +263,11 @@ def call_after_import(wanted, action):
                 action()
 
     # Whoever asks for it before the import sees what there is to see.
-    Spec.__name__, Spec.__qualname__, Spec.__module__ = specification.__name__, specification.__qualname__, specification.__module__
+    Spec.__name__, Spec.__qualname__, Spec.__module__ = (
+        specification.__name__,
+        specification.__qualname__,
+        specification.__module__,
+    )
 
     class Finder:
         @staticmethod
@@ -353,5 +368,7 @@ class Watch:
 
 
 # Python executes the start-up files of a virtual environment twice. A paused interpreter brings its own watch, by another name.
-if __name__ == "samehere_harness" and not any(getattr(finder, "__module__", None) == __name__ for finder in sys.meta_path):
+if __name__ == "samehere_harness" and not any(
+    getattr(finder, "__module__", None) == __name__ for finder in sys.meta_path
+):
     Watch().begin(read_config())

@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from worker.contract import MIB, Level, Limits
-from worker.sandbox import advice, binary, cgroup, gpu, launch, limits, processes, self_test, supervise
-from worker.sandbox.bubblewrap import Bubblewrap, Identity
+from worker.sandbox import self_test
 from worker.sandbox.errors import SandboxUnavailableError, SetupError
+from worker.sandbox.isolation import advice, binary, gpu
+from worker.sandbox.isolation.bubblewrap import Bubblewrap, Identity
+from worker.sandbox.isolation.landlock import Landlocked
+from worker.sandbox.isolation.landlock import require as require_landlock
+from worker.sandbox.isolation.plain import Plain
 from worker.sandbox.job import Ending, SandboxJob, SandboxResult
-from worker.sandbox.landlock import Landlocked
-from worker.sandbox.landlock import require as require_landlock
-from worker.sandbox.launch import Backend, Launch
-from worker.sandbox.memory import CountedMemory, PolledMemory
-from worker.sandbox.plain import Plain
+from worker.sandbox.process import launch, supervise
+from worker.sandbox.process.launch import Backend, Launch
+from worker.sandbox.resources import cgroup, limits, processes
+from worker.sandbox.resources.memory import CountedMemory, PolledMemory
 
 # One uid per slot: no two strangers share what the kernel counts per uid. The operator keeps the range free.
 FIRST_SLOT_UID = 47001
@@ -31,7 +34,9 @@ PROBE_SLOT = 97
 _PROBE_LIMITS = Limits(wall_seconds=30, memory_bytes=256 * MIB, scratch_bytes=16 * MIB)
 _PR_SET_CHILD_SUBREAPER = 36
 _END_SECONDS = 5.0
-_LIMITS_ONLY = "no isolation: the program sees and reaches everything that its user does; only its resources are limited"
+_LIMITS_ONLY = (
+    "no isolation: the program sees and reaches everything that its user does; only its resources are limited"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +93,13 @@ class Sandbox:
                 raise SandboxUnavailableError(self.level_detail)
         self.level = Level.NAMESPACES if self._parents is None else Level.NAMESPACES_CGROUP
         if self._parents is None:
-            self.level_detail = f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
+            self.level_detail = (
+                f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
+            )
         bubblewrap = binary.find(uid=self._identity.effective, home=home)
-        self._backend = Bubblewrap(bubblewrap, identity=self._identity, memory_is_counted=self._parents is not None)
+        self._backend = Bubblewrap(
+            bubblewrap, identity=self._identity, memory_is_counted=self._parents is not None
+        )
         self._prove()
 
     @property
@@ -100,10 +109,16 @@ class Sandbox:
 
     def _use_landlock(self) -> None:
         self._find_cgroup()
-        backend = Landlocked(identity=self._identity, slot=self.slot, memory_is_counted=self._parents is not None)
+        backend = Landlocked(
+            identity=self._identity, slot=self.slot, memory_is_counted=self._parents is not None
+        )
         self._backend, self.level = backend, Level.LANDLOCK
-        memory = "counted by a cgroup" if self._parents is not None else f"watched by polling; {self.level_detail}"
-        self.level_detail = f"closed in by Landlock (version {backend.abi}), without namespaces; memory is {memory}"
+        memory = (
+            "counted by a cgroup" if self._parents is not None else f"watched by polling; {self.level_detail}"
+        )
+        self.level_detail = (
+            f"closed in by Landlock (version {backend.abi}), without namespaces; memory is {memory}"
+        )
         if self._identity.uid is None:
             self.level_detail += (
                 "; with the node's own uid a program may connect to no socket and change no mode of a file, which a DataLoader with "
@@ -129,16 +144,26 @@ class Sandbox:
 
     def _prove(self) -> None:
         """Run the whole policy once, on nothing."""
-        result = self.run(SandboxJob(argv=("/usr/bin/env", "true"), limits=_PROBE_LIMITS), cancelled=threading.Event())
+        result = self.run(
+            SandboxJob(argv=("/usr/bin/env", "true"), limits=_PROBE_LIMITS), cancelled=threading.Event()
+        )
         if result.ending is not Ending.EXITED or result.exit_status != 0:
-            said = result.detail or result.stderr.head.decode(errors="replace") or f"the probe ended with {result.exit_status}"
+            said = (
+                result.detail
+                or result.stderr.head.decode(errors="replace")
+                or f"the probe ended with {result.exit_status}"
+            )
             raise SandboxUnavailableError(advice.explain(said))
 
-    def run(self, job: SandboxJob, *, cancelled: threading.Event, backend: Backend | None = None) -> SandboxResult:
+    def run(
+        self, job: SandboxJob, *, cancelled: threading.Event, backend: Backend | None = None
+    ) -> SandboxResult:
         """Run one job to its end and leave nothing of it; blocks. `backend` starts it otherwise than by a program of its own."""
         backend = backend or self._backend
         if self.is_held():
-            raise SandboxUnavailableError(f"slot {self.slot} is held by a process of an earlier job that cannot be killed")
+            raise SandboxUnavailableError(
+                f"slot {self.slot} is held by a process of an earlier job that cannot be killed"
+            )
         leaf: cgroup.Leaf | None = None
         started: Launch | None = None
         self._jobs += 1
@@ -164,12 +189,23 @@ class Sandbox:
             return None
         name = cgroup.leaf_name(f"slot{self.slot}", self._jobs)
         try:
-            return cgroup.Leaf(self._parents, name, memory_bytes=job.limits.memory_bytes, processes=limits.process_limit(job.limits))
+            return cgroup.Leaf(
+                self._parents,
+                name,
+                memory_bytes=job.limits.memory_bytes,
+                processes=limits.process_limit(job.limits),
+            )
         except OSError as error:
             raise SetupError(f"the job's cgroup could not be made: {error.strerror}") from error
 
     def _watch(
-        self, job: SandboxJob, started: Launch, leaf: cgroup.Leaf | None, *, backend: Backend, cancelled: threading.Event
+        self,
+        job: SandboxJob,
+        started: Launch,
+        leaf: cgroup.Leaf | None,
+        *,
+        backend: Backend,
+        cancelled: threading.Event,
     ) -> SandboxResult:
         nodes = gpu.nodes(job.devices)
         wanted = limits.process_limits(
@@ -185,7 +221,11 @@ class Sandbox:
         except OSError as error:
             raise SetupError(f"the job could not be moved into its cgroup: {error.strerror}") from error
         launch.await_ready(started)
-        memory = CountedMemory(leaf) if leaf else PolledMemory(limit_bytes=job.limits.memory_bytes, folders=started.folders)
+        memory = (
+            CountedMemory(leaf)
+            if leaf
+            else PolledMemory(limit_bytes=job.limits.memory_bytes, folders=started.folders)
+        )
         argv, variables, folder = self._backend.program(job)
         launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
         watched = supervise.Watched(

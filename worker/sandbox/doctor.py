@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from worker.contract import GIB, Level
-from worker.sandbox import backend, binary, cgroup, gpu, landlock, limits, private_mounts, processes, seccomp
+from worker.sandbox import backend
 from worker.sandbox.errors import SandboxUnavailableError
+from worker.sandbox.isolation import binary, gpu, landlock, private_mounts, seccomp
+from worker.sandbox.resources import cgroup, limits, processes
 
 _OLDEST_KERNEL = (5, 3)  # pidfd_open
 _MEANS = {
@@ -53,7 +55,11 @@ def examine(*, home: Path, level: Level | None = None) -> Examination:
     checks = [_kernel(), _machine(), _user(), _bubblewrap(home), _landlock(), _memory(), _cards()]
     sandbox = None
     refusals: list[str] = []
-    for wanted in (level,) if level in (Level.LANDLOCK, Level.LIMITS_ONLY) else dict.fromkeys((level, None, Level.LANDLOCK)):
+    for wanted in (
+        (level,)
+        if level in (Level.LANDLOCK, Level.LIMITS_ONLY)
+        else dict.fromkeys((level, None, Level.LANDLOCK))
+    ):
         try:
             sandbox = backend.Sandbox(slot=backend.PROBE_SLOT, home=home, level=wanted)
         except SandboxUnavailableError as error:
@@ -66,7 +72,14 @@ def examine(*, home: Path, level: Level | None = None) -> Examination:
         return Examination(None, "strangers' code cannot run here", more, tuple(checks))
     checks.append(_cgroup())
     problems = sandbox.self_test()
-    checks.append(Check("attack from inside", ok=not problems, found="; ".join(problems) or "nothing got out", cure=_cure_of(problems)))
+    checks.append(
+        Check(
+            "attack from inside",
+            ok=not problems,
+            found="; ".join(problems) or "nothing got out",
+            cure=_cure_of(problems),
+        )
+    )
     if sandbox.level is Level.NAMESPACES and not more:
         more = cgroup.find().detail
     elif not more and sandbox.level is not Level.NAMESPACES_CGROUP:
@@ -122,12 +135,23 @@ def _machine() -> Check:
 
 def _user() -> Check:
     if os.geteuid() != 0:
-        return Check("user", ok=True, found=f"uid {os.geteuid()}: all slots share it, and with it what the kernel counts per user")
+        return Check(
+            "user",
+            ok=True,
+            found=f"uid {os.geteuid()}: all slots share it, and with it what the kernel counts per user",
+        )
     if private_mounts.enter():
-        return Check("user", ok=True, found=f"root, which runs jobs as uid {backend.FIRST_SLOT_UID} and up: keep these uids free")
+        return Check(
+            "user",
+            ok=True,
+            found=f"root, which runs jobs as uid {backend.FIRST_SLOT_UID} and up: keep these uids free",
+        )
     cure = "give the node CAP_SYS_ADMIN, or keep toolchains and their Python where every user can read them, such as /opt"
     return Check(
-        "user", ok=True, found="root without a mount namespace of its own: what only root can read cannot be shown to jobs", cure=cure
+        "user",
+        ok=True,
+        found="root without a mount namespace of its own: what only root can read cannot be shown to jobs",
+        cure=cure,
     )
 
 
@@ -144,7 +168,12 @@ def _memory() -> Check:
     total, available = processes.total_bytes(), processes.available_bytes()
     found = f"{total / GIB:.1f} GiB, {available / GIB:.1f} GiB available"
     if available < 5 * GIB:
-        return Check("memory", ok=False, found=found, cure="a job may use 4 GiB by default: run fewer slots, or give jobs less memory")
+        return Check(
+            "memory",
+            ok=False,
+            found=found,
+            cure="a job may use 4 GiB by default: run fewer slots, or give jobs less memory",
+        )
     return Check("memory", ok=True, found=found)
 
 

@@ -6,13 +6,10 @@ import json
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from worker.contract import MIB, Level, Limits
-from worker.sandbox.job import Bind, Ending, SandboxJob
-
-if TYPE_CHECKING:
-    from worker.sandbox.backend import Sandbox
+from worker.sandbox.job import Bind, Ending, SandboxJob, SandboxResult
 
 _LIMITS = Limits(wall_seconds=30, memory_bytes=512 * MIB, scratch_bytes=16 * MIB)
 
@@ -63,20 +60,44 @@ _NOT_HELD = {
 }
 
 
+class Testable(Protocol):
+    """A sandbox that can be tested from inside."""
+
+    @property
+    def level(self) -> Level:
+        """What it isolates with."""
+
+    @property
+    def level_detail(self) -> str:
+        """Why the level is no higher."""
+
+    def run(self, job: SandboxJob, *, cancelled: threading.Event) -> SandboxResult:
+        """Run one job to its end."""
+
+
 def _python() -> tuple[str, tuple[Bind, ...]]:
     if Path("/usr/bin/python3").exists():
         return "/usr/bin/python3", ()
-    return str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")), (Bind(sys.base_prefix, sys.base_prefix),)
+    return str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")), (
+        Bind(sys.base_prefix, sys.base_prefix),
+    )
 
 
-def problems(sandbox: Sandbox) -> list[str]:
+def problems(sandbox: Testable) -> list[str]:
     """What the probe could do that it should not, and whether the sandbox told its end right."""
     if sandbox.level is Level.LIMITS_ONLY:
         return [sandbox.level_detail]
     python, binds = _python()
-    job = SandboxJob(argv=(python, "-I", "/home/u/script.py"), files={"/home/u/script.py": _PROBE.encode()}, binds=binds, limits=_LIMITS)
+    job = SandboxJob(
+        argv=(python, "-I", "/home/u/script.py"),
+        files={"/home/u/script.py": _PROBE.encode()},
+        binds=binds,
+        limits=_LIMITS,
+    )
     result = sandbox.run(job, cancelled=threading.Event())
     if result.ending is not Ending.EXITED or result.exit_status != 0:
-        return [f"the probe did not come to its end: {result.detail or result.stderr.head.decode(errors='replace')[-500:]}"]
+        return [
+            f"the probe did not come to its end: {result.detail or result.stderr.head.decode(errors='replace')[-500:]}"
+        ]
     succeeded = [json.loads(line) for line in result.stdout.head.decode().splitlines()]
     return [f"a program is not held: {name}" for name in succeeded if name not in _NOT_HELD[sandbox.level]]

@@ -34,7 +34,9 @@ def adopt(store: ToolchainStore, name: str, *, python: Path) -> Manifest:
         if existing is not None:
             if existing.adopted_from == str(python):
                 return refresh(store, name, existing)
-            raise ToolchainError(f"There is a toolchain {name} already; remove it first or choose another name.")
+            raise ToolchainError(
+                f"There is a toolchain {name} already; remove it first or choose another name."
+            )
         try:
             return _adopt(store, name, python)
         finally:
@@ -48,7 +50,11 @@ def refresh(store: ToolchainStore, name: str, manifest: Manifest) -> Manifest:
     if manifest.kind != "adopted" or stamp == manifest.stamp:
         return manifest
     fresh = manifest.model_copy(
-        update={"facts": inspect.read_facts(name, folders, detail=manifest.facts.detail), "stamp": stamp, "build_id": secrets.token_hex(8)}
+        update={
+            "facts": inspect.read_facts(name, folders, detail=manifest.facts.detail),
+            "stamp": stamp,
+            "build_id": secrets.token_hex(8),
+        }
     )
     write_manifest(store.folder(name), fresh)
     return fresh
@@ -62,7 +68,11 @@ def _adopt(store: ToolchainStore, name: str, python: Path) -> Manifest:
     own = make_venv(folder, base, system_packages=adopted.system_packages)
     add_hook(own)
     # Paths only: the start-up code in the environment's own .pth files does not run.
-    in_venv = [path for path in adopted.site_packages if not path.is_relative_to(base.prefix)] if adopted.prefix != base.prefix else []
+    in_venv = (
+        [path for path in adopted.site_packages if not path.is_relative_to(base.prefix)]
+        if adopted.prefix != base.prefix
+        else []
+    )
     if in_venv:
         (own / ADOPTED_PTH).write_text("".join(f"{path}\n" for path in in_venv), encoding="utf-8")
     manifest = Manifest(
@@ -72,7 +82,9 @@ def _adopt(store: ToolchainStore, name: str, python: Path) -> Manifest:
         needs=[str(base.prefix), str(adopted.prefix)],
         site_packages=[str(path) for path in adopted.site_packages],
         stamp=inspect.stamp(adopted.site_packages),
-        facts=inspect.read_facts(name, adopted.site_packages, detail=f"Python {'.'.join(map(str, base.version))}, adopted"),
+        facts=inspect.read_facts(
+            name, adopted.site_packages, detail=f"Python {'.'.join(map(str, base.version))}, adopted"
+        ),
     )
     store.publish(name, manifest)
     return manifest
@@ -107,7 +119,9 @@ def _look_at(python: Path, base: Interpreter) -> _Environment:
     if not own.is_dir():
         raise ToolchainError(f"{prefix} is a virtual environment without {base.library}/site-packages.")
     with_system = config.get("include-system-site-packages", "false").lower() == "true"
-    return _Environment(prefix=prefix, site_packages=[own, *(system if with_system else [])], system_packages=with_system)
+    return _Environment(
+        prefix=prefix, site_packages=[own, *(system if with_system else [])], system_packages=with_system
+    )
 
 
 def _read_config(path: Path) -> dict[str, str] | None:

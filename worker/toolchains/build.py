@@ -10,16 +10,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from worker.harness import hook_source
-from worker.locks import HostLock, SharedLock
+from worker.machine.locks import HostLock, SharedLock
 from worker.toolchains import inspect
 from worker.toolchains.adopt import ADOPTED_PTH, adopted_paths
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import Budget, BuildLimits
-from worker.toolchains.lock import Lock
-from worker.toolchains.packages import PackageStore, StoredPackage, compile_modules, freeze, link_tree, remove_tree, waiting
-from worker.toolchains.resolve import check_requirements, resolve
+from worker.toolchains.locking.lock import Lock
+from worker.toolchains.locking.resolve import check_requirements, resolve
+from worker.toolchains.packages import (
+    PackageStore,
+    StoredPackage,
+    compile_modules,
+    freeze,
+    link_tree,
+    remove_tree,
+    waiting,
+)
 from worker.toolchains.store import Manifest, Recipe, ToolchainStore, write_manifest
-from worker.toolchains.venv import HOOK_PTH, Interpreter, add_hook, ask_interpreter, find_interpreter, make_venv
+from worker.toolchains.venv import (
+    HOOK_PTH,
+    Interpreter,
+    add_hook,
+    ask_interpreter,
+    find_interpreter,
+    make_venv,
+)
 
 # Goes up when the same lock would be laid out in another way.
 _LAYOUT = 1
@@ -57,7 +72,9 @@ def add(
     with waiting(store.lock(name), budget):
         recipe, manifest = store.read_recipe(name), store.read_manifest(name)
         if (recipe or manifest) and not _is_same(recipe, manifest, wanted, lock):
-            raise ToolchainError(f"There is a toolchain {name} with other requirements; remove it first or choose another name.")
+            raise ToolchainError(
+                f"There is a toolchain {name} with other requirements; remove it first or choose another name."
+            )
         if manifest is not None or (recipe is not None and not build):
             return
         with store.noting(name):
@@ -72,18 +89,27 @@ def rebuild(store: ToolchainStore, name: str, *, budget: Budget) -> None:
     with waiting(store.lock(name), budget):
         recipe, manifest = store.read_recipe(name), store.read_manifest(name)
         if recipe is None and manifest is None:
-            raise ToolchainError(f"There is no toolchain {name}; `samehere toolchain list` names those that there are.")
+            raise ToolchainError(
+                f"There is no toolchain {name}; `samehere toolchain list` names those that there are."
+            )
         if recipe is None and manifest is not None and manifest.kind == "adopted":
             raise ToolchainError(f"{name} is adopted, not built.")
         with store.noting(name):
             if recipe is None and manifest is not None:
-                recipe = _new_recipe(check_requirements(manifest.requirements), store.folder(name) / "bin" / "python", None, budget)
+                recipe = _new_recipe(
+                    check_requirements(manifest.requirements),
+                    store.folder(name) / "bin" / "python",
+                    None,
+                    budget,
+                )
                 store.write_recipe(name, recipe)
             if recipe is not None:
                 _build(store, name, recipe, budget)
 
 
-def add_layer(store: ToolchainStore, name: str, *, base: str, packages: Sequence[str], budget: Budget) -> None:
+def add_layer(
+    store: ToolchainStore, name: str, *, base: str, packages: Sequence[str], budget: Budget
+) -> None:
     """A toolchain with more packages: what the base has keeps its versions, and its files where it was built from a lock."""
     with waiting(store.lock(name), budget):
         if store.find(name) is not None:
@@ -94,14 +120,25 @@ def add_layer(store: ToolchainStore, name: str, *, base: str, packages: Sequence
             _build(store, name, recipe, budget)
 
 
-def _is_same(recipe: Recipe | None, manifest: Manifest | None, wanted: Sequence[str], lock: Lock | None) -> bool:
+def _is_same(
+    recipe: Recipe | None, manifest: Manifest | None, wanted: Sequence[str], lock: Lock | None
+) -> bool:
     """Whether a name stands for what is asked for. One of an older version has no lock, and serves as it is."""
     if recipe is not None:
-        return not recipe.base and (recipe.lock.digest == lock.digest if lock is not None else recipe.requirements == list(wanted))
-    return lock is None and manifest is not None and manifest.kind == "built" and manifest.requirements == list(wanted)
+        return not recipe.base and (
+            recipe.lock.digest == lock.digest if lock is not None else recipe.requirements == list(wanted)
+        )
+    return (
+        lock is None
+        and manifest is not None
+        and manifest.kind == "built"
+        and manifest.requirements == list(wanted)
+    )
 
 
-def _new_recipe(wanted: Sequence[str], python: str | Path | None, lock: Lock | None, budget: Budget) -> Recipe:
+def _new_recipe(
+    wanted: Sequence[str], python: str | Path | None, lock: Lock | None, budget: Budget
+) -> Recipe:
     if lock is None:
         lock = resolve(wanted, find_interpreter(python), budget)
     else:
@@ -117,11 +154,18 @@ def _new_layer(store: ToolchainStore, base: str, packages: Sequence[str], budget
         lock = lock.model_copy(update={"packages": tuple(chosen[name] for name in sorted(chosen))})
         return Recipe(requirements=list(packages), python=below.python, lock=lock, base=base)
     if manifest is None:
-        raise ToolchainError(f"There is no toolchain {base}; `samehere toolchain list` names those that there are.")
+        raise ToolchainError(
+            f"There is no toolchain {base}; `samehere toolchain list` names those that there are."
+        )
     python = store.folder(base) / "bin" / "python"
     lock = resolve(packages, ask_interpreter(python), budget, pinned=manifest.facts.packages)
     beyond = tuple(package for package in lock.packages if package.name not in manifest.facts.packages)
-    return Recipe(requirements=list(packages), python=str(python), lock=lock.model_copy(update={"packages": beyond}), base=base)
+    return Recipe(
+        requirements=list(packages),
+        python=str(python),
+        lock=lock.model_copy(update={"packages": beyond}),
+        base=base,
+    )
 
 
 def _interpreter(recipe: Recipe) -> Interpreter:
@@ -131,7 +175,9 @@ def _interpreter(recipe: Recipe) -> Interpreter:
 def _foundation(store: ToolchainStore, recipe: Recipe) -> Foundation:
     base = _interpreter(recipe)
     recipe.lock.check_fits(base)
-    below = store.read_manifest(recipe.base) if recipe.base and store.read_recipe(recipe.base) is None else None
+    below = (
+        store.read_manifest(recipe.base) if recipe.base and store.read_recipe(recipe.base) is None else None
+    )
     if below is None:
         return Foundation(base=base, needs=(str(base.prefix),))
     folder = store.folder(recipe.base)
@@ -153,11 +199,27 @@ def _foundation(store: ToolchainStore, recipe: Recipe) -> Foundation:
 def _build(store: ToolchainStore, name: str, recipe: Recipe, budget: Budget) -> None:
     """Let the name lead to what is built of its lock; whoever builds the same at the same time is waited for."""
     foundation = _foundation(store, recipe)
-    parts = [_LAYOUT, recipe.lock.digest, foundation.base.release, str(foundation.base.executable), str(foundation.base.prefix)]
-    parts += [hook_source(), HOOK_PTH, list(foundation.paths), list(foundation.needs), foundation.stamp, foundation.system_packages]
+    parts = [
+        _LAYOUT,
+        recipe.lock.digest,
+        foundation.base.release,
+        str(foundation.base.executable),
+        str(foundation.base.prefix),
+    ]
+    parts += [
+        hook_source(),
+        HOOK_PTH,
+        list(foundation.paths),
+        list(foundation.needs),
+        foundation.stamp,
+        foundation.system_packages,
+    ]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
     # Whoever collects what is not used keeps out while something is built of it.
-    with SharedLock(store.collecting_path), waiting(HostLock(store.root / ".locks" / f"build-{digest}.lock"), budget):
+    with (
+        SharedLock(store.collecting_path),
+        waiting(HostLock(store.root / ".locks" / f"build-{digest}.lock"), budget),
+    ):
         folder = store.built(digest)
         if folder is None:
             packages = PackageStore(store.root)
@@ -169,7 +231,13 @@ def _build(store: ToolchainStore, name: str, recipe: Recipe, budget: Budget) -> 
 
 
 def _assemble(
-    store: ToolchainStore, recipe: Recipe, foundation: Foundation, stored: Sequence[StoredPackage], *, digest: str, budget: Budget
+    store: ToolchainStore,
+    recipe: Recipe,
+    foundation: Foundation,
+    stored: Sequence[StoredPackage],
+    *,
+    digest: str,
+    budget: Budget,
 ) -> Path:
     work = store.root / ".building" / f"env-{digest}"
     remove_tree(work)
@@ -178,7 +246,9 @@ def _assemble(
         add_hook(site_packages)
         if foundation.paths:
             # Paths only: the start-up code in the environment's own .pth files does not run.
-            (site_packages / ADOPTED_PTH).write_text("".join(f"{path}\n" for path in foundation.paths), encoding="utf-8")
+            (site_packages / ADOPTED_PTH).write_text(
+                "".join(f"{path}\n" for path in foundation.paths), encoding="utf-8"
+            )
         compile_modules(work, foundation.base, budget)
         packages = PackageStore(store.root)
         for package in stored:
@@ -196,7 +266,9 @@ def _assemble(
             site_packages=[str(final / own), *foundation.found_in],
             packages=[package.key for package in stored],
             lock_digest=recipe.lock.digest,
-            files_digest=hashlib.sha256("".join(sorted(package.files_digest for package in stored)).encode()).hexdigest(),
+            files_digest=hashlib.sha256(
+                "".join(sorted(package.files_digest for package in stored)).encode()
+            ).hexdigest(),
             facts=inspect.read_facts("", found_in, detail=f"Python {foundation.base.release}"),
         )
         write_manifest(work, manifest)

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from worker.locks import SharedLock
+from worker.machine.locks import SharedLock
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import size_of
 from worker.toolchains.packages import PackageStore, remove_tree
@@ -36,7 +36,9 @@ def prune(store: ToolchainStore, *, unused_seconds: float) -> Pruned:
 
 
 def _prune(store: ToolchainStore, *, before: float) -> Pruned:
-    leads_to = {name: (store.root / name).resolve() for name in store.names() if (store.root / name).is_symlink()}
+    leads_to = {
+        name: (store.root / name).resolve() for name in store.names() if (store.root / name).is_symlink()
+    }
     used = size_of(store.root)
     kept: set[str] = set()
     names: list[str] = []
@@ -49,12 +51,18 @@ def _prune(store: ToolchainStore, *, before: float) -> Pruned:
         names += mine
         removed += 1
     stored = PackageStore(store.root)
-    gone = [key for key in _entries(stored.folder) if key not in kept and (stored.folder / key).stat().st_mtime < before]
+    gone = [
+        key
+        for key in _entries(stored.folder)
+        if key not in kept and (stored.folder / key).stat().st_mtime < before
+    ]
     for key in gone:
         remove_tree(stored.folder / key)
     store.delete_removed()
     _tidy(store)
-    return Pruned(names=sorted(names), environments=removed, packages=len(gone), bytes=used - size_of(store.root))
+    return Pruned(
+        names=sorted(names), environments=removed, packages=len(gone), bytes=used - size_of(store.root)
+    )
 
 
 def _remove(store: ToolchainStore, folder: Path, names: list[str]) -> bool:

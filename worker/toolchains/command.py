@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from worker.contract import ToolchainFacts
-from worker.settings import NodeSettings
+from worker.machine.settings import NodeSettings
 
 if TYPE_CHECKING:
     from worker.toolchains.limits import Budget
@@ -40,15 +40,27 @@ class _AnyOrder(argparse.ArgumentParser):
 
 def add_parser(commands: Any) -> None:
     """Beside the node's other commands."""
-    parser = commands.add_parser("toolchain", help="the interpreters that scripts run in", epilog="%(prog)s list --json")
+    parser = commands.add_parser(
+        "toolchain", help="the interpreters that scripts run in", epilog="%(prog)s list --json"
+    )
     parser.set_defaults(command="toolchain")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=_AnyOrder)
     add = actions.add_parser("add", help="lock one, and build it from wheels", epilog=_EXAMPLE)
     add.add_argument("name")
     add.add_argument("requirements", nargs="*", metavar="REQUIREMENT")
-    add.add_argument("--python", default=None, help="version or path of the interpreter; default: the one that runs this")
-    add.add_argument("--lock", type=Path, default=None, metavar="FILE", help="build exactly this; what `lock NAME` printed, - is stdin")
-    add.add_argument("--no-build", action="store_true", help="only lock it: it is built when it is first needed")
+    add.add_argument(
+        "--python", default=None, help="version or path of the interpreter; default: the one that runs this"
+    )
+    add.add_argument(
+        "--lock",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="build exactly this; what `lock NAME` printed, - is stdin",
+    )
+    add.add_argument(
+        "--no-build", action="store_true", help="only lock it: it is built when it is first needed"
+    )
     adopt = actions.add_parser(
         "adopt",
         help="use an environment that is there",
@@ -56,16 +68,30 @@ def add_parser(commands: Any) -> None:
     )
     adopt.add_argument("name")
     adopt.add_argument("--python", type=Path, required=True, help="the environment's interpreter")
-    build = actions.add_parser("build", help="build what is locked and not built", epilog="%(prog)s torch-2.13-cpu")
+    build = actions.add_parser(
+        "build", help="build what is locked and not built", epilog="%(prog)s torch-2.13-cpu"
+    )
     build.add_argument("names", nargs="+", metavar="NAME")
-    lock = actions.add_parser("lock", help="print the lock, as a pylock.toml", epilog="%(prog)s torch-2.13-cpu > pylock.torch.toml")
+    lock = actions.add_parser(
+        "lock", help="print the lock, as a pylock.toml", epilog="%(prog)s torch-2.13-cpu > pylock.torch.toml"
+    )
     lock.add_argument("name")
     listing = actions.add_parser("list", help="name, state, packages, interpreter", epilog="%(prog)s --json")
     listing.add_argument("--json", action="store_true")
-    remove = actions.add_parser("remove", help="forget one; `prune` gives back its disk", epilog="%(prog)s torch-2.13-cpu")
+    remove = actions.add_parser(
+        "remove", help="forget one; `prune` gives back its disk", epilog="%(prog)s torch-2.13-cpu"
+    )
     remove.add_argument("names", nargs="+", metavar="NAME")
-    prune = actions.add_parser("prune", help="remove what was not used for long; locks stay", epilog="%(prog)s --unused-for 30d")
-    prune.add_argument("--unused-for", type=_seconds, default=_seconds("30d"), metavar="TIME", help="such as 12h, 30d or 0d; default: 30d")
+    prune = actions.add_parser(
+        "prune", help="remove what was not used for long; locks stay", epilog="%(prog)s --unused-for 30d"
+    )
+    prune.add_argument(
+        "--unused-for",
+        type=_seconds,
+        default=_seconds("30d"),
+        metavar="TIME",
+        help="such as 12h, 30d or 0d; default: 30d",
+    )
     prune.add_argument("--json", action="store_true")
 
 
@@ -111,14 +137,16 @@ def _act(store: ToolchainStore, settings: NodeSettings, parsed: argparse.Namespa
 def _add(store: ToolchainStore, parsed: argparse.Namespace, budget: Budget) -> None:
     from worker.toolchains import ToolchainError
     from worker.toolchains.build import add
-    from worker.toolchains.lock import read_lock
+    from worker.toolchains.locking.lock import read_lock
 
     lock = None
     if parsed.lock is not None:
         if parsed.requirements:
             raise ToolchainError("Give either requirements or a lock.")
         try:
-            lock = read_lock(sys.stdin.read() if str(parsed.lock) == "-" else parsed.lock.read_text(encoding="utf-8"))
+            lock = read_lock(
+                sys.stdin.read() if str(parsed.lock) == "-" else parsed.lock.read_text(encoding="utf-8")
+            )
         except (OSError, UnicodeDecodeError) as error:
             raise ToolchainError(f"{parsed.lock} can't be read.") from error
     add(
@@ -135,13 +163,17 @@ def _add(store: ToolchainStore, parsed: argparse.Namespace, budget: Budget) -> N
 
 def _print_lock(store: ToolchainStore, name: str) -> None:
     from worker.toolchains import ToolchainError
-    from worker.toolchains.lock import write_lock
+    from worker.toolchains.locking.lock import write_lock
 
     recipe = store.read_recipe(name)
     if recipe is None:
-        raise ToolchainError(f"There is no lock of {name}: it is not there, or adopted, or of an older version (samehere toolchain build).")
+        raise ToolchainError(
+            f"There is no lock of {name}: it is not there, or adopted, or of an older version (samehere toolchain build)."
+        )
     if recipe.base and store.read_recipe(recipe.base) is None:
-        raise ToolchainError(f"The lock of {name} is not whole: {recipe.base}, to which it adds packages, has none.")
+        raise ToolchainError(
+            f"The lock of {name} is not whole: {recipe.base}, to which it adds packages, has none."
+        )
     _say(write_lock(recipe.lock).rstrip("\n"))
 
 
@@ -155,7 +187,9 @@ def _prune(store: ToolchainStore, parsed: argparse.Namespace) -> None:
         _say(json.dumps(asdict(done)))
     else:
         named = f" ({', '.join(done.names)})" if done.names else ""
-        _say(f"removed: {done.environments} toolchains{named}, {done.packages} packages, {done.bytes / 1e6:.1f} MB")
+        _say(
+            f"removed: {done.environments} toolchains{named}, {done.packages} packages, {done.bytes / 1e6:.1f} MB"
+        )
 
 
 def _list(found: Sequence[ToolchainFacts], *, as_json: bool) -> None:

@@ -23,7 +23,13 @@ def compile_part(names: "list[str]", shown: str, part: int) -> None:
         try:
             cached = importlib.util.cache_from_source(name)
             # The folder is shown read-only and never changes: nothing has to be looked up before the bytecode is trusted.
-            compile(name, cached, shown + "/" + name, doraise=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+            compile(
+                name,
+                cached,
+                shown + "/" + name,
+                doraise=True,
+                invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
+            )
         except Exception:
             continue
 

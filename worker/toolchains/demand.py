@@ -6,9 +6,9 @@ import os
 import threading
 import time
 
-from worker import allowed_packages
 from worker.contract.names import split_layers
-from worker.settings import NodeSettings
+from worker.machine import allowed_packages
+from worker.machine.settings import NodeSettings
 from worker.toolchains.build import add_layer, rebuild
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import Budget, BuildLimits
@@ -35,9 +35,15 @@ class OnDemand:
         layers = None if recipe is not None else split_layers(name, self._store.names())
         if recipe is None and (layers is None or not self.allowed.issuperset(layers[1])):
             return
-        kind = MissingPackageError if layers is not None or (recipe is not None and recipe.base) else ToolchainError
+        kind = (
+            MissingPackageError
+            if layers is not None or (recipe is not None and recipe.base)
+            else ToolchainError
+        )
         what = (
-            "The packages that the script needs could not be added" if kind is MissingPackageError else "The toolchain could not be built"
+            "The packages that the script needs could not be added"
+            if kind is MissingPackageError
+            else "The toolchain could not be built"
         )
         failed_at = self._store.failed_at(name)
         if failed_at is not None and time.time() - failed_at < RETRY_SECONDS:

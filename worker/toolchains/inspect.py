@@ -27,7 +27,9 @@ def read_facts(name: str, site_packages: Sequence[Path], *, detail: str = "") ->
             name_found = distribution.metadata["Name"]
             if name_found:
                 packages.setdefault(re.sub(r"[-_.]+", "-", str(name_found)).lower(), distribution.version)
-    torch = next((folder / "torch" for folder in site_packages if (folder / "torch" / "version.py").is_file()), None)
+    torch = next(
+        (folder / "torch" for folder in site_packages if (folder / "torch" / "version.py").is_file()), None
+    )
     version = _assignments(torch / "version.py") if torch else {}
     return ToolchainFacts(
         name=name,

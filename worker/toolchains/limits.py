@@ -74,7 +74,11 @@ class Budget:
 
         `grows` is measured; `variables` are all that it gets, else ours; `given` is its standard input.
         """
-        with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as asked:
+        with (
+            tempfile.TemporaryFile() as words,
+            tempfile.TemporaryFile() as answer,
+            tempfile.TemporaryFile() as asked,
+        ):
             asked.write(given.encode())
             asked.seek(0)
             process = subprocess.Popen(
@@ -92,7 +96,9 @@ class Budget:
             said = _read(answer, _MOST_ANSWER)
             if status:
                 raise ToolchainError(
-                    cleaned(_read(words, 1024 * 1024)) or cleaned(said) or f"{Path(command[0]).name} failed without a word."
+                    cleaned(_read(words, 1024 * 1024))
+                    or cleaned(said)
+                    or f"{Path(command[0]).name} failed without a word."
                 )
             return said
 

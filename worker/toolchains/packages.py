@@ -18,12 +18,12 @@ from urllib.request import url2pathname
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from worker.locks import HostLock
+from worker.machine.locks import HostLock
 from worker.toolchains import compiler
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import Budget
-from worker.toolchains.lock import LockedPackage
-from worker.toolchains.resolve import OF_WHEELS, pip_for
+from worker.toolchains.locking.lock import LockedPackage
+from worker.toolchains.locking.resolve import OF_WHEELS, pip_for
 from worker.toolchains.store import INSIDE
 from worker.toolchains.venv import Interpreter, make_venv
 
@@ -66,7 +66,9 @@ class PackageStore:
         except (OSError, ValidationError):
             return None
 
-    def install(self, packages: tuple[LockedPackage, ...], base: Interpreter, budget: Budget) -> list[StoredPackage]:
+    def install(
+        self, packages: tuple[LockedPackage, ...], base: Interpreter, budget: Budget
+    ) -> list[StoredPackage]:
         """Those that are not there yet are fetched, checked, unpacked and compiled; some at a time. Raise ToolchainError."""
         with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
             done = list(pool.map(lambda package: self._installed(package, base, budget), packages))
@@ -89,7 +91,9 @@ class PackageStore:
             finally:
                 remove_tree(work)
 
-    def _install(self, package: LockedPackage, key: str, work: Path, base: Interpreter, budget: Budget) -> StoredPackage:
+    def _install(
+        self, package: LockedPackage, key: str, work: Path, base: Interpreter, budget: Budget
+    ) -> StoredPackage:
         work.mkdir(parents=True)
         tree = work / "package" / _TREE
         site_packages = make_venv(tree, base)
@@ -100,7 +104,11 @@ class PackageStore:
         compile_modules(tree, base, budget)
         freeze(tree)
         facts = StoredPackage(
-            key=key, name=package.name, version=package.version, files_digest=digest_of(tree), bytes=sum(_sizes(tree).values())
+            key=key,
+            name=package.name,
+            version=package.version,
+            files_digest=digest_of(tree),
+            bytes=sum(_sizes(tree).values()),
         )
         (work / "package" / _FACTS).write_text(facts.model_dump_json(), encoding="utf-8")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -149,7 +157,9 @@ def _uv() -> str:
     try:
         from uv import find_uv_bin
     except ImportError as error:
-        raise ToolchainError("uv, which unpacks wheels, is not installed here: pip install 'samehere[node]'.") from error
+        raise ToolchainError(
+            "uv, which unpacks wheels, is not installed here: pip install 'samehere[node]'."
+        ) from error
     return str(find_uv_bin())
 
 
@@ -158,7 +168,10 @@ def _fetch(package: LockedPackage, base: Interpreter, work: Path, budget: Budget
     asked.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8")
     folder = work / "fetched"
     command = [*pip_for(base.executable), "download", "--quiet"]
-    budget.run([*command, *OF_WHEELS, "--no-deps", "--require-hashes", f"--dest={folder}", f"--requirement={asked}"], grows=work)
+    budget.run(
+        [*command, *OF_WHEELS, "--no-deps", "--require-hashes", f"--dest={folder}", f"--requirement={asked}"],
+        grows=work,
+    )
     wheel = next(iter(folder.glob("*.whl")), None)
     if wheel is None:
         raise ToolchainError(f"pip fetched no wheel of {package.name}.")
@@ -185,7 +198,11 @@ def _forget_notes(dist_info: Path) -> None:
     record = dist_info / "RECORD"
     try:
         with record.open(newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.reader(file) if row and row[0] not in {f"{dist_info.name}/{name}" for name in _NOTES}]
+            rows = [
+                row
+                for row in csv.reader(file)
+                if row and row[0] not in {f"{dist_info.name}/{name}" for name in _NOTES}
+            ]
     except (OSError, UnicodeDecodeError, csv.Error):
         return
     # It may be a link into what uv unpacked.
@@ -196,7 +213,9 @@ def _forget_notes(dist_info: Path) -> None:
 
 def compile_modules(tree: Path, base: Interpreter, budget: Budget) -> None:
     """All modules of a folder that will be shown at INSIDE: equal bytes on every machine with this release of Python."""
-    names = sorted(str(path.relative_to(tree)) for path in (tree / base.library).rglob("*.py") if path.is_file())
+    names = sorted(
+        str(path.relative_to(tree)) for path in (tree / base.library).rglob("*.py") if path.is_file()
+    )
     if not names:
         return
     # Not by its path, which would put our modules before Python's own, nor with -I, which would not read the hash seed.
@@ -258,7 +277,9 @@ def _link(source: str, target: str) -> None:
 
 
 def _sizes(tree: Path) -> dict[str, int]:
-    return {str(path): path.lstat().st_size for path in tree.rglob("*") if not path.is_dir() or path.is_symlink()}
+    return {
+        str(path): path.lstat().st_size for path in tree.rglob("*") if not path.is_dir() or path.is_symlink()
+    }
 
 
 def remove_tree(folder: Path) -> None:

@@ -26,12 +26,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from worker.contract import ToolchainFacts
 from worker.contract.names import split_layers
-from worker.locks import HostLock, SharedLock
-from worker.machine import read_cpu
+from worker.contract.target_settings import effective_cpu_isa
+from worker.machine.hardware import read_cpu
+from worker.machine.locks import HostLock, SharedLock
 from worker.sandbox.job import Bind
-from worker.target_settings import effective_cpu_isa
 from worker.toolchains.errors import CancelledError, ToolchainError
-from worker.toolchains.lock import Lock
+from worker.toolchains.locking.lock import Lock
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._+-]{0,99}")
 # Where the one that an attempt runs in is shown besides: tracebacks of its packages name this, and not a folder of the operator's.
@@ -151,7 +151,9 @@ class ToolchainStore:
 
     def built(self, digest: str) -> Path | None:
         """What was built of that digest; a folder of its own each time, so that nobody who still sees an older one meets this."""
-        return next((path.parent for path in sorted((self.root / ".built" / digest).glob(f"*/{self.MANIFEST}"))), None)
+        return next(
+            (path.parent for path in sorted((self.root / ".built" / digest).glob(f"*/{self.MANIFEST}"))), None
+        )
 
     def note(self, name: str, state: Literal["building", "failed"], detail: str = "") -> None:
         path = self._trouble_path(name)
@@ -214,10 +216,14 @@ class ToolchainStore:
         folder = self.folder(name)
         real = folder.resolve()
         shown = [real, *(Path(path) for path in manifest.needs)]
-        binds = tuple(Bind(str(path), str(path)) for path in _outermost(shown) if not path.is_relative_to(_ALWAYS_SHOWN))
+        binds = tuple(
+            Bind(str(path), str(path)) for path in _outermost(shown) if not path.is_relative_to(_ALWAYS_SHOWN)
+        )
         # At its own place too, for what names it by its path: installed commands of older ones, an interpreter that is a link.
         binds = (*binds, Bind(str(real), INSIDE))
-        return Toolchain(name=name, folder=real, build_id=manifest.build_id, facts=self._facts(name, manifest), binds=binds)
+        return Toolchain(
+            name=name, folder=real, build_id=manifest.build_id, facts=self._facts(name, manifest), binds=binds
+        )
 
     @contextmanager
     def use(self, name: str) -> Iterator[Toolchain | None]:
@@ -253,19 +259,29 @@ class ToolchainStore:
 
     def last_used(self, folder: Path) -> float:
         """When an attempt last used what was built, or when it was built."""
-        times = [path.stat().st_mtime for path in (self.use_path(folder), folder / self.MANIFEST) if path.exists()]
+        times = [
+            path.stat().st_mtime for path in (self.use_path(folder), folder / self.MANIFEST) if path.exists()
+        ]
         return max(times, default=0.0)
 
     def use_path(self, folder: Path) -> Path:
         """Of the lock that attempts share; its time is that of the last use. A folder elsewhere, which a link leads to, has one, too."""
         real, root = folder.resolve(), self.root.resolve()
         inside = real.is_relative_to(root)
-        name = "-".join(real.relative_to(root).parts) if inside else f"elsewhere-{hashlib.sha256(bytes(real)).hexdigest()[:16]}"
+        name = (
+            "-".join(real.relative_to(root).parts)
+            if inside
+            else f"elsewhere-{hashlib.sha256(bytes(real)).hexdigest()[:16]}"
+        )
         return self.root / ".locks" / "use" / f"{name}.lock"
 
     def names(self) -> list[str]:
         """Of all that are ready or could be built."""
-        ready = [entry.name for entry in self.root.iterdir() if not entry.name.startswith(".")] if self.root.is_dir() else []
+        ready = (
+            [entry.name for entry in self.root.iterdir() if not entry.name.startswith(".")]
+            if self.root.is_dir()
+            else []
+        )
         known = [path.stem for path in (self.root / ".recipes").glob("[a-z0-9]*.json")]
         return sorted({*ready, *known})
 
@@ -290,7 +306,9 @@ class ToolchainStore:
         with self.lock(name):
             noted, known = self._trouble_path(name).exists(), self.read_recipe(name) is not None
             if not folder.exists() and not folder.is_symlink() and not noted and not known:
-                raise ToolchainError(f"There is no toolchain {name}; `samehere toolchain list` names those that there are.")
+                raise ToolchainError(
+                    f"There is no toolchain {name}; `samehere toolchain list` names those that there are."
+                )
             if folder.is_symlink():
                 folder.unlink()
             elif folder.exists():
@@ -322,7 +340,12 @@ class ToolchainStore:
         cpu = read_cpu()
         isa = effective_cpu_isa(mkl=manifest.facts.mkl, vendor=cpu.vendor, flags=cpu.flags)
         recipe = self.read_recipe(name)
-        own = {"name": name, "base": recipe.base if recipe else "", "python": str(self.folder(name) / "bin" / "python"), "cpu_isa": isa}
+        own = {
+            "name": name,
+            "base": recipe.base if recipe else "",
+            "python": str(self.folder(name) / "bin" / "python"),
+            "cpu_isa": isa,
+        }
         return manifest.facts.model_copy(update=own)
 
     def _trouble_path(self, name: str) -> Path:
@@ -367,15 +390,26 @@ def _locked_facts(name: str, recipe: Recipe) -> ToolchainFacts:
     """Of one that can be built: as it was found when it was last built, else what its lock says."""
     packages = recipe.lock.versions()
     facts = recipe.facts or ToolchainFacts(
-        name=name, state="locked", packages=packages, torch=packages.get("torch"), cuda_build=_cuda_of(packages)
+        name=name,
+        state="locked",
+        packages=packages,
+        torch=packages.get("torch"),
+        cuda_build=_cuda_of(packages),
     )
-    return facts.model_copy(update={"name": name, "state": "locked", "python": "", "cpu_isa": [], "base": recipe.base})
+    return facts.model_copy(
+        update={"name": name, "state": "locked", "python": "", "cpu_isa": [], "base": recipe.base}
+    )
 
 
 def _cuda_of(packages: Mapping[str, str]) -> str | None:
     """The CUDA that a torch of this lock is built for, by what it needs at run time."""
     runtime = next(
-        (version for name, version in packages.items() if name == "cuda-toolkit" or name.startswith("nvidia-cuda-runtime")), None
+        (
+            version
+            for name, version in packages.items()
+            if name == "cuda-toolkit" or name.startswith("nvidia-cuda-runtime")
+        ),
+        None,
     )
     return ".".join(runtime.split(".")[:2]) if runtime and "torch" in packages else None
 

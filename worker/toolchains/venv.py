@@ -49,7 +49,9 @@ def ask_interpreter(python: Path) -> Interpreter:
     """The base of any interpreter, a virtual environment's too."""
     command = [str(python), "-I", "-S", "-B", "-c", _ASK]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env={}, cwd="/")
+        answer = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=True, env={}, cwd="/"
+        )
         executable, prefix, version, implementation, platform = json.loads(answer.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise ToolchainError(
@@ -87,7 +89,9 @@ def find_interpreter(wanted: str | Path | None) -> Interpreter:
             continue
         if found.version[: len(parts)] == parts:
             return found
-    raise ToolchainError(f"There is no Python {wanted} on this machine; name one by --python /path/to/python.")
+    raise ToolchainError(
+        f"There is no Python {wanted} on this machine; name one by --python /path/to/python."
+    )
 
 
 def _candidates(parts: tuple[int, ...]) -> Iterator[Path]:
@@ -100,7 +104,10 @@ def _candidates(parts: tuple[int, ...]) -> Iterator[Path]:
             yield Path(folder, "python3")
     homes = (
         (Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions"), f"{minor}*"),
-        (Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local/share/uv/python"), f"cpython-{minor}*"),
+        (
+            Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local/share/uv/python"),
+            f"cpython-{minor}*",
+        ),
     )
     for home, pattern in homes:
         yield from sorted(home.glob(f"{pattern}/bin/python{minor}"), reverse=True)

@@ -39,9 +39,19 @@ class Audit:
         self._path(script, build_id).touch()
 
     def _path(self, script: str, build_id: str) -> Path:
-        return self._folder / hashlib.sha256(f"{build_id}\0{script}".encode("utf-8", "surrogatepass")).hexdigest()
+        return (
+            self._folder
+            / hashlib.sha256(f"{build_id}\0{script}".encode("utf-8", "surrogatepass")).hexdigest()
+        )
 
 
 def _shown(result: Result) -> tuple[object, ...]:
     seen = result.observation
-    return (result.outcome, seen.exit_status, seen.signal, seen.exception, seen.stdout_digest, seen.stderr_digest)
+    return (
+        result.outcome,
+        seen.exit_status,
+        seen.signal,
+        seen.exception,
+        seen.stdout_digest,
+        seen.stderr_digest,
+    )

@@ -62,7 +62,9 @@ class WarmPool:
         self._failures: dict[object, tuple[float, str]] = {}
 
     @contextmanager
-    def lend(self, sandbox: Sandbox, job: SandboxJob, *, build: str = "", only_ready: bool = False) -> Iterator[Loan]:
+    def lend(
+        self, sandbox: Sandbox, job: SandboxJob, *, build: str = "", only_ready: bool = False
+    ) -> Iterator[Loan]:
         """For one job, in the slot's thread; an error of the caller's ends the interpreter. Raise NotWarmError.
 
         `build` tells one content of a toolchain from another of the same name; `only_ready` starts none for this job alone.
@@ -81,7 +83,9 @@ class WarmPool:
             raise
         self._put_back(key, entry)
 
-    def prepare(self, sandbox: Sandbox, job: SandboxJob, *, build: str = "", ending: Callable[[], bool]) -> None:
+    def prepare(
+        self, sandbox: Sandbox, job: SandboxJob, *, build: str = "", ending: Callable[[], bool]
+    ) -> None:
         """Have one started for jobs like this, in the slot's thread between two jobs, and wait for its imports unless it is `ending`.
 
         Raise NotWarmError.
@@ -90,7 +94,11 @@ class WarmPool:
         entry = self._take(key) or self._begin(key, sandbox, job, stale_seconds=_STALE_SECONDS)
         try:
             until = time.monotonic() + _PREPARE_SECONDS
-            while not (settled := entry.zygote.is_settled(_LOOK_SECONDS)) and time.monotonic() < until and not ending():
+            while (
+                not (settled := entry.zygote.is_settled(_LOOK_SECONDS))
+                and time.monotonic() < until
+                and not ending()
+            ):
                 pass
             if settled:
                 self._make_ready(key, entry)
@@ -136,7 +144,9 @@ class WarmPool:
         if bubblewrap is None:
             raise NotWarmError("the isolation of this node has no warm starts")
         self._make_room(stale_seconds)
-        seeded = replace(job, files={}, variables={**job.variables, HASH_SEED: str(1 + secrets.randbelow(2**32 - 1))})
+        seeded = replace(
+            job, files={}, variables={**job.variables, HASH_SEED: str(1 + secrets.randbelow(2**32 - 1))}
+        )
         try:
             entry = _Entry(Zygote(bubblewrap, seeded, forks=self._forks), seeded)
         except SetupError as error:
@@ -169,7 +179,11 @@ class WarmPool:
                 if used + SLOT_BYTES <= self._memory_bytes:
                     return
                 before = time.monotonic() - stale_seconds
-                idle = [(entry.used_at, key) for key, entry in self._entries.items() if not entry.busy and entry.used_at <= before]
+                idle = [
+                    (entry.used_at, key)
+                    for key, entry in self._entries.items()
+                    if not entry.busy and entry.used_at <= before
+                ]
                 if not idle:
                     raise NotWarmError("the memory for warm starts is in use")
                 _, oldest = min(idle, key=lambda pair: pair[0])

@@ -13,26 +13,95 @@ from worker.warm.variables import READ_AT_START
 _KNOWN = frozenset({"torch", "numpy", "__future__"})
 _OBSERVERS = frozenset(
     {
-        *("gc", "tracemalloc", "faulthandler", "resource", "ctypes", "_ctypes", "cffi", "psutil", "objgraph", "guppy", "pympler"),
-        *("memory_profiler", "sitecustomize", "usercustomize", "site", "pkgutil", "pkg_resources", "modulefinder", "zipimport"),
+        *(
+            "gc",
+            "tracemalloc",
+            "faulthandler",
+            "resource",
+            "ctypes",
+            "_ctypes",
+            "cffi",
+            "psutil",
+            "objgraph",
+            "guppy",
+            "pympler",
+        ),
+        *(
+            "memory_profiler",
+            "sitecustomize",
+            "usercustomize",
+            "site",
+            "pkgutil",
+            "pkg_resources",
+            "modulefinder",
+            "zipimport",
+        ),
     }
 )
-_STOPWATCHES = frozenset({"timeit", "cProfile", "profile", "pstats", "line_profiler", "pyinstrument", "trace", "yappi", "viztracer"})
-_TORCH_STOPWATCHES = ("torch.profiler", "torch.utils.benchmark", "torch.utils.bottleneck", "torch.autograd.profiler", "torch.monitor")
+_STOPWATCHES = frozenset(
+    {
+        "timeit",
+        "cProfile",
+        "profile",
+        "pstats",
+        "line_profiler",
+        "pyinstrument",
+        "trace",
+        "yappi",
+        "viztracer",
+    }
+)
+_TORCH_STOPWATCHES = (
+    "torch.profiler",
+    "torch.utils.benchmark",
+    "torch.utils.bottleneck",
+    "torch.autograd.profiler",
+    "torch.monitor",
+)
 # A state that torch's own import looks at or changes.
 _TOUCHED_BY_IMPORT = ("warnings", "logging", "signal", "threading", "locale", "atexit")
 _DYNAMIC = frozenset({"exec", "eval", "compile", "__import__", "globals", "vars", "breakpoint"})
 _IDENTITY = frozenset({"id", "hash"})
 _DYNAMIC_CALLS = (
-    *("importlib.reload", "importlib.import_module", "importlib.util.spec_from_file_location", "importlib.util.module_from_spec"),
+    *(
+        "importlib.reload",
+        "importlib.import_module",
+        "importlib.util.spec_from_file_location",
+        "importlib.util.module_from_spec",
+    ),
     "importlib.util.find_spec",
-    *("importlib.machinery", "importlib.invalidate_caches", "runpy.run_path", "runpy.run_module", "imp.reload", "imp.load_source"),
+    *(
+        "importlib.machinery",
+        "importlib.invalidate_caches",
+        "runpy.run_path",
+        "runpy.run_module",
+        "imp.reload",
+        "imp.load_source",
+    ),
 )
 _PROCESS_CALLS = ("os.exec", "sys.setdlopenflags", "sys.addaudithook", "sys.setswitchinterval")
 _SYS = frozenset(
     {
-        *("modules", "meta_path", "path_hooks", "path_importer_cache", "path", "getrefcount", "getsizeof", "settrace", "setprofile"),
-        *("_current_frames", "_getframe", "getallocatedblocks", "intern", "hash_info", "monitoring", "activate_stack_trampoline"),
+        *(
+            "modules",
+            "meta_path",
+            "path_hooks",
+            "path_importer_cache",
+            "path",
+            "getrefcount",
+            "getsizeof",
+            "settrace",
+            "setprofile",
+        ),
+        *(
+            "_current_frames",
+            "_getframe",
+            "getallocatedblocks",
+            "intern",
+            "hash_info",
+            "monitoring",
+            "activate_stack_trampoline",
+        ),
     }
 )
 _OTHER_STARTS = frozenset({"spawn", "forkserver"})
@@ -109,7 +178,11 @@ class _Reader:
 
     def _of_call(self, node: ast.Call) -> Iterator[tuple[str, str]]:
         called = self._dotted(node.func)
-        if called in _DYNAMIC or called.startswith(_DYNAMIC_CALLS) or called.endswith((".import_module", ".reload")):
+        if (
+            called in _DYNAMIC
+            or called.startswith(_DYNAMIC_CALLS)
+            or called.endswith((".import_module", ".reload"))
+        ):
             yield "dynamic_code", "runs or imports what is known at run time only"
         if called in _IDENTITY:
             yield "identity", "looks at an object's identity or hash, which forks share"
@@ -137,7 +210,11 @@ class _Reader:
             yield "observes_process", "looks at or changes the interpreter's own state"
         if parts[-1] == "__subclasses__":
             yield "observes_process", "looks at all classes that were made so far"
-        if parts[0] in {"__builtins__", "builtins"} or name in {"__import__", "__loader__", "__spec__"} or "__dict__" in parts:
+        if (
+            parts[0] in {"__builtins__", "builtins"}
+            or name in {"__import__", "__loader__", "__spec__"}
+            or "__dict__" in parts
+        ):
             yield "dynamic_code", "reaches for Python's own names"
         if parts[0] == "time" and len(parts) > 1 and node.lineno < self._torch_line:
             yield "measures_time", "reads a clock before the import of torch, which a warm start shortens"
@@ -159,7 +236,9 @@ class _Reader:
                 return
             case ast.Attribute(attr=attr) if attr in _WRITING:
                 keys = _keys_of_call(self._parents.get(parent))
-            case ast.Dict() | ast.Call(func=ast.Name(id="dict" | "sorted" | "len" | "list" | "print" | "iter")):
+            case (
+                ast.Dict() | ast.Call(func=ast.Name(id="dict" | "sorted" | "len" | "list" | "print" | "iter"))
+            ):
                 return
             case _:
                 keys = [None]
@@ -186,7 +265,9 @@ def _keys_of_call(call: ast.AST | None) -> list[ast.expr | None]:
         return [None]
     if call.func.attr != "update":
         return [*call.args[:1]] or [None]
-    keys: list[ast.expr | None] = [ast.Constant(keyword.arg) if keyword.arg else None for keyword in call.keywords]
+    keys: list[ast.expr | None] = [
+        ast.Constant(keyword.arg) if keyword.arg else None for keyword in call.keywords
+    ]
     for argument in call.args:
         keys += argument.keys if isinstance(argument, ast.Dict) else [None]
     return keys

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import structlog
 
 from worker.contract import Reason, Result
-from worker.harness_report import read_report
+from worker.machine.settings import NodeSettings
+from worker.observation.harness_report import read_report
 from worker.sandbox import Ending, Sandbox, SandboxJob, SandboxResult
-from worker.settings import NodeSettings
 from worker.toolchains import Toolchain
 from worker.warm.audit import Audit
-from worker.warm.decide import why_cold
+from worker.warm.eligibility import why_cold
 from worker.warm.pool import HASH_SEED, Loan, NotWarmError, WarmPool
 
 # As in the harness: of the script's own process. Its report may be lost in what the script wrote there.
@@ -47,11 +47,20 @@ class WarmStarts:
         """What stands against a warm start, as far as it is known before; None when nothing does."""
         reason = why_cold(script, toolchain=toolchain.facts, variables=variables)
         if reason is None and self._audit.distrusts(script, toolchain.build_id):
-            return Reason(code="audit", detail="on this node a warm start of this script once showed something else than a cold one")
+            return Reason(
+                code="audit",
+                detail="on this node a warm start of this script once showed something else than a cold one",
+            )
         return reason
 
     def run(
-        self, job: SandboxJob, sandbox: Sandbox, *, toolchain: Toolchain, cancelled: threading.Event, only_ready: bool = False
+        self,
+        job: SandboxJob,
+        sandbox: Sandbox,
+        *,
+        toolchain: Toolchain,
+        cancelled: threading.Event,
+        only_ready: bool = False,
     ) -> WarmRun | Reason:
         """In the slot's thread. A run that turned out to differ from a cold one is discarded: it left nothing behind."""
         try:
@@ -60,9 +69,16 @@ class WarmStarts:
         except NotWarmError as error:
             if not only_ready:
                 _log.warning("not_warm", detail=str(error), slot=sandbox.slot)
-            return Reason(code="unavailable", detail="no paused interpreter could be had; the node's log says why")
-        if result.ending is Ending.EXITED and (result.exit_status == TRIPPED or read_report(result.report).tripped):
-            return Reason(code="tripwire", detail="while it ran, the script did what a warm start would have been too late for")
+            return Reason(
+                code="unavailable", detail="no paused interpreter could be had; the node's log says why"
+            )
+        if result.ending is Ending.EXITED and (
+            result.exit_status == TRIPPED or read_report(result.report).tripped
+        ):
+            return Reason(
+                code="tripwire",
+                detail="while it ran, the script did what a warm start would have been too late for",
+            )
         return WarmRun(result, loan.job.variables[HASH_SEED])
 
     def prepare(self, sandbox: Sandbox, *, ending: Callable[[], bool]) -> None:
@@ -84,7 +100,9 @@ class WarmStarts:
             return warm
         _log.warning("warm_start_disagreed", attempt_id=warm.attempt_id)
         self._audit.note(script, toolchain.build_id)
-        return cold.model_copy(update={"start_reason": Reason(code="audit", detail="a warm start of it showed something else")})
+        return cold.model_copy(
+            update={"start_reason": Reason(code="audit", detail="a warm start of it showed something else")}
+        )
 
     def keep_for_audit(self, warm: Result, *, script: str, toolchain: Toolchain) -> None:
         """A preview is not held up by an audit: it is compared with a cold attempt of the script that comes after it."""
@@ -116,5 +134,7 @@ def make_warm_starts(settings: NodeSettings) -> WarmStarts | None:
     """As the node's settings say; None where they say not at all."""
     if not settings.warm:
         return None
-    pool = WarmPool(memory_bytes=settings.warm_memory_bytes, jobs=settings.warm_jobs, seconds=settings.warm_seconds)
+    pool = WarmPool(
+        memory_bytes=settings.warm_memory_bytes, jobs=settings.warm_jobs, seconds=settings.warm_seconds
+    )
     return WarmStarts(pool, Audit(settings.cache_folder / "warm-distrusted", share=settings.warm_audit_share))

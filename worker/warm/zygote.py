@@ -16,11 +16,11 @@ from dataclasses import replace
 
 from worker.contract import MIB
 from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, paused_sources
-from worker.sandbox import launch
-from worker.sandbox.bubblewrap import INIT_PATH, Bubblewrap, Opened
 from worker.sandbox.errors import SetupError
+from worker.sandbox.isolation.bubblewrap import INIT_PATH, Bubblewrap, Opened
 from worker.sandbox.job import SandboxJob
-from worker.sandbox.launch import Channels, Launch
+from worker.sandbox.process import launch
+from worker.sandbox.process.launch import Channels, Launch
 from worker.warm.variables import READ_AT_START
 
 _FILTER_PATH = "/run/samehere/filter"
@@ -40,7 +40,9 @@ class ForksRefusedError(SetupError):
 class Zygote:
     """Construct it, and start jobs, in the slot's own thread: it dies with it. A `Backend` for the slot's sandbox."""
 
-    def __init__(self, bubblewrap: Bubblewrap, job: SandboxJob, *, forks: bool, modules: tuple[str, ...] = ("torch",)) -> None:
+    def __init__(
+        self, bubblewrap: Bubblewrap, job: SandboxJob, *, forks: bool, modules: tuple[str, ...] = ("torch",)
+    ) -> None:
         """Binds, devices, variables and program are the job's; returns before the imports are done. Raise SetupError."""
         self.forks = forks
         self.jobs = 0
@@ -57,7 +59,9 @@ class Zygote:
         self._printed = channels.ours[:2]
         os.close(channels.ours[2])
 
-    def _open(self, bubblewrap: Bubblewrap, job: SandboxJob, channels: Channels, modules: tuple[str, ...]) -> Opened:
+    def _open(
+        self, bubblewrap: Bubblewrap, job: SandboxJob, channels: Channels, modules: tuple[str, ...]
+    ) -> Opened:
         control = channels.their_control.fileno()
         config = {
             "control_fd": control,
@@ -75,7 +79,9 @@ class Zygote:
             _FILTER_PATH: bubblewrap.filter,
         }
         command = [job.argv[0], "-I", "-S", "-E", HARNESS_PATH]
-        return bubblewrap.pause(replace(job, files={}), command, files, channels=channels, passed=(control,), nests=self.forks)
+        return bubblewrap.pause(
+            replace(job, files={}), command, files, channels=channels, passed=(control,), nests=self.forks
+        )
 
     @property
     def pid(self) -> int:
@@ -101,7 +107,10 @@ class Zygote:
         if said.startswith(b"alone "):
             raise ForksRefusedError(said.removeprefix(b"alone ").decode(errors="replace"))
         if said != b"ready":
-            raise SetupError(said.removeprefix(b"trouble ").decode(errors="replace") or f"the imports failed: {self._said()}")
+            raise SetupError(
+                said.removeprefix(b"trouble ").decode(errors="replace")
+                or f"the imports failed: {self._said()}"
+            )
         if select.select(self._printed, [], [], 0)[0]:
             # A fork would not print it again.
             raise SetupError("the imports print")
@@ -118,7 +127,11 @@ class Zygote:
             memory_files += [launch.memory_file(data) for data in files.values()]
             message = "\0".join([str(job.limits.scratch_bytes), *files]).encode()
             try:
-                socket.send_fds(self._control, [message], [channels.their_control.fileno(), *channels.theirs, *memory_files])
+                socket.send_fds(
+                    self._control,
+                    [message],
+                    [channels.their_control.fileno(), *channels.theirs, *memory_files],
+                )
             except OSError as error:
                 raise SetupError(f"the paused interpreter is gone: {error.strerror}") from error
             channels.close_theirs()
@@ -131,7 +144,9 @@ class Zygote:
                 os.close(fd)
         stdout, stderr, report = channels.ours
         process = _Fork(self, init_fd)
-        return Launch(process, _pid_behind(init_fd), init_fd, channels.control, stdout, stderr, report, report_inside)
+        return Launch(
+            process, _pid_behind(init_fd), init_fd, channels.control, stdout, stderr, report, report_inside
+        )
 
     def _hear_of_init(self, channels: Channels) -> tuple[int, int]:
         """A descriptor of the job's pid 1, and the number of its end of the report channel."""
@@ -140,7 +155,9 @@ class Zygote:
         said, fds, _, _ = socket.recv_fds(channels.control, _MESSAGE_BYTES, 1)
         word, _, number = said.partition(b" ")
         if word != b"init" or len(fds) != 1:
-            raise SetupError(f"the paused interpreter could not start the job: {launch.printed(channels.ours[1])}")
+            raise SetupError(
+                f"the paused interpreter could not start the job: {launch.printed(channels.ours[1])}"
+            )
         return fds[0], int(number)
 
     @staticmethod
@@ -173,9 +190,11 @@ class Zygote:
 
     @staticmethod
     def _variables(job: SandboxJob) -> Mapping[str, str]:
-        from worker.sandbox import gpu
+        from worker.sandbox.isolation import gpu
 
-        return launch.variables_of(job, library_path=gpu.driver().library_path if gpu.is_nvidia(job.devices) else ())
+        return launch.variables_of(
+            job, library_path=gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
+        )
 
 
 class _Fork:

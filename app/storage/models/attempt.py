@@ -21,7 +21,12 @@ class AttemptRow(Base):
         Index("ix_attempt_recorded_at", "recorded_at", postgresql_where=text("recorded_at IS NOT NULL")),
         Index("ix_attempt_cards", "cards", postgresql_using="gin"),
         Index("ix_attempt_figures", "state", "outcome", "lease_no"),
-        Index("ix_attempt_evidence", "node", "recorded_at", postgresql_where=text("state = 'recorded' AND counted")),
+        Index(
+            "ix_attempt_evidence",
+            "node",
+            "recorded_at",
+            postgresql_where=text("state = 'recorded' AND counted"),
+        ),
         Index("ix_attempt_held", "node", postgresql_where=text("state IN ('leased', 'running')")),
     )
 
@@ -48,7 +53,7 @@ class AttemptRow(Base):
     recorded_at: Mapped[datetime | None]
     outcome: Mapped[Outcome | None] = mapped_column(choice("outcome", Outcome))
     environment_digest: Mapped[str | None] = mapped_column(ForeignKey("environment.digest"))
-    # The cards it ran on, each with the check that it rests on (`app.runs.doubt`).
+    # The cards it ran on, each with the check that it rests on (`app.runs.lifecycle.doubt`).
     cards: Mapped[list[str] | None]
     # The Result, without its environment: that is kept once, by digest.
     result: Mapped[dict[str, Any] | None]

@@ -29,7 +29,9 @@ def _values(members: type[StrEnum]) -> list[str]:
 def choice(name: str, values: Any) -> Enum:
     """A column type for a `Literal` or a StrEnum: text with a CHECK."""
     if isinstance(values, type) and issubclass(values, StrEnum):
-        return Enum(values, name=name, native_enum=False, create_constraint=True, length=32, values_callable=_values)
+        return Enum(
+            values, name=name, native_enum=False, create_constraint=True, length=32, values_callable=_values
+        )
     return Enum(*get_args(values), name=name, native_enum=False, create_constraint=True, length=32)
 
 

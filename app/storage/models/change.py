@@ -7,8 +7,8 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.judging.change import ChangeKind
 from app.judging.judgement import Verdict
+from app.judging.report.change import ChangeKind
 from app.storage.models.base import Base, Id, choice
 
 

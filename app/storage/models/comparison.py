@@ -18,7 +18,7 @@ class ComparisonRow(Base):
 
     baseline: Mapped[Id] = mapped_column(ForeignKey("attempt.id", ondelete="CASCADE"), primary_key=True)
     candidate: Mapped[Id] = mapped_column(ForeignKey("attempt.id", ondelete="CASCADE"), primary_key=True)
-    # Of `app.judging.comparison`: what older ones made is made anew.
+    # Of `app.judging.comparison.comparison`: what older ones made is made anew.
     rules: Mapped[int]
     result: Mapped[ComparisonResult] = mapped_column(choice("result", ComparisonResult))
     content: Mapped[dict[str, Any]]

@@ -35,5 +35,5 @@ class JobRow(Base):
     node: Mapped[str | None]
     environment_digest: Mapped[str | None]
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
-    # Of `app.judging.rules`, by which the verdict was reached.
+    # Of `app.judging.versions`, by which the verdict was reached.
     rules: Mapped[int | None]

@@ -14,7 +14,9 @@ from app.storage.models.base import Base, Id, choice
 class QuarantineRow(Base):
     __tablename__ = "quarantine"
     __table_args__ = (
-        Index("uq_quarantine_active", "kind", "name", unique=True, postgresql_where=text("lifted_at IS NULL")),
+        Index(
+            "uq_quarantine_active", "kind", "name", unique=True, postgresql_where=text("lifted_at IS NULL")
+        ),
         Index("ix_quarantine_pending", "id", postgresql_where=text("pending <> '{}'")),
     )
 

@@ -9,8 +9,8 @@ from sqlalchemy import ForeignKey, Index, func
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.judging.attention import Attention
 from app.judging.judgement import Verdict
+from app.judging.report.attention import Attention
 from app.storage.models.base import Base, Id, choice
 
 Form = Literal["script", "report"]
@@ -39,7 +39,7 @@ class ReportRow(Base):
     reading: Mapped[dict[str, Any]]
     # By which reports of the same are found; none where there is no script, and on rows from before there was this.
     main_script: Mapped[str | None] = mapped_column(ForeignKey("script.digest"))
-    # What stands of its runs, kept for lists (`app.runs.standing`): the verdict, the group it is in, and when that was last seen to hold.
+    # What stands of its runs, kept for lists (`app.runs.lifecycle.report_verdict`): the verdict, the group it is in, and when that was last seen to hold.
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
     attention: Mapped[Attention | None] = mapped_column(choice("attention", Attention))
     verified_at: Mapped[datetime | None]

@@ -24,7 +24,7 @@ class ReportSearchRow(Base):
     )
 
     report_id: Mapped[Id] = mapped_column(ForeignKey("report.id", ondelete="CASCADE"), primary_key=True)
-    # Of `app.runs.indexing`: what older ones made is made anew.
+    # Of `app.runs.rows.search_index`: what older ones made is made anew.
     rules: Mapped[int]
     # What is true of the report or of one of its cells, `device:cuda`.
     facets: Mapped[list[str]]

@@ -27,7 +27,9 @@ class RunRow(Base):
     report_id: Mapped[Id] = mapped_column(ForeignKey("report.id"))
     state: Mapped[RunState] = mapped_column(choice("state", RunState))
     # Why it was started; what nobody waits for runs behind what was submitted.
-    occasion: Mapped[Occasion] = mapped_column(choice("occasion", Occasion), default="submitted", server_default="submitted")
+    occasion: Mapped[Occasion] = mapped_column(
+        choice("occasion", Occasion), default="submitted", server_default="submitted"
+    )
     preset: Mapped[str | None]
     repeats_at_most: Mapped[int]
     repeats_exact: Mapped[bool]
@@ -36,7 +38,7 @@ class RunRow(Base):
     # Kept for lists; the run object judges anew.
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
     summary: Mapped[str] = mapped_column(default="")
-    # Of `app.judging.rules`, by which the verdict was reached; none on rows from before there was this.
+    # Of `app.judging.versions`, by which the verdict was reached; none on rows from before there was this.
     rules: Mapped[int | None]
     # A maintainer's word; beside it what was measured stays.
     overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))

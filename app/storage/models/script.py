@@ -17,7 +17,12 @@ class ScriptRow(Base):
     __tablename__ = "script"
     __table_args__ = (
         Index(None, "shape_digest"),
-        Index("ix_script_bands", text(f"({BANDS.replace('script.', '')})"), postgresql_using="gin", postgresql_with={"fastupdate": "off"}),
+        Index(
+            "ix_script_bands",
+            text(f"({BANDS.replace('script.', '')})"),
+            postgresql_using="gin",
+            postgresql_with={"fastupdate": "off"},
+        ),
     )
 
     digest: Mapped[str] = mapped_column(primary_key=True)

@@ -1,0 +1,1 @@
+"""SQL statements, one module per subject."""

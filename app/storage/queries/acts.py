@@ -12,7 +12,12 @@ from app.storage.models import ActRow
 
 
 def acts(
-    session: Session, *, before: str | None, limit: int, subject_kind: SubjectKind | None = None, subject: str | None = None
+    session: Session,
+    *,
+    before: str | None,
+    limit: int,
+    subject_kind: SubjectKind | None = None,
+    subject: str | None = None,
 ) -> Sequence[ActRow]:
     """Acts older than an id."""
     statement = select(ActRow).order_by(ActRow.id.desc()).limit(limit)

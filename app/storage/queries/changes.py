@@ -7,17 +7,23 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Row, delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from app.judging.change import ChangeKind
 from app.judging.judgement import Verdict
+from app.judging.report.change import ChangeKind
 from app.storage.models import ChangeRow, JobRow, ReportRow, RunRow
 
 # Older jobs of one cell are no longer looked at.
 OF_A_CELL = 8
 
 
-def judged_jobs(session: Session, report_id: str, *, scripts: Collection[str], without: Collection[Verdict]) -> Sequence[JobRow]:
+def judged_jobs(
+    session: Session, report_id: str, *, scripts: Collection[str], without: Collection[Verdict]
+) -> Sequence[JobRow]:
     """The newest judged jobs of each cell of these scripts, by runs of ours that ended; newest first."""
-    place = func.row_number().over(partition_by=(JobRow.script_digest, JobRow.target), order_by=JobRow.id.desc()).label("place")
+    place = (
+        func.row_number()
+        .over(partition_by=(JobRow.script_digest, JobRow.target), order_by=JobRow.id.desc())
+        .label("place")
+    )
     ranked = (
         select(JobRow.id, place)
         .join(RunRow, RunRow.id == JobRow.run_id)
@@ -35,10 +41,21 @@ def judged_jobs(session: Session, report_id: str, *, scripts: Collection[str], w
     return session.scalars(statement.order_by(JobRow.id.desc())).all()
 
 
-def newest_of_pair(session: Session, report_id: str, *, script: str, target: str, before_target: str) -> ChangeRow | None:
+def newest_of_pair(
+    session: Session, report_id: str, *, script: str, target: str, before_target: str
+) -> ChangeRow | None:
     """The newest change between two targets of a report's script."""
-    pair = (ChangeRow.script_digest == script, ChangeRow.target == target, ChangeRow.before_target == before_target)
-    return session.scalar(select(ChangeRow).where(ChangeRow.report_id == report_id, *pair).order_by(ChangeRow.id.desc()).limit(1))
+    pair = (
+        ChangeRow.script_digest == script,
+        ChangeRow.target == target,
+        ChangeRow.before_target == before_target,
+    )
+    return session.scalar(
+        select(ChangeRow)
+        .where(ChangeRow.report_id == report_id, *pair)
+        .order_by(ChangeRow.id.desc())
+        .limit(1)
+    )
 
 
 def forget(session: Session, job_ids: Collection[str]) -> None:
@@ -58,7 +75,9 @@ def changes(
     limit: int,
 ) -> Sequence[Row[ChangeRow, str, str | None]]:
     """Changes with the title and the address of their reports, newest first: older than one id, not older than another."""
-    statement = select(ChangeRow, ReportRow.title, ReportRow.source_url).join(ReportRow, ReportRow.id == ChangeRow.report_id)
+    statement = select(ChangeRow, ReportRow.title, ReportRow.source_url).join(
+        ReportRow, ReportRow.id == ChangeRow.report_id
+    )
     if kinds:
         statement = statement.where(ChangeRow.kind.in_(list(kinds)))
     if toolchains is not None:
@@ -74,11 +93,17 @@ def changes(
 
 def count_reports(session: Session, toolchains: Collection[str]) -> dict[ChangeKind, int]:
     """How many reports have changes of each kind with these toolchains."""
-    statement = select(ChangeRow.kind, func.count(ChangeRow.report_id.distinct())).where(ChangeRow.toolchain.in_(list(toolchains)))
+    statement = select(ChangeRow.kind, func.count(ChangeRow.report_id.distinct())).where(
+        ChangeRow.toolchain.in_(list(toolchains))
+    )
     return dict(session.execute(statement.group_by(ChangeRow.kind)).all())
 
 
 def toolchains_with(session: Session, kind: ChangeKind, toolchains: Collection[str]) -> Sequence[str]:
     """Those of these toolchains with which a report changed in this way, by name."""
-    statement = select(ChangeRow.toolchain).where(ChangeRow.kind == kind, ChangeRow.toolchain.in_(list(toolchains))).distinct()
+    statement = (
+        select(ChangeRow.toolchain)
+        .where(ChangeRow.kind == kind, ChangeRow.toolchain.in_(list(toolchains)))
+        .distinct()
+    )
     return sorted(session.scalars(statement))

@@ -39,7 +39,9 @@ def keep_comparison(
     statement = insert(ComparisonRow).values(baseline=baseline, candidate=candidate, **new)
     session.execute(
         statement.on_conflict_do_update(
-            index_elements=[ComparisonRow.baseline, ComparisonRow.candidate], set_=new, where=ComparisonRow.rules < rules
+            index_elements=[ComparisonRow.baseline, ComparisonRow.candidate],
+            set_=new,
+            where=ComparisonRow.rules < rules,
         )
     )
 
@@ -47,7 +49,11 @@ def keep_comparison(
 def can_be_kept(session: Session, attempts: Iterable[str]) -> bool:
     """Whether the attempts can be referred to at once: whoever only looks waits for nobody, and never in a ring."""
     wanted = set(attempts)
-    query = select(AttemptRow.run_id).where(AttemptRow.id.in_(wanted)).with_for_update(key_share=True, read=True, skip_locked=True)
+    query = (
+        select(AttemptRow.run_id)
+        .where(AttemptRow.id.in_(wanted))
+        .with_for_update(key_share=True, read=True, skip_locked=True)
+    )
     runs = session.scalars(query).all()
     # What was withdrawn since it was read must not come back; now that the attempts are held, it is seen or waits.
     withdrawn = select(RunRow.id).where(RunRow.id.in_(runs), RunRow.kept.is_not(None)).limit(1)
@@ -57,11 +63,17 @@ def can_be_kept(session: Session, attempts: Iterable[str]) -> bool:
 def value_digests(session: Session, job_id: str) -> list[dict[str, str]]:
     """The digests of the captured values by name, of each counted attempt of a job that showed something."""
     names, digests = (
-        func.jsonb_path_query_array(AttemptRow.result, cast(f"$.observation.values[*].{key}", JSONPATH)) for key in ("name", "digest")
+        func.jsonb_path_query_array(AttemptRow.result, cast(f"$.observation.values[*].{key}", JSONPATH))
+        for key in ("name", "digest")
     )
     query = (
         select(names, digests)
-        .where(AttemptRow.job_id == job_id, AttemptRow.counted, AttemptRow.state == "recorded", AttemptRow.outcome.not_in(_SHOWS_NOTHING))
+        .where(
+            AttemptRow.job_id == job_id,
+            AttemptRow.counted,
+            AttemptRow.state == "recorded",
+            AttemptRow.outcome.not_in(_SHOWS_NOTHING),
+        )
         .order_by(AttemptRow.id)
     )
     found = session.execute(query).all()

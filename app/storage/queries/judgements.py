@@ -12,7 +12,12 @@ from app.storage.models import RunRow
 
 def finished_runs(session: Session, *, report_id: str | None, after: str | None, limit: int) -> Sequence[str]:
     """Finished runs whose attempts are kept, oldest first, after an id; of one report or of all."""
-    statement = select(RunRow.id).where(RunRow.state == "finished", RunRow.kept.is_(None)).order_by(RunRow.id).limit(limit)
+    statement = (
+        select(RunRow.id)
+        .where(RunRow.state == "finished", RunRow.kept.is_(None))
+        .order_by(RunRow.id)
+        .limit(limit)
+    )
     if report_id is not None:
         statement = statement.where(RunRow.report_id == report_id)
     if after is not None:

@@ -23,7 +23,10 @@ def keep_scripts(session: Session, texts: Mapping[str, str], *, moment: datetime
         new = insert(ScriptRow)
         again = {"text": new.excluded.text, "erased_at": None}
         session.execute(
-            new.on_conflict_do_update(index_elements=[ScriptRow.digest], set_=again, where=ScriptRow.erased_at.is_not(None)), rows
+            new.on_conflict_do_update(
+                index_elements=[ScriptRow.digest], set_=again, where=ScriptRow.erased_at.is_not(None)
+            ),
+            rows,
         )
 
 
@@ -35,12 +38,18 @@ def mark_script(session: Session, digest: str, *, shape_digest: str, sketch: byt
 
 def keep_environment(session: Session, digest: str, facts: dict[str, Any], *, moment: datetime) -> None:
     """Keep an environment that is not kept yet."""
-    session.execute(insert(EnvironmentRow).values(digest=digest, facts=facts, created_at=moment).on_conflict_do_nothing())
+    session.execute(
+        insert(EnvironmentRow).values(digest=digest, facts=facts, created_at=moment).on_conflict_do_nothing()
+    )
 
 
-def take_key(session: Session, key: str, *, body_digest: str, run_id: str, moment: datetime) -> IdempotencyKeyRow | None:
+def take_key(
+    session: Session, key: str, *, body_digest: str, run_id: str, moment: datetime
+) -> IdempotencyKeyRow | None:
     """Take a key for a run; if it is taken, give who has it. Waits for a submission with the same key that is under way."""
-    statement = insert(IdempotencyKeyRow).values(key=key, body_digest=body_digest, run_id=run_id, created_at=moment)
+    statement = insert(IdempotencyKeyRow).values(
+        key=key, body_digest=body_digest, run_id=run_id, created_at=moment
+    )
     if session.scalar(statement.on_conflict_do_nothing().returning(IdempotencyKeyRow.key)) is not None:
         return None
     return session.get(IdempotencyKeyRow, key)

@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, and_, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import distinct_on, insert
 from sqlalchemy.orm import Session
 
-from app.judging.attention import Attention
-from app.judging.change import ChangeKind
 from app.judging.judgement import Verdict
+from app.judging.report.attention import Attention
+from app.judging.report.change import ChangeKind
 from app.states import Occasion
 from app.storage.models import AttemptRow, ChangeRow, JobRow, ReportRow, RunRow, ToolchainRow
 from app.storage.queries.runs import OPEN
@@ -44,12 +44,18 @@ def keep_toolchains(session: Session, since: Mapping[str, datetime]) -> None:
 
 def is_open_report() -> ColumnElement[bool]:
     """Whether a report is one to run again: it has a script and a verdict, waits for nothing of its reporter, and nobody has ended it."""
-    conditions = [ReportRow.main_script.is_not(None), ReportRow.attention.is_not(None), ReportRow.attention != Attention.ASK]
+    conditions = [
+        ReportRow.main_script.is_not(None),
+        ReportRow.attention.is_not(None),
+        ReportRow.attention != Attention.ASK,
+    ]
     ended = [getattr(ReportRow, name) for name in ENDED if hasattr(ReportRow, name)]
     return and_(*conditions, *(column.is_(None) for column in ended))
 
 
-def due_reports(session: Session, *, considered: datetime, verified: datetime | None, limit: int) -> Sequence[ReportRow]:
+def due_reports(
+    session: Session, *, considered: datetime, verified: datetime | None, limit: int
+) -> Sequence[ReportRow]:
     """Open reports that were considered before a moment, and verified before another if one is given, stalest first, locked.
 
     One that another transaction holds is left for the next round, and so is one with a run of ours that is open.
@@ -59,7 +65,10 @@ def due_reports(session: Session, *, considered: datetime, verified: datetime | 
     if verified is not None:
         statement = statement.where(ReportRow.verified_at < verified)
     statement = statement.order_by(ReportRow.verified_at.nulls_first(), ReportRow.id).limit(limit)
-    return session.scalars(statement.with_for_update(key_share=True, skip_locked=True), execution_options={"populate_existing": True}).all()
+    return session.scalars(
+        statement.with_for_update(key_share=True, skip_locked=True),
+        execution_options={"populate_existing": True},
+    ).all()
 
 
 def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[ChangeRow]:
@@ -67,7 +76,9 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
 
     What stays confounded on other machines each time is left so after a few.
     """
-    baselines = select(func.count()).where(RunRow.report_id == ChangeRow.report_id, RunRow.occasion == "baseline")
+    baselines = select(func.count()).where(
+        RunRow.report_id == ChangeRow.report_id, RunRow.occasion == "baseline"
+    )
     asked = baselines.where(RunRow.id > ChangeRow.id).scalar_subquery()
     tried = baselines.where(RunRow.id > since).scalar_subquery()
     running = exists().where(RunRow.report_id == ReportRow.id, RunRow.state.in_(OPEN))
@@ -82,7 +93,11 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
 
 def count_open(session: Session, occasions: Collection[Occasion]) -> int:
     """How many runs of these occasions are open."""
-    statement = select(func.count()).select_from(RunRow).where(RunRow.state.in_(OPEN), RunRow.occasion.in_(list(occasions)))
+    statement = (
+        select(func.count())
+        .select_from(RunRow)
+        .where(RunRow.state.in_(OPEN), RunRow.occasion.in_(list(occasions)))
+    )
     return session.scalar(statement) or 0
 
 
@@ -90,10 +105,15 @@ def attempts_spent(session: Session, *, since: str) -> int:
     """Attempts of the runs that we started after an id; of those that are open as many as they may come to."""
     of_ours = (RunRow.id > since, RunRow.occasion.in_(OURS))
     made = (
-        select(func.count()).select_from(AttemptRow).join(JobRow, JobRow.id == AttemptRow.job_id).join(RunRow, RunRow.id == JobRow.run_id)
+        select(func.count())
+        .select_from(AttemptRow)
+        .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .join(RunRow, RunRow.id == JobRow.run_id)
     )
     done = session.scalar(made.where(*of_ours, RunRow.state.not_in(OPEN))) or 0
-    planned = select(func.sum(RunRow.repeats_at_most)).select_from(JobRow).join(RunRow, RunRow.id == JobRow.run_id)
+    planned = (
+        select(func.sum(RunRow.repeats_at_most)).select_from(JobRow).join(RunRow, RunRow.id == JobRow.run_id)
+    )
     return done + (session.scalar(planned.where(*of_ours, RunRow.state.in_(OPEN))) or 0)
 
 
@@ -102,4 +122,6 @@ def ran_on(session: Session, report_id: str, *, without: Collection[Verdict]) ->
     told = or_(JobRow.verdict.is_(None), JobRow.verdict.not_in(list(without)))
     own = (RunRow.report_id == report_id, RunRow.contributed_by.is_(None), RunRow.state != "cancelled")
     statement = select(JobRow).join(RunRow, RunRow.id == JobRow.run_id).where(*own, told)
-    return session.scalars(statement.order_by(JobRow.target, JobRow.id.desc()).ext(distinct_on(JobRow.target))).all()
+    return session.scalars(
+        statement.order_by(JobRow.target, JobRow.id.desc()).ext(distinct_on(JobRow.target))
+    ).all()

@@ -11,13 +11,19 @@ from app.storage.models import RunDocumentRow, RunRow
 
 def kept_document(session: Session, run_id: str, *, made_from: str) -> bytes | None:
     """The object of a run, if it was made from this."""
-    query = select(RunDocumentRow.content).where(RunDocumentRow.run_id == run_id, RunDocumentRow.made_from == made_from)
+    query = select(RunDocumentRow.content).where(
+        RunDocumentRow.run_id == run_id, RunDocumentRow.made_from == made_from
+    )
     return session.scalar(query)
 
 
 def keep_document(session: Session, run_id: str, *, made_from: str, content: bytes) -> None:
     """Keep the object of a run that can be referred to at once: whoever only looks waits for nobody."""
-    free = select(RunRow.id).where(RunRow.id == run_id).with_for_update(key_share=True, read=True, skip_locked=True)
+    free = (
+        select(RunRow.id)
+        .where(RunRow.id == run_id)
+        .with_for_update(key_share=True, read=True, skip_locked=True)
+    )
     if session.scalar(free) is None:
         return
     new = {"made_from": made_from, "content": content}

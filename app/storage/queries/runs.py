@@ -32,7 +32,9 @@ def run_with_evidence(session: Session, digest: str) -> RunRow | None:
 
 def lock_run(session: Session, run_id: str) -> RunRow | None:
     """A run, locked and as it is now."""
-    return session.get(RunRow, run_id, with_for_update=True, populate_existing=True) if is_id(run_id) else None
+    return (
+        session.get(RunRow, run_id, with_for_update=True, populate_existing=True) if is_id(run_id) else None
+    )
 
 
 def lock_job(session: Session, job_id: str) -> JobRow | None:
@@ -47,25 +49,38 @@ def lock_attempt(session: Session, attempt_id: str) -> AttemptRow | None:
 
 def place_of_attempt(session: Session, attempt_id: str) -> tuple[str, str] | None:
     """The run and the job of an attempt; they never change."""
-    row = session.execute(select(AttemptRow.run_id, AttemptRow.job_id).where(AttemptRow.id == attempt_id)).one_or_none()
+    row = session.execute(
+        select(AttemptRow.run_id, AttemptRow.job_id).where(AttemptRow.id == attempt_id)
+    ).one_or_none()
     return None if row is None else (row.run_id, row.job_id)
 
 
 def jobs_of_run(session: Session, run_id: str, *, lock: bool = False) -> Sequence[JobRow]:
     """The jobs of a run in the order of the plan."""
     query = select(JobRow).where(JobRow.run_id == run_id).order_by(JobRow.position)
-    return session.scalars(query.with_for_update() if lock else query, execution_options={"populate_existing": lock}).all()
+    return session.scalars(
+        query.with_for_update() if lock else query, execution_options={"populate_existing": lock}
+    ).all()
 
 
 def attempts_of_run(session: Session, run_id: str, *, lock: bool = False) -> Sequence[AttemptRow]:
     """The attempts of a run, oldest first."""
-    query = select(AttemptRow).join(JobRow, JobRow.id == AttemptRow.job_id).where(JobRow.run_id == run_id).order_by(AttemptRow.id)
-    return session.scalars(query.with_for_update(of=AttemptRow) if lock else query, execution_options={"populate_existing": lock}).all()
+    query = (
+        select(AttemptRow)
+        .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .where(JobRow.run_id == run_id)
+        .order_by(AttemptRow.id)
+    )
+    return session.scalars(
+        query.with_for_update(of=AttemptRow) if lock else query, execution_options={"populate_existing": lock}
+    ).all()
 
 
 def attempts_of_cell(session: Session, job_id: str) -> Sequence[AttemptRow]:
     """The attempts of a job, oldest first, to look at."""
-    return session.scalars(select(AttemptRow).where(AttemptRow.job_id == job_id).order_by(AttemptRow.id)).all()
+    return session.scalars(
+        select(AttemptRow).where(AttemptRow.job_id == job_id).order_by(AttemptRow.id)
+    ).all()
 
 
 def attempts_of_job(session: Session, job_id: str) -> Sequence[AttemptRow]:
@@ -88,7 +103,11 @@ class Tally:
 def tally_of_job(session: Session, job_id: str, *, generation: int) -> list[Tally]:
     """The attempts of one generation of a job, counted; run and job must be locked before."""
     alike = (AttemptRow.kind, AttemptRow.state, AttemptRow.counted, AttemptRow.outcome)
-    query = select(*alike, func.count()).where(AttemptRow.job_id == job_id, AttemptRow.generation == generation).group_by(*alike)
+    query = (
+        select(*alike, func.count())
+        .where(AttemptRow.job_id == job_id, AttemptRow.generation == generation)
+        .group_by(*alike)
+    )
     return [
         Tally(kind=kind, state=state, counted=counted, outcome=outcome, number=number)
         for kind, state, counted, outcome, number in session.execute(query)
@@ -97,7 +116,10 @@ def tally_of_job(session: Session, job_id: str, *, generation: int) -> list[Tall
 
 def has_open_jobs(session: Session, run_id: str) -> bool:
     """Whether a job of the run is still to be judged."""
-    return session.scalar(select(JobRow.id).where(JobRow.run_id == run_id, JobRow.state.in_(OPEN)).limit(1)) is not None
+    return (
+        session.scalar(select(JobRow.id).where(JobRow.run_id == run_id, JobRow.state.in_(OPEN)).limit(1))
+        is not None
+    )
 
 
 def environments(session: Session, digests: Iterable[str]) -> dict[str, EnvironmentRow]:
@@ -105,7 +127,10 @@ def environments(session: Session, digests: Iterable[str]) -> dict[str, Environm
     wanted = set(digests)
     if not wanted:
         return {}
-    return {row.digest: row for row in session.scalars(select(EnvironmentRow).where(EnvironmentRow.digest.in_(wanted)))}
+    return {
+        row.digest: row
+        for row in session.scalars(select(EnvironmentRow).where(EnvironmentRow.digest.in_(wanted)))
+    }
 
 
 def scripts(session: Session, digests: Iterable[str]) -> dict[str, str]:
@@ -113,7 +138,12 @@ def scripts(session: Session, digests: Iterable[str]) -> dict[str, str]:
     wanted = set(digests)
     if not wanted:
         return {}
-    return {row.digest: row.text for row in session.execute(select(ScriptRow.digest, ScriptRow.text).where(ScriptRow.digest.in_(wanted)))}
+    return {
+        row.digest: row.text
+        for row in session.execute(
+            select(ScriptRow.digest, ScriptRow.text).where(ScriptRow.digest.in_(wanted))
+        )
+    }
 
 
 def report_of(session: Session, report_id: str) -> ReportRow | None:
@@ -138,16 +168,29 @@ def short_report(session: Session, report_id: str) -> dict[str, Any]:
 
 def lock_report(session: Session, report_id: str) -> ReportRow | None:
     """A report, locked and as it is now; a run of it may be locked before, none after. Others may add runs to it meanwhile."""
-    return session.get(ReportRow, report_id, with_for_update={"key_share": True}, populate_existing=True) if is_id(report_id) else None
+    return (
+        session.get(ReportRow, report_id, with_for_update={"key_share": True}, populate_existing=True)
+        if is_id(report_id)
+        else None
+    )
 
 
 def hold_report(session: Session, report_id: str) -> ReportRow | None:
     """A report as it is now, which nobody withdraws before this transaction ends."""
     held = {"key_share": True, "read": True}
-    return session.get(ReportRow, report_id, with_for_update=held, populate_existing=True) if is_id(report_id) else None
+    return (
+        session.get(ReportRow, report_id, with_for_update=held, populate_existing=True)
+        if is_id(report_id)
+        else None
+    )
 
 
 def events_after(session: Session, run_id: str, last: int, *, limit: int) -> Sequence[EventRow]:
     """The events of a run after a number, in order."""
-    query = select(EventRow).where(EventRow.run_id == run_id, EventRow.number > last).order_by(EventRow.number).limit(limit)
+    query = (
+        select(EventRow)
+        .where(EventRow.run_id == run_id, EventRow.number > last)
+        .order_by(EventRow.number)
+        .limit(limit)
+    )
     return session.scalars(query).all()

@@ -1,0 +1,1 @@
+"""Files that the command line reads and writes."""

@@ -1,0 +1,1 @@
+"""The services that the command line talks to or starts, and how it ends."""

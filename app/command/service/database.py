@@ -1,0 +1,36 @@
+"""The database of the service, for commands that work on it directly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from app.command.service.configuration import load_settings
+from app.errors import SetupError, UnavailableError
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session, sessionmaker
+
+
+@contextmanager
+def service_database() -> Iterator[sessionmaker[Session]]:
+    """Transactions in the database of the service: of the one that runs, of the one named, or of this home. Raises SetupError."""
+    try:
+        from sqlalchemy.exc import OperationalError
+
+        from app.serve.database import database
+        from app.storage.session import make_engine, session_factory
+    except ImportError as error:
+        raise SetupError(
+            f"The service is not installed here ({error.name}): pip install 'samehere[service,embedded]'."
+        ) from error
+    settings = load_settings()
+    with database(settings) as url:
+        engine = make_engine(settings.model_copy(update={"database_url": url}))
+        try:
+            yield session_factory(engine, None)
+        except OperationalError as error:
+            raise UnavailableError("The database can't be reached.") from error
+        finally:
+            engine.dispose()

@@ -1,0 +1,1 @@
+"""Sentences read into checks."""

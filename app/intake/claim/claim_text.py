@@ -1,0 +1,262 @@
+"""Free claim text → checks. What can't be read with certainty gives no check: nothing is guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
+from app.intake.claim.endings import crash_signal
+from app.intake.claim.missing_errors import wanted_error
+from app.intake.claim.named_errors import own_message
+from app.intake.claim.phrases import expectation, phrase_checks
+from app.intake.claim.stated_place import placed, said_place
+from app.intake.claim.vocabulary import (
+    EXCEPTION_LINE,
+    QUOTED,
+    TYPE,
+    both_devices,
+    device_of,
+    is_error_of_a_side,
+    is_printed_line,
+    is_timing,
+    side_of_line,
+    sides_of,
+    unquoted,
+)
+
+# Reading stops here; every rule is linear in what is left.
+MOST_CHARACTERS = 100_000
+MOST_LINES_OF_OUTPUT = 60
+_MOST_LINE = 2_000
+_MOST_TEXT = 300
+_MOST_SENTENCES = 200
+_MOST_WHOLE = 400
+_TRACEBACK = "Traceback (most recent call last)"
+_SIDE_NAME = re.compile(
+    r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE
+)
+_ACTUAL = re.compile(r"(?:actual|observed)(?: (?:results?|outputs?|behaviou?r))?\s*:\s*(\S.*)", re.IGNORECASE)
+# Words of someone who tells of a print: by itself, such a line is none.
+_TELLS = re.compile(
+    r"\b(?:but|must|ought|has to|i|we|prints?|printed|gives?|returns?|says?|shows?|yields?|drops?|jumps?|changes?|comes out)\b(?!\s*[:=])",
+    re.IGNORECASE,
+)
+_ONLY_A_TYPE = re.compile(rf"{TYPE}[.!?]?")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
+
+
+def read_claim(text: str) -> Claim:
+    """The checks that a claim's text makes."""
+    lines = lines_in(text)
+    if not lines:
+        return Claim()
+    checks = (
+        _traceback(lines)
+        or sides_checks(lines)
+        or _literal_output(lines)
+        or _single(lines)
+        or statements([text])
+    )
+    return Claim(checks=tuple(checks), text=text[: 4 * _MOST_LINE])
+
+
+def lines_in(text: str) -> list[str]:
+    """The lines of a text that hold anything, as far as it is read."""
+    return [line.strip()[:_MOST_LINE] for line in text[:MOST_CHARACTERS].splitlines() if line.strip()]
+
+
+def cut(text: str) -> str:
+    """The text as a check quotes it."""
+    return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "…"
+
+
+def exception_claim(text: str) -> list[Check]:
+    """The failure that a text shows: a traceback, or a line that is `SomeError: message`."""
+    lines = lines_in(text)
+    traceback = _traceback(lines)
+    if traceback:
+        return traceback
+    for at, line in enumerate(lines):
+        check = _exception_check(line, lines[at + 1 : at + 2])
+        if check is not None:
+            return [check]
+    return []
+
+
+def crash_check(text: str) -> list[Check]:
+    """A crash as a shell or an interpreter tells of it."""
+    crashed, signal = crash_signal(text[:MOST_CHARACTERS])
+    return [Check(text=cut(text.strip()), kind=CheckKind.CRASH, signal=signal)] if crashed else []
+
+
+def _exception_check(line: str, following: Sequence[str]) -> Check | None:
+    """`SomeError: message` as a check; None when the line is no such thing. A message may begin on the next line."""
+    found = EXCEPTION_LINE.fullmatch(line)
+    if found is None:
+        return None
+    name = (found["type"] or found["dotted"]).rsplit(".", 1)[-1]
+    message = (found["message"] or found["said"] or "").strip()
+    if name == "KeyboardInterrupt":
+        # Whoever interrupts a script shows that it did not end.
+        return Check(text=cut(line), kind=CheckKind.HANG)
+    if not message and ":" in line and following:
+        message = following[0]
+    return Check(text=cut(line), kind=CheckKind.EXCEPTION, exception_type=name, message=message)
+
+
+def _traceback(lines: Sequence[str]) -> list[Check]:
+    """A printed traceback: the line that ends it is the failure; what was printed before it is a detail."""
+    starts = [at for at, line in enumerate(lines) if _TRACEBACK in line]
+    if not starts:
+        return []
+    for at in range(starts[-1] + 1, len(lines)):
+        check = _exception_check(lines[at], lines[at + 1 : at + 2])
+        if check is not None:
+            before = tuple(line for line in lines[: starts[0]] if is_printed_line(line))[
+                :MOST_LINES_OF_OUTPUT
+            ]
+            return [check, output_check(before, role=Role.DETAIL)] if before else [check]
+    return []
+
+
+def sides_checks(lines: Sequence[str]) -> list[Check]:
+    """Lines that name a device each: the difference is the bug, what each side prints is a detail."""
+    lines = list(lines)
+    if lines and all(map(is_timing, lines)):
+        # How long each side took is another claim, if it is one.
+        return []
+    if not 2 <= len(lines) <= MOST_LINES_OF_OUTPUT or not all(is_printed_line(line) for line in lines):
+        return []
+    named = list(zip(sides_of(lines), lines, strict=True))
+    said: dict[str, list[str]] = {}
+    for side, line in named:
+        if side is not None:
+            said.setdefault(side, []).append(line)
+    if len(said) != 2 or any(side is None and not both_devices(line) for side, line in named):
+        return []
+    by_tensors = any(side_of_line(line) is None for side, line in named if side is not None)
+    if by_tensors and any(len(each) > 1 for each in said.values()):
+        # Which of several unnamed tensors stands against which is a guess.
+        return []
+    differing = next(
+        (
+            pair
+            for pair in zip(*said.values(), strict=False)
+            if _without_side(pair[0]) != _without_side(pair[1])
+        ),
+        None,
+    )
+    if differing is None:
+        return []
+    first = dict(zip(said, differing, strict=True))
+    where = Where(device="cuda") if "cuda" in first else Where()
+    bug = Check(
+        text=cut("\n".join(lines)),
+        kind=CheckKind.DIFFERS,
+        sides=tuple(first),
+        side_lines=tuple(first.values()),
+        where=where,
+    )
+    return [bug, *(_detail(line, side) for side, line in named)]
+
+
+def _detail(line: str, side: str | None) -> Check:
+    where = Where(device="cuda") if side in {"cuda", None} else Where()
+    return Check(text=cut(line), kind=CheckKind.OUTPUT, role=Role.DETAIL, lines=(line,), where=where)
+
+
+def _without_side(line: str) -> str:
+    """What a line says besides the name of its side."""
+    return _SIDE_NAME.sub("", line).strip(" :=,)")
+
+
+def _literal_output(lines: Sequence[str]) -> list[Check]:
+    """Printed lines given as they are."""
+    if (
+        len(lines) < 2
+        or len(lines) > MOST_LINES_OF_OUTPUT
+        or not all(is_printed_line(line) for line in lines)
+    ):
+        return []
+    return [output_check(lines)]
+
+
+def _single(lines: Sequence[str]) -> list[Check]:
+    """One line that is a failure or a print, and nothing else."""
+    check = next((check for line in lines for check in [_exception_check(line, ())] if check), None)
+    if check is not None:
+        message = own_message(check.message or "")
+        place = said_place("\n".join(lines)) if not check.message or message != check.message else Where()
+        return placed([check.model_copy(update={"message": message})], place)
+    if len(lines) == 1 and re.fullmatch(QUOTED, lines[0]):
+        return [output_check([unquoted(lines[0])])]
+    if len(lines) == 1 and (actual := _ACTUAL.fullmatch(lines[0])):
+        return _single([actual[1]])
+    if len(lines) == 1 and is_error_of_a_side(lines[0]):
+        return [
+            output_check(lines).model_copy(
+                update={"where": Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()}
+            )
+        ]
+    if (
+        len(lines) != 1
+        or phrase_checks(lines[0])
+        or both_devices(lines[0])
+        or _TELLS.search(lines[0])
+        or not is_printed_line(lines[0])
+    ):
+        return []
+    where = Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()
+    return [output_check(lines).model_copy(update={"where": where})]
+
+
+def sentences_in(text: str) -> list[str]:
+    """The sentences of a text, over the ends of its lines."""
+    return [
+        part.strip() for line in _joined(lines_in(text)) for part in _SENTENCE_END.split(line) if part.strip()
+    ]
+
+
+def statements(texts: Sequence[str]) -> list[Check]:
+    """Sentences of prose: the first one that can be read makes the claim; a short text is also read as one."""
+    sentences: list[str] = []
+    for text in texts:
+        lines = lines_in(text)
+        sentences += sentences_in(text)
+        whole = " ".join(lines)
+        if len(whole) <= _MOST_WHOLE:
+            sentences.append(whole)
+    # A title that is only the name of an error says less than any sentence.
+    sentences = sorted(sentences[:_MOST_SENTENCES], key=lambda each: _ONLY_A_TYPE.fullmatch(each) is not None)
+    for at, sentence in enumerate(sentences):
+        checks = phrase_checks(sentence[:_MOST_LINE])
+        if checks:
+            checks += _expected_nearby(checks, sentences[max(0, at - 2) : at] + sentences[at + 1 : at + 3])
+            return [check.model_copy(update={"text": cut(check.text)}) for check in checks]
+    return []
+
+
+def _expected_nearby(checks: Sequence[Check], sentences: Sequence[str]) -> list[Check]:
+    """What another sentence says should be seen, where the one that was read says only what is."""
+    if len(checks) == 1 and checks[0].kind is CheckKind.EXCEPTION:
+        error = next(
+            (check for sentence in sentences if (check := wanted_error(sentence[:_MOST_LINE]))), None
+        )
+        return [error] if error is not None and error.exception_type != checks[0].exception_type else []
+    if len(checks) != 1 or checks[0].kind not in {CheckKind.VALUE, CheckKind.OUTPUT}:
+        return []
+    wanted = next((check for sentence in sentences if (check := expectation(sentence[:_MOST_LINE]))), None)
+    same = wanted is not None and (wanted.number, wanted.lines) == (checks[0].number, checks[0].lines)
+    return [] if wanted is None or same else [wanted]
+
+
+def _joined(lines: Sequence[str]) -> list[str]:
+    """Lines of one paragraph as one, as far as a sentence goes."""
+    text = " ".join(lines)
+    return [text[at : at + _MOST_LINE] for at in range(0, min(len(text), MOST_CHARACTERS), _MOST_LINE)]
+
+
+def output_check(lines: Sequence[str], *, role: Role = Role.BUG) -> Check:
+    """Literal output as one check."""
+    return Check(text=cut("\n".join(lines)), kind=CheckKind.OUTPUT, role=role, lines=tuple(lines))

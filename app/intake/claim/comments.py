@@ -1,0 +1,166 @@
+"""What a script's own comments claim: after `# Claim:`, and beside the calls that print."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+
+from app.intake.claim.vocabulary import is_printed_line
+from app.intake.code.syntax import nodes_of, normalised, tree_of
+
+_CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
+_VALUE = re.compile(
+    r"(?:(?P<told>prints?|outputs?|returns?|gives?|output|result|got|=+>|-+>|>>>?|→)\s*:?\s*)?"
+    r"(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])|[-+]?(?:\d[\d_.]*(?:e[-+]?\d+)?|nan|inf)j?|True|False|None"
+    r"|[A-Z]\w*(?:Error|Exception)(?::.*)?)",
+    re.IGNORECASE,
+)
+_JUDGED_WRONG = re.compile(
+    r"\b(?:wrong|incorrect|bad|bug|unexpected|should(?:n't| not| be| have been)|must(?:n't| not)? be|(?:has|ought) to be|error here"
+    r"|instead of|rather than|(?:not|never) (?:as )?expected)\b|\bexpected:? +(?=[\[({\d+-]|tensor\(|array\(|(?:True|False|None|nan|inf)\b)"
+    r"|[!✗❌]{1,3}\s*$",
+    re.IGNORECASE,
+)
+_JUDGED_RIGHT = re.compile(
+    r"\b(?:right|correct|ok|okay|good|expected|fine|as it should)\b|[✓✔✅]", re.IGNORECASE
+)
+_MOST_COMMENT = 500
+
+
+def comment_claim(script: str) -> str | None:
+    """The claim in the leading comments of a script: after `# Claim:`, and the comment lines that follow it."""
+    said: list[str] = []
+    inside = False
+    for line in script.splitlines():
+        stripped = line.strip()
+        if not stripped.startswith("#"):
+            if stripped:
+                break
+            inside = False
+            continue
+        found = _CLAIM.match(stripped)
+        if found:
+            said.append(found[1])
+            inside = True
+        elif inside:
+            said.append(stripped.lstrip("#").strip())
+    return "\n".join(said).strip() or None
+
+
+def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What comments beside top-level calls say is printed: (said to be wrong or unjudged, said to be right)."""
+    text = normalised(script)
+    tree = tree_of(text)
+    if tree is None:
+        return (), ()
+    comments = _trailing_comments(text)
+    printed = {
+        node.value
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    wrong: list[str] = []
+    right: list[str] = []
+    for statement in tree.body:
+        comment = comments.get(statement.end_lineno or 0)
+        if (
+            comment is None
+            or not isinstance(statement, ast.Expr)
+            or not isinstance(statement.value, ast.Call)
+        ):
+            continue
+        value, judgement = _value_of(comment, printed)
+        if value is None:
+            continue
+        is_right = _JUDGED_RIGHT.search(judgement) is not None and _JUDGED_WRONG.search(judgement) is None
+        (right if is_right else wrong).append(value)
+        if not is_right and (wanted := _wanted(judgement)):
+            right.append(wanted)
+    if not wrong and not right:
+        seen, should = _below(text, max((statement.end_lineno or 0 for statement in tree.body), default=0))
+        return tuple(seen), tuple(should)
+    # A value that is right in one place and wrong in another is seen as often as both.
+    return (*wrong, *(value for value in right if value in wrong)), tuple(right)
+
+
+def _trailing_comments(text: str) -> dict[int, str]:
+    """The comment on each line that has one beside code."""
+    found: dict[int, str] = {}
+    lines = text.split("\n")
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT and lines[token.start[0] - 1][: token.start[1]].strip():
+                found[token.start[0]] = token.string.lstrip("# ").strip()[:_MOST_COMMENT]
+    except (tokenize.TokenError, IndentationError, SyntaxError):
+        return found
+    return found
+
+
+def _value_of(comment: str, printed: set[str]) -> tuple[str | None, str]:
+    """The value at the start of a comment, and the words after it. Prose has none."""
+    first, dot, rest = comment.partition(". ")
+    if first.rstrip(".!") in printed:
+        return first.rstrip(".!"), rest
+    if re.match(r"[A-Z]\w*(?:Error|Exception)\b", comment):
+        return (first if dot else comment), rest
+    found = _VALUE.match(comment)
+    end = None if found is None else _closed(comment, found.end()) if found["open"] else found.end()
+    if found is None or end is None:
+        return None, ""
+    value, after = comment[found.start("value") : end], comment[end:].strip()
+    if value[-1] not in ")]}" and after and not (_JUDGED_WRONG.search(after) or _JUDGED_RIGHT.search(after)):
+        # `3 is what numpy gives` and the like are prose.
+        return None, ""
+    return value, after
+
+
+def _closed(text: str, at: int) -> int | None:
+    """Where the bracket is closed that was opened before this place; None if it never is."""
+    depth = 1
+    for place in range(at, len(text)):
+        depth += (text[place] in "([{") - (text[place] in ")]}")
+        if depth == 0:
+            return place + 1
+    return None
+
+
+# `WRONG, must be tensor(3)`.
+_WANTED = re.compile(
+    r"\b(?:(?:should|must|has to|ought to) (?:be|print|give|return)|expected|instead of|rather than|not|correct is)\b:?\s*",
+    re.IGNORECASE,
+)
+
+
+def _wanted(judgement: str) -> str | None:
+    """What the words beside a value say should be printed."""
+    found = _WANTED.search(judgement)
+    return _value_of(judgement[found.end() :], set())[0] if found else None
+
+
+_OUTPUT_BELOW = re.compile(
+    r"#+\s*(?:the |my |actual |real )?(?:outputs?|prints?|results?|stdout|printed|i get|we get|gives?|shows?)\s*:?\s*$",
+    re.IGNORECASE,
+)
+_EXPECTED_BELOW = re.compile(
+    r"#+\s*(?:expected|should (?:be|print|give)|correct)\b(?: outputs?| results?)?\s*:?\s*$", re.IGNORECASE
+)
+
+
+def _below(text: str, last: int) -> tuple[list[str], list[str]]:
+    """Comments below the last statement that show the script's output: (what is printed, what should be)."""
+    seen: list[str] = []
+    right: list[str] = []
+    into: list[str] | None = None
+    for line in text.split("\n")[last:]:
+        comment = line.strip()
+        if not comment.startswith("#"):
+            into = None if comment else into
+        elif _OUTPUT_BELOW.match(comment):
+            into = seen
+        elif _EXPECTED_BELOW.match(comment):
+            into = right
+        elif into is not None and comment.strip("# "):
+            into.append(comment.lstrip("#").strip()[:_MOST_COMMENT])
+    return ([], []) if not all(map(is_printed_line, (*seen, *right))) else (seen, right)

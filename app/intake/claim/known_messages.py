@@ -1,0 +1,60 @@
+"""Messages of errors that everyone knows without their type. Every pattern is linear."""
+
+from __future__ import annotations
+
+import re
+
+from app.intake.claim.claims import Check, CheckKind
+from app.intake.claim.vocabulary import FLAGS
+
+_BEGINNINGS = (
+    r"Expected all tensors to be on the same device",
+    r"CUDA error: [a-z][\w -]{5,60}",
+    r"mat1 and mat2 (?:shapes cannot be multiplied|must have the same dtype)",
+    r"Trying to backward through the graph a second time",
+    r"one of the variables needed for gradient computation has been modified",
+    r"element \d+ of tensors does not require grad",
+    r"The size of tensor a \(\d+\) must match",
+    r"index (?:-?\d+ is )?out of (?:range in self|bounds for (?:axis|dimension) \d+ with size \d+)",
+    r"\"\w{2,60}\" not implemented for '\w+'",
+    r"Input type \([\w.]{3,60}\) and (?:weight|bias) type",
+    r"expected scalar type \w+ but found \w+",
+    r"expected m1 and m2 to have the same dtype",
+    r"shape '\[[\d, -]{1,60}\]' is invalid for input of size",
+    r"operands could not be broadcast together",
+    r"Could not run 'aten::[\w.]{1,60}' (?:with|from)",
+    r"The operator 'aten::[\w.]{1,60}' is not currently implemented",
+    r"Given groups=\d+, weight of size",
+    r"a leaf Variable that requires grad is being used in an in-place operation",
+    r"grad can be implicitly created only for scalar outputs",
+    r"Can't call numpy\(\) on Tensor that requires grad",
+    r"can't convert cuda:\d+ device type tensor to numpy",
+    r"Sizes of tensors must match except in dimension",
+    r"maximum recursion depth exceeded",
+    r"(?:module )?'[\w.]{1,60}'(?: object)? has no attribute '\w{1,60}'",
+    r"got an unexpected keyword argument '\w{1,60}'",
+    r"could not broadcast input array from shape",
+    r"setting an array element with a sequence",
+    r"Default process group has not been initialized",
+)
+_KNOWN = re.compile("|".join(f"(?:{beginning})" for beginning in _BEGINNINGS))
+_NOT_SEEN = re.compile(
+    r"\b(?:should(?: raise| say| be)?|expected|instead of|rather than|no longer|not|n['’]t|without)\s+[^.;\n]{0,30}$|\bif\s[^.;\n]{0,30}$",
+    FLAGS,
+)
+_ENDS = re.compile(r"[`\"”\n]|(?<=[a-z!)])[.!?](?=\s+[A-Z])|\s[—–]\s|, (?:while|even|which|when)\b")
+_MOST_MESSAGE = 400
+
+
+def known_message(sentence: str) -> list[Check]:
+    """The check of an error that a sentence shows by its message alone."""
+    found = _KNOWN.search(sentence)
+    if found is None or _NOT_SEEN.search(sentence[max(0, found.start() - 50) : found.start()]):
+        return []
+    end = _ENDS.search(sentence, found.end())
+    message = (
+        sentence[found.start() : end.start() if end else len(sentence)][:_MOST_MESSAGE]
+        .strip(" `'\"")
+        .rstrip()
+    )
+    return [Check(text=sentence, kind=CheckKind.EXCEPTION, message=message)]

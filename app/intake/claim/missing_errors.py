@@ -1,0 +1,117 @@
+"""Claims that an error which should be raised is not. Every pattern is linear."""
+
+from __future__ import annotations
+
+import re
+
+from app.intake.claim.claims import Check, CheckKind, Role, Where
+from app.intake.claim.vocabulary import FLAGS, TYPE, both_devices, device_of
+
+_ERROR = rf"(?:an? |any |the )?(?:(?i:errors?|exceptions?)|`?{TYPE}`?)"
+_RAISE = r"(?:raise|throw|give|report|produce|fail with|error)"
+_TYPE = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)")
+# `no error is raised`, `without any exception`, `doesn't raise`, `it does not throw ValueError`, `raises nothing`.
+_NOTHING_RAISED = re.compile(
+    rf"\b(?:no|without|zero) (?:an? |any )?(?:errors?|exceptions?|warning|{TYPE})\b"
+    rf"|\b(?:does|did|do|is|was|are|were)(?: not|n['’]t)(?: even)? (?:{_RAISE}\b|rejected\b|raised\b|thrown\b|detected\b|error\b)"
+    rf"|\b(?:never|not) (?:raises?|raised|throws?|thrown|rejected)\b|\bfails? to {_RAISE}\b"
+    r"|\bbut (?:it|this|that|the \w+)? ?(?:just |simply )?(?:runs|works|passes|succeeds|completes|returns)\b"
+    r"|\bnothing (?:happens|is raised|is thrown|gets raised)\b|\braises nothing\b"
+    r"|\bsilently (?:succeeds?|accepts?|accepted|passes|passed|returns?|ignores?|ignored|works|runs|completes|gives|produces|does)\b"
+    r"|\b(?:succeeds|passes|runs|returns|completes) (?:silently|without (?:an? |any )?(?:error|complaint|problem)s?)\b"
+    r"|\b(?:but|yet|though) (?:it|this|that)? ?(?:does(?:n['’]t| not)|did(?:n['’]t| not))\b(?! (?:crash|hang|fail))",
+    FLAGS,
+)
+# `it should raise ValueError`, `expected a TypeError`, `must be rejected`, `instead of raising an error`.
+_WANTED = re.compile(
+    rf"\b(?:should|must|ought to|supposed to|expect(?:ed)?(?: it)? to|would(?: have)? expect(?:ed)?(?: it)? to|needs? to)"
+    rf"(?: have)?(?: be)? ?(?:{_RAISE}|raised?|throw[ns]?|thrown|rejected|fail|errors? out)\b"
+    r"|\b(?:docs?|documentation|manual|spec\w*)\b[^.;\n]{0,30}\b(?:announce|promise|say|document|demand|require|state)s?\b"
+    rf"|\bexpect(?:s|ed|ing)?:? {_ERROR}(?!\w)|\bexpect(?:s|ed)? (?:to (?:see|get|have) )?{_ERROR}(?!\w)"
+    rf"|\b(?:instead of|rather than) (?:(?:raising|throwing|giving|reporting|producing) )?{_ERROR}(?!\w)"
+    rf"|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b|\bshould be {_ERROR}(?!\w)",
+    FLAGS,
+)
+# What is told of another place or another time, or as good news, is no complaint.
+_ELSEWHERE = re.compile(
+    r"\bno longer\b|\bany ?more\b|\bfixed\b|\bresolved\b|\bworks (?:fine|well|as expected)\b|\bif i\b|\bwhen i (?:remove|change|set|use)\b"
+    r"|\bworkaround\b|\bgoes away\b",
+    FLAGS,
+)
+_NAMED_MISSING = re.compile(
+    rf"(?:\b(?:does|did)(?: not|n['’]t) (?:raise|throw)|\b(?:never|not) (?:raises?|throws?)|\bfails to (?:raise|throw)) (?:an? |any "
+    rf"|the )?`?(?P<type>{TYPE})",
+)
+_SEEN_INSTEAD = re.compile(rf"(?<![\w.]){TYPE}\b[^.;\n]{{0,60}}\b(?:instead of|rather than)\b")
+
+
+# `it should not raise ValueError`.
+_OUGHT_NOT = re.compile(
+    r"\b(?:(?:should|must|ought to|supposed to|expected to|needs to)(?:n['’]t| not| never)"
+    r"|(?:not|n['’]t) (?:be )?(?:supposed|expected|meant) to)"
+    r" (?:ever )?(?:raise|throw|fail with|give|produce)\b",
+    FLAGS,
+)
+_WORTH_READING = re.compile(r"rais|throw|reject|error|exception|silent|nothing|fail|warn", FLAGS)
+
+
+def missing_error(sentence: str) -> list[Check]:
+    """The check that an error is missing, with the error that is expected; empty where the sentence says no such thing."""
+    if not _WORTH_READING.search(sentence) or _ELSEWHERE.search(sentence) or _SEEN_INSTEAD.search(sentence):
+        return []
+    if _OUGHT_NOT.search(sentence):
+        # The error is there and is the bug.
+        kind = _wanted_type(sentence)
+        return (
+            [Check(text=sentence, kind=CheckKind.EXCEPTION, exception_type=kind, message="")] if kind else []
+        )
+    wanted, nothing = _WANTED.search(sentence), _NOTHING_RAISED.search(sentence)
+    named = _NAMED_MISSING.search(sentence)
+    if not (wanted and nothing) and not (
+        named and not both_devices(sentence) and device_of(sentence) is None
+    ):
+        return []
+    kind = _wanted_type(sentence)
+    device = device_of(sentence)
+    where = Where(device="cuda") if device == "cuda" else Where()
+    return [
+        Check(text=sentence, kind=CheckKind.NO_ERROR, exception_type=kind, where=where),
+        *([expected_error(sentence, kind)] if kind else []),
+    ]
+
+
+def _wanted_type(sentence: str) -> str | None:
+    """The one type that a sentence names."""
+    named = {found["type"].rsplit(".", 1)[-1] for found in _TYPE.finditer(sentence)}
+    return named.pop() if len(named) == 1 else None
+
+
+def expected_error(sentence: str, kind: str) -> Check:
+    """An error that should be seen."""
+    return Check(
+        text=sentence,
+        kind=CheckKind.EXCEPTION,
+        role=Role.EXPECTED,
+        exception_type=kind.rsplit(".", 1)[-1],
+        message="",
+    )
+
+
+_INSTEAD = re.compile(
+    rf"\b(?:instead of|rather than) (?:(?:raising|throwing|getting) )?(?:an? |the )?`?(?P<type>{TYPE})(?!\w)"
+)
+_EXPECTED_TYPE = re.compile(
+    rf"\b[Ee]xpect(?:s|ed|ing)?:? (?:an? |the |to (?:see|get|raise) (?:an? )?)?`?(?P<type>{TYPE})(?!\w)"
+    rf"|\b(?:should|must|ought to) (?:be|raise|throw|have been|have raised)(?: an?)? `?(?P<should>{TYPE})(?!\w)"
+    rf"|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
+    rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better"
+    r"|appropriate)\b"
+)
+
+
+def wanted_error(sentence: str) -> Check | None:
+    """The error that a sentence says should be seen: `TypeError instead of ValueError`, `expected a ValueError`."""
+    found = _INSTEAD.search(sentence) or _EXPECTED_TYPE.search(sentence)
+    if found is None:
+        return None
+    return expected_error(sentence, next(group for group in found.groups() if group))

@@ -1,0 +1,108 @@
+"""The errors that a sentence names by their type: which one is seen, and not wanted or missing. Every pattern is linear."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.intake.claim.vocabulary import FLAGS, TYPE
+
+_NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?")
+# What stands before the name, in its own clause, where it is not seen.
+_NOT_SEEN = re.compile(
+    r"\b(?:expect(?:s|ed|ing)?|should (?:raise|throw|be)|must (?:raise|throw|be)|ought to (?:raise|throw|be)|documented|promised"
+    r"|instead of|rather than|no longer raises?|without|no|not|missing|lacking|absent|supposed to (?:raise|throw))\b"
+    r"[^.;\n]{0,30}$"
+    r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
+    FLAGS,
+)
+# What stands behind it.
+_IS_NOT_SEEN = re.compile(
+    r"`? (?:(?:is|was|are|were|gets?|got)(?:n['’]t| not| never| no longer) (?:\w+ )?(?:raised|thrown|reported|given)"
+    r"|(?:is|was) what (?:[\w'’]+ ){1,4}?(?:expect|want|say|promise|demand|document)\w*"
+    r"|(?:(?:is|was|gets?) )?(?:silently )?(?:swallowed|missing|lost|suppressed|ignored|gone)"
+    r"|(?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better|appropriate))\b",
+    FLAGS,
+)
+_CLAUSE = re.compile(
+    r"\b(?:but|yet|now|however|whereas|while|instead(?! of))\b|[;—–]"
+    r"|,(?= (?:but |and |then )?(?:i |we |it |this |that |which |python )?(?:get|got|gets|getting|see|saw|raises?|raised|throws?|threw"
+    r"|fails?|is)\b)",
+    FLAGS,
+)
+# What follows the message in the reporter's own words: `ValueError: bad, since 2.1`, `… only on Windows`.
+PLACE_AFTER = re.compile(
+    r",? (?:since|starting (?:from|with)|only (?:on|in|with|under)) (?:(?:py)?torch|python|version|windows|macos|linux|v?\d)|, works in \d",
+    FLAGS,
+)
+_WORDS_AFTER = re.compile(
+    r"\s[—–]\s|\s--?\s(?=(?:an?|the|it|i|this|that|which|why|but|works?)\b)|\?(?=\s|$)"
+    r"|,? (?:must|should|is|was|gets?|are|has to|can) (?:not |never |being |sometimes |always )?(?:be )?(?:raised|thrown|reported|shown"
+    r"|printed"
+    r"|unexpected|wrong)\b"
+    r"|,? (?:comes|appears|pops up|shows up)\b|,? (?:but (?:i|it|this|that|the|only|works|should)|even though|although|though|whereas"
+    r"|instead of|rather than|despite)\b|\s(?:here|now|there)[.!]?$",
+    FLAGS,
+)
+_CLOSING = {"`": "`", '"': '"', "“": "”"}
+_MOST_BEFORE, _MOST_NAMES = 60, 40
+
+
+@dataclass(frozen=True, slots=True)
+class NamedError:
+    """An error that is named: its type's last name, the message that follows, and where the type stands."""
+
+    type: str
+    message: str
+    start: int
+    end: int
+
+
+def seen_error(sentence: str) -> NamedError | None:
+    """The first error that a sentence says to be seen; `the assertion fails` names one as well."""
+    return next(_seen(sentence), None) or _assertion(sentence)
+
+
+def _assertion(sentence: str) -> NamedError | None:
+    found = _ASSERTION.search(sentence)
+    if (
+        found is None
+        or _NOT_SEEN.search(sentence, max(0, found.start() - _MOST_BEFORE), found.start())
+        or _IF.search(sentence, 0, found.start())
+    ):
+        return None
+    return NamedError("AssertionError", "", found.start(), found.end())
+
+
+_ASSERTION = re.compile(
+    r"(?<!side )(?<!side-)(?<!static )\b(?:assert(?:ion)?s?(?: (?:in|on|at|of|below|above|statement|line|\d{1,3}|the|last|first|second"
+    r"|here)){0,4} (?:fails?|failed"
+    r"|is (?:violated|hit|false)|triggers|fires|does(?:n['’]t| not) hold)|assertion errors?)\b",
+    FLAGS,
+)
+_IF = re.compile(r"\b(?:if|unless|when|whether|until|no longer|used to)\b[^.;\n]{0,30}$", FLAGS)
+
+
+def own_message(text: str) -> str:
+    """A message without what the reporter says behind it on the same line."""
+    for ends in (PLACE_AFTER, _WORDS_AFTER, _WORDS_AFTER):
+        text = ends.split(text, maxsplit=1)[0]
+    return text.strip()
+
+
+def _seen(sentence: str) -> Iterator[NamedError]:
+    for number, found in enumerate(_NAMED.finditer(sentence)):
+        if number >= _MOST_NAMES:
+            return
+        before = _CLAUSE.split(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()])[-1]
+        if not _NOT_SEEN.search(before) and not _IS_NOT_SEEN.match(sentence, found.end("type")):
+            name, message = found["type"].rsplit(".", 1)[-1], _message(sentence, found)
+            yield NamedError(name, message, found.start(), found.end("type"))
+
+
+def _message(sentence: str, found: re.Match[str]) -> str:
+    """The message that follows the type: to the quote that closes, where one opens before the type."""
+    message = sentence[found.end() :].partition("\n")[0] if found["colon"] else ""
+    closing = _CLOSING.get(sentence[found.start() - 1 : found.start()])
+    return message.partition(closing)[0].strip() if closing and closing in message else own_message(message)

@@ -1,0 +1,395 @@
+"""One sentence of a claim → checks, by rules that are tried in order; each has examples in the tests that it must and must not catch."""
+
+from __future__ import annotations
+
+import re
+
+from app.intake.claim.claims import Check, CheckKind, Over, Role, Where
+from app.intake.claim.endings import ending_of, exit_status_of, is_told_as_status
+from app.intake.claim.expected_values import seen_alone, seen_and_wanted, wanted_alone, wanted_behind
+from app.intake.claim.known_messages import known_message
+from app.intake.claim.missing_errors import missing_error, wanted_error
+from app.intake.claim.named_errors import NamedError, seen_error
+from app.intake.claim.slowness import slowness
+from app.intake.claim.stated_place import placed, said_place
+from app.intake.claim.two_sides import attribute_value, not_finite, two_sides
+from app.intake.claim.vocabulary import (
+    FLAGS,
+    NUMBER,
+    both_devices,
+    device_of,
+    is_number,
+    other_device_of,
+    unquoted,
+)
+
+_RUNS = r"(?:from run to run|from one run|between runs|across runs|between (?:identical|repeated|two) runs|run[- ]to[- ]run)"
+_OVER_RUNS = re.compile(rf"\b{_RUNS}\b", FLAGS)
+_VARIES = re.compile(
+    rf"\b(?:another|different|other|new|changing|varying|inconsistent)\b[^.;\n]{{0,40}}\b(?:every|each)\s+(?:time|run|execution)\b"
+    rf"|\b(?:every|each)\s+(?:time|run|execution)\b[^.;\n]{{0,30}}\b(?:another|different|differs|other|new|changes)\b"
+    rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}|(?:each|every) run)\b"
+    rf"|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b|\bnon-?deterministic\b|\bnon-?determinism\b"
+    rf"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{{0,40}}\bnot reproducible\b"
+    r"|\b(?:non|un|ir)-?reproducible (?:results?|outputs?|values?|numbers?|loss(?:es)?|training|behaviou?r)\b"
+    r"|\b(?:results?|outputs?|values?|numbers?|loss(?:es)?|training) (?:are|is) (?:non|un|ir)-?reproducible\b"
+    r"|\b(?:two|consecutive|successive|identical|repeated|several|multiple|three) (?:\w+ )?(?:runs|executions|invocations)\b[^.;\n]{0,20}"
+    r"\b(?:(?:do not|don['’]t|never) (?:agree|match)|disagree|differ|are (?:different|not (?:the same|equal|identical)))\b"
+    r"|\bsometimes\b(?! (?:i|we|you) (?:use|try|run|need|want|have))[^.;\n]{1,50}\b(?:comes?|prints?|gives?|returns?|get|is|shows?"
+    r"|outputs?|first|wins)\b"
+    r"[^.;\n]{0,30}\bsometimes\b"
+    r"|\b(?:prints?|gives?|returns?|get|is|shows?|outputs?) sometimes\b[^.;\n]{1,50}\bsometimes\b"
+    rf"|\bnot reproducible\b[^.;\n]{{0,20}}\bruns?\b",
+    FLAGS,
+)
+_ALIKE = re.compile(
+    r"\bboth\b|\bthe same device\b|\bas well as\b|\balike\b|\beither\b|\bcpu[- ]only\b|\bneither\b|\bthe same on\b|\bidentical on\b",
+    FLAGS,
+)
+_CONTRAST = re.compile(
+    r"\bdiffer\w*|\binconsisten\w*|\bmismatch\w*|\bdisagree\w*|\bnot (?:the )?(?:same|equal)\b|\bdiverge\w*|\bdrifts?\b|\bunequal\b"
+    r"|\bdiscrepanc\w*|\bdon['’]t match\b|\bdo(?:es)? not match\b",
+    FLAGS,
+)
+_WEAK_CONTRAST = re.compile(r"\bwhile\b|\bwhereas\b|\bwhere the\b|\bbut\b|\bvs\.?\b|\bversus\b", FLAGS)
+_ON_EACH = re.compile(r"\bon (?:the )?(?:cpu|gpu|cuda)\b", FLAGS)
+_GIVES_EACH = re.compile(
+    r"\b(?:the )?(?:cpu|gpu|cuda)\b[^.;\n]{0,80}\b(?:gives?|returns?|prints?|raises?|is)\b", FLAGS
+)
+_SIDE_VALUE = re.compile(
+    rf"(?<![\w.])(?P<side>cpu|gpu|cuda|eager|compiled|compile|inductor)(?: (?:mode|code))?(?: (?:results?|outputs?|values?))?"
+    rf"(?:(?P<verb>\s*(?:[=:]|->|gives?|gave|returns?|prints?|shows?|is)\s*)|\s+)"
+    rf"`?(?P<number>{NUMBER})",
+    FLAGS,
+)
+_SIDE_NAMES = {"gpu": "cuda", "compile": "compiled", "inductor": "compiled"}
+_COMPILED = re.compile(r"\b(?:compil\w+|inductor|dynamo)\b", FLAGS)
+_EAGER = re.compile(r"\beager\b", FLAGS)
+_CLAUSE = re.compile(r"[,;]|\b(?:but|while|whereas|and|where)\b", FLAGS)
+
+# `after the first step` is when, not where.
+_STEPS = r"(?:steps?|epochs?|iterations?|calls?|runs?|times?|batch(?:es)?|forward|pass|tr(?:y|ies)|attempts?|backward)"
+_NO_STEP = rf"\b(?! (?:few |couple |two |\d+ )?{_STEPS}\b)"
+_LAST = re.compile(rf"\b(?:last|final){_NO_STEP}", FLAGS)
+_FIRST = re.compile(rf"\bfirst{_NO_STEP}", FLAGS)
+
+
+def phrase_checks(sentence: str) -> list[Check]:
+    """The checks of one sentence; an empty list when it says nothing that can be checked."""
+    for rule in _RULES:
+        checks = rule(sentence)
+        if checks:
+            place = said_place(sentence, about_it=True)
+            own = said_place(_clause_of(checks[0], sentence), about_it=True)
+            return placed(
+                _with_wanted(checks, sentence), place if place.os else place.model_copy(update={"os": own.os})
+            )
+    return []
+
+
+def _with_wanted(checks: list[Check], sentence: str) -> list[Check]:
+    """The checks, with the error that the sentence says should be raised in place of what is seen."""
+    if (
+        any(check.role is Role.EXPECTED for check in checks)
+        or checks[0].kind not in _SEEN_IN_PLACE_OF_AN_ERROR
+    ):
+        return checks
+    wanted = wanted_error(sentence)
+    same = wanted is None or wanted.exception_type == checks[0].exception_type
+    return checks if same or wanted is None else [*checks, wanted]
+
+
+_SEEN_IN_PLACE_OF_AN_ERROR = {
+    CheckKind.EXCEPTION,
+    CheckKind.VALUE,
+    CheckKind.OUTPUT,
+    CheckKind.CRASH,
+    CheckKind.HANG,
+}
+
+
+def expectation(sentence: str, *, behind: bool = False) -> Check | None:
+    """What a sentence by itself says should be seen, as `It should print 13` does; `behind`: the words after what is seen."""
+    wanted = wanted_behind(sentence) if behind else wanted_alone(sentence)
+    return literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
+
+
+def where_said(text: str) -> Where:
+    """The device that a text speaks of, by its name or by the model of a card."""
+    device = device_of(text)
+    if device == "cuda" or (device is None and not both_devices(text) and _CARD.search(text)):
+        return Where(device="cuda")
+    return Where(device=other_device_of(text))
+
+
+# A card named by its model, as in `on an A100`.
+_CARD = re.compile(
+    r"\b(?:on|with|using) (?:an? |the |my |our )?(?:nvidia )?(?:geforce )?(?:tesla )?"
+    r"(?:[ahv]100|h200|b200|t4|l4|l40s?|a10g?|a40|rtx ?[a-z]?\d{3,4}|gtx ?\d{3,4}|[2345]0[5-9]0|titan|quadro)\b",
+    FLAGS,
+)
+
+
+def _clause_at(sentence: str, place: int, *, ends: re.Pattern[str] = _CLAUSE) -> str:
+    """The part of a sentence, between its commas and conjunctions, that holds a place."""
+    start = max((found.end() for found in ends.finditer(sentence, 0, place)), default=0)
+    end = next((found.start() for found in ends.finditer(sentence, place)), len(sentence))
+    return sentence[start:end]
+
+
+def _clause_of(check: Check, sentence: str) -> str:
+    """The clause of a sentence that holds the value of a check: `on Windows it prints 5, on Linux 4`."""
+    value = check.number or (check.lines[0] if len(check.lines) == 1 else "")
+    found = re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", sentence) if value else None
+    return _clause_at(sentence, found.start(), ends=_CONTRARY) if found else ""
+
+
+_CONTRARY = re.compile(r"[,;]|\b(?:but|while|whereas)\b", FLAGS)
+
+
+def _where_at(sentence: str, place: int) -> Where:
+    """Where something in a sentence holds: as its clause says, else as the sentence does."""
+    return where_said(_clause_at(sentence, place) if both_devices(sentence) else sentence)
+
+
+def literal_check(text: str, sentence: str, role: Role) -> Check | None:
+    """A quoted text or a number as a check."""
+    bare = unquoted(text)
+    where = where_said(sentence)
+    if is_number(bare):
+        places = [name for name, word in (("last", _LAST), ("first", _FIRST)) if word.search(sentence)]
+        position = places[0] if len(places) == 1 else None
+        return Check(
+            text=sentence, kind=CheckKind.VALUE, role=role, number=bare, position=position, where=where
+        )
+    if not bare:
+        return None
+    return Check(text=sentence, kind=CheckKind.OUTPUT, role=role, lines=tuple(bare.splitlines()), where=where)
+
+
+def _said_exception(sentence: str) -> list[Check]:
+    """`SomeError: message`: a message of its own outweighs the words in it."""
+    named = seen_error(sentence)
+    return _exception(sentence, named) if named and named.message else []
+
+
+def _exception(sentence: str, named: NamedError) -> list[Check]:
+    # A message has words of its own.
+    where = _where_at(sentence[: named.end] if named.message else sentence, named.start)
+    return [
+        Check(
+            text=sentence,
+            kind=CheckKind.EXCEPTION,
+            exception_type=named.type,
+            message=named.message,
+            where=where,
+        )
+    ]
+
+
+_OF_A_VERSION = re.compile(
+    r"\b((?:since|version|release|torch|pytorch|numpy|scipy|python|cuda|cudnn|regression in|(?:works?|worked|fails?|failed|broken?"
+    r"|breaks) (?:in|on|with)"
+    r"|upgrad\w+ to|from) v?)(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w%]|\.\d)",
+    FLAGS,
+)
+
+
+def _without_versions(sentence: str) -> str:
+    """The sentence with versions blanked: they are no values. Places stay as they are."""
+    return _OF_A_VERSION.sub(lambda found: found[1] + "_" * len(found[2]), sentence)
+
+
+def _expected(sentence: str) -> list[Check]:
+    found = seen_and_wanted(_without_versions(sentence))
+    if found is None or unquoted(found[0]) == unquoted(found[1]):
+        return []
+    bug = literal_check(found[0], sentence, Role.BUG)
+    wanted = literal_check(found[1], sentence, Role.EXPECTED)
+    named = attribute_value(sentence)
+    if bug and named and named[1] == unquoted(found[0]):
+        bug = bug.model_copy(update={"label": named[0]})
+    bug = _labelled(bug, sentence)
+    if bug and wanted and bug.label and wanted.kind is CheckKind.VALUE:
+        wanted = wanted.model_copy(update={"label": bug.label})
+    return [bug, wanted] if bug and wanted else []
+
+
+def _over_runs(sentence: str) -> list[Check]:
+    """Words about runs outweigh the devices that a sentence names."""
+    return _varies(sentence) if _OVER_RUNS.search(sentence) else []
+
+
+def _differs(sentence: str) -> list[Check]:
+    if both_devices(sentence) and not _ALIKE.search(sentence):
+        lines = {side: line for side, line in _side_values(sentence).items() if side in {"cpu", "cuda"}}
+        strong = _CONTRAST.search(sentence) is not None or len(set(lines.values())) > 1
+        each = len(_ON_EACH.findall(sentence)) > 1 or len(_GIVES_EACH.findall(sentence)) > 1 or bool(lines)
+        if strong or ((each or _WEAK_CONTRAST.search(sentence)) and not _failure(sentence)):
+            sides = ("cpu", "cuda")
+            given = tuple(lines.get(side, "") for side in sides) if lines else ()
+            return [
+                Check(
+                    text=sentence,
+                    kind=CheckKind.DIFFERS,
+                    sides=sides,
+                    side_lines=given,
+                    where=Where(device="cuda"),
+                )
+            ]
+    if _EAGER.search(sentence) and _COMPILED.search(sentence):
+        sides = ("eager", "compiled")
+        lines = _side_values(sentence)
+        given = tuple(lines[side] for side in sides) if set(sides) <= set(lines) else ()
+        if given or _CONTRAST.search(sentence) or _WEAK_CONTRAST.search(sentence):
+            return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=sides, side_lines=given)]
+    return []
+
+
+def _side_values(sentence: str) -> dict[str, str]:
+    """`the CPU gives -inf, gpu = -108.3`: what each side is said to give. A bare whole number may be the index of a card."""
+    found: dict[str, str] = {}
+    for match in _SIDE_VALUE.finditer(sentence):
+        number = match["number"]
+        if match["verb"] or not number.lstrip("+-").isdigit():
+            side = _SIDE_NAMES.get(match["side"].lower(), match["side"].lower())
+            found.setdefault(side, f"{side} {number}")
+    return found
+
+
+def _failure(sentence: str) -> list[Check]:
+    """An exception by name alone, a crash, a hang, memory that runs out, an exit status."""
+    named = seen_error(sentence)
+    if named:
+        return _exception(sentence, named)
+    ending = ending_of(sentence)
+    if ending:
+        return [
+            Check(
+                text=sentence, kind=ending.kind, signal=ending.signal, where=_where_at(sentence, ending.start)
+            )
+        ]
+    status = exit_status_of(sentence)
+    return (
+        []
+        if status is None
+        else [
+            Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=where_said(sentence))
+        ]
+    )
+
+
+def _varies(sentence: str) -> list[Check]:
+    found = _VARIES.search(sentence)
+    before = "" if found is None else sentence[max(0, found.start() - 40) : found.start()]
+    if found is None or _SHOULD_VARY.search(before) or _NEVER_VARIES.search(before):
+        return []
+    return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=where_said(sentence))]
+
+
+# `never changes between runs` is the opposite.
+_NEVER_VARIES = re.compile(r"(?:\b(?:never|not|no longer|hardly)|n['’]t) (?:\w+ )?$", FLAGS)
+# `must give another number each time` is what is wanted.
+_SHOULD_VARY = re.compile(
+    r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want)\b[^.;,\n]{0,30}$", FLAGS
+)
+
+
+def _prints(sentence: str) -> list[Check]:
+    found = seen_alone(_without_versions(sentence))
+    check = _labelled(literal_check(found, sentence, Role.BUG) if found else None, sentence)
+    return [check] if check else []
+
+
+def _exits(sentence: str) -> list[Check]:
+    """`exits with code 3 instead of 0`: a status is no value, and one that tells of a signal is a crash."""
+    status = exit_status_of(sentence)
+    if status is None or not is_told_as_status(sentence):
+        return []
+    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=where_said(sentence))]
+
+
+# `the result is 5`: a number as short as this is found in many places, so it counts beside its name.
+_MOST_CHANCE = 3
+_LABEL = re.compile(
+    r"\b(?!(?:it|this|that|which|what|there|here|answer|one|actual|now|code|script|program|version|class|index|i|n|k)\b)"
+    r"(?P<label>[A-Za-z_][\w.]{2,30}) (?:is|was|becomes|equals|=|comes out as|turns out to be) (?:now |only |always |just |still "
+    r"|actually )?[`\"']?$",
+    FLAGS,
+)
+
+
+def _labelled(check: Check | None, sentence: str) -> Check | None:
+    """The check, with the name of its value where the sentence gives one."""
+    number = "" if check is None else check.number or ""
+    if (
+        check is None
+        or check.label
+        or not number
+        or sum(map(str.isdigit, number)) > _MOST_CHANCE
+        or not number[-1].isdigit()
+    ):
+        return check
+    places = (found.start() for found in re.finditer(rf"(?<![\w.]){re.escape(number)}(?!\w)", sentence))
+    label = next(
+        (found["label"] for at in places if (found := _LABEL.search(sentence, max(0, at - 60), at))), None
+    )
+    return check.model_copy(update={"label": label}) if label else check
+
+
+def _attribute(sentence: str) -> list[Check]:
+    found = attribute_value(sentence)
+    check = literal_check(found[1], sentence, Role.BUG) if found else None
+    return [check.model_copy(update={"label": found[0]})] if found and check else []
+
+
+# Nothing at all is printed; `returns nothing` and `prints nothing useful` say another thing.
+_NOTHING = re.compile(
+    r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply |literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and"
+    r"|when|here|on my|although|instead)\b)"
+    r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|although"
+    r"|instead)\b)"
+    r"|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)",
+    FLAGS,
+)
+
+
+def _nothing(sentence: str) -> list[Check]:
+    found = _NOTHING.search(sentence)
+    if found is None or _SHOULD_VARY.search(sentence[max(0, found.start() - 40) : found.start()]):
+        return []
+    wanted = wanted_alone(sentence[found.end() :])
+    expected = literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
+    return [
+        Check(text=sentence, kind=CheckKind.OUTPUT, lines=("",), where=where_said(sentence)),
+        *([expected] if expected else []),
+    ]
+
+
+def _not_finite(sentence: str) -> list[Check]:
+    value = not_finite(sentence)
+    return (
+        [Check(text=sentence, kind=CheckKind.VALUE, number=value, where=where_said(sentence))]
+        if value
+        else []
+    )
+
+
+# The first that reads a sentence is right: what says more of it comes before what says less.
+_RULES = (
+    _said_exception,
+    missing_error,
+    known_message,
+    slowness,
+    _exits,
+    _expected,
+    _over_runs,
+    _differs,
+    two_sides,
+    _failure,
+    _varies,
+    _attribute,
+    _nothing,
+    _prints,
+    _not_finite,
+)

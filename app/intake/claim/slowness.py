@@ -1,0 +1,151 @@
+"""Claims of speed: which side is slow, against which, and by what factor. An absolute time is none. Every pattern is linear."""
+
+from __future__ import annotations
+
+import re
+
+from app.intake.claim.claims import Check, CheckKind, Over, Where
+from app.intake.claim.vocabulary import DTYPE, FLAGS
+
+_WORDS_OF_NUMBERS = {"two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "ten": 10.0, "twice": 2.0}
+_FACTOR = re.compile(
+    r"(?<![\w.])(?P<times>\d{1,6}(?:\.\d{1,3})?)\s?(?:[-–~]\s?\d{1,6}(?:\.\d{1,3})?\s?)?(?:x|×|times|fold|-fold)(?![\w])(?!\s*\d)"
+    r"|(?<![\w.])(?P<percent>\d{1,5}(?:\.\d{1,2})?)\s?%"
+    r"|\b(?:by )?a factor (?:of )?(?:about |around |~)?(?P<factor>\d{1,6}(?:\.\d{1,3})?)(?![\w])"
+    r"|\b(?P<word>two|three|four|five|ten)\s(?:times|x)\b|\b(?P<twice>twice)\b",
+    FLAGS,
+)
+_SLOWER = re.compile(
+    r"\bslower\b|\bslow(?:ed)?[- ]?downs?\b|\btakes? (?:much |far |way )?(?:longer|more time)\b|\bperformance regression\b",
+    FLAGS,
+)
+_TWICE_AS_LONG = re.compile(r"\b(?:as (?:slow|long)|longer|the time|more time)\b", FLAGS)
+_FASTER = re.compile(r"\bfaster\b|\b(?:as|so) fast\b|\bspeed ?up\b", FLAGS)
+_NOT_FASTER = re.compile(
+    r"\b(?:not|n['’]t|no|never) (?:any |even )?(?:faster|quicker)\b|\bno speed-?up\b", FLAGS
+)
+_NEGATED = re.compile(r"(?:\bnot|n['’]t|\bno longer|\bnever)\s+(?:any\s+|be\s+|much\s+)?$", FLAGS)
+_SHOULD = re.compile(r"\b(?:should|expected|supposed|must|ought|would)\b[^.;\n]{0,25}$", FLAGS)
+# The sides that a script's labels can name. A dotted name is its own label.
+_SIDE = re.compile(
+    r"(?<![\w./-])(?:(?P<cpu>cpus?)|(?P<cuda>gpus?|cuda(?!\.)|nvidia)|(?P<mps>mps|metal)|(?P<compiled>(?:torch\.)?compil(?:ed?|ing|ation)"
+    r"|inductor)"
+    rf"|(?P<eager>eager|uncompiled)|(?P<dtype>{DTYPE}|bf16|fp16|fp32|fp64|half|double)"
+    r"|(?P<call>(?:torch|np|F|nn|numpy|scipy)(?:\.[A-Za-z_]\w{0,40}){1,4})|(?P<library>numpy|scipy|jax|tensorflow|cupy|pandas|numba)"
+    r"|`(?P<quoted>[A-Za-z_][\w.]{0,60})(?:\(\))?`)(?![\w])",
+    FLAGS,
+)
+_TORCH = re.compile(r"(?<![\w.])(?:py)?torch(?![\w.])", FLAGS)
+_THAN = re.compile(r"\b(?:than|compared (?:to|with)|as compared to|vs\.?|versus|relative to|as|of)\b", FLAGS)
+_VERSION = re.compile(
+    r"(?<![\w.])v?(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)(?!\s?(?:x|×|times|%|s\b|ms\b|fold))",
+    FLAGS,
+)
+_SHORT = {
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "half": "float16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "double": "float64",
+}
+
+
+def slowness(sentence: str) -> list[Check]:
+    """The check of a sentence that calls one thing slower than another; empty where there are no two things."""
+    turned = False
+    found = _SLOWER.search(sentence) or _NOT_FASTER.search(sentence)
+    if found is None and (factor := _FACTOR.search(sentence)) is not None:
+        longer = _TWICE_AS_LONG.search(sentence, factor.end())
+        found = longer if longer is not None and longer.start() - factor.end() < 15 else None
+    if found is None:
+        found, turned = _FASTER.search(sentence), True
+    if found is None or _NEGATED.search(sentence[max(0, found.start() - 25) : found.start()]):
+        return []
+    if _SHOULD.search(sentence[max(0, found.start() - 45) : found.start()]):
+        # What should be is not what is.
+        return []
+    factor_said = _factor(sentence, slower=not turned and _SLOWER.search(sentence) is not None)
+    sides, over = _sides(sentence, found.start(), found.end())
+    if len(sides) != 2 or sides[0] == sides[1]:
+        return []
+    slow, fast = reversed(sides) if turned else sides
+    where = Where(device=next((side for side in ("cuda", "mps") if side in sides), None))
+    return [
+        Check(
+            text=sentence,
+            kind=CheckKind.SLOWER,
+            sides=(slow, fast),
+            factor=factor_said,
+            over=over,
+            where=where,
+        )
+    ]
+
+
+def _factor(sentence: str, *, slower: bool) -> float | None:
+    found = _FACTOR.search(sentence)
+    if found is None:
+        return None
+    if found["percent"]:
+        return round(1 + float(found["percent"]) / 100, 4) if slower else None
+    digits = found["times"] or found["factor"]
+    value = float(digits) if digits else _WORDS_OF_NUMBERS[(found["word"] or found["twice"]).lower()]
+    return value if value > 1 else None
+
+
+def _sides(sentence: str, start: int, end: int) -> tuple[tuple[str, ...], Over]:
+    """What is compared: the side before the word, and the one after `than`. Two versions are a pair of targets."""
+    than = _THAN.search(sentence, end)
+    before, after = _named(sentence[:start]), _named(sentence[than.end() if than else end :])
+    between = _named(sentence[end : than.start()]) if than else []
+    versions = [found["version"] for found in _VERSION.finditer(sentence)]
+    if len(dict.fromkeys(versions)) == 2:
+        return _versions(sentence, than.start() if than else None, versions), Over.PAIR
+    first = [side for side in (*between, *before) if side not in after[:1]]
+    if after and first:
+        alike = [side for side in first if _sort_of(side) == _sort_of(after[0])] or first
+        return (alike[0] if between else alike[-1], after[0]), Over.ATTEMPT
+    if after:
+        torch = than is not None and _TORCH.search(sentence[: than.start()]) is not None
+        return ("torch" if torch and after[0] in _LIBRARIES else "", after[0]), Over.ATTEMPT
+    if than and before and _TORCH.search(sentence, than.end()) and before[-1] in _LIBRARIES:
+        return (before[-1], "torch"), Over.ATTEMPT
+    both = list(dict.fromkeys(_named(sentence)))
+    # `torch.compile makes it slower`: slower than without.
+    return (("compiled", "eager") if both == ["compiled"] else ()), Over.ATTEMPT
+
+
+_LIBRARIES = {"numpy", "scipy", "jax", "tensorflow", "cupy", "pandas", "numba"}
+
+
+def _sort_of(side: str) -> str:
+    """A device is compared with a device, a dtype with a dtype."""
+    if side in {"cpu", "cuda", "mps"}:
+        return "device"
+    return "mode" if side in {"compiled", "eager"} else "dtype" if re.fullmatch(DTYPE, side) else "call"
+
+
+def _versions(sentence: str, than: int | None, versions: list[str]) -> tuple[str, ...]:
+    """(the slow version, the fast one), as far as the words tell: what stands after `than` is the fast one."""
+    one, other = tuple(dict.fromkeys(versions))
+    if than is not None and sentence.find(other) > than > sentence.find(one):
+        return one, other
+    if re.search(r"\bfrom\b", sentence[:400], FLAGS) and re.search(
+        r"\b(?:to|upgrad\w+)\b", sentence[:400], FLAGS
+    ):
+        return other, one
+    return ()
+
+
+def _named(text: str) -> list[str]:
+    """The sides that a text names, in order."""
+    found: list[str] = []
+    for hit in _SIDE.finditer(text):
+        kind = hit.lastgroup or ""
+        if kind in {"dtype", "library", "call", "quoted"}:
+            name = hit[kind].rsplit(".", 1)[-1] if kind == "dtype" else hit[kind]
+            found.append(_SHORT.get(name.lower(), name.lower() if kind in {"dtype", "library"} else name))
+        else:
+            found.append(kind)
+    return found

@@ -1,0 +1,154 @@
+"""Where a failure is said to be: a system, a version, a device that has it, and not those that have it not. Every pattern is linear."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check, Role, Where
+from app.intake.claim.vocabulary import FLAGS
+
+_SYSTEMS = {
+    "windows": "windows",
+    "win": "windows",
+    "win11": "windows",
+    "win10": "windows",
+    "wsl": "linux",
+    "linux": "linux",
+    "ubuntu": "linux",
+}
+_SYSTEM = (
+    r"(?P<{name}>windows(?! of)|win1[01]|linux|ubuntu|mac ?os(?: ?x)?|osx|wsl2?|(?:(?:an? |my |the )?(?:apple[ -]silicon|mac(?:book"
+    r"|s)?(?: pro| air| mini)?\b"
+    r"|apple m[1-5]|m[1-5] mac\w*)))(?: server)?(?: \d[\d.]*)?"
+)
+_VERSION = r"(?:(?:py)?torch |version |release |numpy )?v?(?P<{name}>\d{{1,2}}\.\d{{1,2}})(?:\.\d{{1,2}})?(?![\w.]*\d)"
+_PYTHON = re.compile(
+    r"\b(?:only|fails|failing|broken|crashes|breaks|raises|happens)\b[^.;\n]{0,30}\b(?:with|on|under|in"
+    r"|for) python (?P<version>3\.\d{1,2})\b"
+    r"|\bpython (?P<other>3\.\d{1,2})(?:\+)? only\b",
+    FLAGS,
+)
+_FAILS = (
+    r"(?:fail(?:s|ed|ing)?|broken?|breaks|crash(?:es|ed)?|wrong|happens?|occurs?|raises?|segfaults?|hangs?|does(?:n['’]t| not) work|bad"
+    r"|buggy|affected)"
+)
+_WORKS = r"(?<!n['’]t )(?<!not )(?<!never )(?:work(?:s|ed|ing)?|fine|ok(?:ay)?|good|correct(?:ly)?|pass(?:es|ed)?|not affected|unaffected)"
+_LINK = r"(?: (?:fine|well|correctly|ok|as expected|properly|only|just|it|for me))*(?: (?:on|in|with|under|at|for))? (?:the )?"
+_ONLY_SYSTEM = re.compile(
+    rf"\bonly\b[^.;\n]{{0,30}}\b(?:on|under|in|affects?) {_SYSTEM.format(name='one')}(?!\w)"
+    rf"|\b{_SYSTEM.format(name='two')}[- ]only\b|\b(?:on|under) {_SYSTEM.format(name='three')},? only\b",
+    FLAGS,
+)
+_FAILS_SYSTEM = re.compile(rf"\b{_FAILS}{_LINK}{_SYSTEM.format(name='one')}(?!\w)", FLAGS)
+_TITLE_SYSTEM = re.compile(rf"^\s*\[{_SYSTEM.format(name='one')}\]", FLAGS)
+_ON_SYSTEM = re.compile(rf"\b(?:on|under|my|our) {_SYSTEM.format(name='one')}(?!\w)", FLAGS)
+_WORKS_ON = re.compile(rf"\b{_WORKS}{_LINK}(?=(?:windows|win1|linux|ubuntu|mac|osx|wsl))", FLAGS)
+_ON_WORKS = re.compile(
+    rf"\b(?:on|under) {_SYSTEM.format(name='one')},? (?:it(?:['’]s)? |this |that |everything |all |the same \w+ )?"
+    rf"(?:is |are |runs )?{_WORKS}\b",
+    FLAGS,
+)
+_SINCE = re.compile(
+    r"\b(?:since|starting (?:from|with|in)|as of|from|after (?:the )?(?:upgrade|update|upgrading|updating) to|beginning with|introduced in|"
+    rf"regression (?:in|since|from)) {_VERSION.format(name='version')}(?P<on> (?:on|onwards?|and (?:later|up|above|newer)))?",
+    FLAGS,
+)
+_NEEDS_ON = re.compile(r"^from\b", FLAGS)
+_FAILS_VERSION = re.compile(rf"\b{_FAILS}{_LINK}{_VERSION.format(name='version')}", FLAGS)
+_WORKS_VERSION = re.compile(rf"\b{_WORKS}{_LINK}{_VERSION.format(name='version')}", FLAGS)
+_NO_PLACE = re.compile(
+    r"\b(?:also|too|both|either|regardless|same on|not only|and linux|all platforms)\b", FLAGS
+)
+_MOST_TEXT = 20_000
+
+
+def said_place(text: str, *, about_it: bool = False) -> Where:
+    """Where a text says that something is. `about_it`: the text is the sentence of the claim, so `on Windows` is enough."""
+    text = text[:_MOST_TEXT]
+    return Where(
+        os=_system(text, about_it=about_it), version=_version(text), mode=_mode(text) if about_it else None
+    )
+
+
+# How a script was started: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
+_MODE = re.compile(
+    r"(?<![\w-])(?P<mode>torchrun|torch\.distributed\.(?:launch|run)|mpirun|mpiexec|accelerate launch|horovodrun|deepspeed(?= launcher)"
+    r"|python3? -(?:O{1,2}|[BEISu]|X \w+|W \w+)(?!\w)|(?i:under|with|in|inside|when|using|from|by) (?:a |an |the )?(?i:pytest|gdb|valgrind"
+    r"|jupyter(?: notebook)?|colab"
+    r"|ipython|spyder|pyinstaller|cron)|(?i:with|when|if|under|setting|set) `?[A-Z][A-Z0-9]*_[A-Z0-9_]+ ?= ?\w+)\b",
+)
+
+
+def _mode(text: str) -> str | None:
+    found = _MODE.search(text)
+    return None if found is None or _NO_PLACE.search(text) else found["mode"].strip(" `").lower()
+
+
+def _system(text: str, *, about_it: bool) -> str | None:
+    if _NO_PLACE.search(text):
+        return None
+    found = (
+        _TITLE_SYSTEM.search(text)
+        or _ONLY_SYSTEM.search(text)
+        or (_FAILS_SYSTEM.search(text) if _WORKS_ON.search(text) else None)
+    )
+    if found is None and about_it:
+        working = [hit.end() for hit in _WORKS_ON.finditer(text)] + [
+            hit.start("one") for hit in _ON_WORKS.finditer(text)
+        ]
+        hits = [hit for hit in _ON_SYSTEM.finditer(text) if hit.start("one") not in working]
+        families = {_family(hit["one"]) for hit in hits}
+        return families.pop() if len(families) == 1 else None
+    return None if found is None else _family(next(group for group in found.groups() if group))
+
+
+def _family(name: str) -> str:
+    name = name.lower().strip()
+    return (
+        "macos" if _OF_APPLE.search(name) else _SYSTEMS.get(name, "linux" if name.startswith("wsl") else name)
+    )
+
+
+_OF_APPLE = re.compile(r"\bmac|\bosx|\bapple|\bm[1-5] ")
+
+
+def _version(text: str) -> str | None:
+    python = _PYTHON.search(text)
+    if python:
+        return f"python {python['version'] or python['other']}"
+    fails, works = _FAILS_VERSION.search(text), _WORKS_VERSION.search(text)
+    if fails and works and fails["version"] != works["version"]:
+        return fails["version"]
+    since = next(
+        (found for found in _SINCE.finditer(text) if found["on"] or not _NEEDS_ON.match(found[0])), None
+    )
+    return f">={since['version']}" if since else None
+
+
+def place_in(texts: Sequence[str]) -> Where:
+    """Where a report says that its bug is, in any of its sentences that speak of failing."""
+    for text in texts:
+        for sentence in _SENTENCES.split(text[:_MOST_TEXT]):
+            if _OF_BUGS.search(sentence) and (where := said_place(sentence)) != Where():
+                return where
+    return Where()
+
+
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_OF_BUGS = re.compile(
+    rf"\b(?:{_FAILS}|regression|bug|issue|problem|errors?|only|started|broke)\b|^\s*\[|Error\b", FLAGS
+)
+
+
+def placed(checks: Sequence[Check], where: Where) -> list[Check]:
+    """The checks, with what is said of their place where they name none. What should be seen is wanted everywhere."""
+    if where == Where():
+        return list(checks)
+    given = where.model_dump(exclude_none=True)
+
+    def with_place(check: Check) -> Check:
+        known = check.where.model_dump(exclude_none=True)
+        return check.model_copy(update={"where": Where(**{**given, **known})})
+
+    return [with_place(check) if check.role is Role.BUG else check for check in checks]

@@ -1,0 +1,261 @@
+"""The values that a text tells of, each as seen or as wanted, by the words around it in its own clause. Every pattern is linear.
+
+`The correct answer is 4; the program says 5`, `4 would be right, 5 comes out`, `on 2.0 it was 4, now it is 5`: no order is assumed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from app.intake.claim.vocabulary import FLAGS, LITERAL, unquoted
+
+# What is counted, and `should be below 1e-6`, name no value.
+NO_COUNT = (
+    r"(?!\.?\d|[%°]|-[a-z]|\s+(?:different |more |extra |wrong |empty |separate |identical |of |such )?"
+    r"(?!(?:as|is|was|plus|unless|always|vs|has|does|this|sometimes|versus|perhaps|whereas|comes|appears|gives|prints|returns|says"
+    r"|shows)\b)[a-z]{2,20}s\b"
+    r"|\s+(?:different|more|extra|of|or|to|out|and \d|[-–] ?\d)\b)"
+)
+BOUND = re.compile(
+    r"(?:\b(?:below|under|above|within|about|around|roughly|approximately|near|up to|at (?:most|least)|close to"
+    r"|(?:less|more|smaller|larger|greater|lower|higher|fewer|better|other) than)|[<>≤≥~±]=?)\s*[\"'`]?$",
+    FLAGS,
+)
+# What speaks of what goes in, and not of what comes out.
+OF_INPUTS = re.compile(
+    r"\b(?:inputs?|arguments?|args?|param\w*|options?|sizes?|shapes?|dim\w*|ind(?:ex|ices)|lengths?|seeds?|axis|rank|batch\w*|versions?"
+    r"|threads?|processes|gpus?|tolerances?|(?<!['’])(?-i:[b-hj-z]))\b[^.;\n]{0,20}$",
+    FLAGS,
+)
+_SHOULD = r"(?:should(?:['’]ve)?|must|ha(?:s|ve|d) to|ought to|needs? to|suppose[ds]? to|meant to|would)"
+_SHOW = (
+    r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?|evaluate to"
+    r"|produce|become|stay|answer|see|get)"
+)
+_SEE = (
+    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said|gets?|got|getting|see|sees|saw|seeing"
+    r"|is|are|was|were|equals?|becomes?|became|comes? (?:out|back|up)|came (?:out|back|up)|evaluates to|computes?|reports?|answers?"
+    r"|produces?|produced|results? in|obtain(?:s|ed)?|end(?:s|ed)? up (?:with|at)|displays?|turns? (?:out|into))"
+)
+_NOUN = r"(?:value|answer|result|output|number|one|sum|reply|outcome|behaviou?r)s?"
+# What says of the value behind it that it should be seen, or is elsewhere, and what says that it is seen. The longest comes first.
+_CUES = re.compile(
+    rf"(?P<seen_not>\bshould(?:n['’]t| not| never) {_SHOW}\b)"
+    rf"|(?P<wanted>\b(?:should|must|would|could)n['’]t (?:it|this|that|the \w{{1,20}}) {_SHOW}\b|\b{_SHOULD} (?:\w{{1,12}} )?{_SHOW}\b"
+    r"|\b(?:expect(?:s|ed|ing|ation)?|assum(?:e[ds]?|ing)|desired|wanted|want|(?:i|we)['’]d (?:say|want|like)|hoped for)\b"
+    r"|\b(?:correct|right|true|exact|real|proper|documented|(?:doc(?:s|umentation)?|manual) (?:promises?|says?"
+    rf"|states?))(?: {_NOUN})?(?: (?:is|was|would be|being))?(?!\w)"
+    r"|\b(?:instead of|rather than|in place of|as opposed to)\b"
+    rf"|\b(?:used to {_SHOW}|previously|formerly)\b"
+    rf"|(?:\b(?:{_SEE}|and|but)|(?<=,)) not\b|\b(?:is|was|are|were|does|did)n['’]t(?: {_SHOW})?\b|\b(?:does|did) not {_SHOW}\b)"
+    rf"|(?P<seen>\b(?:now|actual(?:ly)?|observed|currently|output|result|{_SEE})\b)",
+    FLAGS,
+)
+# What says it of the value before it.
+_BEHIND = re.compile(
+    r"^[\s\"'`)*]{0,4}(?:\([^()\n]{0,30}\)\s?)?(?P<is>(?:is|was|were|are|would be|would have been|being|as|which|that) )?"
+    r"(?:(?P<wanted>(?:the )?(?:expected|correct|right|wanted|desired|exact|true|documented|what (?:\w+ ){1,6}?(?:says?|said|promis\w+"
+    r"|expect\w*"
+    r"|wants?|gives?))\b)"
+    r"|(?P<seen>(?:the )?(?:wrong|incorrect|printed|returned|shown|seen|observed|actual\w*|what (?:i|we) (?:get|see|got|saw|have)"
+    r"|what (?:it|the \w+) (?:prints?|returns?|gives?|says?)|comes? out|came out|appears?|is printed|came back|comes? back|pops? (?:up"
+    r"|out))\b))(?!\s*[:=])",
+    FLAGS,
+)
+_BOUNDARY = re.compile(
+    r"[,;!?(){}—–\n]\s?|\.(?!\d)\s?|\b(?:but|yet|and|while|whereas|where|when|though|although|however)\b",
+    FLAGS,
+)
+# Of another time or another program: what it shows is what is wanted here, if this one shows something else.
+_ONCE = re.compile(
+    r"\b(?:on|in|with|under|before|until|till|up to|at) (?:\w{2,12} ){0,2}v?(?:_{2,}|\d{1,2}\.(?:\d{1,2}|x))|\b(?:used to|earlier"
+    r"|previous\w*|before|formerly|(?:last|old|older|former) (?:\w+ )?(?:release|version|one|build))\b",
+    FLAGS,
+)
+_PAST = re.compile(r"\b(?:was|were|gave|printed|returned|got|saw|showed|said|yielded)\b[^\n]{0,12}$", FLAGS)
+_OWN = re.compile(
+    rf"^\W*(?:(?:on|in|with|under|using|for|at|since) [^,;]{{1,40}}? (?=(?:i|we|it|this|that|the|my)\b))?(?:(?:so|then|here|still|now"
+    rf"|today|always|again|instead|actually|just|only|also|why|how|but|for me|on my \w+) ){{0,3}}"
+    rf"(?:(?:i|we|you|it|this|that|which|what|there|mine|the|my|our|your|each|all|both|any|actual|observed)\b"
+    r"|(?:of|for|from) (?:the|my|a|an|this) [\w ]{1,30}?(?= (?:is|was|are)\b)"
+    rf"|(?:output|result|value|script|code|program|snippet|bug)s?\b|{_SEE}\b|$)",
+    FLAGS,
+)
+_IDEA = re.compile(
+    r"\b(?:want\w*|expect\w*|thought|think|believ\w*|guess\w*|assum\w*|like|hop(?:e[ds]?|ing)|promis\w*|demands?|requires?|according"
+    r"|claims?|docs?"
+    r"|documentation|manual"
+    r"|documented|docstring)\b",
+    FLAGS,
+)
+_IF = re.compile(r"\b(?:if|unless|whether)\b", FLAGS)
+_OTHERS = re.compile(
+    r"^\W*(?:the )?(?:docs?|documentation|manual|docstring|spec\w*|paper|numpy|scipy|matlab|octave|r|julia|pandas|sklearn|jax|tensorflow"
+    r"|tf|excel|wolfram\w*"
+    r"|mathematica|everyone else|others?|everybody else|all others?|python|c|c\+\+|java)\b",
+    FLAGS,
+)
+_NO_VALUE = re.compile(
+    r"(?:\b(?:(?<!instead )of|after|for|(?<!up )with|seed|size|dim|axis|shape|step|line|python|torch|numpy|version|index|item|issue"
+    r"|section|about"
+    r"|n|k)[ =:#]{1,2}|[#$%]|--?[\w-]+[ =])$",
+    FLAGS,
+)
+_ON_VERSION = re.compile(r"\b(?:on|in|under|since|until) (?:\w{2,12} )?v?$", FLAGS)
+_LIKE_VERSION = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?$")
+_COUNTED = re.compile(NO_COUNT, FLAGS)
+# `5 != 4`, and a value with nothing but `should be 4` behind it.
+_BESIDE = re.compile(
+    rf"^[\s`\"']{{0,3}}(?:!=|≠|<>|=/=)[\s`\"']{{0,3}}$"
+    rf"|^[\"'`]?\s?(?:[,;:.(–—-]{{1,3}}\s?(?:(?:but|and|it|that|which|this) ){{0,2}}|\b(?:but|which|it) (?:it )?)(?:{_SHOULD} (?:be"
+    rf"|have been)|(?:i |we )?expected)\b[^\n]{{0,12}}$",
+    FLAGS,
+)
+_LISTED = re.compile(r"\d, ?$")
+_AGAINST = re.compile(
+    r"\b(?:instead of|rather than|in place of|as opposed to)\b[^\d\n]{0,20}$|(?P<not>(?:,|\band|\bbut) not )(?:the )?[\"'`]?$",
+    FLAGS,
+)
+_MODAL = re.compile(rf"\b{_SHOULD} (?:\w{{1,12}} )?{_SHOW}[^\n]{{0,12}}$", FLAGS)
+_LITERAL = re.compile(LITERAL, FLAGS)
+_MOST = 24
+_MOST_BEHIND = 80
+# From a word to the value that it speaks of; between a word behind a value and the value that comes next.
+_NEAR = 40
+_NEXT = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A value of a text: `wanted`, seen (`False`), or None where the words around it don't say."""
+
+    value: str
+    wanted: bool | None
+    start: int
+    end: int
+
+
+def told_in(text: str) -> list[Told]:
+    """Every value of a text that has a word about it, in order."""
+    hits = list(islice((hit for hit in _LITERAL.finditer(text) if not _is_no_value(text, hit)), _MOST))
+    found: list[Told] = []
+    for at, hit in enumerate(hits):
+        since = hits[at - 1].end() if at else 0
+        until = hits[at + 1].start() if at + 1 < len(hits) else len(text)
+        wanted = _wanted(text, hit.start(), hit.end(), since=since, until=until)
+        link = _AGAINST.search(text, since, hit.start()) if at else None
+        if link and link.start() - since <= _NEXT:
+            # `should be 4 rather than 3`, `prints 3, not 4`: each is what the other is not.
+            before = found[-1]
+            if before.wanted is None and not link["not"]:
+                found[-1] = replace(before, wanted=False)
+            wanted = (
+                None
+                if before.wanted and link["not"] and not _MODAL.search(text[: before.start])
+                else not found[-1].wanted
+            )
+        found.append(Told(hit[0], wanted, hit.start(), hit.end()))
+    return list(_opposed(text, found))
+
+
+def seen_and_wanted_in(text: str) -> tuple[str, str] | None:
+    """(what is seen, what should be), where the text names one value that should be, and what is seen nearest before or after it."""
+    found = told_in(text)
+    wanted = [each for each in found if each.wanted]
+    if len({unquoted(each.value) for each in wanted}) != 1:
+        return None
+    seen = [
+        each for each in found if each.wanted is False and unquoted(each.value) != unquoted(wanted[0].value)
+    ]
+    if not seen:
+        return None
+    before = [each for each in seen if each.start < wanted[0].start]
+    one = before[-1] if before else seen[0]
+    first, last = sorted((one.start, wanted[0].start))
+    between = [each for each in found if first < each.start < last and each.wanted is None]
+    several = {unquoted(each.value) for each in (seen if not before else [])}
+    return None if between or len(several) > 1 else (one.value, wanted[0].value)
+
+
+def wanted_in(text: str) -> str | None:
+    """The one value that a text says should be seen, where it says nothing of what is."""
+    found = told_in(text)
+    wanted = {unquoted(each.value): each.value for each in found}
+    return next(iter(wanted.values())) if len(wanted) == 1 and all(each.wanted for each in found) else None
+
+
+def _is_no_value(text: str, hit: re.Match[str]) -> bool:
+    """Whether it is how many, of what, or which version."""
+    if not hit[0].lstrip("+-")[:1].isdigit():
+        return False
+    version = _LIKE_VERSION.fullmatch(hit[0]) and _ON_VERSION.search(
+        text, max(0, hit.start() - _NEAR), hit.start()
+    )
+    return (
+        bool(version)
+        or _NO_VALUE.search(text, max(0, hit.start() - _NEAR), hit.start()) is not None
+        or not _COUNTED.match(text, hit.end())
+    )
+
+
+def _wanted(text: str, start: int, end: int, *, since: int, until: int) -> bool | None:
+    behind = _BEHIND.match(text[end : min(until, end + _MOST_BEHIND)])
+    last = until == len(text)
+    if behind and (
+        last
+        or behind["is"]
+        or until - end - behind.end() > _NEXT
+        or _BOUNDARY.search(text, end + behind.end(), until)
+    ):
+        return behind["wanted"] is not None
+    if BOUND.search(text, max(0, start - _NEAR), start):
+        return None
+    starts = [found.end() for found in _BOUNDARY.finditer(text, since, start)]
+    # `4 expected, but 5`: nothing in the clause itself; `prints, as always, 5`: what stands before the comma.
+    own = starts[-1] if starts else since
+    for clause_start in (own, since) if text[since:own].rstrip().endswith(",") else (own,):
+        clause = text[clause_start:start]
+        cue = None
+        for found in _CUES.finditer(clause):
+            cue = found
+        if cue is None or len(clause) - cue.end() > _NEAR:
+            continue
+        if cue["wanted"] or cue["seen_not"]:
+            return None if OF_INPUTS.search(clause, 0, cue.start()) else cue["wanted"] is not None
+        return _by_subject(clause)
+    return None
+
+
+def _by_subject(clause: str) -> bool | None:
+    """A verb of seeing, by who sees: the script, another program or a person's idea, or the script at another time."""
+    if _IF.search(clause):
+        return None
+    if _OTHERS.search(clause) or _IDEA.search(clause) or (_ONCE.search(clause) and _PAST.search(clause)):
+        return True
+    return False if _OWN.search(clause) else None
+
+
+def _opposed(text: str, found: list[Told]) -> Iterator[Told]:
+    """`5 != 4 (4 is correct)`: a value beside one that is wanted elsewhere in the text is what is seen."""
+    wanted = {unquoted(each.value) for each in found if each.wanted}
+    for at, each in enumerate(found):
+        pair = [
+            other
+            for other in found[max(0, at - 1) : at + 2]
+            if other is not each and _beside(text, each, other)
+        ]
+        if each.wanted is None and pair and unquoted(each.value) in wanted:
+            yield Told(each.value, True, each.start, each.end)
+        elif each.wanted is None and any(unquoted(other.value) in wanted for other in pair):
+            yield Told(each.value, False, each.start, each.end)
+        else:
+            yield each
+
+
+def _beside(text: str, one: Told, other: Told) -> bool:
+    first, second = sorted((one, other), key=lambda each: each.start)
+    between = text[first.end : second.start]
+    return _BESIDE.match(between) is not None and not _LISTED.search(text, 0, first.start)

@@ -1,0 +1,175 @@
+"""The words of claims: what a printed line looks like, which device a text speaks of, what a value is. Every pattern is linear."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+# The name of an exception type, and a line that is one: `SomeError: message`.
+TYPE = r"(?:[A-Za-z_]\w{0,80}\.){0,8}_?[A-Z]\w{0,80}?(?:Error|Exception|Interrupt|Iteration|Failed|Warning|NotImplemented)"
+EXCEPTION_LINE = re.compile(
+    rf"(?P<type>{TYPE})(?::\s*(?P<message>.*)|\.)?|(?P<dotted>(?:[a-z_]\w*\.)+_?[A-Z]\w+):\s+(?P<said>.*)",
+    re.DOTALL,
+)
+EXCEPTION_NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?::[ \t]*(?P<message>[^\n]+))?")
+
+NUMBER = r"[-+]?(?:nan|inf|0x[0-9a-f]+(?:\.[0-9a-f]+)?(?:p[-+]?\d+)?|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
+QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[^'\n]{1,500}'(?!\w))"
+# What can be held against a print: a quoted text, a number, a word of Python, a tensor, a list.
+_COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
+# `torch.float64`, `float32`, `torch.Size([2, 3])`, `torch.channels_last`: what a print of a dtype, a shape or a layout says.
+DTYPE = r"(?:(?:torch|np|numpy)\.)?(?:b?float(?:8_\w{1,20}|16|32|64|128)|u?int(?:8|16|32|64)|complex(?:32|64|128))(?!\w|\.\w)"
+# Since numpy 2 a scalar is printed with its type: `np.float64(0.5)`, `np.True_`.
+_OF_NUMPY = (
+    r"(?:np|numpy)\.(?:float(?:16|32|64|128)|u?int(?:8|16|32|64)|complex(?:64|128|256)|bool_?|str_|bytes_"
+    r"|longdouble|datetime64|timedelta64)"
+)
+SCALAR = rf"(?:{DTYPE}|{_OF_NUMPY}|(?:np|numpy)\.(?:True|False)_|torch\.(?:Size|bool|strided))"
+_OF_TORCH = rf"(?:torch\.Size\(\[[\d, ]{{0,60}}\]\)|torch\.(?:bool|strided|sparse_\w{{1,10}}|channels_last\w{{0,3}}|contiguous_format)\b|{DTYPE})"
+_TUPLE = r"\((?:-?\d[\d.]*, ?){1,8}(?:-?\d[\d.]*)?\)"
+_LISTED = (
+    rf"(?:tensor|array|{_OF_NUMPY})\([^()\n]{{0,300}}\)|(?:np|numpy)\.(?:True|False)_|\[[^\[\]\n]{{0,300}}\]"
+)
+LITERAL = rf"(?:{QUOTED}|{_COMPLEX}|{_LISTED}|(?<![\w.]){_OF_TORCH}|{_TUPLE}|(?:True|False|None)\b|(?<![\w.]){NUMBER})"
+FLAGS = re.IGNORECASE
+
+_DEVICE_END = r"(?![A-Za-z])"
+_CPU = re.compile(rf"(?<![A-Za-z])cpus?{_DEVICE_END}", FLAGS)
+_GPU = re.compile(rf"(?<![A-Za-z])(?:gpus?|cuda){_DEVICE_END}", FLAGS)
+_OTHER_DEVICE = re.compile(rf"(?<![A-Za-z])(?:mps|xpu|tpu|hpu|npu){_DEVICE_END}", FLAGS)
+_SIDE = re.compile(r"\s*(cpu|cuda|gpu|eager|compiled|inductor)(?![A-Za-z])", FLAGS)
+_SIDE_NAMES = {"gpu": "cuda", "inductor": "compiled"}
+_ON_GPU = re.compile(r"device='cuda")
+_TENSOR = re.compile(r"\s*tensor\(")
+
+# `a: 1` and `i = 3` are names; `a value` is prose.
+_NO_NAME = r"(?!\s*[:=]|\s+[-+]?\d)"
+_PROSE = re.compile(
+    r"\b(?:(?:a|i|it|if)\b"
+    + _NO_NAME
+    + r"|the|is(?! (?:nan|inf|finite|none|zero|equal|close)\s*[:=])|are|when|because|which|that|should|expected|instead|every|each|between"
+    r"|happens?|then|we|you|my|an|this|these"
+    r"|does|do|not|no|raises?|raised|throws?|can|will|with|for|same|different|please|using"
+    # Common words of other languages that no program prints beside a value.
+    r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit|debería|devrait|deve|não"
+    r"|wants?|wanted|becomes?|takes|differs? (?:from|between|by))\b"
+    r"|\b(?:works?|worked|fail(?:s|ed)|crash(?:es|ed)|slower|faster) (?:in|on|with|under|than|since|fine)\b"
+    # `gradients contain nan` is said, `contains nan: True` is printed.
+    r"|\bcontains? (?:nan|inf)s?\b(?!\s*[:=]|\s+(?:True|False)\b)"
+    # Scripts without spaces or Latin letters: what they hold besides numbers is read as a sentence.
+    r"|[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]",
+    FLAGS,
+)
+_VALUE_AHEAD = re.compile(
+    rf"(?:[^\s:=,]{{1,60}}[ \t:=,]+){{0,7}}"
+    rf"(?:{NUMBER}|[\[({{]|(?:tensor|array|(?:np|numpy|torch)\.\w{{1,20}})\(|(?:(?:np|numpy)\.(?:True|False)_|True)\b|False\b|None\b|nan\b|inf\b)",
+    FLAGS,
+)
+_TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")
+_MOST_LINE = 2_000
+
+
+def is_printed_line(line: str) -> bool:
+    """Whether a line looks like something a program printed, and not like something that a person says."""
+    line = line.strip()[:_MOST_LINE]
+    if (
+        EXCEPTION_LINE.fullmatch(line)
+        or is_error_of_a_side(line)
+        or (_TYPE_INSIDE.search(line) and not _PROSE.search(line.partition("Error")[0]))
+    ):
+        return True
+    return _VALUE_AHEAD.match(line) is not None and _PROSE.search(_without_quotes(line)) is None
+
+
+_TIMING = re.compile(r"(?<![\w.])\d[\d.]*(?:e-?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|it/s)(?![\w/])", FLAGS)
+
+
+def is_timing(line: str) -> bool:
+    """Whether a printed line tells how long something took."""
+    return _TIMING.search(line[:_MOST_LINE]) is not None
+
+
+# `1.24.3`, `'2.1.0+cu121'`, `PyTorch version: 2.1.0`, `numpy==1.26.4`, `3.11.4 (main, Jul 5 2023, …) [GCC 11.2.0]`.
+_VERSION_NUMBER = r"v?\d{1,4}\.\d{1,4}(?:\.\d{1,4}(?:\.?(?:dev|post|a|b|rc)\d{0,8})?(?:\+\w{1,20}(?:\.\w{1,20})?)?|(?<=\d)(?:a|b|rc)\d{1,2})"
+_VERSION_LINE = re.compile(
+    r"(?:(?:using |running )?(?:py)?(?:torch|thon|numpy|scipy|pandas|cuda|cudnn|torchvision|jax|tensorflow|sklearn|scikit-learn)"
+    r"(?:[ _.]{0,3}version(?:_{2})?)?\s*[:= ]{1,3}\s*)?(?:version:? ?)?"
+    rf"['\"]?{_VERSION_NUMBER}(?: \([^()\n]{{1,80}}\).{{0,60}}| \|.{{0,100}})?['\"]?",
+    FLAGS,
+)
+
+
+def is_version_line(line: str) -> bool:
+    """Whether a printed line is a version, by itself or beside the name of a package."""
+    return _VERSION_LINE.fullmatch(line.strip()[:200]) is not None
+
+
+# `cpu IndexError index 7 is out of bounds`: a caught error as a script prints it for one of its sides.
+_SIDE_ERROR = re.compile(
+    rf"\W?(?:cpu|cuda|gpu|mps|eager|compiled|inductor)(?::\d)?\W{{1,3}}{TYPE}\W{{1,3}}(?!(?:when|if|for|in|on|with|because|is|but|while"
+    r"|and)\b)\w",
+    FLAGS,
+)
+
+
+def is_error_of_a_side(line: str) -> bool:
+    """Whether a line is an error that a script caught on one side and printed beside the side's name."""
+    return _SIDE_ERROR.match(line) is not None
+
+
+def names_a_card(lines: Iterable[str]) -> bool:
+    """Whether a printed tensor says that it is on a GPU."""
+    return any(_ON_GPU.search(line) for line in lines)
+
+
+def _without_quotes(line: str) -> str:
+    return re.sub(QUOTED, " ", line)
+
+
+def other_device_of(text: str) -> str | None:
+    """The one device that a text speaks of, of those that are neither the CPU nor the GPU of CUDA."""
+    found = {hit[0].lower() for hit in _OTHER_DEVICE.finditer(text)}
+    return found.pop() if len(found) == 1 and not _CPU.search(text) and not _GPU.search(text) else None
+
+
+def device_of(text: str) -> str | None:
+    """The one device that a text speaks of: "cpu" or "cuda"; None for none or both."""
+    cpu, gpu = _CPU.search(text) is not None, _GPU.search(text) is not None
+    return None if cpu == gpu else ("cpu" if cpu else "cuda")
+
+
+def both_devices(text: str) -> bool:
+    """Whether a text speaks of the CPU and of the GPU."""
+    return _CPU.search(text) is not None and _GPU.search(text) is not None
+
+
+def side_of_line(line: str) -> str | None:
+    """The side that a printed line begins with, or names alone."""
+    if both_devices(line):
+        return None
+    start = _SIDE.match(line)
+    if start:
+        word = start[1].lower()
+        return _SIDE_NAMES.get(word, word)
+    return device_of(line)
+
+
+def sides_of(lines: list[str]) -> list[str | None]:
+    """The side of each printed line. Tensors that name no device are the CPU's where others name the GPU."""
+    sides = [side_of_line(line) for line in lines]
+    if any(_TENSOR.match(line) and _ON_GPU.search(line) for line in lines):
+        return [
+            side or ("cpu" if _TENSOR.match(line) else None) for side, line in zip(sides, lines, strict=True)
+        ]
+    return sides
+
+
+def unquoted(text: str) -> str:
+    """A literal without its quotes, a number without the full stop of its sentence."""
+    bare = text.strip().strip("\"'`“”").strip()
+    return bare[:-1] if re.fullmatch(r"[-+]?\d+\.", bare) else bare
+
+
+def is_number(text: str) -> bool:
+    """Whether all of the text is one number."""
+    return re.fullmatch(NUMBER, text, FLAGS) is not None

@@ -1,0 +1,1 @@
+"""Facts about Python source, read from its syntax."""

@@ -1,0 +1,81 @@
+"""The names that a script uses, binds, and never defines; by static reading, on the safe side."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from app.intake.code.syntax import nodes_of
+
+_BUILTINS = frozenset(dir(builtins)) | {
+    "__file__",
+    "__name__",
+    "__doc__",
+    "__builtins__",
+    "__spec__",
+    "__loader__",
+    "__package__",
+}
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_DYNAMIC = {"exec", "eval", "globals", "locals", "vars", "setattr", "get_ipython"}
+
+
+def has_star_import(tree: ast.AST) -> bool:
+    """Whether names come in that can't be seen."""
+    return any(
+        isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+        for node in nodes_of(tree)
+    )
+
+
+def used_names(tree: ast.AST) -> set[str]:
+    """Every name that is read somewhere."""
+    return {
+        node.id for node in nodes_of(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def bound_names(tree: ast.AST) -> set[str]:
+    """Every name that is bound somewhere, in whatever scope."""
+    bound: set[str] = set()
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            bound.add(node.id)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            bound |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            bound.add(node.name)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            bound.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            bound.add(node.rest)
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            bound |= set(node.names)
+    return bound
+
+
+def undefined_names(tree: ast.Module) -> tuple[str, ...]:
+    """Names that run at the top level and that nothing defines, in order. Bodies of functions may never run and are left out."""
+    if has_star_import(tree) or used_names(tree) & _DYNAMIC:
+        return ()
+    known = bound_names(tree) | _BUILTINS
+    found: dict[str, None] = {}
+    open_nodes: list[ast.AST] = list(reversed(tree.body))
+    while open_nodes:
+        node = open_nodes.pop()
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in known:
+            found[node.id] = None
+        if isinstance(node, ast.Try):
+            # What fails in it may be meant to fail.
+            continue
+        inner = {id(part) for part in _body_of(node)} if isinstance(node, _FUNCTIONS) else set()
+        open_nodes.extend(
+            child for child in reversed(list(ast.iter_child_nodes(node))) if id(child) not in inner
+        )
+    return tuple(found)
+
+
+def _body_of(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.stmt] | list[ast.expr]:
+    return [node.body] if isinstance(node, ast.Lambda) else node.body

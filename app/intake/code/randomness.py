@@ -1,0 +1,133 @@
+"""Whether a script draws random numbers without a seed, by static reading."""
+
+from __future__ import annotations
+
+import ast
+
+from app.intake.code.syntax import nodes_of
+
+_SEEDS = {
+    "seed",
+    "manual_seed",
+    "manual_seed_all",
+    "set_seed",
+    "seed_everything",
+    "default_rng",
+    "RandomState",
+    "Generator",
+    "set_rng_state",
+}
+_TORCH_DRAWS = {
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "poisson",
+}
+_IN_PLACE_DRAWS = {
+    "normal_",
+    "uniform_",
+    "bernoulli_",
+    "random_",
+    "exponential_",
+    "cauchy_",
+    "geometric_",
+    "log_normal_",
+}
+_RANDOM_DRAWS = {
+    "random",
+    "randint",
+    "choice",
+    "choices",
+    "shuffle",
+    "sample",
+    "uniform",
+    "gauss",
+    "randrange",
+    "getrandbits",
+    "betavariate",
+}
+_ALWAYS_FRESH = {
+    ("os", "urandom"),
+    ("uuid", "uuid4"),
+    ("secrets", "token_bytes"),
+    ("secrets", "token_hex"),
+    ("secrets", "randbelow"),
+}
+# Layers draw their first weights from torch's generator.
+_LAYERS = {
+    "Linear",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "Embedding",
+    "LSTM",
+    "GRU",
+    "RNN",
+    "Transformer",
+    "MultiheadAttention",
+    "Bilinear",
+}
+
+
+def _path(node: ast.expr) -> tuple[str, ...]:
+    """The dotted name of an expression, `torch.nn.Linear` as three words; empty for anything else."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return (*([node.id] if isinstance(node, ast.Name) else ["?"]), *reversed(names))
+
+
+def _family(path: tuple[str, ...], imported: dict[str, str]) -> str | None:
+    """Which generator a call draws from: `torch`, `random`, `numpy`, `system`; None for a call that draws nothing."""
+    root = imported.get(path[0], path[0])
+    last = path[-1]
+    if (root, last) in _ALWAYS_FRESH:
+        return "system"
+    if last in _IN_PLACE_DRAWS or (root.startswith("torch") and last in _TORCH_DRAWS | _LAYERS):
+        return "torch"
+    if last in _LAYERS and ("nn" in path or root == "torch"):
+        return "torch"
+    if (root == "random" and last in _RANDOM_DRAWS and len(path) == 2) or root == f"random.{last}":
+        return "random"
+    return "numpy" if root.startswith("numpy") and "random" in path and last not in _SEEDS else None
+
+
+def _imports(tree: ast.Module) -> dict[str, str]:
+    """Local names and what they stand for."""
+    names: dict[str, str] = {}
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.asname or alias.name.partition(".")[0]: alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def is_unseeded(tree: ast.Module) -> bool:
+    """Whether some generator is drawn from and nothing in the script seeds it."""
+    imported = _imports(tree)
+    drawn: set[str] = set()
+    seeded: set[str] = set()
+    for node in nodes_of(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        path = _path(node.func)
+        root = imported.get(path[0], path[0])
+        if path[-1] in _SEEDS and (node.args or node.keywords):
+            seeded.add(
+                "numpy" if root.startswith("numpy") else "random" if root.startswith("random") else "torch"
+            )
+            if path[-1] in {"set_seed", "seed_everything"}:
+                seeded |= {"numpy", "random", "torch"}
+        family = _family(path, imported)
+        if family is not None and not any(keyword.arg == "generator" for keyword in node.keywords):
+            drawn.add(family)
+    return bool(drawn - seeded)

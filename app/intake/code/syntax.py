@@ -1,0 +1,140 @@
+"""Whether text is Python, by the parser of this interpreter; it never runs anything and never fails otherwise than by saying so."""
+
+from __future__ import annotations
+
+import ast
+import platform
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from weakref import WeakKeyDictionary
+
+from app.errors import InputError
+
+_MOST_KEPT = 4
+_KEPT: ContextVar[dict[str, ast.Module] | None] = ContextVar("kept", default=None)
+
+
+def normalised(text: str) -> str:
+    """The text with Unix line ends, no byte order mark, no common indent, and one newline at its end. Lines keep their numbers."""
+    lines = _lines(text)
+    indent = _common_indent(lines)
+    if indent:
+        lines = [line.removeprefix(indent) for line in lines]
+    return "\n".join(lines) + "\n"
+
+
+def was_indented(text: str) -> bool:
+    """Whether all of its lines have an indent in common."""
+    return bool(_common_indent(_lines(text)))
+
+
+def _lines(text: str) -> list[str]:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip().split("\n")
+
+
+def _common_indent(lines: list[str]) -> str:
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip(" \t"))]
+    return indent if all(line.startswith(indent) for line in lines if line.strip()) else ""
+
+
+@contextmanager
+def keeping_trees() -> Iterator[None]:
+    """While a report is read, the latest few trees are kept, because one text is looked at by many; nobody may change them."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def parsed(script: str) -> ast.Module:
+    """The syntax tree. Raises InputError with line and column, and which Python refused."""
+    kept = _KEPT.get()
+    if kept is None:
+        return _parsed(script)
+    if script not in kept:
+        if len(kept) >= _MOST_KEPT:
+            # A tree is a hundred times its text.
+            del kept[next(iter(kept))]
+        kept[script] = _parsed(script)
+    return kept[script]
+
+
+def _parsed(script: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(script)
+    except SyntaxError as error:
+        where = f"line {error.lineno}, column {error.offset}" if error.lineno else "an unknown line"
+        raise InputError(
+            f"Python {platform.python_version()} can't parse the script: {error.msg} at {where}.",
+            code="syntax_error",
+            field="script",
+        ) from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        reason = (
+            "it holds a character that no script may hold"
+            if isinstance(error, ValueError)
+            else "it is nested too deeply"
+        )
+        raise InputError(
+            f"Python can't parse the script: {reason}.", code="syntax_error", field="script"
+        ) from error
+
+
+def tree_of(text: str) -> ast.Module | None:
+    """The syntax tree of the normalised text; None when it is not Python."""
+    try:
+        return parsed(normalised(text))
+    except InputError:
+        return None
+
+
+def parses(text: str) -> bool:
+    """Whether the text is Python, as far as its grammar goes."""
+    return tree_of(text) is not None
+
+
+def error_line(text: str) -> int | None:
+    """The line at which the parser gave up, from 1; None when it did not, or can't say."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        return error.lineno
+    except (ValueError, RecursionError, MemoryError):
+        return None
+    return None
+
+
+_NODES: WeakKeyDictionary[ast.AST, list[ast.AST]] = WeakKeyDictionary()
+
+
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """Every node of a tree but the contexts of names, in order of depth; walked once for all who read the tree."""
+    known = _NODES.get(tree)
+    if known is None:
+        known = [tree]
+        for node in known:
+            for field in node._fields:
+                value = getattr(node, field, None)
+                if isinstance(value, list):
+                    known.extend([part for part in value if isinstance(part, ast.AST)])
+                elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                    known.append(value)
+        _NODES[tree] = known
+    return known
+
+
+def dotted(node: ast.expr) -> tuple[str, ...]:
+    """The dotted name of an expression, `torch.nn.Linear` as three words; what is not a name in front of it is left out."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return (*([node.id] if isinstance(node, ast.Name) else []), *reversed(names))

@@ -1,0 +1,1 @@
+"""What a script cannot run without, and what to ask the reporter for."""

@@ -1,0 +1,37 @@
+"""What only the reporter can supply, in fixed words: no byte of a report or a script is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.intake.reading import Ask, NeedKind, Script, ScriptRole
+
+_TEXTS = {
+    "no_script": "Send the script that shows it, as text in a code block.",
+    "no_script_but_link": "Send the script that shows it, as text in a code block. Links are never opened, and pictures can't be read.",
+    "no_python": "Send a Python script: the code in this report is in another language or can't be parsed.",
+    "undefined_name": "The script uses a name that it never defines. Send a script that runs by itself.",
+    "file": "The script reads a file that is not in the report. Send a script that makes its data itself.",
+    "arguments": "The script needs command-line arguments or a launcher. Send a script that runs by itself, without any.",
+    "input": "The script reads input from the keyboard. Send a script that runs by itself.",
+}
+# Whoever acts on codes has one for "there is no code", in whatever words it is asked for.
+_CODES = {"no_script_but_link": "no_script"}
+_OF_NEEDS = {NeedKind.FILE: "file", NeedKind.ARGUMENTS: "arguments", NeedKind.INPUT: "input"}
+
+
+def ask(name: str) -> Ask:
+    """The question with this name; several may have one code."""
+    return Ask(code=_CODES.get(name, name), text=_TEXTS[name])
+
+
+def asks_of(scripts: Sequence[Script]) -> tuple[Ask, ...]:
+    """What the main script needs and only the reporter has."""
+    found = {
+        _OF_NEEDS[need.kind]
+        for script in scripts
+        if script.role is ScriptRole.MAIN
+        for need in script.needs
+        if need.kind in _OF_NEEDS
+    }
+    return tuple(ask(code) for code in sorted(found))

@@ -1,0 +1,188 @@
+"""Files that a script reads and does not write itself, by static reading: only the reporter has them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from app.intake.code.syntax import dotted, nodes_of
+from app.intake.reading import Need, NeedKind
+
+_FILE_READERS = {
+    ("torch", "load"), ("jit", "load"), ("torchaudio", "load"), ("io", "read_image"), ("io", "read_video"), ("onnx", "load"),
+    ("np", "load"), ("numpy", "load"), ("np", "loadtxt"), ("np", "genfromtxt"), ("np", "fromfile"), ("np", "memmap"), ("joblib", "load"),
+    ("Image", "open"), ("cv2", "imread"), ("cv2", "VideoCapture"), ("plt", "imread"), ("imageio", "imread"), ("io", "imread"),
+    ("h5py", "File"), ("zipfile", "ZipFile"), ("tarfile", "open"), ("io", "loadmat"), ("nib", "load"), ("librosa", "load"), ("sf", "read"),
+    ("ctypes", "CDLL"), ("cdll", "LoadLibrary"), ("datasets", "ImageFolder"), ("os", "listdir"), ("ET", "parse"),
+}  # fmt: skip
+_READERS_OF_ALL = {"load_file", "read_image", "ImageFolder"}
+_PATH_READERS = {"read_text", "read_bytes", "open", "iterdir"}
+_PATH_WRITERS = {"write_text", "write_bytes", "touch", "mkdir"}
+_WRITERS = {
+    "save",
+    "savez",
+    "savez_compressed",
+    "dump",
+    "to_csv",
+    "to_parquet",
+    "savetxt",
+    "export",
+    "tofile",
+    "write_text",
+    "write_bytes",
+}
+_ALWAYS_THERE = ("/proc", "/sys", "/dev", "/etc/", "/usr/")
+_PLACES = {"", ".", "..", "./", "/", "~", "/tmp"}  # noqa: S108 - named by a script, not used
+_MOST_NAME = 200
+# Modules of these names are the reporter's own: there is nothing of the kind that anyone would install.
+LOCAL_MODULES = frozenset(
+    {
+        "common", "config", "configs", "data", "dataloader", "dataset", "helper", "helpers", "layers", "lib", "main",
+        "model", "models", "modules", "my_model", "my_module", "mylib", "mymodel", "mymodule", "net", "nets", "network", "networks",
+        "options", "opts", "src", "train", "trainer", "util", "utils",
+    }
+)  # fmt: skip
+
+
+def _constants(tree: ast.Module) -> dict[str, str]:
+    """Names that stand for one literal text throughout."""
+    found: dict[str, str] = {}
+    stores: dict[str, int] = {}
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            stores[node.id] = stores.get(node.id, 0) + 1
+        elif (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            found |= {target.id: node.value.value for target in node.targets if isinstance(target, ast.Name)}
+    return {name: value for name, value in found.items() if stores.get(name) == 1}
+
+
+def file_needs(tree: ast.Module) -> list[Need]:
+    """Files that are read and that the script does not write itself, and modules of the reporter's own."""
+    constants = _constants(tree)
+    may_fail = _may_fail(tree, _FILE_ERRORS)
+    written: set[str] = set()
+    read: list[tuple[str, int]] = []
+    for node in nodes_of(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        path = dotted(node.func)
+        if path[-1:] and path[-1] in _WRITERS:
+            written |= {
+                value for argument in node.args for value in [_text(argument, constants)] if value is not None
+            }
+        owner = _path_of(node)
+        name = (
+            _text(owner, constants)
+            if owner is not None
+            else _text(node.args[0], constants)
+            if node.args
+            else None
+        )
+        if name is None:
+            continue
+        reads, writes = _of_path(node, path) if owner is not None else _of_name(node, path)
+        if writes:
+            written.add(name)
+        elif reads and id(node) not in may_fail:
+            read.append((name, node.lineno))
+    modules = [(f"{name}.py", line) for name, line in _own_modules(tree)]
+    return [
+        Need(kind=NeedKind.FILE, name=name[:_MOST_NAME], line=line)
+        for name, line in [*read, *modules]
+        if name not in written
+        and name not in _PLACES
+        and "://" not in name[:10]
+        and not name.startswith(_ALWAYS_THERE)
+    ]
+
+
+def _text(node: ast.expr, constants: Mapping[str, str]) -> str | None:
+    if isinstance(node, ast.Name):
+        return constants.get(node.id)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _of_path(call: ast.Call, path: tuple[str, ...]) -> tuple[bool, bool]:
+    """Whether a method of a path reads, and whether it writes."""
+    writes = path[-1] in _PATH_WRITERS or (path[-1] == "open" and not _reads(call, mode_at=0))
+    return path[-1] in _PATH_READERS and not writes, writes
+
+
+def _of_name(call: ast.Call, path: tuple[str, ...]) -> tuple[bool, bool]:
+    """Whether a call that is given a name reads, and whether it writes."""
+    writes = path == ("open",) and not _reads(call, mode_at=1)
+    return not writes and _is_reader(call, path), writes
+
+
+def _is_reader(call: ast.Call, path: tuple[str, ...]) -> bool:
+    if path == ("open",) or (path[-1:] and path[-1] in _READERS_OF_ALL):
+        return True
+    if path[:1] in {("pd",), ("pandas",)} and path[-1].startswith("read_"):
+        return path[-1] not in {"read_clipboard", "read_sql", "read_html"}
+    if path[-2:] == ("ctypes", "CDLL"):
+        # A library of the system is there; one beside the script is not.
+        return "/" in str(getattr(call.args[0], "value", ""))
+    if path[-2:] in {("h5py", "File"), ("zipfile", "ZipFile"), ("tarfile", "open"), ("np", "memmap")}:
+        return _reads(call, mode_at=1)
+    return path[-2:] in _FILE_READERS
+
+
+def _path_of(call: ast.Call) -> ast.expr | None:
+    """`"a.txt"` in `Path("a.txt").read_text()`."""
+    made = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(made, ast.Call) and dotted(made.func)[-1:] == ("Path",) and len(made.args) == 1:
+        return made.args[0]
+    return None
+
+
+def _may_fail(tree: ast.Module, errors: set[str]) -> set[int]:
+    """What stands in a `try` that waits for such an error: the script can do without."""
+    return {
+        id(part)
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Try) and any(_waits_for(handler, errors) for handler in node.handlers)
+        for statement in node.body
+        for part in ast.walk(statement)
+    }
+
+
+def _waits_for(handler: ast.ExceptHandler, errors: set[str]) -> bool:
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(each is None or bool({*dotted(each)[-1:]} & errors) for each in caught)
+
+
+_FILE_ERRORS = {"FileNotFoundError", "OSError", "IOError", "Exception", "BaseException"}
+_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+
+
+def _own_modules(tree: ast.Module) -> list[tuple[str, int]]:
+    """Modules that can only be the reporter's: relative ones, and those of names that everyone gives to files of their own."""
+    found: list[tuple[str, int]] = []
+    may_fail = _may_fail(tree, _IMPORT_ERRORS)
+    for node in nodes_of(tree):
+        if id(node) in may_fail:
+            continue
+        if isinstance(node, ast.Import):
+            found += [
+                (root, node.lineno)
+                for alias in node.names
+                if (root := alias.name.partition(".")[0]) in LOCAL_MODULES
+            ]
+        elif isinstance(node, ast.ImportFrom):
+            root = (node.module or node.names[0].name).partition(".")[0]
+            if node.level or root in LOCAL_MODULES:
+                found.append((root, node.lineno))
+    return found
+
+
+def _reads(call: ast.Call, *, mode_at: int) -> bool:
+    modes = [
+        *call.args[mode_at : mode_at + 1],
+        *(keyword.value for keyword in call.keywords if keyword.arg == "mode"),
+    ]
+    mode = modes[0].value if modes and isinstance(modes[0], ast.Constant) else "r"
+    return isinstance(mode, str) and not set(mode) & set("wax+")

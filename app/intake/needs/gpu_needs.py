@@ -1,0 +1,236 @@
+"""Whether a script needs a GPU, and how many, by static reading. A script that chooses by itself needs none."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+
+from app.intake.code.syntax import dotted, nodes_of
+from app.intake.reading import Need, NeedKind
+
+_CUDA_DEVICE = re.compile(r"cuda(?::(\d{1,3}))?")
+# Calls of torch.cuda that do nothing without a card, and fail on none.
+_HARMLESS = {
+    "is_available",
+    "device_count",
+    "manual_seed",
+    "manual_seed_all",
+    "is_initialized",
+    "empty_cache",
+    "seed",
+    "seed_all",
+    "is_bf16_supported",
+}
+_GPU_PACKAGES = {"cupy", "pycuda", "cudf", "tensorrt", "vllm", "flash_attn"}
+_OF_ONE_CARD = {
+    "set_device",
+    "device",
+    "get_device_name",
+    "get_device_properties",
+    "get_device_capability",
+    "synchronize",
+    "current_stream",
+    "memory_allocated",
+    "mem_get_info",
+    "max_memory_allocated",
+}
+_ENDING = {"exit", "quit", "_exit", "abort", "skip"}
+MOST_GPUS = 16
+
+
+def gpu_needs(tree: ast.Module) -> list[Need]:
+    """Uses of a GPU that no choice of the script's own stands in front of; the count is the most that one of them asks for."""
+    if not _imports_a_package(tree):
+        return []
+    finder = _Finder(_asking_names(tree))
+    finder.look(tree)
+    found = finder.found
+    ranks = _ranks(tree)
+    if found and ranks > 1:
+        found.append(found[0].model_copy(update={"count": ranks}))
+    return found
+
+
+def _imports_a_package(tree: ast.Module) -> bool:
+    """Python's own modules use no card, whatever texts they are given. A script without imports may be a fragment of one that has them."""
+    roots = {
+        name.partition(".")[0]
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        )
+    }
+    return not roots or not roots <= sys.stdlib_module_names
+
+
+def _asks(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func)[-2:] in {
+        ("cuda", "is_available"),
+        ("cuda", "device_count"),
+    }
+
+
+def _asking_names(tree: ast.Module) -> set[str]:
+    """Names that hold the answer to `is_available()`: `use_cuda = torch.cuda.is_available()`."""
+    return {
+        target.id
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Assign)
+        and not isinstance(node.value, ast.IfExp)
+        and any(_asks(part) for part in ast.walk(node.value))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+class _Finder:
+    """Goes through a tree without recursion, so that no nesting is too deep for it."""
+
+    def __init__(self, asking: set[str]) -> None:
+        self._asking = asking
+        self.found: list[Need] = []
+
+    def look(self, tree: ast.Module) -> None:
+        open_nodes: list[ast.AST] = [tree]
+        while open_nodes:
+            open_nodes.extend(reversed(self._visit(open_nodes.pop())))
+
+    def _visit(self, node: ast.AST) -> list[ast.AST]:
+        """Note what the node itself needs; return what of it is still to be looked at."""
+        if isinstance(node, ast.IfExp | ast.BoolOp) and self._is_choice(
+            node.test if isinstance(node, ast.IfExp) else node.values[0]
+        ):
+            return []
+        if isinstance(node, ast.If) and self._is_choice(node.test):
+            return self._visit_choice(node)
+        if isinstance(node, ast.Assert) and self._is_choice(node.test):
+            self._need(node, index=_wanted(node.test) - 1)
+            return []
+        if isinstance(node, ast.Compare):
+            # `if device == "cuda"` only asks.
+            return [part for part in (node.left, *node.comparators) if not isinstance(part, ast.Constant)]
+        if isinstance(node, ast.Call):
+            return self._visit_call(node)
+        self._visit_word(node)
+        return list(ast.iter_child_nodes(node))
+
+    def _visit_word(self, node: ast.AST) -> None:
+        """Packages that are for cards, and texts that name a card."""
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            )
+            if any(name.partition(".")[0] in _GPU_PACKAGES for name in names):
+                self._need(node)
+        elif isinstance(node, ast.Constant):
+            self._visit_text(node, node.value)
+        elif isinstance(node, ast.JoinedStr):
+            first = node.values[0] if node.values else None
+            if isinstance(first, ast.Constant) and first.value == "cuda:":
+                self._need(node)
+
+    def _visit_text(self, node: ast.Constant, value: object) -> None:
+        found = _CUDA_DEVICE.fullmatch(value) if isinstance(value, str) else None
+        if found or value == "nccl":
+            self._need(node, index=int(found[1] or 0) if found else 0)
+
+    def _visit_choice(self, node: ast.If) -> list[ast.AST]:
+        """`if torch.cuda.is_available(): …`: what is done without a card counts; to end then says that one is needed."""
+        negative = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+        without = node.body if negative else node.orelse
+        too_few = isinstance(node.test, ast.Compare) and isinstance(
+            node.test.ops[0], ast.Lt | ast.LtE | ast.Eq
+        )
+        if any(_ends(part) for part in (node.body if too_few else without)):
+            self._need(node, index=_wanted(node.test) - 1)
+        return [*(node.orelse if too_few else without)]
+
+    def _visit_call(self, node: ast.Call) -> list[ast.AST]:
+        path = dotted(node.func)
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        first = node.args[0] if node.args else None
+        number = _whole(first)
+        device = next((_whole(keyword.value) for keyword in node.keywords if keyword.arg == "device"), None)
+        if name == "cuda" and path[:2] != ("torch", "backends"):
+            self._need(node, index=number or device or 0)
+        elif path[:2] == ("torch", "cuda") and name not in _HARMLESS and "amp" not in path:
+            self._need(node, index=(number if name in _OF_ONE_CARD else None) or device or 0)
+        elif device is not None and (path[:1] == ("torch",) or name == "to"):
+            # A number alone is a card.
+            self._need(node, index=device)
+        elif name == "to" and number is not None and len(node.args) == 1:
+            self._need(node, index=number)
+        elif path[-1:] == ("device",) and isinstance(first, ast.Constant) and first.value == "cuda":
+            second = node.args[1] if len(node.args) > 1 else None
+            self._need(
+                node,
+                index=second.value if isinstance(second, ast.Constant) and type(second.value) is int else 0,
+            )
+        for keyword in node.keywords:
+            if (
+                keyword.arg == "device_ids"
+                and isinstance(keyword.value, ast.List)
+                and len(keyword.value.elts) > 1
+            ):
+                self._need(node, index=max(_whole(part) or 0 for part in keyword.value.elts))
+        return list(ast.iter_child_nodes(node))
+
+    def _is_choice(self, test: ast.expr) -> bool:
+        return any(
+            _asks(part) or (isinstance(part, ast.Name) and part.id in self._asking) for part in ast.walk(test)
+        )
+
+    def _need(self, node: ast.AST, *, index: int = 0) -> None:
+        self.found.append(
+            Need(
+                kind=NeedKind.GPU,
+                count=min(max(index, 0), MOST_GPUS - 1) + 1,
+                line=getattr(node, "lineno", None),
+            )
+        )
+
+
+def _whole(node: ast.AST | None) -> int | None:
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
+
+
+def _wanted(test: ast.expr) -> int:
+    """How many cards a question wants: `device_count() >= 2`, `device_count() < 2` before an end."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not _asks(test.left):
+        return 1
+    number = _whole(test.comparators[0])
+    if number is None:
+        return 1
+    return max(1, number + isinstance(test.ops[0], ast.Gt | ast.LtE))
+
+
+def _ends(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Raise | ast.Return):
+        return True
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and dotted(call.func)[-1:] in {(word,) for word in _ENDING}
+
+
+def _ranks(tree: ast.Module) -> int:
+    """How many processes the script starts that each take a GPU: a literal `nprocs` or `world_size`, or a name of one."""
+    numbers = {
+        target.id: node.value.value
+        for node in nodes_of(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and type(node.value.value) is int
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    counts = [1]
+    for node in nodes_of(tree):
+        if isinstance(node, ast.keyword) and node.arg in {"nprocs", "world_size", "num_processes"}:
+            value = (
+                node.value.value
+                if isinstance(node.value, ast.Constant)
+                else numbers.get(getattr(node.value, "id", ""))
+            )
+            counts += [value] if type(value) is int else []
+    return min(max(counts), MOST_GPUS)

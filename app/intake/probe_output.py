@@ -1,0 +1,261 @@
+"""What `probe.py` printed in a reporter's Python, found in a report however it was pasted: the reporter's word, no evidence of ours."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from app.intake.claim.claim_text import MOST_LINES_OF_OUTPUT, exception_claim, output_check
+from app.intake.claim.claims import Check, CheckKind
+from worker.contract import CapturedValue, Environment, ExceptionFacts
+
+VERSION = 1
+# Pasted more often than this, the rest is text like any other.
+MOST_BLOCKS = 5
+MOST_RECORDS = 3_000
+MOST_FIELDS = 1_000
+MOST_VALUES = 96
+MOST_TEXT = 2_000
+# A mail program may have broken a line into so many.
+MOST_PIECES = 12
+_HEADER = re.compile(r"samehere-probe (\d{1,3})")
+_FENCE = re.compile(r"(?:`{3,}|~{3,})(?:[ ]?(?:samehere-probe|text|txt|json|python|py))?")
+_FENCE_END = re.compile(r"`{3,}|~{3,}")
+_RECORD = re.compile(r"(environment|outcome|stdout|stderr|value) ([A-Za-z0-9][\w.+-]{0,99}) ?= ?(\S.*)")
+_END = re.compile(r"end (\d{1,6})")
+_MARKS = re.compile(r"^(?:[ \t\xa0]*>)*[ \t\xa0]*")
+_STOPS = {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE"}
+# The block itself is plain ASCII: whatever else is in it, a program on the way put there.
+_QUOTES = {
+    **dict.fromkeys("“”„‟″«»", '"'),
+    **dict.fromkeys("‘’\N{SINGLE LOW-9 QUOTATION MARK}\N{PRIME}", "'"),
+}
+_TYPOGRAPHY = str.maketrans({**_QUOTES, "\xa0": " ", "–": "-", "—": "--", "…": "..."})
+
+
+class ReportersProbe(BaseModel):
+    """What happened at the reporter's, by the reporter's word. `whole`: nothing of the paste is missing."""
+
+    model_config = ConfigDict(frozen=True)
+
+    whole: bool = False
+    environment: Environment = Field(default_factory=dict)
+    # Without a script there is the environment alone.
+    ran: bool = False
+    exit_status: int | None = None
+    signal: str | None = None
+    exception: ExceptionFacts | None = None
+    # The ends of both streams; only what came whole can be claimed to be what was printed.
+    stdout: str = ""
+    stderr: str = ""
+    stdout_whole: bool = False
+    wall_seconds: float | None = None
+    devices_used: tuple[str, ...] = ()
+    values: tuple[CapturedValue, ...] = ()
+
+
+@dataclass(slots=True)
+class _Block:
+    """The lines of one paste, as they come."""
+
+    records: list[tuple[str, str, Any]] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+    damaged: bool = False
+    ended: int | None = None
+
+    def take(self, line: str) -> bool:
+        """Whether the line belongs to the block."""
+        end = _END.fullmatch(line)
+        if end:
+            self._give_up()
+            self.ended = int(end[1])
+            return True
+        if _RECORD.match(line):
+            self._give_up()
+            self._read([line])
+            return True
+        if self.pending and len(self.pending) < MOST_PIECES:
+            self._read([*self.pending, line])
+            return True
+        return not line
+
+    def _read(self, pieces: list[str]) -> None:
+        for glue in dict.fromkeys((" ", "")) if len(pieces) > 1 else ("",):
+            found = _RECORD.fullmatch(glue.join(pieces))
+            try:
+                value = None if found is None else json.loads(found[3])
+            except (ValueError, RecursionError):
+                continue
+            if found is not None:
+                self.pending = []
+                if len(self.records) < MOST_RECORDS:
+                    self.records.append((found[1], found[2], value))
+                return
+        self.pending = pieces
+
+    def _give_up(self) -> None:
+        self.damaged |= bool(self.pending)
+        self.pending = []
+
+    @property
+    def whole(self) -> bool:
+        """Whether there are as many records as the last line says."""
+        return not self.damaged and not self.pending and self.ended == len(self.records)
+
+
+def without_probes(text: str) -> tuple[str, ReportersProbe | None]:
+    """A text without what `probe.py` printed, and the last of that which is whole, else the last."""
+    if "samehere-probe" not in text:
+        return text, None
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    kept, found, at = list[str](), list[ReportersProbe](), 0
+    while at < len(lines):
+        header = _HEADER.fullmatch(_plain(lines[at])) if len(found) < MOST_BLOCKS else None
+        if header is None:
+            kept.append(lines[at])
+            at += 1
+            continue
+        fenced = bool(kept) and _FENCE.fullmatch(_plain(kept[-1])) is not None
+        if fenced:
+            kept.pop()
+        block, at = _block(lines, at + 1, fenced=fenced)
+        kept.append("")
+        if int(header[1]) == VERSION:
+            found.append(_probe(block))
+    whole = [probe for probe in found if probe.whole]
+    return "\n".join(kept), next(reversed(whole or found), None)
+
+
+def _plain(line: str) -> str:
+    """A line without marks of quotes, indent, entities and typographic characters."""
+    bare = _MARKS.sub("", line[: 64 * MOST_TEXT].translate(_TYPOGRAPHY)).strip()
+    return html.unescape(bare) if "&" in bare else bare
+
+
+def _block(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[_Block, int]:
+    """The records from a line on, and where the text goes on. A fence that was opened is closed, whatever stands in it."""
+    block, start = _Block(), at
+    close = (
+        next(
+            (number for number in range(at, len(lines)) if _FENCE_END.fullmatch(_plain(lines[number]))), None
+        )
+        if fenced
+        else None
+    )
+    stop = len(lines) if close is None else close
+    while at < stop:
+        line = _plain(lines[at])
+        if block.ended is not None or not block.take(line):
+            if close is None:
+                break
+            block.damaged |= bool(line)
+        at += 1
+    if close is not None:
+        return block, close + 1
+    # Blank lines after the last record belong to the text.
+    while at > start and not lines[at - 1].strip():
+        at -= 1
+    return block, at
+
+
+def _probe(block: _Block) -> ReportersProbe:
+    outcome: dict[str, Any] = {name: value for kind, name, value in block.records if kind == "outcome"}
+    kind, message, status, seconds = (
+        outcome.get(name) for name in ("exception.type", "exception.message", "exit_status", "wall_seconds")
+    )
+    devices = outcome.get("devices_used")
+    return ReportersProbe(
+        whole=block.whole,
+        environment=dict(sorted(_environment(block.records))[:MOST_FIELDS]),
+        ran=bool(outcome),
+        exit_status=status if type(status) is int and abs(status) < 2**32 else None,
+        signal=_name(outcome.get("signal")),
+        exception=ExceptionFacts(type=_name(kind) or "", message=_text(message)) if _name(kind) else None,
+        stdout=_stream(block.records, "stdout"),
+        stderr=_stream(block.records, "stderr"),
+        stdout_whole=block.whole and outcome.get("stdout_whole") is True,
+        wall_seconds=float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else None,
+        devices_used=tuple(_name(one) or "" for one in devices[:64]) if isinstance(devices, list) else (),
+        values=tuple(_values(block.records)),
+    )
+
+
+def _text(value: Any) -> str:
+    whole = value if isinstance(value, str) else ""
+    return whole[:MOST_TEXT].encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w.:]{0,199}", value) else None
+
+
+def _environment(
+    records: Iterable[tuple[str, str, Any]],
+) -> Iterator[tuple[str, str | int | float | bool | list[str]]]:
+    for kind, name, value in records:
+        if kind != "environment":
+            continue
+        if isinstance(value, str):
+            yield name, _text(value)
+        elif (
+            isinstance(value, bool)
+            or (isinstance(value, int) and abs(value) < 2**63)
+            or (isinstance(value, float) and abs(value) < 1e300)
+        ):
+            yield name, value
+        elif isinstance(value, list) and len(value) <= 100 and all(isinstance(item, str) for item in value):
+            yield name, [_text(item) for item in value]
+
+
+def _stream(records: Iterable[tuple[str, str, Any]], name: str) -> str:
+    lines = [_text(value) for kind, _, value in records if kind == name]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _values(records: Iterable[tuple[str, str, Any]]) -> Iterator[CapturedValue]:
+    told = [value for kind, _, value in records if kind == "value" and isinstance(value, dict)]
+    for value in told[:MOST_VALUES]:
+        try:
+            yield CapturedValue.model_validate(
+                {**value, "kind": value.get("of"), "name": _text(value.get("name"))[:200]}
+            )
+        except ValidationError:
+            continue
+
+
+def checks_of(probe: ReportersProbe | None) -> list[Check]:
+    """What it shows, as a claim, for a report that says nothing else: what happened there is what is looked for here."""
+    if probe is None or not probe.ran:
+        return []
+    if probe.signal is not None:
+        # Somebody, or a system that ran out of memory, may have stopped it.
+        return (
+            []
+            if probe.signal in _STOPS
+            else [Check(text=probe.signal, kind=CheckKind.CRASH, signal=probe.signal)]
+        )
+    if probe.exception is not None:
+        first = probe.exception.message.split("\n", 1)[0]
+        shown = f"{probe.exception.type}: {first}" if first else probe.exception.type
+        name = probe.exception.type.rpartition(".")[2]
+        return exception_claim(shown) or [
+            Check(text=shown, kind=CheckKind.EXCEPTION, exception_type=name, message=first or None)
+        ]
+    if probe.exit_status:
+        return [
+            Check(
+                text=f"exit status {probe.exit_status}",
+                kind=CheckKind.EXIT_STATUS,
+                exit_status=probe.exit_status,
+            )
+        ]
+    lines = [line.strip() for line in probe.stdout.split("\n") if line.strip()]
+    if probe.stdout_whole and 0 < len(lines) <= MOST_LINES_OF_OUTPUT:
+        return [output_check(tuple(lines))]
+    return []

@@ -1,0 +1,1 @@
+"""Code blocks and sessions turned into scripts with roles and repairs."""

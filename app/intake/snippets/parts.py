@@ -1,0 +1,243 @@
+"""A report's text, in order: code, what was printed, and prose, each with the heading and the words that stand before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.intake.code.syntax import parses
+from app.intake.snippets.blocks import Piece
+from app.intake.snippets.rewrites import readable
+from app.intake.snippets.transcripts import does_something, take_apart, without_magics
+from app.intake.text.markdown import Block
+
+_ENVIRONMENT = re.compile(
+    r"\b(?:environment|versions?|system info\w*|installation|setup|configuration|before submitting)\b",
+    re.IGNORECASE,
+)
+_EXPECTED = re.compile(
+    r"\b(?:expected|should (?:be|have been|give|print|return|output|look)|desired|correct (?:result|output|answer)|must be|supposed to)\b",
+    re.IGNORECASE,
+)
+_ACTUAL = re.compile(
+    r"\b(?:actual\w*|instead|unexpected\w*|but (?:i )?(?:get|got)|current (?:output|behaviou?r|result))\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(
+    r"\b(?:documentation|docs?\b|docstring|according to|promises|states|manual|quote\w*|source code|pull request)\b",
+    re.IGNORECASE,
+)
+_COLLECTED = re.compile(
+    r"^(?:Collecting environment|PyTorch version:|commit [0-9a-f]{7,40}|\[pip3?\] |# Name +Version)",
+    re.MULTILINE,
+)
+_CODE_START = re.compile(r"(?:import [\w., ]+|from [\w.]+ import .+)$")
+_NOT_OUTPUT = {
+    "samehere-probe",
+    "json",
+    "yaml",
+    "yml",
+    "toml",
+    "ini",
+    "diff",
+    "patch",
+    "dockerfile",
+    "makefile",
+    "bibtex",
+    "xml",
+    "html",
+}
+_OTHER_LANGUAGES = {
+    "c",
+    "cpp",
+    "c++",
+    "cuda",
+    "cu",
+    "rust",
+    "rs",
+    "go",
+    "java",
+    "js",
+    "javascript",
+    "ts",
+    "typescript",
+    "r",
+    "julia",
+    "matlab",
+}
+
+
+# `Expected behaviour`, `What should happen`; but `Expected all tensors to be on the same device` is the title of a report.
+_OF_EXPECTATIONS = re.compile(
+    r"^\W*(?:\d{1,2}[.)]\s*)?(?:the |my )?(?:what (?:\w{1,12} ){0,3})?(?:expect(?:ed|ations?)?|desired|correct|should|supposed)\b"
+    r"(?! (?:all|scalar|types?|input|\d|\w{1,30} (?:but|got|to|types?|instead))\b)"
+    r"(?!.*\b(?:but|got|found|instead of|not|Error)\b)[^.\n]{0,40}$",
+    re.IGNORECASE,
+)
+
+
+def is_of_expectations(heading: str) -> bool:
+    """Whether a section with this heading tells what should be seen."""
+    return _OF_EXPECTATIONS.search(heading[:200]) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a report. `kind` is `code`, `output`, `prose`, `commands`, `status` of a command, or `foreign`: another language."""
+
+    kind: str
+    text: str
+    heading: str = ""
+    before: str = ""
+    transcript: bool = False
+    tag: str = ""
+
+    @property
+    def about_environment(self) -> bool:
+        """Whether it stands where a report tells of the machine."""
+        return _ENVIRONMENT.search(self.heading) is not None
+
+    @property
+    def expected(self) -> bool:
+        """Whether it is said to be what should be seen."""
+        last = _last_line(self.before)
+        section = is_of_expectations(self.heading)
+        said = _EXPECTED.search(last) is not None or (not last and section)
+        return (said or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(last) is None
+
+    @property
+    def introduction(self) -> str:
+        """The last sentence before it."""
+        return re.split(r"[.!?]\s", _last_line(self.before))[-1]
+
+    @property
+    def quoted(self) -> bool:
+        """Whether it is said to come from documentation, or lists an environment."""
+        return _QUOTED.search(_last_line(self.before)) is not None or _COLLECTED.search(self.text) is not None
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1][-300:] if lines else ""
+
+
+def parts_of(blocks: Sequence[Block]) -> list[Part]:
+    """The parts of a report. Code that stands in no block is looked for only where no block holds any."""
+    parts: list[Part] = []
+    heading, before = "", ""
+    for block in blocks[:_MOST_BLOCKS]:
+        if block.kind == "heading":
+            heading, before = block.text, ""
+        elif block.kind == "prose":
+            parts.append(Part("prose", block.text, heading, before))
+            before = block.text
+        else:
+            parts += _of_block(block, heading, before)
+            before = ""
+    if not any(part.kind == "code" for part in parts):
+        return _with_bare_code(parts)
+    return parts
+
+
+def _of_block(block: Block, heading: str, before: str) -> list[Part]:
+    if block.language in _OTHER_LANGUAGES or _is_foreign(block):
+        return [Part("foreign", block.text, heading, before, tag=block.language)]
+    if block.language in _NOT_OUTPUT:
+        return []
+    piece = take_apart(block.text)
+    if piece.code and not (block.may_be_python or piece.transcript or piece.session):
+        # A tag such as `text` or `console` says that this is none, whatever it looks like.
+        piece = Piece(output=block.text)
+    if piece.transcript and not parses(readable(without_magics(piece.code)[0])[0]):
+        return [Part("foreign", block.text, heading, before, tag=block.language)]
+    if not block.fenced and piece.output and not piece.code and not piece.commands:
+        return [Part("prose", block.text, heading, before)]
+    found = [
+        Part(kind, text, heading, before, transcript=piece.transcript, tag=block.language)
+        for kind, text in (
+            ("code", piece.code),
+            ("commands", piece.commands),
+            ("output", "" if piece.answers else piece.output),
+            ("status", piece.status),
+        )
+        if text.strip()
+    ]
+    found += [
+        Part("output", answer, heading, comment, tag=block.language) for comment, answer in piece.answers
+    ]
+    if (
+        not piece.code
+        and block.language.startswith("py")
+        and block.may_be_python
+        and _meant_as_code(block.text)
+    ):
+        return [Part("foreign", block.text, heading, before, tag=block.language)]
+    return found
+
+
+def _is_foreign(block: Block) -> bool:
+    return (
+        re.search(
+            r"^[ \t]*#include\s*[<\"]|^[ \t]*(?:fn|func) \w+\(|^[ \t]*public (?:static|class)\b|\bstd::",
+            block.text,
+            re.MULTILINE,
+        )
+        is not None
+    )
+
+
+_MEANT = re.compile(
+    r"^[ \t]*(?:import \w|from [\w.]+ import|def \w+\(|class \w+|print |(?:if|for|while|with|elif|except)\b.*:[ \t]*(?:#.*)?$|(?:else|try):"
+    r"|return\b|exec )",
+    re.MULTILINE,
+)
+
+
+def _meant_as_code(text: str) -> bool:
+    return _MEANT.search(text) is not None and "Traceback (most recent" not in text
+
+
+def _with_bare_code(parts: list[Part]) -> list[Part]:
+    """Code pasted as plain text: from a first line that imports to the end of its section, if all of that is Python."""
+    tried = 0
+    for at, part in enumerate(parts):
+        if part.kind != "prose" or tried == _MOST_STARTS:
+            continue
+        lines = _without_marks(part.text).split("\n")
+        start = next((number for number, line in enumerate(lines) if _CODE_START.match(line.strip())), None)
+        if start is None:
+            continue
+        tried += 1
+        end = at + 1
+        while end < len(parts) and parts[end].kind == "prose" and parts[end].heading == part.heading:
+            end += 1
+        while end > at:
+            text = "\n\n".join(
+                ["\n".join(lines[start:]), *(_without_marks(other.text) for other in parts[at + 1 : end])]
+            )
+            if does_something(readable(text)[0]):
+                above = [Part("prose", "\n".join(lines[:start]), part.heading, part.before)] if start else []
+                return [
+                    *parts[:at],
+                    *above,
+                    Part("code", text, part.heading, "\n".join(lines[:start])),
+                    *parts[end:],
+                ]
+            end -= 1 if end - at <= _MOST_SHORTER else end - at
+    return parts
+
+
+def _without_marks(text: str) -> str:
+    """A paragraph without the marks of a quote where all of it is one: a mail program may put them before code."""
+    lines = text.split("\n")
+    return "\n".join(_MARK.sub("", line) for line in lines) if all(map(_MARK.match, lines)) else text
+
+
+_MARK = re.compile(r" {0,3}>(?!>>) ?")
+# A report of more blocks than this is a log.
+_MOST_BLOCKS = 4_000
+# Shorter and shorter beginnings of a section are tried this often; a longer section is prose.
+_MOST_SHORTER = 30
+# Of more places where code may start, the rest is prose.
+_MOST_STARTS = 20

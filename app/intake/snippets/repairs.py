@@ -1,0 +1,78 @@
+"""Named repairs: what a fragment of a report lacks before it can run as a script. Never silent, and never of what is claimed."""
+
+from __future__ import annotations
+
+import ast
+
+from app.intake.code.names import bound_names, has_star_import, used_names
+from app.intake.code.syntax import nodes_of, parses
+from app.intake.reading import Repair
+
+# Names that reports use without importing them, and what they mean.
+USUAL_IMPORTS = {
+    "torch": "import torch",
+    "np": "import numpy as np",
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+    "numpy": "import numpy",
+    "torchvision": "import torchvision",
+    "dist": "import torch.distributed as dist",
+    "mp": "import torch.multiprocessing as mp",
+    "os": "import os",
+    "sys": "import sys",
+    "math": "import math",
+    "time": "import time",
+    "copy": "import copy",
+    "random": "import random",
+}
+# These alone could be names of anything: they mean the usual thing only beside torch.
+_ONLY_BESIDE_TORCH = {"nn", "F", "dist", "mp"}
+_BUILTIN_LOOKALIKES = {"copy", "time", "random", "dist", "mp", "F"}
+
+
+def missing_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...]]:
+    """Add the usual imports that a fragment leaves out. They go on the first line, so that line numbers stay as given."""
+    if has_star_import(tree):
+        return text, ()
+    used, bound = used_names(tree), bound_names(tree)
+    missing = [
+        name for name in USUAL_IMPORTS if name in used and name not in bound and _is_module(name, tree)
+    ]
+    if "torch" not in used | bound:
+        missing = [name for name in missing if name not in _ONLY_BESIDE_TORCH]
+    if not missing or not {"torch", "np", "numpy", "torchvision"} & (used | bound):
+        return text, ()
+    line = "; ".join(USUAL_IMPORTS[name] for name in missing)
+    first, _, rest = text.partition("\n")
+    joined = f"{line}; {first}\n{rest}"
+    if (
+        not first.strip()
+        or first.lstrip().startswith(("#", '"', "'"))
+        or not parses(joined)
+        or "__future__" in text
+    ):
+        joined = _before_first_statement(text, tree, line)
+    return joined, tuple(
+        Repair(code="missing_import", detail=f"Added: {USUAL_IMPORTS[name]}", line=1) for name in missing
+    )
+
+
+def _is_module(name: str, tree: ast.Module) -> bool:
+    """Whether the name is used as a module is, `math.pi`; a bare one may be anything."""
+    return name not in _BUILTIN_LOOKALIKES or any(
+        isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+        for node in nodes_of(tree)
+    )
+
+
+def _before_first_statement(text: str, tree: ast.Module, line: str) -> str:
+    """The text with a line of imports after its docstring and its imports from the future."""
+    lines = text.split("\n")
+    after = 0
+    for at, statement in enumerate(tree.body):
+        docstring = at == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
+        if not (docstring or future):
+            break
+        after = statement.end_lineno or after
+    return "\n".join([*lines[:after], line, *lines[after:]])

@@ -1,0 +1,112 @@
+"""Code that can't be parsed as it was pasted, and what it takes, by name, to read it. Line for line: line numbers stay as given."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable
+
+from app.intake.code.names import undefined_names
+from app.intake.code.python2 import with_print_calls
+from app.intake.code.syntax import parses, tree_of
+from app.intake.code.typography import has_typography, plain_characters
+from app.intake.reading import Repair
+
+_ENTITY = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#39|#34|#x27|#x22|#160);")
+_NAMED_BY_ENTITIES = {"gt", "lt", "amp", "quot", "apos", "nbsp"}
+_PRINT = re.compile(r"\bprint(?:[ \t]{1,40}[^\s=.]|[\"'`>]|[ \t]{0,40}$)", re.MULTILINE)
+# Longer text is no script, and is not looked at.
+_MOST_CHARACTERS = 1 << 18
+_DETAILS = {
+    "smart_quotes": "Made typographic quotes plain ones.",
+    "smart_dashes": "Made dashes minus signs.",
+    "invisible_characters": "Removed spaces and marks that only look like nothing.",
+    "full_width_characters": "Made full-width signs plain ones.",
+    "line_numbers": "Removed the numbers of the lines.",
+    "html_entities": "Read `&gt;` and the like as the signs that they stand for.",
+}
+
+
+def readable(text: str) -> tuple[str, tuple[Repair, ...]]:
+    """The text as it can be parsed, and the repairs that this took; as given where nothing is to be done or nothing helps."""
+    if len(text) > _MOST_CHARACTERS or not _has_traces(text) or (parses(text) and not _names_entities(text)):
+        return text, ()
+    repaired, repairs = text, tuple[Repair, ...]()
+    for rewrite in _REWRITES:
+        repaired, made = rewrite(repaired)
+        repairs += made
+        if made and parses(repaired):
+            return repaired, repairs
+    return text, ()
+
+
+def rewritten(text: str) -> str:
+    """The text with all of these repairs, whether or not that makes it code."""
+    if len(text) > _MOST_CHARACTERS or not _has_traces(text):
+        return text
+    for rewrite in _REWRITES:
+        text, _ = rewrite(text)
+    return text
+
+
+def _has_traces(text: str) -> bool:
+    first = text.lstrip("\n").split("\n", 1)[0]
+    return (
+        _ENTITY.search(text) is not None
+        or has_typography(text)
+        or _PRINT.search(text) is not None
+        or bool(_NUMBERED.match(first))
+    )
+
+
+def _names_entities(text: str) -> bool:
+    """`y = x &gt; 0` can be parsed: as two statements, of a name that is not there."""
+    if _ENTITY.search(text) is None:
+        return False
+    tree = tree_of(text)
+    return tree is not None and bool(set(undefined_names(tree)) & _NAMED_BY_ENTITIES)
+
+
+def _entities(text: str) -> tuple[str, tuple[Repair, ...]]:
+    plain = _ENTITY.sub(lambda found: html.unescape(found[0]).replace("\u00a0", " "), text)
+    return plain, () if plain == text else (_repair("html_entities"),)
+
+
+def _characters(text: str) -> tuple[str, tuple[Repair, ...]]:
+    plain, changed = plain_characters(text)
+    return plain, tuple(map(_repair, changed))
+
+
+def _prints(text: str) -> tuple[str, tuple[Repair, ...]]:
+    if _PRINT.search(text) is None:
+        return text, ()
+    called, count = with_print_calls(text)
+    return called, (
+        Repair(code="python2_print", detail=f"Made {count} print statements of Python 2 calls."),
+    ) if count else ()
+
+
+def _repair(code: str) -> Repair:
+    return Repair(code=code, detail=_DETAILS[code])
+
+
+def _numbers(text: str) -> tuple[str, tuple[Repair, ...]]:
+    """Lines that each begin with their number, as they do where code is shown."""
+    lines = text.split("\n")
+    numbered = [_NUMBERED.match(line) for line in lines]
+    written = [found for found, line in zip(numbered, lines, strict=True) if line.strip()]
+    said = [int(found[1]) for found in written if found]
+    if not _LEAST_NUMBERED <= len(said) == len(written) or said != list(range(said[0], said[0] + len(said))):
+        return text, ()
+    plain = [found[2] if found else line for found, line in zip(numbered, lines, strict=True)]
+    return "\n".join(plain), (_repair("line_numbers"),)
+
+
+_NUMBERED = re.compile(r"[ \t]{0,6}(\d{1,5})(?:[:.|]? |[:.|]?$)(.*)$")
+_LEAST_NUMBERED = 2
+_REWRITES: tuple[Callable[[str], tuple[str, tuple[Repair, ...]]], ...] = (
+    _numbers,
+    _entities,
+    _characters,
+    _prints,
+)

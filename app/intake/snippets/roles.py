@@ -1,0 +1,206 @@
+"""What each piece of code in a report is for: the script, an alternative, a control, or a part of another."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.intake.code.names import bound_names, undefined_names, used_names
+from app.intake.code.syntax import normalised, tree_of
+from app.intake.reading import ScriptRole
+from app.intake.snippets.repairs import USUAL_IMPORTS
+from app.intake.snippets.rewrites import readable
+from app.intake.snippets.transcripts import without_magics
+
+_WORKS = re.compile(
+    r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|is fine|runs fine|passes|behaves|no (?:error|problem|crash)s?|workaround"
+    r"|for comparison|is (?:correct|right|ok)|as it should|as expected)\b",
+    re.IGNORECASE,
+)
+_WRONGLY = re.compile(
+    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off|instead|rather than|and not)\b",
+    re.IGNORECASE,
+)
+_ABOUT_VERSIONS = re.compile(
+    r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name|sys\.version"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A piece of code with the prose around it. `fails_after`: a failure is reported right below it; `blocks` it is made of."""
+
+    text: str
+    before: str = ""
+    transcript: bool = False
+    fails_after: bool = False
+    blocks: int = 1
+
+    @property
+    def source(self) -> str:
+        """The code as it can be parsed, if it can be."""
+        return as_source(self.text)
+
+    def followed_by(self, other: Code) -> Code:
+        """Both as one piece."""
+        text = f"{self.text.rstrip()}\n\n{other.text}"
+        fails = self.fails_after or other.fails_after
+        return Code(text, self.before, self.transcript, fails_after=fails, blocks=self.blocks + other.blocks)
+
+
+def as_source(code: str) -> str:
+    """Code of a report as it can be parsed, if it can be."""
+    return readable(without_magics(normalised(code))[0])[0]
+
+
+def about_versions_only(code: str) -> bool:
+    """Whether all that the code does is to print versions."""
+    code = as_source(code)
+    tree = tree_of(code)
+    if tree is None or not tree.body:
+        return False
+    doing = [statement for statement in tree.body if not isinstance(statement, ast.Import | ast.ImportFrom)]
+    return bool(doing) and all(
+        isinstance(statement, ast.Expr)
+        and _ABOUT_VERSIONS.search(ast.get_source_segment(normalised(code), statement) or "")
+        # What depends on a version does not only tell it.
+        and not any(isinstance(node, ast.Compare) for node in ast.walk(statement))
+        for statement in doing
+    )
+
+
+def lacking(code: str) -> tuple[str, ...]:
+    """The names that the code needs from elsewhere, apart from usual imports."""
+    tree = tree_of(as_source(code))
+    return tuple(name for name in undefined_names(tree) if name not in USUAL_IMPORTS) if tree else ()
+
+
+def shown_to_work(before: str) -> bool:
+    """Whether the prose right before a block says that what follows works, or that it is what others have, or a remedy."""
+    last = before.strip().splitlines()[-1][-_MOST_INTRODUCTION:] if before.strip() else ""
+    if _REMEDY.search(last) and not _NO_REMEDY.search(last):
+        return True
+    return (_WORKS.search(last) or _COMPARED.search(last)) is not None and _WRONGLY.search(last) is None
+
+
+_MOST_INTRODUCTION = 300
+# `Docs:`, `The example of the manual:`, `while the equivalent`, `numpy version:`.
+_COMPARED = re.compile(
+    r"^\W*(?:(?:and|while|whereas|in|from|the|with|an?|here is|here['’]s|this is) ){0,3}"
+    r"(?:(?:official )?(?:docs?|documentation|manual|tutorial|readme)(?:['’]s)?(?: \w+){0,2}|equivalent(?: \w+){0,3}"
+    r"|(?:numpy|scipy|jax|tensorflow|matlab|r|julia)(?:['’]s)?(?: (?:equivalent|version|code|counterpart))?|reference(?: \w+)?"
+    r"|(?:example|snippet|code) (?:from|in|of) (?:the )?(?:official )?(?:docs?|documentation|manual|tutorial|readme))\W*$",
+    re.IGNORECASE,
+)
+# `The fix would be:`, `or replace the body with`, `Proposed change`.
+_REMEDY = re.compile(
+    r"\b(?:(?:possible|proposed?|suggested|potential|my|the|a|quick|simple|one) (?:bug ?)?(?:fix|patch|solution|change)(?:es)?\b"
+    r"|work-?arounds?\b|(?:replac\w+|chang\w+|patch\w*) .{1,60}\b(?:with|to|by|like this|as follows)\W*$|(?:fix|solv|avoid)(?:e[ds]|ed"
+    r"|ing)? (?:it|this) )",
+    re.IGNORECASE,
+)
+_NO_REMEDY = re.compile(
+    r"\b(?:after|since|without|before|no|doesn['’]t|does not|not|but|still|fail\w*|reproduc\w*|repro|crash\w*|raises?|wrong\w*"
+    r"|trigger\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def is_warned_of(before: str) -> bool:
+    """Whether the words right before a block say that it must not be run, or are struck through."""
+    return _WARNED.search(_last_sentence(before)) is not None
+
+
+def is_aside(before: str, heading: str = "") -> bool:
+    """Whether the words right before a block say that it is there to be read: quoted source, what is outdated, a wish, a sketch."""
+    said = _last_sentence(before.strip() or heading)
+    if _NOT_TO_RUN.search(said):
+        return True
+    return (_SOURCE.search(said) or _OUTDATED.search(said)) is not None and _OF_THE_BUG.search(said) is None
+
+
+def _last_sentence(text: str) -> str:
+    last = text.strip().splitlines()[-1:] or [""]
+    return _SENTENCE.split(last[0][-_MOST_INTRODUCTION:].strip())[-1]
+
+
+_SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
+_WARNED = re.compile(
+    r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$",
+    re.IGNORECASE,
+)
+_NOT_TO_RUN = re.compile(
+    r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?(?:repro\w*|script to run)\b"
+    r"|\bnot (?:meant )?to be run\b"
+    r"|\b(?:ignore|disregard|skip) (?:this|that|it|me|the following|what follows|please)?\W*$|[,(;:] (?:please )?(?:ignore|disregard)\b"
+    r"|\bpseudo-?code\b"
+    r"|\b(?:i|we)(?:['’]d| would) (?:like|love|prefer|wish|propose|imagine|suggest) (?:\w+ ){0,4}(?:api|syntax|interface|signature"
+    r"|spelling|way)\b"
+    r"|\b(?:proposed|desired|ideal|wished|future) (?:api|syntax|interface|signature|usage)\b",
+    re.IGNORECASE,
+)
+_WHERE_SOURCE_IS = (
+    r"(?:library|package|repo(?:sitory)?|upstream|site-packages|module|master|main branch|(?:py)?torch|numpy|scipy|pandas|cpython"
+    r"|`?[\w./]+\.(?:py|cpp|h|cu)`?"
+    r"|the (?:function|method|class|operator|kernel|decorator)|`[\w.]{2,60}(?:\(\))?`)"
+)
+_SOURCE = re.compile(
+    r"\b(?:source(?: code)?|implementation|definition|relevant (?:code|lines?|part|function)|offending (?:code|lines?)"
+    rf"|code) (?:\w+ ){{0,2}}?(?:of|in|from|at) "
+    rf"(?:\w+ ){{0,4}}?{_WHERE_SOURCE_IS}|\b(?:library|upstream|torch|numpy)(?:['’]s)? (?:own )?(?:source|code|implementation)\b",
+    re.IGNORECASE,
+)
+_OUTDATED = re.compile(
+    r"\b(?:outdated|obsolete|superseded|unrelated|(?:just |only )?for (?:context|illustration|completeness))\b",
+    re.IGNORECASE,
+)
+_OF_THE_BUG = re.compile(
+    r"\b(?:my|our|reproduc\w*|repro|fail\w*|crash\w*|triggers?|runs?|running|bug|shows?|minimal|self-contained|to test|script)\b",
+    re.IGNORECASE,
+)
+
+
+def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
+    """A role for each piece. The main one is the first that can stand alone and is not shown to work."""
+    alone = [not lacking(code.text) for code in codes]
+    works = [shown_to_work(code.before) for code in codes]
+    order = sorted(range(len(codes)), key=lambda at: (works[at], not alone[at], at))
+    roles = [ScriptRole.ALTERNATIVE] * len(codes)
+    for at in range(len(codes)):
+        if works[at]:
+            roles[at] = ScriptRole.CONTROL
+        elif not alone[at]:
+            roles[at] = ScriptRole.PART
+    if order:
+        roles[order[0]] = ScriptRole.MAIN
+    return roles
+
+
+def joins(main: Code, part: Code) -> bool:
+    """Whether a later piece goes on where the main one ends: it lacks only what that defines, and that is not said to fail."""
+    tree = tree_of(main.source)
+    missing = set(lacking(part.text))
+    if "__future__" in part.text:
+        return False
+    return (
+        tree is not None
+        and bool(missing)
+        and missing <= bound_names(tree)
+        and not main.fails_after
+        and not part.transcript
+    )
+
+
+def is_next_cell(code: Code, following: Code) -> bool:
+    """Whether a block right below another goes on with it, as the cells of a notebook do: the first only prepares what the second uses."""
+    tree, after = tree_of(code.source), tree_of(following.source)
+    if tree is None or after is None or code.transcript or following.transcript or code.fails_after:
+        return False
+    return all(isinstance(statement, _PREPARES) for statement in tree.body) and bool(
+        used_names(after) & bound_names(tree)
+    )
+
+
+_PREPARES = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)

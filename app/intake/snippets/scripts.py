@@ -1,0 +1,84 @@
+"""Code as it is run: named repairs, digest, needs."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from app.intake.claim.claims import CheckKind, Claim, Over
+from app.intake.code.randomness import is_unseeded
+from app.intake.code.syntax import normalised, parsed, tree_of, was_indented
+from app.intake.needs.needs import needs_of
+from app.intake.reading import Repair, Script, ScriptRole
+from app.intake.snippets.repairs import missing_imports
+from app.intake.snippets.rewrites import readable
+from app.intake.snippets.transcripts import shows_last_value, shows_values, without_magics
+
+
+def digest_of(script: str) -> str:
+    """`sha256:` and the SHA-256 of the script."""
+    return "sha256:" + hashlib.sha256(script.encode(errors="surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """What may be repaired: never what is claimed. `shows`: the values of bare expressions that a prompt would have shown."""
+
+    imports: bool = True
+    syntax: bool = True
+    shows: bool = False
+
+
+EVERYTHING = Mending()
+_PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
+_OF_NAMES = {"NameError", "UnboundLocalError"}
+_OF_SYNTAX = {"SyntaxError", "IndentationError", "TabError"}
+
+
+def mending_for(claim: Claim) -> Mending:
+    """What may be repaired without removing what is claimed, and whether values must be shown for it."""
+    types = {check.exception_type for check in claim.checks if check.kind is CheckKind.EXCEPTION}
+    printed = any(check.kind in _PRINTED and check.over is not Over.PAIR for check in claim.checks)
+    return Mending(imports=not types & _OF_NAMES, syntax=not types & _OF_SYNTAX, shows=printed)
+
+
+def make_script(
+    as_given: str,
+    *,
+    role: ScriptRole = ScriptRole.MAIN,
+    mending: Mending = EVERYTHING,
+    transcript: bool = False,
+) -> Script:
+    """A script as given and as run. Raises InputError when it can't be parsed and should be. `transcript`: it was typed at a prompt."""
+    text, repairs = normalised(as_given), list[Repair]()
+    if was_indented(as_given):
+        repairs.append(Repair(code="common_indent", detail="Removed the indent that all lines have."))
+    text, marked = without_magics(text)
+    if marked:
+        repairs.append(
+            Repair(code="shell_line", detail=f"Made {marked} lines for a shell or a notebook comments.")
+        )
+    if mending.syntax:
+        text, made = readable(text)
+        repairs += made
+    if transcript or mending.shows:
+        text, shown = shows_values(text) if transcript else shows_last_value(text)
+        if shown:
+            repairs.append(
+                Repair(code="shown_value", detail=f"Made {shown} expressions print what a prompt shows.")
+            )
+    # That Python refuses it may be the bug; then nothing is known of what it needs.
+    tree = parsed(text) if mending.syntax else tree_of(text)
+    if mending.imports and tree is not None:
+        text, added = missing_imports(text, tree)
+        repairs += added
+        tree = parsed(text) if added else tree
+    return Script(
+        role=role,
+        as_given=as_given,
+        script=text,
+        repairs=tuple(repairs),
+        digest=digest_of(text),
+        needs=needs_of(tree) if tree else (),
+        unseeded=tree is not None and is_unseeded(tree),
+    )

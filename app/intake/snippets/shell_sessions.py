@@ -1,0 +1,81 @@
+"""A session of a shell that shows its script: by `cat`, as a here-document, or after `python -c`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.snippets.blocks import Piece
+
+_SHOWS = re.compile(r"\b(?:cat|more|less|bat|type)\b[^|<>&;\n]{1,200}\.py\s*$")
+_HERE = re.compile(
+    r"(?:\bcat\b[^<\n]{0,200}|\bpython[\d.]*(?: -)?|\btee\b[^<\n]{0,200})\s*<<-?\s*(['\"]?)(?P<end>\w{1,40})\1"
+)
+_INLINE = re.compile(r"\bpython[\d.]* (?:-[A-Zu] )*-c\s*(?P<quote>['\"])(?P<code>.*)$")
+_ASKS_STATUS = re.compile(
+    r"(?:^|[\s;&])(?:echo\s+[\"']?(?:[\w ]{0,20}[:=]? ?)?(?:\$\?|%errorlevel%|\$lastexitcode)[\"']?|\$lastexitcode)\s*$",
+    re.IGNORECASE,
+)
+_STATUS = re.compile(r"\s*(?:[A-Za-z ]{1,20}[:=]? ?)?(-?\d{1,10})\s*$")
+_MOST_LINES = 5_000
+
+
+def without_status(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[str, list[str], list[bool]]:
+    """The exit status that the session asks for and gets, last, and the lines without the answers: no script printed them."""
+    status, kept = "", list[int]()
+    asked = False
+    for at, line in enumerate(lines):
+        answer = _STATUS.match(line) if asked and not are_commands[at] else None
+        if answer:
+            status, asked = answer[1], False
+            continue
+        kept.append(at)
+        if line.strip():
+            asked = are_commands[at] and _ASKS_STATUS.search(line[-200:]) is not None
+    return status, [lines[at] for at in kept], [are_commands[at] for at in kept]
+
+
+def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece | None:
+    """The session's script, what its commands printed, and the commands; None where no command shows a script."""
+    code: list[str] = []
+    output: list[str] = []
+    commands: list[str] = []
+    at = 0
+    lines = lines[:_MOST_LINES]
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if not are_commands[at - 1]:
+            output.append(line)
+            continue
+        commands.append(line)
+        if code:
+            continue
+        if here := _HERE.search(line):
+            end = next(
+                (number for number in range(at, len(lines)) if lines[number].strip() == here["end"]),
+                len(lines),
+            )
+            code, at = list(lines[at:end]), end + 1
+        elif inline := _INLINE.search(line):
+            code, at = _quoted(inline["code"], inline["quote"], lines, at)
+        elif _SHOWS.search(line):
+            end = next((number for number in range(at, len(lines)) if are_commands[number]), len(lines))
+            code, at = list(lines[at:end]), end
+    if not any(line.strip() for line in code):
+        return None
+    return Piece(
+        code="\n".join(code), output="\n".join(output).strip("\n"), commands="\n".join(commands), session=True
+    )
+
+
+def _quoted(first: str, quote: str, lines: Sequence[str], at: int) -> tuple[list[str], int]:
+    """The argument up to its closing quote, which ends a line, and the line after it."""
+    found = [first]
+    while not found[-1].rstrip().endswith(quote) and at < len(lines):
+        found.append(lines[at])
+        at += 1
+    if not found[-1].rstrip().endswith(quote):
+        return [], at
+    found[-1] = found[-1].rstrip()[:-1]
+    return found, at

@@ -1,0 +1,100 @@
+"""From the parts of a post its pieces of code, and from those its scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Claim
+from app.intake.needs.asks import ask, asks_of
+from app.intake.reading import Ask, Repair, Script, ScriptRole
+from app.intake.snippets.parts import Part
+from app.intake.snippets.roles import (
+    Code,
+    about_versions_only,
+    is_aside,
+    is_next_cell,
+    is_warned_of,
+    joins,
+    lacking,
+)
+from app.intake.snippets.scripts import Mending, make_script, mending_for
+
+# Of more pieces of code than this, the rest is not looked at.
+MOST_CODES = 20
+_FAILURE = re.compile(
+    r"Traceback \(most recent|^[ \t]*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b|Segmentation fault|core dumped",
+    re.MULTILINE,
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:sorry|oops|my (?:bad|mistake))\b.{0,80}\b(?:right|wrong|correct|real|actual)\b|\b(?:posted|pasted|sent|gave) the wrong\b"
+    r"|\b(?:ignore|disregard|forget) the (?:above|first|previous|other) (?:script|code|snippet|example|one)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_WITH_ARGUMENTS = re.compile(r"\bpython3? +[\w./-]+\.py +-{1,2}\w")
+
+
+def codes_of(parts: Sequence[Part]) -> list[Code]:
+    """The pieces of code that are worth a run, with what stands around them. What the writer takes back, or shows to be read, is none."""
+    found: list[Code] = []
+    last = -1
+    for at, part in enumerate(parts):
+        if (
+            part.kind == "code"
+            and not is_aside(part.before, part.heading)
+            and not about_versions_only(part.text)
+            and len(found) < MOST_CODES
+        ):
+            following = parts[at + 1 : at + 3]
+            below = next((other.text for other in following if other.kind in {"output", "prose"}), "")
+            code = Code(
+                part.text, part.before, part.transcript, fails_after=_FAILURE.search(below) is not None
+            )
+            goes_on, last = last == at - 1 and bool(found) and is_next_cell(found[-1], code), at
+            if goes_on:
+                found[-1] = found[-1].followed_by(code)
+            else:
+                found = [code] if _TAKEN_BACK.search(part.before[-400:]) else [*found, code]
+    # The sandbox holds; but of several pieces that one was not meant.
+    return [code for code in found if not is_warned_of(code.before)] or found
+
+
+def scripts_of(codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim) -> tuple[Script, ...]:
+    """The main script first, with the parts that go on where it ends; then the others. Equal ones are one. Raises InputError."""
+    mending = mending_for(claim)
+    at_main = roles.index(ScriptRole.MAIN)
+    main = codes[at_main]
+    made: list[Script] = []
+    for at, (code, role) in enumerate(zip(codes, roles, strict=True)):
+        if at > at_main and role is ScriptRole.PART and joins(main, code):
+            main = main.followed_by(code)
+        elif at != at_main:
+            made.append(_script_of(code, role, mending))
+    script = _script_of(main, ScriptRole.MAIN, mending)
+    unique: dict[str, Script] = {}
+    for each in (script, *made):
+        unique.setdefault(each.digest, each)
+    return tuple(unique.values())
+
+
+def _script_of(code: Code, role: ScriptRole, mending: Mending) -> Script:
+    script = make_script(code.text, role=role, mending=mending, transcript=code.transcript)
+    if code.blocks == 1:
+        return script
+    note = Repair(code="joined_parts", detail=f"Joined {code.blocks} blocks of code.")
+    return script.model_copy(update={"repairs": (note, *script.repairs)})
+
+
+def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask, ...]:
+    """What the reporter must supply before the main script can run."""
+    main = scripts[0]
+    asks = asks_of(scripts)
+    if lacking(main.script) and mending_for(claim).imports:
+        asks = (*asks, ask("undefined_name"))
+    if (
+        not any(each.code == "arguments" for each in asks)
+        and "argparse" in main.script
+        and _WITH_ARGUMENTS.search(text)
+    ):
+        asks = (*asks, ask("arguments"))
+    return asks

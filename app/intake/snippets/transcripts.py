@@ -1,0 +1,315 @@
+"""A block of a report taken apart: what is code, what was printed, what are commands for a shell."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from app.intake.claim.vocabulary import SCALAR
+from app.intake.code.names import bound_names
+from app.intake.code.syntax import dotted, error_line, nodes_of, parses, tree_of
+from app.intake.snippets.blocks import Piece
+from app.intake.snippets.rewrites import readable, rewritten
+from app.intake.snippets.shell_sessions import shell_session, without_status
+
+_PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
+_IPYTHON_IN = re.compile(r"In ?\[[\d *]{1,6}\]: ?")
+_IPYTHON_OUT = re.compile(r"Out ?\[\d{1,6}\]: ?")
+_IPYTHON_MORE = re.compile(r" {2,}\.{3,}: ?")
+_COMMANDS = r"conda|mamba|pip3?|git|apt(?:-get)?|sudo|cd|export|docker|wget|curl|source|python3?(?:\.\d+)?|torchrun|bash|uv|nvidia-smi"
+_SHELL = re.compile(
+    rf"\s*(?:[\w.@:~/-]{{0,80}}\$ +|% +(?=\w)|\([\w.-]+\) +\S{{0,80}}\$ *|> *(?=python|pip|conda)|(?=(?:{_COMMANDS})\s+[\w./-])|(?=cat >)"
+    # The prompts of zsh and fish with a sign of their own, of Windows, and of root.
+    r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
+    r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
+    rf"|\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}[: ][^\n]{{0,80}}?\]?[#%] ?(?=(?:{_COMMANDS})\b))"
+)
+_MAGIC = re.compile(r"[ \t]*(?:%{1,2}[a-z]\w*(?:[ \t]|$)|![\w./~-])")
+_LIKE_CODE = re.compile(
+    r"\s*(?:import |from \w[\w.]* import |def |class |@\w|for .+:|while .+:|(?:el)?if .+:|with .+:|else:|try:|except\b.*:|finally:"
+    r"|print[( \"']"
+    r"|(?:return|raise|assert|del|exec|yield|await|global|lambda) |[A-Za-z_][\w.]*(?:\[.{0,80}\])? = "
+    r"|(?!torch\.(?:Size|device|return_types))[a-z_]\w*(?:\.[A-Za-z_]\w*)+\()"
+)
+_PRINTED = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceback")
+# Rounds of cutting at the line where the parser gives up.
+_MOST_CUTS = 12
+_MOST_LINES = 20_000
+# A session of more expressions than this is no report of a bug.
+_MOST_SHOWN = 500
+
+
+def take_apart(text: str) -> Piece:
+    """Code, output and shell commands of a block. What is none of these for certain is output."""
+    lines = text.split("\n")
+    if any(_PROMPT.match(line.lstrip()) for line in lines[:_MOST_LINES]):
+        return _prompts([line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines])
+    if any(_IPYTHON_IN.match(line) for line in lines):
+        return _ipython(lines)
+    if does_something(plain := readable(text)[0]):
+        return _without_tail(plain, lines)
+    marked, magics = without_magics(text)
+    if magics and does_something(marked):
+        return Piece(code=text)
+    are_commands = [_SHELL.match(line) is not None for line in lines]
+    return _session(lines, are_commands) if any(are_commands) else _cut(rewritten(text), lines)
+
+
+def _session(lines: list[str], are_commands: list[bool]) -> Piece:
+    """Commands, what they printed, and the script that one of them shows."""
+    status, lines, are_commands = without_status(lines, are_commands)
+    piece = shell_session(lines, are_commands)
+    if piece is not None and does_something(readable(piece.code)[0]):
+        return replace(piece, status=status)
+    commands = [line for line, is_command in zip(lines, are_commands, strict=True) if is_command]
+    rest = [line for line, is_command in zip(lines, are_commands, strict=True) if not is_command]
+    return Piece(output="\n".join(rest), commands="\n".join(commands), status=status)
+
+
+def does_something(text: str) -> bool:
+    """Whether the text is Python and does something: it imports, calls, assigns, defines."""
+    tree = tree_of(text)
+    if tree is None:
+        return False
+    return any(isinstance(node, _TELLING) for node in nodes_of(tree)) and not _all_printed(tree)
+
+
+_TELLING = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.Call,
+    ast.Assign,
+    ast.AugAssign,
+    ast.FunctionDef,
+    ast.ClassDef,
+    ast.For,
+    ast.With,
+    ast.Assert,
+    ast.Raise,
+)
+
+
+def _all_printed(tree: ast.Module) -> bool:
+    bound = bound_names(tree)
+    return all(_is_printed(statement, bound) for statement in tree.body)
+
+
+def _is_printed(statement: ast.stmt, bound: set[str]) -> bool:
+    """`tensor(1.)`, `[1, 2]`, `loss: 0.5` are what a program prints, though they parse."""
+    if isinstance(statement, ast.AnnAssign):
+        kind = statement.annotation
+        return statement.value is None and not (isinstance(kind, ast.Name) and kind.id not in {"nan", "inf"})
+    if not isinstance(statement, ast.Expr):
+        return False
+    value = statement.value
+    if isinstance(value, ast.Call):
+        of_its_own = (
+            isinstance(value.func, ast.Name)
+            and value.func.id in _REPRESENTATIONS
+            and value.func.id not in bound
+        )
+        return of_its_own or _is_of_library(value.func, bound)
+    if isinstance(value, ast.UnaryOp | ast.BinOp):
+        return all(
+            isinstance(part, ast.Constant | ast.UnaryOp | ast.BinOp | ast.operator | ast.unaryop)
+            for part in ast.walk(value)
+        )
+    if isinstance(value, ast.Constant):
+        return not isinstance(value.value, str)
+    return isinstance(value, ast.List | ast.Tuple | ast.Dict | ast.Set) or _is_name(value, bound)
+
+
+def _is_name(value: ast.expr, bound: set[str]) -> bool:
+    return (isinstance(value, ast.Name) and value.id not in bound) or _is_of_library(value, bound)
+
+
+def _is_of_library(value: ast.expr, bound: set[str]) -> bool:
+    """`np.float64` of `np.float64(0.5)`, `np.True_`, `torch.float32`: a type or a word that stands in what is printed."""
+    if (
+        not isinstance(value, ast.Attribute)
+        or not isinstance(value.value, ast.Name)
+        or value.value.id in bound
+    ):
+        return False
+    return re.fullmatch(SCALAR, f"{value.value.id}.{value.attr}") is not None
+
+
+_REPRESENTATIONS = {
+    "tensor",
+    "array",
+    "Parameter",
+    "Size",
+    "OrderedDict",
+    "defaultdict",
+    "device",
+    "Linear",
+    "Sequential",
+}
+
+
+def _without_tail(text: str, given: list[str]) -> Piece:
+    """Code, with the output below it that happens to parse set apart. `given` are the lines as they stand in the report."""
+    tree = tree_of(text)
+    body = tree.body if tree else []
+    bound = bound_names(tree) if tree else set()
+    kept = len(body)
+    while kept and _is_printed(body[kept - 1], bound):
+        kept -= 1
+    end = body[kept - 1].end_lineno if kept else 0
+    if kept == len(body) or not end:
+        return Piece(code="\n".join(given))
+    return Piece(code="\n".join(given[:end]), output="\n".join(given[end:]))
+
+
+def _cut(text: str, given: list[str]) -> Piece:
+    """Code above and what it printed below, in one block: cut where the parser gives up, if what follows is no code."""
+    lines = text.split("\n")
+    end = len(lines)
+    for _ in range(_MOST_CUTS):
+        at = error_line("\n".join(lines[:end]))
+        if at is None or at <= 1:
+            break
+        end = min(at - 1, end - 1)
+        head = "\n".join(lines[:end])
+        if parses(head):
+            tail = [line for line in lines[end:] if line.strip()]
+            if (
+                does_something(head)
+                and not any(_LIKE_CODE.match(line) for line in tail)
+                and _looks_printed(tail)
+            ):
+                piece = _without_tail(head, given[:end])
+                return Piece(code=piece.code, output="\n".join([piece.output, *given[end:]]).strip("\n"))
+            break
+    return Piece(output="\n".join(given))
+
+
+def _looks_printed(lines: list[str]) -> bool:
+    return bool(lines) and _PRINTED.search(lines[0]) is not None
+
+
+def _prompts(lines: list[str]) -> Piece:
+    """A session with `>>>` prompts: what was typed, and what was answered. `...` goes on only right below what was typed.
+
+    A comment between the two stays one: it was written into the session later, and nobody printed it.
+    """
+    code: list[str] = []
+    output: list[str] = []
+    answers: list[tuple[str, list[str]]] = []
+    typing = False
+    for line in lines:
+        typing = _PROMPT.match(line) is not None and (line.startswith(">>>") or typing)
+        if typing:
+            code.append(line[4:])
+        elif line.startswith("#"):
+            code.append(line)
+            answers.append((line.strip("# "), []))
+        elif code and not _SHELL.match(line):
+            output.append(line)
+            if answers and line.strip():
+                answers[-1][1].append(line)
+    told = [(comment, "\n".join(shown)) for comment, shown in answers if shown]
+    return Piece(
+        code="\n".join(code),
+        output="\n".join(output).strip("\n"),
+        transcript=True,
+        answers=tuple(told) if len(told) > 1 else (),
+    )
+
+
+def _ipython(lines: list[str]) -> Piece:
+    """A session of IPython: `In [1]:`, its continuation lines, `Out[1]:` and what was printed."""
+    code: list[str] = []
+    output: list[str] = []
+    for line in lines:
+        if found := _IPYTHON_IN.match(line) or _IPYTHON_MORE.match(line):
+            code.append(line[found.end() :])
+        elif out := _IPYTHON_OUT.match(line):
+            output.append(line[out.end() :])
+        else:
+            output.append(line)
+    return Piece(code="\n".join(code), output="\n".join(output).strip("\n"), transcript=True)
+
+
+def shows_values(code: str) -> tuple[str, int]:
+    """The code with the bare expressions that a prompt would have shown given to `sys.displayhook`, as a prompt does; and how many."""
+    tree = tree_of(code)
+    if tree is None:
+        return code, 0
+    return _displayed(
+        code,
+        [
+            statement
+            for statement in tree.body
+            if isinstance(statement, ast.Expr) and not _prints(statement.value)
+        ],
+    )
+
+
+def shows_last_value(code: str) -> tuple[str, int]:
+    """The same for code that never prints, as for the cell of a notebook: the value of its last line, and of names that stand alone.
+
+    Other calls return values too, but nobody says that those are looked at.
+    """
+    tree = tree_of(code)
+    if (
+        tree is None
+        or not tree.body
+        or any(_prints(node) for node in nodes_of(tree) if isinstance(node, ast.Call))
+    ):
+        return code, 0
+    last = tree.body[-1]
+    bare = [
+        statement
+        for statement in tree.body
+        if isinstance(statement, ast.Expr)
+        and (
+            isinstance(statement.value, _BARE)
+            or (statement is last and isinstance(statement.value, ast.Call))
+        )
+    ]
+    return _displayed(code, bare)
+
+
+_BARE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple)
+
+
+def _displayed(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
+    """The code with the values of these statements displayed. It is normalised, so that the parser's columns are its own."""
+    lines = [line.encode() for line in code.split("\n")]
+    wrapped = 0
+    for statement in reversed(statements):
+        if statement.end_lineno is None:
+            continue
+        first, last, end = statement.lineno - 1, statement.end_lineno - 1, statement.end_col_offset or 0
+        lines[last] = lines[last][:end] + b")" + lines[last][end:]
+        lines[first] = (
+            lines[first][: statement.col_offset] + DISPLAY.encode() + lines[first][statement.col_offset :]
+        )
+        wrapped += 1
+    shown = b"\n".join(lines).decode()
+    return (shown, wrapped) if 0 < wrapped <= _MOST_SHOWN and parses(shown) else (code, 0)
+
+
+DISPLAY = '__import__("sys").displayhook('
+
+
+def _prints(value: ast.expr) -> bool:
+    """Whether it is a call that shows something itself."""
+    if not isinstance(value, ast.Call):
+        return False
+    path = dotted(value.func)
+    # `sys.stdout.buffer.write` returns how much it wrote, which nobody looks at.
+    return path[-1:] in {("print",), ("pprint",), ("display",), ("displayhook",), ("write",), ("writelines",)}
+
+
+def without_magics(code: str) -> tuple[str, int]:
+    """The code without lines of `!pip install` and `%magic`, which stay as comments so that lines keep their numbers.
+
+    Code that can be parsed has none: there, such a line stands in a string.
+    """
+    lines = code.split("\n")
+    marked = [f"# {line}" if _MAGIC.match(line) else line for line in lines]
+    changed = sum(one != other for one, other in zip(lines, marked, strict=True))
+    return (code, 0) if not changed or parses(code) else ("\n".join(marked), changed)

@@ -1,0 +1,1 @@
+"""Markdown, threads, titles and the environment that a report states."""

@@ -1,0 +1,232 @@
+"""The environment a reporter names, under the names a captured one has, so that the two compare field by field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from app.intake.text.package_lists import listed_packages
+from worker.contract import Environment
+
+# How a line of a list begins: `- **OS**: …`, `[pip3] numpy==…`, `* Python version: …`.
+_BULLET = r"^[ \t>*_`|-]{0,10}"
+_AFTER = r"[ \t*_`]{0,4}(?:\(e\.g\.[^)\n]{0,30}\))?[ \t*_`]{0,4}[:：=|][ \t*_`:=]{0,6}"
+_WORDS = r"([^\n|`*]{2,100}?)[ \t.;,*`|]*$"
+_VERSION = r"v?(\d+\.\d+[\w.+]*)"
+
+
+def _field(name: str, pattern: str) -> tuple[str, re.Pattern[str]]:
+    return name, re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+# One pattern a field, the more certain first: what `torch.utils.collect_env` prints, `pip list`, and what people type.
+_FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    _field("torch.version", rf"{_BULLET}(?:py)?torch(?:[ -]?version)?{_AFTER}{_VERSION}"),
+    _field("torch.version", rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?torch[ \t]*(?:==|[ \t])[ \t]*{_VERSION}"),
+    _field(
+        "torch.version",
+        rf"\btorch\.__version__[ \t]*\)?[ \t]*(?:#|=+>?|:|is)?[ \t]*\n?[ \t>]{{0,4}}['\"]?{_VERSION}",
+    ),
+    _field("torch.version", rf"['\"](?:py)?torch['\"][ \t]*:[ \t]*['\"]{_VERSION}['\"]"),
+    _field("torch.version", rf"\bTORCH_VERSION={_VERSION}"),
+    _field(
+        "torch.version",
+        r"\b(?:py)?torch[ -]nightly[^\d\n]{0,12}(\d{1,2}\.\d{1,2}\.\d{1,2}\.?dev\d{8}(?:\+\w{1,8})?)",
+    ),
+    _field(
+        "torch.version",
+        r"\b(?:py)?torch(?:[ \t]version)?[ \t]*(?:is[ \t]|==?|:)?[ \t]*v?"
+        r"(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:\+\w+|\.dev\d+|\.post\d+|a0|rc\d)?)(?![\w.]*\d)",
+    ),
+    _field("torch.version", r"\bpytorch[-_]nightly[ \t]*=+[ \t]*(\d[\w.]*)"),
+    _field("torch.cuda_build", rf"{_BULLET}CUDA used to build PyTorch{_AFTER}(\d[\w.]*)"),
+    _field(
+        "torch.cuda_build",
+        rf"{_BULLET}CUDA(?:/cuDNN)?(?:[ -]version)?{_AFTER}(?:CUDA[ \t]*)?(\d+(?:\.\d+){{0,2}})",
+    ),
+    _field(
+        "torch.cuda_build",
+        r"\btorch\.version\.cuda[ \t]*\)?[ \t]*(?:#|=+>?|:)?[ \t]*\n?[ \t>]{0,4}['\"]?(\d{1,2}\.\d)\b",
+    ),
+    _field("torch.cuda_build", rf"{_BULLET}CUDA Runtime[ \t]+(\d{{1,2}}\.\d)\b"),
+    _field("torch.cuda_build", r"\bCUDA(?:[ \t]toolkit)?[ \t]?v?(\d{1,2}\.\d{1,2})(?![\w.]*\d)"),
+    _field(
+        "cudnn.version",
+        rf"{_BULLET}CUDA/cuDNN(?:[ -]version)?{_AFTER}(?:\d[\d.]*[ \t]*/[ \t]*)?(?:cuDNN[ \t]*)?v?(\d[\d.]*)",
+    ),
+    _field("cudnn.version", rf"{_BULLET}cuDNN(?:[ -]version)?{_AFTER}v?(\d[\d.]*)"),
+    _field("cudnn.version", r"\blibcudnn\.so\.(\d\.\d{1,2}\.\d{1,2})\b"),
+    _field(
+        "cudnn.version", r"\bcudnn\.version\(\)[ \t]*\)?[ \t]*(?:#|=+>?|:)?[ \t]*\n?[ \t>]{0,4}(\d{4,6})\b"
+    ),
+    _field("cudnn.version", r"\bcuDNN[ \t]?v?(\d\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)"),
+    _field("os.name", rf"{_BULLET}(?:OS|operating[ -]?system|platform)(?:[ -]version)?{_AFTER}{_WORDS}"),
+    _field("python.version", rf"{_BULLET}python(?:[ -]version)?{_AFTER}{_VERSION}"),
+    _field("python.version", r"\bpython[ \t=]{1,3}v?(3\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)"),
+    _field("python.version", r"/lib/python(3\.\d{1,2})/site-packages/"),
+    _field("gpu.0.model", rf"{_BULLET}GPU models and configuration{_AFTER}(?:GPU 0:[ \t]*)?{_WORDS}"),
+    _field("gpu.0.model", rf"{_BULLET}GPU 0:[ \t]*([^\n(|]{{2,80}}?)[ \t]*(?:\(|\||$)"),
+    _field(
+        "gpu.0.model",
+        r"^\|[ \t]{1,4}0[ \t]{1,4}((?:NVIDIA|Tesla|GeForce|Quadro|GRID)[^\n|]{2,40}?)(?:\.{2,3})?[ \t]+(?:On|Off|WDDM|TCC)\b",
+    ),
+    _field(
+        "gpu.0.model", r"\bget_device_name\((?:0)?\)[ \t]*\)?[ \t]*\n?[ \t>]{0,4}['\"]([^'\"\n]{2,60})['\"]"
+    ),
+    _field("gpu.0.model", rf"{_BULLET}GPUs?(?:[ -](?:model|name|type))?{_AFTER}{_WORDS}"),
+    _field(
+        "gpu.0.model",
+        r"\b((?:NVIDIA[ \t])?(?:RTX|GTX|Tesla|Quadro|GeForce)[ \t]?(?:RTX[ \t]|GTX[ \t])?[A-Z]?\d{2,4}(?:[ \t]?(?:Ti|Super))?)\b",
+    ),
+    _field(
+        "gpu.0.model",
+        r"\bon (?:an?[ \t]|the[ \t])?(?:NVIDIA[ \t])?([AHVLTP]\d{1,3}0{0,2}(?:[ \t-]\d{2}GB)?)\b(?![.\d])",
+    ),
+    _field(
+        "gpu.0.model",
+        r"(?<![\w-])((?:NVIDIA[ \t])?(?:A100|H100|H200|B200|GH200|V100|P100|L40S|A6000|A10G)"
+        r"(?:[ \t-](?:SXM\d?|PCIe))?(?:[ \t-]\d{2}[ \t]?GB)?)(?![\w-])",
+    ),
+    _field("gpu.driver", r"\bDriver Version:[ \t]*(\d{3}\.\d[\w.]*)"),
+    _field("cuda.driver", r"\bDriver Version:[^\n]{1,40}\bCUDA Version:[ \t]*(\d{1,2}\.\d)"),
+    _field("gpu.driver", rf"{_BULLET}Nvidia driver version{_AFTER}(\d[\w.]*)"),
+    _field("package.numpy", rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?numpy[ \t]*(?:==?|[ \t]|:)[ \t]*{_VERSION}"),
+    _field("package.numpy", r"\bnumpy[ \t]?(?:==?[ \t]?|v)?(\d\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)"),
+    _field(
+        "package.numpy",
+        rf"\b(?:np|numpy)\.__version__[ \t]*\)?[ \t]*(?:#|=+>?|:)?[ \t]*\n?[ \t>]{{0,4}}['\"]?{_VERSION}",
+    ),
+    _field("blas.version", r"\bMath Kernel Library Version (20\d\d(?:\.\d{1,2})?)"),
+    _field("onednn.version", r"\bMKL-DNN v(\d[\d.]*)"),
+    _field("torch.cpu_capability", r"\bCPU capability usage: ([\w.]{3,12})"),
+    _field(
+        "cpu.model",
+        r"\b(?:Apple(?: Silicon)?|Mac[\w ]{0,20})[ \t(,]{1,3}(M[1-4](?:[ \t](?:Pro|Max|Ultra))?)(?!\w)",
+    ),
+    _field("cpu.model", rf"{_BULLET}Model name{_AFTER}{_WORDS}"),
+    _field("os.libc", rf"{_BULLET}Libc version{_AFTER}{_WORDS}"),
+)
+_SYSTEM_WORDS = re.compile(
+    r"\b((?:Microsoft )?Windows(?: Server)? ?(?:\d{1,4}|XP)?|Ubuntu(?: \d{2}\.\d{2}(?:\.\d)?)?|Debian(?: \d+)?|CentOS(?: \d)?|Arch Linux"
+    r"|WSL ?2?|Fedora(?: \d+)?|mac ?OS ?[\w.]{0,12}|Mac OS ?X ?[\d.]{0,8})(?![\w/])",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(r"^(?:could not collect|n/?a|none|no|unknown|-+|\?+|no cuda)\b", re.IGNORECASE)
+_MOST_CHARACTERS = 200_000
+_MOST_VALUE = 100
+
+
+def claimed_environment(text: str) -> Environment:
+    """What the report says of where it happened; nothing is inferred from its silence."""
+    text = _unfolded(_beginnings_and_end(text))
+    found: Environment = {}
+    for name, pattern in _FIELDS:
+        if name not in found:
+            values = [
+                value
+                for hit in pattern.finditer(text)
+                if (value := hit[1].strip()) and not _NOTHING.match(value)
+            ]
+            if values and not _contradict(name, values):
+                found[name] = values[0][:_MOST_VALUE]
+    if "os.name" not in found:
+        systems = {
+            system_name.casefold(): system_name
+            for hit in _SYSTEM_WORDS.finditer(text)
+            for system_name in [hit[1].strip()]
+        }
+        if len({name.split()[0] for name in systems}) == 1:
+            found["os.name"] = max(systems.values(), key=len)
+    return dict(
+        sorted({**found, **_of_packages(found, listed_packages(text)), **_as_captured(found)}.items())
+    )
+
+
+def _contradict(name: str, values: list[str]) -> bool:
+    """Whether a text names several versions of torch, and so none: they are told apart at their minor number."""
+    return name == "torch.version" and len({".".join(value.split(".")[:2]) for value in values}) > 1
+
+
+def _of_packages(found: Environment, packages: Mapping[str, str]) -> Environment:
+    """What the lists of packages say: of each, and of what torch itself tells where no one else did."""
+    told: Environment = {f"package.{name}": version for name, version in packages.items()}
+    for name, package in _ALSO_TOLD:
+        if name not in found and package in packages:
+            told.setdefault(
+                name,
+                packages[package]
+                if name != "torch.cuda_build"
+                else ".".join(packages[package].split(".")[:2]),
+            )
+    cudnn = next((version for name, version in packages.items() if name.startswith("nvidia-cudnn-cu")), None)
+    return (
+        {**told, **_as_captured({"cudnn.version": cudnn})} if cudnn and "cudnn.version" not in found else told
+    )
+
+
+_ALSO_TOLD = (
+    ("torch.version", "torch"),
+    ("torch.version", "pytorch"),
+    ("python.version", "python"),
+    ("torch.cuda_build", "pytorch-cuda"),
+    ("torch.cuda_build", "cudatoolkit"),
+)
+
+
+def _as_captured(found: Environment) -> Environment:
+    """The fields that people and programs write in another way than the recorder does."""
+    changed: Environment = {}
+    cudnn, libc, system = (found.get(name) for name in ("cudnn.version", "os.libc", "os.name"))
+    if isinstance(cudnn, str) and (number := _cudnn_number(cudnn)) is not None:
+        changed["cudnn.version"] = number
+    if isinstance(libc, str):
+        changed["os.libc"] = libc.replace("glibc-", "glibc ")
+    if isinstance(system, str) and (machine := _MACHINE.search(system)):
+        changed |= {"os.name": system[: machine.start()].strip(), "os.machine": machine[1]}
+    return changed
+
+
+_MACHINE = re.compile(r"\((x86_64|arm64|aarch64|amd64)\)\s*$", re.IGNORECASE)
+
+
+def _cudnn_number(version: str) -> int | None:
+    """`8.9.2` as the library itself says it, 8902; since 9 with two more digits."""
+    if version.isdigit():
+        return int(version) if len(version) >= 4 else None
+    parts = [int(part) for part in version.split(".") if part.isdigit()][:3]
+    if len(parts) < 3:
+        return None
+    return parts[0] * (10_000 if parts[0] >= 9 else 1_000) + parts[1] * 100 + parts[2]
+
+
+# The labels of `collect_env`, for a report in which its lines were run together.
+_LABELS = re.compile(
+    r"[ \t](?=(?:Is debug build|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|GCC version|Clang version|CMake version"
+    r"|Libc version"
+    r"|Python version|Python platform|Is CUDA available|CUDA runtime version|CUDA_MODULE_LOADING set to|GPU models and configuration|GPU \d"
+    r"|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|Is XNNPACK available|CPU|Architecture|Model name"
+    r"|Versions of relevant libraries|PyTorch version): ?|\[(?:pip3?|conda)\] )"
+)
+_LEAST_LABELS = 4
+
+
+def _unfolded(text: str) -> str:
+    """The text with a `collect_env` that was run together as lines again."""
+    return "\n".join(
+        line[:400] if len(line) <= 400 and len(_LABELS.findall(line)) < _LEAST_LABELS else _parted(line)
+        for line in text.split("\n")
+    )
+
+
+def _parted(line: str) -> str:
+    parts = _LABELS.split(line)
+    return "\n".join(part[:400] for part in parts) if len(parts) > _LEAST_LABELS else line[:400]
+
+
+def _beginnings_and_end(text: str) -> str:
+    """A long report's beginning and end: its environment stands in one of them."""
+    text = text.replace("\r", "")
+    if len(text) > _MOST_CHARACTERS:
+        half = _MOST_CHARACTERS // 2
+        text = f"{text[:half]}\n{text[-half:]}"
+    return text

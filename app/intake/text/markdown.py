@@ -1,0 +1,236 @@
+"""A report's Markdown: its blocks of code, its prose and its headings; comments in HTML are for nobody."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from markdown_it import MarkdownIt
+
+from app.intake.code.syntax import parses
+
+PYTHON_TAGS = frozenset(
+    {"", "python", "py", "python3", "python2", "py3", "pycon", "ipython", "ipython3", "pytorch", "code"}
+)
+_FENCE = re.compile(r"[ >]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)$")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
+_CODE_START = re.compile(
+    r"(?:import|from|def|class|print|with|for|if|try|async|assert)\b|@|[A-Za-z_][\w.]* ?(?:=|\()"
+)
+# Four words in a row, which no line of Python begins with but those above.
+_SENTENCE = re.compile(r"[^\W\d_][\w'’-]*,?(?: [^\W\d_][\w'’-]*[,;]?){3}(?:[\s.:!?]|$)")
+_QUOTED_AGAIN = re.compile(r"^( {0,3}>)(?: ?>)+")
+_MOST_NESTING = 20
+# What is below this line of a report is not read: it is a log.
+MOST_LINES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a report: `kind` is `code`, `prose` or `heading`; `language` is a fence's tag, `fenced` whether there is a fence."""
+
+    kind: str
+    text: str
+    language: str = ""
+    fenced: bool = False
+
+    @property
+    def may_be_python(self) -> bool:
+        """Whether a fence's tag leaves it open that this is Python."""
+        return self.language in PYTHON_TAGS
+
+
+def unix_lines(text: str) -> str:
+    """The text with Unix line ends and without a byte order mark."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+class _Fences:
+    """Follows which lines of a text stand in a fence."""
+
+    def __init__(self) -> None:
+        self.open: str | None = None
+
+    def inside(self, line: str) -> bool:
+        """Whether the line belongs to a fence, its first and last line included."""
+        found = _FENCE.match(line)
+        if self.open is None:
+            self.open = found[1] if found else None
+            return found is not None
+        if found and found[1][0] == self.open[0] and len(found[1]) >= len(self.open) and not found[2].strip():
+            self.open = None
+        return True
+
+
+def without_comments(text: str) -> str:
+    """The text without HTML comments; what stands in one is not part of the report. In code, `<!--` is only text.
+
+    In a heading or in the middle of a line a comment can't go on below; one that nobody closes ends with its paragraph.
+    """
+    lines = text.split("\n")
+    goes_on = _closed_in_paragraph(lines)
+    last_close = max((at for at, line in enumerate(lines) if "-->" in line), default=-1)
+    fences, kept, commented, closed = _Fences(), list[str](), False, True
+    for at, line in enumerate(lines):
+        if commented and not closed and not line.strip():
+            commented = False
+        if not commented and fences.inside(line):
+            kept.append(line)
+            continue
+        was = commented
+        shown, commented = _shown(line, commented=commented, inline_goes_on=goes_on[at])
+        closed = last_close > at if commented and not was else closed
+        kept.append(shown)
+    return "\n".join(kept)
+
+
+def _closed_in_paragraph(lines: list[str]) -> list[bool]:
+    """For each line, whether a comment that it opens is closed below in the same paragraph."""
+    found, closes = [False] * len(lines), False
+    for at in range(len(lines) - 1, -1, -1):
+        found[at] = closes
+        closes = bool(lines[at].strip()) and (closes or "-->" in lines[at])
+    return found
+
+
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
+# Of a block that begins here: quotes and list items may stand before it.
+_BLOCK_START = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t>]*$")
+
+
+def _shown(line: str, *, commented: bool, inline_goes_on: bool) -> tuple[str, bool]:
+    """What of a line is outside of comments, and whether one goes on."""
+    shown, at, begun, ticks = [], 0, commented, 0
+    heading = not commented and _HEADING.match(line) is not None
+    while True:
+        mark = "-->" if commented else "<!--"
+        found = line.find(mark, at)
+        ticks += line.count("`", at, max(found, at))
+        if found >= 0 and not commented and ticks % 2:
+            shown.append(line[at : found + 4])
+            at = found + 4
+            continue
+        if commented and found < 0 and not begun:
+            opened = at - len("<!--")
+            if heading or not (inline_goes_on or _BLOCK_START.match(line[:opened])):
+                return "".join([*shown, line[opened:]]), False
+        if not commented:
+            shown.append(line[at : found if found >= 0 else None])
+        if found < 0:
+            return "".join(shown), commented
+        at, commented, begun = found + len(mark), not commented, False
+
+
+_PRE = re.compile(r"[ \t>]*<pre\b([^>\n]{0,200})>(.*)$", re.IGNORECASE)
+_PRE_END = re.compile(r"</pre\s*>", re.IGNORECASE)
+_CODE_TAG = re.compile(
+    r"</?code\b[^>\n]{0,200}>|</?(?:span|b|i|em|strong|font)\b[^>\n]{0,200}>", re.IGNORECASE
+)
+_LANGUAGE = re.compile(r"(?:lang(?:uage)?-|lang=[\"']?|source-|highlight-)(\w{1,20})", re.IGNORECASE)
+# Longer than any fence that the code itself may hold.
+_PRE_FENCE = "~" * 20
+
+
+def _fenced_pre(text: str) -> str:
+    """The text with `<pre>` blocks as fences. One that is never closed, or has a fence in it, is only a tag."""
+    lines = text.split("\n")
+    closed = _closed_without_fence(lines)
+    fences, kept, inside = _Fences(), list[str](), False
+    for at, line in enumerate(lines):
+        rest = line
+        if not inside:
+            opened = None if fences.inside(line) or not closed[at] else _PRE.match(line)
+            if opened is None:
+                kept.append(line)
+                continue
+            language = _LANGUAGE.search(f"{opened[1]} {opened[2][:200]}")
+            kept += ["", f"{_PRE_FENCE}{language[1] if language else ''}"]
+            inside, rest = True, opened[2]
+        end = _PRE_END.search(rest)
+        shown = _CODE_TAG.sub("", rest[: end.start() if end else None])
+        kept += [shown] if shown or rest == line else []
+        if end:
+            kept += [_PRE_FENCE, "", rest[end.end() :]]
+            inside = False
+    return "\n".join(kept)
+
+
+def _closed_without_fence(lines: list[str]) -> list[bool]:
+    """For each line, whether `</pre>` stands in it or below it, with no fence in between."""
+    found, closes = [False] * len(lines), False
+    for at in range(len(lines) - 1, -1, -1):
+        closes = _PRE_END.search(lines[at]) is not None or (closes and _FENCE.match(lines[at]) is None)
+        found[at] = closes
+    return found
+
+
+def _code_block(info: str, content: str, *, fenced: bool) -> Block:
+    """A block of code. Code on the line of the fence itself is its first line: there is no such language."""
+    words = info.strip().split(None, 1)
+    language = re.sub(r"[^a-z0-9+#-]", "", words[0].lower()) if words else ""
+    first = info.strip() if words and words[0] in {"import", "from"} else words[1] if len(words) > 1 else ""
+    if _FIRST_LINE.match(first) and parses(first):
+        content = f"{first}\n{content}"
+        language = "" if first == info.strip() else language
+    if fenced and content.rstrip().endswith("```"):
+        content = content.rstrip().rstrip("`") + "\n"
+    return Block("code", content, language, fenced=fenced)
+
+
+_FIRST_LINE = re.compile(r"(?:import|from) \w|[A-Za-z_][\w.]*(?: = |\()")
+_ONE_LINE = re.compile(r"[ \t>]*```(?:(?:python|py)[ \t]+)?([^`\n]{3,2000})```[ \t]*$")
+
+
+def _fenced_lines(text: str) -> str:
+    """The text with code that has its fences on its own line, ```` ```print(1)``` ````, between lines of fences."""
+    fences, kept = _Fences(), list[str]()
+    for line in text.split("\n"):
+        found = None if fences.inside(line) else _ONE_LINE.match(line)
+        code = found[1].strip() if found else ""
+        if _CODE_START.match(code) and parses(code):
+            kept += ["", _PRE_FENCE, code, _PRE_FENCE, ""]
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _quoted_once(lines: list[str]) -> str:
+    """The lines with one mark of a quote where there are several: how deep a quote is means nothing here, and costs the parser a square."""
+    fences = _Fences()
+    return "\n".join(line if fences.inside(line) else _QUOTED_AGAIN.sub(r"\1", line) for line in lines)
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The blocks of a report, in order. Prose keeps its lines as they are written, without HTML tags."""
+    beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
+    source = _fenced_lines(_fenced_pre(without_comments(beginning)))
+    lines = source.split("\n")
+    reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(
+        ["inline", "reference", "html_block"]
+    )
+    blocks: list[Block] = []
+    heading = False
+    for token in reader.parse(_quoted_once(lines)):
+        if token.type in {"fence", "code_block"}:
+            blocks.append(_code_block(token.info, token.content, fenced=token.type == "fence"))
+        elif token.type == "heading_open":
+            heading = True
+        elif token.type == "heading_close":
+            heading = False
+        elif token.type == "inline" and token.content.strip() and token.map:
+            raw = token.content if heading else "\n".join(lines[token.map[0] : token.map[1]])
+            shown = _TAG.sub("", raw).strip("\n")
+            if shown.strip():
+                blocks.append(Block("heading" if heading else "prose", shown.strip() if heading else shown))
+    return blocks
+
+
+def looks_like_markdown(text: str) -> bool:
+    """Whether a text is a report and not a script: it has a fence or a heading or begins with a sentence, and is not meant as Python."""
+    text = unix_lines(text)
+    fenced = any(_FENCE.match(line) for line in text.split("\n"))
+    heading = re.search(r"^#{1,6} ", text, re.MULTILINE) is not None
+    first = next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")
+    if not (fenced or heading or _SENTENCE.match(first)) or parses(text):
+        return False
+    return fenced or _CODE_START.match(first) is None

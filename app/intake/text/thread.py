@@ -1,0 +1,242 @@
+"""A thread: a report with its comments and who wrote them, as JSON; told apart by who speaks."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.errors import InputError
+from app.intake.text.markdown import looks_like_markdown
+
+# What is below this many comments is not read: the reporter's script and words come early.
+MOST_COMMENTS = 300
+MOST_URL_CHARACTERS = 2000
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_BOT = re.compile(
+    r"\[bot\]$|-(?:pro)?bot$|^(?:github-actions|pytorchmergebot|dependabot|codecov|stale|linear)$",
+    re.IGNORECASE,
+)
+# Lines that are someone else's words. `>>>` is a prompt.
+_QUOTED = re.compile(r" {0,3}>(?!>>)")
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+_AGREEING = " \t\r\n+1:!.👍"
+_NAME = r"(?:scripts?|repro\w*|code|snippets?|examples?|mre|mwe|test ?case|program)"
+_CORRECTS = re.compile(
+    rf"\b(?:sorry|oops|apolog\w+|my (?:bad|mistake|fault)|i (?:made|had) a (?:mistake|typo))\b"
+    rf"|\b(?:right|correct(?:ed)?|updated?|fixed|new|newer|better|simpler|shorter|smaller|actual|real|proper|revised|final|minimal|working"
+    rf"|complete|full|self-contained|runnable|standalone)\b[^.\n]{{0,40}}\b{_NAME}\b"
+    rf"|\b(?:wrong|incorrect|broken|incomplete)\b[^.\n]{{0,20}}\b{_NAME}\b",
+    re.IGNORECASE,
+)
+_NO_REPRO = re.compile(
+    r"\b(?:work-?arounds?|works (?:fine|well|correctly|for me)|(?:fixes|avoids|solves) (?:it|this|the))\b",
+    re.IGNORECASE,
+)
+_DENIES = re.compile(
+    r"\b(?:can(?:no|['’]?)t|could ?n(?:o|['’])t|unable to|not able to|do(?:es)? ?n(?:o|['’])t|did ?n(?:o|['’])t|fail(?:ed|s)? to|not)"
+    r" (?:\w+ ){0,2}(?:repro\w*|confirm|see)\b|\bworks (?:for me|fine)\b|\bno longer\b",
+    re.IGNORECASE,
+)
+_AGREES = re.compile(
+    rf"^\W{{0,9}}(?:yes|yep|yeah|exactly|right|correct|indeed|precisely|confirmed|that(?:['’]s| is) (?:it|right|exactly))\b"
+    rf"|\b(?:your|this|that|the|his|her|their) {_NAME}\b[^.\n]{{0,40}}\b(?:shows?|reproduces?|fails|does (?:it|show)|triggers?|demonstrates"
+    r"|is (?:it|the one|what|exactly))\b",
+    re.IGNORECASE,
+)
+_NOT_YET = re.compile(
+    r"\b(?:will|i['’]ll|later|going to|tomorrow|let me|but|not)\b|n['’]t\b|\?", re.IGNORECASE
+)
+_CODE_HINT = re.compile(r"```|~~~|^[ \t]*(?:import|from) \w|>>> |^ {4}\S|In \[\d+\]", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One comment, without what it quotes. `by_reporter`: who wrote the report wrote it."""
+
+    body: str
+    by_reporter: bool = False
+
+    @property
+    def may_hold_code(self) -> bool:
+        """Whether it is worth a look for a script."""
+        return _CODE_HINT.search(self.body) is not None
+
+    @property
+    def corrects(self) -> bool:
+        """Whether its words say that its script takes the place of an earlier one."""
+        words = _prose(self.body)
+        return _CORRECTS.search(words) is not None and _NO_REPRO.search(words) is None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether its words say that what stands above is what is meant."""
+        words = _prose(self.body)
+        return _AGREES.search(words) is not None and _NOT_YET.search(words) is None
+
+    @property
+    def denies(self) -> bool:
+        """Whether its words say that it does not happen."""
+        return _DENIES.search(_prose(self.body)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A report's title, body and address, and the comments of people."""
+
+    title: str
+    body: str
+    comments: tuple[Post, ...] = ()
+    url: str | None = None
+
+
+def looks_like_report(text: str) -> bool:
+    """Whether a text is a report, in Markdown or a thread as JSON, and not a script."""
+    return _as_issue(text) is not None or looks_like_markdown(text)
+
+
+def thread_of(text: str) -> Thread | None:
+    """The thread that a text is as JSON, or None where it is no such JSON. Raises InputError for one that can't be read."""
+    issue = _as_issue(text)
+    if issue is None:
+        return None
+    if isinstance(issue, list):
+        raise InputError(
+            "This is a list of issues; send one of them: an object with a title and a body.",
+            code="bad_thread",
+            field="report",
+        )
+    _check_people(issue)
+    author = _login(issue)
+    return Thread(
+        title=" ".join(_text(issue, "title").split()),
+        body=_text(issue, "body"),
+        comments=tuple(_posts(comments_of(issue.get("comments")), author)),
+        url=_address(issue),
+    )
+
+
+def comments_of(value: Any) -> list[dict[str, Any]]:
+    """The comments of an issue's JSON. Raises InputError where they are not there, as in the answer of GitHub's REST."""
+    if value is None or (value == 0 and not isinstance(value, bool)):
+        return []
+    if isinstance(value, int) and not isinstance(value, bool):
+        raise InputError(
+            "`comments` is the number of comments; put the comments themselves there, as a list of {author, body}, or leave it out.",
+            code="bad_thread",
+            field="comments",
+        )
+    if not isinstance(value, list) or not all(
+        isinstance(comment, dict) and _is_text(comment.get("body", 0)) for comment in value
+    ):
+        raise InputError(
+            "`comments` is a list of objects, each with a body and its author.",
+            code="bad_thread",
+            field="comments",
+        )
+    for comment in value:
+        _check_people(comment)
+    return value
+
+
+def _check_people(item: dict[str, Any]) -> None:
+    """A mistake in a name would make the reporter a stranger, without a word."""
+    for key in ("author", "user"):
+        if not isinstance(item.get(key), str | dict | None):
+            raise InputError(f"`{key}` is a name, or an object with a `login`.", code="bad_thread", field=key)
+
+
+def _as_issue(text: str) -> dict[str, Any] | list[dict[str, Any]] | None:
+    """JSON of an issue, or of a list of them."""
+    start = text.removeprefix("\ufeff").lstrip()[:1]
+    if start not in {"{", "["}:
+        return None
+    try:
+        value = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, dict):
+        return value if "body" in value else None
+    return value if value and all(isinstance(item, dict) and "body" in item for item in value) else None
+
+
+def _posts(comments: list[dict[str, Any]], author: str) -> Iterator[Post]:
+    for comment in comments[:MOST_COMMENTS]:
+        who = _login(comment)
+        if _is_bot(comment, who):
+            continue
+        body = _own_words(_text(comment, "body"))
+        if body.strip(_AGREEING):
+            yield Post(body, by_reporter=bool(author) and who == author)
+
+
+def _own_words(text: str) -> str:
+    """A comment without the lines that it quotes; in a fence there are none."""
+    kept: list[str] = []
+    fence = ""
+    for line in text.replace("\r\n", "\n").split("\n"):
+        found = _FENCE.match(line)
+        if not fence and _QUOTED.match(line):
+            continue
+        if found and not fence:
+            fence = found[1]
+        elif found and found[1].startswith(fence):
+            fence = ""
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _prose(text: str) -> str:
+    """The words outside of fences."""
+    parts = re.split(r"^ {0,3}(?:```|~~~).*$", text[:20_000], flags=re.MULTILINE)
+    return "\n".join(parts[::2])
+
+
+def _login(item: dict[str, Any]) -> str:
+    """Who wrote it, in one spelling; empty where it is not said."""
+    for key in ("author", "user"):
+        who = item.get(key)
+        name = who.get("login") if isinstance(who, dict) else who
+        if isinstance(name, str) and name.strip():
+            return name.strip().removeprefix("@").casefold()
+    return ""
+
+
+def _is_bot(item: dict[str, Any], login: str) -> bool:
+    people = [who for key in ("author", "user") if isinstance(who := item.get(key), dict)]
+    return _BOT.search(login) is not None or any(
+        who.get("is_bot") is True or who.get("type") == "Bot" for who in people
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _text(item: dict[str, Any], key: str) -> str:
+    """A field's text; characters that no database can keep are replaced."""
+    value = item.get(key)
+    if not _is_text(value):
+        raise InputError(f"`{key}` is text.", code="bad_thread", field=key)
+    text = value or ""
+    whole = text if text.isascii() else text.encode(errors="surrogatepass").decode(errors="replace")
+    return whole.replace("\0", _REPLACEMENT)
+
+
+def _address(item: dict[str, Any]) -> str | None:
+    """The page of the issue; GitHub's REST has it beside the address of the interface."""
+    return next((value for key in ("html_url", "url") if is_address(value := _text(item, key))), None)
+
+
+def is_address(url: str) -> bool:
+    """Whether this is an address of the web, and nothing else that a browser might open."""
+    if len(url) > MOST_URL_CHARACTERS or not url.isprintable() or " " in url:
+        return False
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)

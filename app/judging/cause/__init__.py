@@ -1,0 +1,1 @@
+"""Why outputs differ: the causes and their sentences."""

@@ -1,0 +1,67 @@
+"""Where a script draws random numbers: on a device that the call chooses, or on the CPU before the tensor is moved."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+_RANDOM = {"bernoulli", "rand", "randn", "randint", "randperm", "multinomial", "normal", "poisson"}
+_RANDOM_LIKE = {"rand_like", "randn_like", "randint_like", "dropout"}
+_RANDOM_IN_PLACE = {
+    "bernoulli_",
+    "normal_",
+    "uniform_",
+    "exponential_",
+    "random_",
+    "geometric_",
+    "cauchy_",
+    "log_normal_",
+}
+
+
+def draws_on_device(source: str) -> bool:
+    """Whether random numbers are drawn on a device that is chosen in the call: not where a CPU tensor is moved after it was drawn."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return any(_draws(node) for node in ast.walk(tree) if isinstance(node, ast.Call)) or _by_default(tree)
+
+
+def _draws(call: ast.Call) -> bool:
+    function = call.func
+    if not isinstance(function, ast.Attribute):
+        return False
+    if function.attr in _RANDOM | _RANDOM_LIKE and (
+        _has_device(call.keywords) or any(map(_on_device, call.args))
+    ):
+        return True
+    return function.attr in _RANDOM_IN_PLACE and _on_device(function.value)
+
+
+def _by_default(tree: ast.Module) -> bool:
+    """Whether all draws are on a device because the script made it the default."""
+    called = {
+        node.func.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+    return "set_default_device" in called and bool(called & (_RANDOM | _RANDOM_LIKE | _RANDOM_IN_PLACE))
+
+
+def _has_device(keywords: Sequence[ast.keyword]) -> bool:
+    return any(
+        keyword.arg == "device"
+        and not (isinstance(keyword.value, ast.Constant) and keyword.value.value == "cpu")
+        for keyword in keywords
+    )
+
+
+def _on_device(expression: ast.expr) -> bool:
+    """Whether the expression is made on, or moved to, a device."""
+    calls = [node for node in ast.walk(expression) if isinstance(node, ast.Call)]
+    return any(
+        _has_device(call.keywords)
+        or (isinstance(call.func, ast.Attribute) and call.func.attr in {"to", "cuda"})
+        for call in calls
+    )

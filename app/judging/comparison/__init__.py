@@ -1,0 +1,1 @@
+"""Two attempts compared, value by value."""

@@ -1,0 +1,371 @@
+"""Two captured values side by side: bit by bit, as numbers, in units of the last place, and by what `torch.testing.assert_close` takes.
+
+The baseline is what is expected and the candidate what is actual, as relative errors and tolerances need a side to be relative to; all
+else is the same both ways. What is known of a value is its bytes, else its digest and statistics, and a comparison says which it rests on.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from app.judging.comparison.closeness import Closeness, Pair, closeness
+from app.judging.comparison.dtypes import Format, decode, format_of, multi_index
+from worker.contract import CapturedValue
+
+# Compared in a pair of attempts, and differing elements that are measured in one value. What a node sends is hostile.
+MOST_VALUES = 100
+MOST_MEASURED = 20_000
+LONGEST_NAME = 200
+MOST_WRITTEN = 6
+
+
+class ValueResult(StrEnum):
+    """What two values of one name are to each other."""
+
+    IDENTICAL = "identical"  # bit by bit
+    EQUAL = "equal"  # other bits, same numbers: signed zeros, other NaN
+    DIFFERENT = "different"
+    UNKNOWN = "unknown"  # too little is known of one of them
+    MISSING = "missing"  # one side has none
+
+
+class ValueComparison(BaseModel):
+    """One name on both sides. Indexes are of the candidate, row by row; what can't be said is null, and `note` says why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    origin: str = "final"
+    kind: str = "number"
+    result: ValueResult
+    dtype: str | None = None
+    dtype_baseline: str | None = None
+    shape: list[int] | None = None
+    shape_baseline: list[int] | None = None
+    elements: int | None = None
+    differing: int | None = None
+    first_differing: list[int] | None = None
+    # What both sides hold there, exactly.
+    baseline: str = ""
+    candidate: str = ""
+    both_nan: int = 0
+    nan_differs: int = 0
+    infinity_differs: int = 0
+    greatest_absolute: float | None = None
+    greatest_absolute_at: list[int] | None = None
+    greatest_relative: float | None = None
+    greatest_relative_at: list[int] | None = None
+    greatest_ulp: int | None = None
+    greatest_ulp_at: list[int] | None = None
+    ulp_dtype: str | None = None
+    smallest_rtol: float | None = None
+    smallest_atol: float | None = None
+    default_rtol: float | None = None
+    default_atol: float | None = None
+    passes_default: bool | None = None
+    # It is another one in repeats of one of the two jobs as well.
+    varies: bool = False
+    note: str = ""
+
+
+def compare_values(
+    baseline: Sequence[CapturedValue],
+    candidate: Sequence[CapturedValue],
+    *,
+    varying: frozenset[str] = frozenset(),
+) -> tuple[ValueComparison, ...]:
+    """Every name that either side has, at most `MOST_VALUES`, in the candidate's order."""
+    ones = {(value.origin, value.name): value for value in baseline[:MOST_VALUES]}
+    others = {(value.origin, value.name): value for value in candidate[:MOST_VALUES]}
+    made = [
+        compare_value(ones.get(key), others.get(key)).model_copy(update={"varies": key[1] in varying})
+        for key in list(dict.fromkeys((*others, *ones)))[:MOST_VALUES]
+    ]
+    return tuple(made)
+
+
+def compare_value(baseline: CapturedValue | None, candidate: CapturedValue | None) -> ValueComparison:
+    """Two values of one name; one of them may be missing."""
+    known = candidate or baseline
+    if known is None:
+        raise ValueError("nothing to compare")
+    facts: dict[str, object] = {
+        "name": known.name[:LONGEST_NAME],
+        "kind": known.kind,
+        "origin": known.origin,
+        "dtype": None if candidate is None else candidate.dtype,
+        "dtype_baseline": None if baseline is None else baseline.dtype,
+        "shape": None if candidate is None else candidate.shape,
+        "shape_baseline": None if baseline is None else baseline.shape,
+        "elements": _count(known.shape),
+    }
+    if baseline is None or candidate is None:
+        return _made(facts, result=ValueResult.MISSING, note="Only one side has it.")
+    if baseline.shape != candidate.shape:
+        return _made(
+            facts,
+            result=ValueResult.DIFFERENT,
+            note="The shapes differ.",
+            baseline=_shown(baseline),
+            candidate=_shown(candidate),
+        )
+    one, other = _decoded(baseline), _decoded(candidate)
+    same_dtype = _plain(baseline.dtype) == _plain(candidate.dtype)
+    if same_dtype and _same_bits(baseline, candidate):
+        nan = (
+            sum(map(_is_nan, one.elements))
+            if one is not None
+            else baseline.statistics.nan
+            if baseline.statistics
+            else 0
+        )
+        return _made(
+            facts,
+            result=ValueResult.IDENTICAL,
+            differing=0,
+            both_nan=nan,
+            baseline=_shown(baseline),
+            candidate=_shown(candidate),
+        )
+    if one is None or other is None:
+        return _by_statistics(facts, baseline, candidate)
+    return _measured(facts, one, other, same_dtype=same_dtype)
+
+
+def elements_of(value: CapturedValue) -> Sequence[complex] | None:
+    """The elements, row by row; None where they are not known."""
+    decoded = _decoded(value)
+    return None if decoded is None else decoded.elements
+
+
+def written(value: CapturedValue) -> str:
+    """The first elements as Python writes them; empty where they are not known."""
+    elements = elements_of(value)
+    if elements is None:
+        return ""
+    few = ", ".join(_written(element) for element in elements[:MOST_WRITTEN])
+    return few if not value.shape else f"[{few}{', …' if len(elements) > MOST_WRITTEN else ''}]"
+
+
+def told(made: ValueComparison) -> str:
+    """One line about a comparison, in plain words."""
+    tolerance = ""
+    if made.passes_default and made.differing:
+        tolerance = "within assert_close's default tolerances"
+    elif made.smallest_rtol is not None:
+        tolerance = f"assert_close passes from rtol {made.smallest_rtol:.3g}"
+    elif made.smallest_atol is not None:
+        tolerance = f"assert_close passes from atol {made.smallest_atol:.3g}"
+    return ", ".join(filter(None, (distance(made), tolerance)))
+
+
+def distance(made: ValueComparison) -> str:
+    """How far apart the two are, without tolerances."""
+    if made.result is ValueResult.DIFFERENT and made.differing is not None:
+        return _distance_of_numbers(made)
+    words = {
+        ValueResult.IDENTICAL: "the same bit by bit",
+        ValueResult.EQUAL: "the same numbers in other bits",
+        ValueResult.MISSING: "only one side has it",
+    }
+    return words.get(made.result) or made.note.rstrip(".") or "not known"
+
+
+def _distance_of_numbers(made: ValueComparison) -> str:
+    several = made.elements is not None and made.elements > 1
+    parts = [f"{made.differing} of {made.elements} elements differ"] if several else []
+    for count, what in ((made.nan_differs, "NaN"), (made.infinity_differs, "infinite")):
+        if count:
+            parts.append(f"{what} on one side only" + (f" in {count}" if several else ""))
+    if made.greatest_ulp is not None:
+        parts.append(f"{'at most ' if several else ''}{made.greatest_ulp} ULP of {made.ulp_dtype} apart")
+    if made.greatest_absolute is not None:
+        parts.append(f"off by {made.greatest_absolute:.3g}")
+    if made.dtype != made.dtype_baseline:
+        parts.append(f"dtype {made.dtype} against {made.dtype_baseline}")
+    return ", ".join(parts) or "different"
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    """Elements as numbers, in their format (None: a Python int); for NaN and signed zeros the bytes are what counts."""
+
+    form: Format | None
+    elements: list[float] | list[complex]
+    dtype: str
+    shape: list[int]
+
+
+def _made(facts: dict[str, object], **more: object) -> ValueComparison:
+    return ValueComparison.model_validate({**facts, **more})
+
+
+def _count(shape: Sequence[int]) -> int | None:
+    return math.prod(shape) if all(extent >= 0 for extent in shape) else None
+
+
+def _plain(dtype: str) -> str:
+    form = format_of(dtype)
+    return dtype if form is None else form.name
+
+
+def _bytes(value: CapturedValue) -> bytes:
+    try:
+        return base64.b64decode(value.data, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _decoded(value: CapturedValue) -> _Decoded | None:
+    """The elements; None where there are no bytes, or not as many as the shape says."""
+    data, count = _bytes(value), _count(value.shape)
+    parts = decode(value.dtype, data) if data else [] if count == 0 else None
+    form = format_of(value.dtype)
+    width = 1 if form is None else form.parts
+    if parts is None or count is None or len(parts) != count * width:
+        return None
+    elements = parts if width == 1 else [complex(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+    return _Decoded(form, elements, value.dtype, value.shape)
+
+
+def _same_bits(one: CapturedValue, other: CapturedValue) -> bool:
+    if one.data and other.data:
+        return one.data == other.data
+    return (bool(one.digest) and one.digest == other.digest) or _count(one.shape) == 0
+
+
+def _is_nan(element: complex) -> bool:
+    return element != element  # noqa: PLR0124 - true of NaN only, of a complex one as well
+
+
+def _written(element: complex) -> str:
+    if isinstance(element, int) and element.bit_length() > 2000:
+        return f"{'-' if element < 0 else ''}an integer of {element.bit_length()} bits"
+    return repr(element)
+
+
+def _shown(value: CapturedValue) -> str:
+    """A single number as it is, a larger value by its form."""
+    decoded = _decoded(value) if _count(value.shape) == 1 else None
+    return f"{value.dtype} {value.shape}" if decoded is None else _written(decoded.elements[0])
+
+
+def _by_statistics(
+    facts: dict[str, object], baseline: CapturedValue, candidate: CapturedValue
+) -> ValueComparison:
+    """Without the elements: other digests are other bits, other statistics are other numbers."""
+    one, other = baseline.statistics, candidate.statistics
+    if _plain(baseline.dtype) != _plain(candidate.dtype):
+        return _made(
+            facts, result=ValueResult.DIFFERENT, note="The dtypes differ; there are no elements to compare."
+        )
+    if one is not None and other is not None:
+        names = [
+            name
+            for name in type(one).model_fields
+            if _number(getattr(one, name)) != _number(getattr(other, name))
+        ]
+        if names:
+            sides = [
+                ", ".join(f"{name} {_number(getattr(side, name))}" for name in names) for side in (one, other)
+            ]
+            note = "Its elements were not kept, only statistics of them."
+            facts |= {"nan_differs": abs(one.nan - other.nan), "baseline": sides[0], "candidate": sides[1]}
+            return _made(facts, result=ValueResult.DIFFERENT, note=note)
+    if not (baseline.digest and candidate.digest):
+        return _made(
+            facts, result=ValueResult.UNKNOWN, note="Its elements were not kept, nor a digest of them."
+        )
+    if one is None or other is None or one.zero or one.nan:
+        note = "Its elements were not kept; the bits differ, the statistics do not, so that signed zeros or NaN may be all that differs."
+        return _made(facts, result=ValueResult.UNKNOWN, note=note)
+    return _made(
+        facts,
+        result=ValueResult.DIFFERENT,
+        note="Its elements were not kept; the bits differ, the statistics do not.",
+    )
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else repr(value)
+
+
+def _measured(
+    facts: dict[str, object], one: _Decoded, other: _Decoded, *, same_dtype: bool
+) -> ValueComparison:
+    """Element by element, where two are not equal; NaN is in the same place as NaN without being a difference."""
+    unequal = [
+        at for at, (left, right) in enumerate(zip(one.elements, other.elements, strict=True)) if left != right
+    ]
+    both_nan = sum(_is_nan(one.elements[at]) and _is_nan(other.elements[at]) for at in unequal)
+    differing = [at for at in unequal if not (_is_nan(one.elements[at]) and _is_nan(other.elements[at]))]
+    pairs = [Pair(at, one.elements[at], other.elements[at]) for at in differing[:MOST_MEASURED]]
+    close = closeness(pairs, one.form, other.form)
+    found: dict[str, object] = {
+        "differing": len(differing),
+        "both_nan": both_nan,
+        **_counted(pairs),
+        **_close_facts(close, one.shape),
+    }
+    if differing:
+        first = differing[0]
+        found |= {
+            "first_differing": multi_index(first, one.shape),
+            "baseline": _written(one.elements[first]),
+            "candidate": _written(other.elements[first]),
+        }
+    elif len(one.elements) == 1:
+        found |= {"baseline": _written(one.elements[0]), "candidate": _written(other.elements[0])}
+    if len(differing) > len(pairs):
+        found |= {"passes_default": None, "smallest_rtol": None, "smallest_atol": None}
+        found["note"] = f"The first {MOST_MEASURED} differing elements were measured."
+    elif not same_dtype:
+        found["note"] = "The dtypes differ, which assert_close refuses unless it is told otherwise."
+    elif both_nan:
+        found["note"] = "NaN in the same place is taken as equal (equal_nan=True)."
+    result = ValueResult.DIFFERENT if differing or not same_dtype else ValueResult.EQUAL
+    return _made(facts, result=result, **found)
+
+
+def _counted(pairs: Sequence[Pair]) -> dict[str, object]:
+    nan = sum(_is_nan(pair.baseline) != _is_nan(pair.candidate) for pair in pairs)
+    infinite = sum(
+        not (_is_nan(pair.baseline) or _is_nan(pair.candidate))
+        and _is_infinite(pair.baseline) + _is_infinite(pair.candidate) > 0
+        for pair in pairs
+    )
+    return {"nan_differs": nan, "infinity_differs": infinite}
+
+
+def _is_infinite(element: complex) -> bool:
+    return math.inf in {abs(element.real), abs(element.imag)}
+
+
+def _close_facts(close: Closeness, shape: Sequence[int]) -> dict[str, object]:
+    places = {
+        f"{name}_at": None if at is None else multi_index(at, shape)
+        for name, at in (
+            ("greatest_absolute", close.absolute_at),
+            ("greatest_relative", close.relative_at),
+            ("greatest_ulp", close.ulp_at),
+        )
+    }
+    return {
+        "greatest_absolute": close.absolute,
+        "greatest_relative": close.relative,
+        "greatest_ulp": close.ulp,
+        "ulp_dtype": close.ulp_dtype,
+        "smallest_rtol": close.rtol,
+        "smallest_atol": close.atol,
+        "default_rtol": close.default_rtol,
+        "default_atol": close.default_atol,
+        "passes_default": close.passes_default,
+        **places,
+    }

@@ -1,0 +1,1 @@
+"""Values and messages found in printed output."""

@@ -1,0 +1,151 @@
+"""Numbers as people print them: found in text, and matched by value at the precision that was claimed."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+# A number stands alone: no letter, digit or dot runs into it, and it is no part of a version. The sign belongs to it unless it follows
+# an operand (`a-1`, `3-1`).
+_NUMBER = re.compile(
+    r"(?<![\w.])(?P<sign>[+-])?"
+    r"(?P<body>0[xX][0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?(?:[pP][+-]?\d+)?"
+    r"|(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+    r"|(?:nan|NaN|NAN|infinity|Infinity|inf|Inf|INF))"
+    r"(?P<imaginary>[jJ])?(?![0-9a-zA-Z_])(?!\.\d)"
+)
+# Fewer digits than these round to too much: a claim of `0.5` is `0.5`, one of `0.513` is whatever rounds to it.
+_LEAST_DIGITS = 3
+# Integers beyond these stay integers, unless no float is as large.
+_EXACT, _LARGEST = 2**53, 10**300
+_MOST_DIGITS = 300
+# Two values are near when they differ by less than this share of the larger.
+_NEAR = 1e-2
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number in a text: its value, how it was written and where it stands."""
+
+    text: str
+    value: float
+    start: int = 0
+    end: int = 0
+    imaginary: bool = False
+
+    @property
+    def _body(self) -> str:
+        return self.text.lstrip("+-").lower().replace("_", "").rstrip("j")
+
+    @property
+    def digits(self) -> int:
+        """Significant digits as written; 0 for nan, inf and hexadecimal, which are exact."""
+        if not math.isfinite(self.value) or self._body.startswith("0x"):
+            return 0
+        mantissa = self._body.split("e", maxsplit=1)[0].replace(".", "")
+        return len(mantissa.lstrip("0")) or 1
+
+    @property
+    def step(self) -> Decimal:
+        """What the last written digit is worth."""
+        mantissa, _, exponent = self._body.partition("e")
+        places = len(mantissa.partition(".")[2])
+        return Decimal(1).scaleb(max(-400, min(400, int(exponent[:9] or 0) - places)))
+
+    @property
+    def whole(self) -> bool:
+        """Whether it was written as an integer: integers are exact."""
+        return not set(self._body) & set(".e")
+
+
+def numbers_in(text: str) -> list[Number]:
+    """The numbers of a text, left to right."""
+    return [_number(text, found) for found in _NUMBER.finditer(text)]
+
+
+def _number(text: str, found: re.Match[str]) -> Number:
+    start, sign = found.start(), found["sign"] or ""
+    imaginary = found["imaginary"] is not None
+    if imaginary and not sign and start and text[start - 1] in "+-":
+        # In `1.5-2j` the sign is the imaginary part's own.
+        start, sign = start - 1, text[start - 1]
+    value = _value(found["body"].lower().replace("_", ""))
+    return Number(
+        text=text[start : found.end()],
+        value=-value if sign == "-" else value,
+        start=start,
+        end=found.end(),
+        imaginary=imaginary,
+    )
+
+
+def _value(body: str) -> float:
+    try:
+        if body.startswith("0x"):
+            return float.fromhex(body) if "." in body or "p" in body else _integer(int(body, 16))
+        return _integer(int(body)) if body.isdigit() and len(body) <= _MOST_DIGITS else float(body)
+    except OverflowError:
+        return math.inf
+
+
+def _integer(value: int) -> float:
+    """A float as long as that is exact: `9223372036854775807` is not `9223372036854775806`, nor is minus zero zero."""
+    return float(value) if abs(value) < _EXACT or value >= _LARGEST else value
+
+
+def same_value(one: float, other: float) -> bool:
+    """Equal values; nan equals nan, and zero does not equal minus zero."""
+    if math.isnan(one) or math.isnan(other):
+        return math.isnan(one) and math.isnan(other)
+    return one == other and math.copysign(1, one) == math.copysign(1, other)
+
+
+def matches(claimed: Number, seen: Number) -> bool:
+    """Whether what was seen is what was claimed, at the precision of the coarser of the two prints."""
+    if claimed.imaginary != seen.imaginary:
+        return False
+    if same_value(claimed.value, seen.value):
+        return True
+    if not (math.isfinite(claimed.value) and math.isfinite(seen.value)) or not (
+        claimed.digits and seen.digits
+    ):
+        return False
+    if math.copysign(1, claimed.value) != math.copysign(1, seen.value) or (claimed.whole and seen.whole):
+        return False
+    return _rounds_to(seen, claimed) or _rounds_to(claimed, seen) or _short_print(claimed, seen)
+
+
+def near(one: float, other: float) -> bool:
+    """Whether two values are close without being equal for the reader."""
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return same_value(one, other)
+    return abs(one - other) <= _NEAR * max(abs(one), abs(other))
+
+
+def _rounds_to(fine: Number, coarse: Number) -> bool:
+    """Whether the finer print rounds to the coarser one."""
+    if coarse.digits < _LEAST_DIGITS or coarse.whole or fine.step > coarse.step:
+        return False
+    return abs(Decimal(fine.value) - Decimal(coarse.value)) <= coarse.step / 2 * Decimal("1.0000001")
+
+
+def _short_print(claimed: Number, seen: Number) -> bool:
+    """Whether both may print one float16: 4448 prints as `4448.` here and as `4450.0` there."""
+    for short, long in ((claimed, seen), (seen, claimed)):
+        kept = short.text.lstrip("+-").rstrip("0").rstrip(".").rstrip("0")
+        digits = len(kept.replace(".", ""))
+        if (
+            _LEAST_DIGITS <= digits < long.digits
+            and 1024 <= abs(long.value) <= 65504
+            and long.value == _as_float16(short.value)
+        ):
+            return True
+    return False
+
+
+def _as_float16(value: float) -> float:
+    """The value with eleven significant bits, halves to even."""
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(round(math.ldexp(mantissa, 11)), exponent - 11)

@@ -1,0 +1,138 @@
+"""Printed lines against claimed ones: numbers as values, words as words; punctuation, spacing and the dress of a print aside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from app.judging.output.numbers import Number, matches, numbers_in, same_value
+
+Token = str | Number
+# What has dots between three numbers or more is none: a version, an address.
+_WORD = re.compile(r"(?<![\w.])v?\d+(?:\.\d+){2,}(?![\d.])|[^\W\d_]\w*|_\w+|[<>%]")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b(?!\.)")
+# `tensor(88., device='cuda:0', dtype=torch.bfloat16, grad_fn=<…>)`, `np.float64(0.5)`, `array([…], dtype=float32)`.
+_KEYWORD = re.compile(
+    r"\b(?:device='[^']{0,40}'|dtype=[\w.]{1,40}|grad_fn=<[^<>]{0,80}>|requires_grad=(?:True|False)|size=\([\d, ]{0,80}\))"
+)
+_CALL = re.compile(r"\b(?:tensor|array|(?:np|numpy)\.\w{1,20})(?=\()")
+# What another run prints otherwise without meaning anything by it.
+_TIME = re.compile(
+    r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|it/s)\b|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"
+)
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+# A line longer than this is data, not a statement; matching stays linear.
+MOST_CHARACTERS = 20_000
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Numbers and words of a line, in order; addresses are one word."""
+    text = _ADDRESS.sub(" ADDRESS ", text[:MOST_CHARACTERS])
+    text = _CALL.sub(" ", _KEYWORD.sub(" ", text))
+    tokens: list[Token] = []
+    at = 0
+    for number in numbers_in(text):
+        tokens += _WORD.findall(text, at, number.start)
+        tokens.append(number)
+        at = number.end
+    tokens += _WORD.findall(text, at)
+    return tokens
+
+
+def same_token(claimed: Token, seen: Token) -> bool:
+    """Numbers by value at the claimed precision, words as they are."""
+    if isinstance(claimed, Number) and isinstance(seen, Number):
+        return matches(claimed, seen)
+    return isinstance(claimed, str) and isinstance(seen, str) and claimed == seen
+
+
+def same_tokens(claimed: Sequence[Token], seen: Sequence[Token]) -> bool:
+    """Whether what was seen says what is claimed."""
+    return len(claimed) == len(seen) and all(map(same_token, claimed, seen))
+
+
+def equal_tokens(one: Sequence[Token], other: Sequence[Token]) -> bool:
+    """Whether both say the same words and exactly the same values, however they are written."""
+    return len(one) == len(other) and all(map(_equal, one, other))
+
+
+def _equal(one: Token, other: Token) -> bool:
+    if isinstance(one, Number) and isinstance(other, Number):
+        return one.imaginary == other.imaginary and same_value(one.value, other.value)
+    return isinstance(one, str) and isinstance(other, str) and one == other
+
+
+def contains(seen: Sequence[Token], claimed: Sequence[Token]) -> bool:
+    """Whether the claimed tokens stand together in what was seen."""
+    if not claimed:
+        return False
+    last = len(seen) - len(claimed)
+    return any(
+        same_token(claimed[0], seen[at]) and same_tokens(claimed, seen[at : at + len(claimed)])
+        for at in range(last + 1)
+    )
+
+
+def is_specific(tokens: Sequence[Token]) -> bool:
+    """Whether a line says enough to be looked for inside another: a word, several numbers, or one that is no short plain number."""
+    numbers = [token for token in tokens if isinstance(token, Number)]
+    words = [token for token in tokens if isinstance(token, str) and len(token) > 1]
+    return (
+        bool(words) or len(numbers) > 1 or any(number.digits == 0 or number.digits > 3 for number in numbers)
+    )
+
+
+def says(line: Sequence[Token], claimed: Sequence[Token]) -> bool:
+    """Whether a printed line is the claimed one, or holds it in one piece where it is specific enough to be found there."""
+    return same_tokens(claimed, line) or (is_specific(claimed) and contains(line, claimed))
+
+
+def found_lines(claimed: Iterable[str], stdout: str) -> bool:
+    """Whether every claimed line is printed, in any order; or all of them together, however the lines are broken."""
+    wanted = [tokens for tokens in map(tokens_of, claimed) if tokens]
+    if not wanted:
+        return False
+    lines = [tokens for tokens in map(tokens_of, stdout.splitlines()) if tokens]
+    unused = list(lines)
+    for tokens in sorted(wanted, key=len, reverse=True):
+        at = next((at for at, line in enumerate(unused) if says(line, tokens)), None)
+        if at is None:
+            break
+        del unused[at]
+    else:
+        return True
+    return len(wanted) > 1 and contains(
+        [token for line in lines for token in line], [token for line in wanted for token in line]
+    )
+
+
+def nearest_line(claimed: Iterable[str], stdout: str) -> str | None:
+    """The first printed line that has the words of a claimed line and other numbers."""
+    skeletons = [_words(line) for line in claimed]
+    return next(
+        (line for line in stdout.splitlines() if (words := _words(line)) and words in skeletons), None
+    )
+
+
+def _words(line: str) -> list[str]:
+    return [token for token in tokens_of(line) if isinstance(token, str)]
+
+
+def fingerprint(text: str) -> tuple[str, ...]:
+    """What a stream says, to tell repeats apart: exact numbers; no addresses, durations, dates or spacing."""
+    return tuple(
+        token.text if isinstance(token, Number) else token
+        for line in text.splitlines()
+        for token in tokens_of(steady(line))
+    )
+
+
+def is_duration(text: str) -> bool:
+    """Whether all numbers of a text are durations."""
+    return _TIME.search(text) is not None and not numbers_in(steady(text))
+
+
+def steady(line: str) -> str:
+    """The line without durations and dates."""
+    line = line[:MOST_CHARACTERS]
+    return _DATE.sub(" DATE ", _TIME.sub(" TIME ", line))

@@ -1,0 +1,1 @@
+"""Checks, jobs and runs judged; how sure a verdict is."""

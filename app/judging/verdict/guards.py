@@ -1,0 +1,70 @@
+"""What a script leaves out where there is no GPU, by static reading: what such an attempt did not show is no evidence."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+
+from app.intake.code.syntax import dotted, nodes_of, tree_of
+from app.intake.reading import NeedKind, Script
+from app.judging.verdict.reach import NO_GPU, PATH_NOT_TAKEN, uses_gpu
+from app.targets.target import Target
+from worker.contract import Device, Outcome, Reason, Result
+
+# Calls that only prepare for a card or tell of it.
+_PREPARING = {
+    "print",
+    "cuda",
+    "to",
+    "manual_seed",
+    "manual_seed_all",
+    "append",
+    "info",
+    "set_default_device",
+    "set_default_tensor_type",
+}
+
+
+def left_out(result: Result, script: Script, target: Target) -> Reason | None:
+    """Why an attempt without a GPU may have come to its end, or failed, before the point; it says nothing against what was seen."""
+    if target.device is not Device.CPU or uses_gpu(result):
+        return None
+    if any(need.kind is NeedKind.GPU for need in script.needs):
+        return NO_GPU
+    if result.outcome in {Outcome.COMPLETED, Outcome.EXITED} and has_part_for_gpu(script.script):
+        return PATH_NOT_TAKEN.model_copy(
+            update={"detail": "A part of the script runs only where there is a GPU."}
+        )
+    return None
+
+
+@lru_cache(maxsize=256)
+def has_part_for_gpu(text: str) -> bool:
+    """Whether the script does something of its own only `if torch.cuda.is_available()`, and nothing in its place."""
+    if "cuda" not in text:
+        return False
+    tree = tree_of(text)
+    return tree is not None and any(_is_for_gpu(node) for node in nodes_of(tree))
+
+
+def _is_for_gpu(node: ast.AST) -> bool:
+    if not isinstance(node, ast.If) or node.orelse or isinstance(node.test, ast.UnaryOp):
+        return False
+    asks = any(
+        isinstance(part, ast.Call) and dotted(part.func)[-2:] in _ASKING for part in ast.walk(node.test)
+    )
+    return asks and not all(map(_only_prepares, node.body))
+
+
+_ASKING = {("cuda", "is_available"), ("cuda", "device_count")}
+
+
+def _only_prepares(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Import | ast.ImportFrom | ast.Pass):
+        return True
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    path = dotted(node.value.func)
+    return path[:2] in {("torch", "cuda"), ("torch", "backends")} or path[-1:] in {
+        (name,) for name in _PREPARING
+    }

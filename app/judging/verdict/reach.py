@@ -1,0 +1,277 @@
+"""Why an attempt did not reach the point of a claim: what this target lacks, or what the reporter must supply."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from app.intake.needs.distributions import DISTRIBUTIONS, WELL_KNOWN
+from app.intake.reading import NeedKind, Script
+from app.targets.target import Target
+from worker.contract import Device, Outcome, Reason, Result, WhoCanAct
+
+
+def _reason(code: str, detail: str, who: WhoCanAct = WhoCanAct.NOBODY) -> Reason:
+    return Reason(code=code, detail=detail, who_can_act=who)
+
+
+_OPERATOR, _REPORTER = WhoCanAct.OPERATOR, WhoCanAct.REPORTER
+NO_GPU = _reason("no_gpu", "The script needs a GPU and this target grants none.", _OPERATOR)
+TOO_FEW_GPUS = _reason("too_few_gpus", "The script needs more GPUs than this target grants.", _OPERATOR)
+TIME_LIMIT = _reason("time_limit", "The script was stopped at the time limit.", _OPERATOR)
+OUTPUT_LIMIT = _reason("output_limit", "The script was stopped because it printed too much.", _REPORTER)
+MEMORY_LIMIT = _reason("memory_limit", "The script was stopped at the memory limit.", _OPERATOR)
+SANDBOX_LIMIT = _reason(
+    "sandbox_limit", "The script needs something that the sandbox does not allow.", _OPERATOR
+)
+MISSING_PACKAGE = _reason(
+    "missing_package", "The script needs a package that the toolchain does not have.", _OPERATOR
+)
+NOT_ADDED = _reason(
+    "missing_package", "The packages that the script needs could not be added to the toolchain.", _OPERATOR
+)
+MISSING_FILE = _reason("missing_file", "The script needs a file that is not in the report.", _REPORTER)
+NEEDS_INPUT = _reason(
+    "needs_input", "The script needs arguments or input that are not in the report.", _REPORTER
+)
+NO_NETWORK = _reason("no_network", "The script needs the network, and the sandbox has none.", _REPORTER)
+NO_KERNELS = _reason("no_kernels_for_card", "The toolchain's build has no kernels for this card.", _OPERATOR)
+NO_DETERMINISTIC = _reason(
+    "no_deterministic_kernel", "The script uses an operation that has no deterministic form."
+)
+NO_COMPILER = _reason("no_compiler", "The script needs a compiler that works on the node.", _OPERATOR)
+OTHER_OS = _reason("other_os", "The script or the claim is about another operating system.", _OPERATOR)
+OTHER_VERSION = _reason("other_version", "The claim is about another version than this target's.", _OPERATOR)
+OTHER_DEVICE = _reason(
+    "other_device", "The claim is about another device than the one that was used.", _OPERATOR
+)
+OTHER_MODE = _reason("other_mode", "The claim is about another way of starting the script than ours.")
+ABSOLUTE_TIME = _reason(
+    "absolute_time", "The claim is a duration, and durations of two machines can't be compared."
+)
+STALE = _reason(
+    "stale_reproducer", "The script uses a part of the library that this version no longer has.", _REPORTER
+)
+PATH_NOT_TAKEN = _reason(
+    "path_not_taken", "The script ran without using the GPU that this target grants.", _REPORTER
+)
+GAVE_UP = _reason(
+    "gave_up_politely", "The script saw that something is missing, said so and ended.", _OPERATOR
+)
+NOTHING_SHOWN = _reason("nothing_shown", "The script ended without showing anything of the claim.", _REPORTER)
+ENDED_EARLIER = _reason("ended_earlier", "The script failed before the point of the claim.", _REPORTER)
+TOO_FEW_ATTEMPTS = _reason(
+    "too_few_attempts", "Too few attempts ended in a way that counts.", WhoCanAct.SERVICE
+)
+TOO_NOISY = _reason(
+    "too_noisy", "The two times are too close, or vary too much, to say which is longer and by how much."
+)
+NO_TIMES = _reason(
+    "no_times", "The script prints no two times that could be held against each other.", _REPORTER
+)
+NO_SIDES = _reason("no_sides", "The script prints no two sides that could be compared.", _REPORTER)
+
+# What torch, CUDA and Python say of a lack. The first that is found in how an attempt failed is the reason.
+_SAID: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
+    (re.compile(pattern, re.IGNORECASE), reason)
+    for pattern, reason in (
+        (r"Torch not compiled with CUDA enabled", NO_GPU),
+        (r"No CUDA GPUs are available", NO_GPU),
+        (r"Found no NVIDIA driver on your system", NO_GPU),
+        (r"no CUDA-capable device is detected", NO_GPU),
+        (r"Cannot access accelerator device when none is available", NO_GPU),
+        (r"on a CUDA device but torch\.cuda\.is_available\(\) is False", NO_GPU),
+        (r"not linked with support for cuda devices", NO_GPU),
+        (
+            r"Distributed package doesn't have NCCL|NCCL backend.{0,40}not available|ProcessGroupNCCL is only supported with GPUs",
+            NO_GPU,
+        ),
+        (r"Could not run '[^']{1,80}' with arguments from the 'CUDA' backend", NO_GPU),
+        (r"invalid device ordinal|Duplicate GPU detected", TOO_FEW_GPUS),
+        (r"no kernel image is available for execution on the device", NO_KERNELS),
+        (r"does not have a deterministic implementation", NO_DETERMINISTIC),
+        (
+            r"Temporary failure in name resolution|Name or service not known|Network is unreachable|Max retries exceeded",
+            NO_NETWORK,
+        ),
+        (r"InvalidCxxCompiler|No working C\+\+ compiler found|Failed to find C compiler", NO_COMPILER),
+        (r"error: the following arguments are required|EOFError: EOF when reading a line", NEEDS_INPUT),
+        (r"has no attribute 'windll'|No module named '(?:winreg|msvcrt|_winapi)'", OTHER_OS),
+    )
+)
+# What is believed even where the script caught it, printed it and ended well.
+_BELIEVED_WHEN_PRINTED = {"no_gpu", "too_few_gpus"}
+_STALE = re.compile(
+    r"module '[\w.]{1,200}' has no attribute|cannot import name '[^']{1,200}' from '|No module named 'torch\."
+    r"|got an unexpected keyword argument|'(?:Tensor|Parameter|ndarray|Generator|_OpNamespace)'(?: '\w{1,80}')? object has no attribute"
+)
+_OF_NAMES = {"AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
+# `torch.symeig` and the like are still there, to say that they are gone.
+_REMOVED = re.compile(
+    r"\b(?:is now|has been|have been|was) removed\b|\bis no longer (?:available|supported) in (?:torch|numpy|version)",
+    re.IGNORECASE,
+)
+_BY_TYPE: dict[str, Reason] = {
+    "ImportError": MISSING_PACKAGE,
+    "ModuleNotFoundError": MISSING_PACKAGE,
+    "FileNotFoundError": MISSING_FILE,
+    "EOFError": NEEDS_INPUT,
+    "ConnectionError": NO_NETWORK,
+    "ConnectTimeout": NO_NETWORK,
+    "gaierror": NO_NETWORK,
+    "URLError": NO_NETWORK,
+    "LocalEntryNotFoundError": NO_NETWORK,
+    "OfflineModeIsEnabled": NO_NETWORK,
+    "PermissionError": SANDBOX_LIMIT,
+    "OutOfMemoryError": MEMORY_LIMIT,
+    "MemoryError": MEMORY_LIMIT,
+}
+_NO_MODULE = re.compile(r"^No module named '([A-Za-z_]\w{0,60})")
+_MEMORY = re.compile(r"CUDA out of memory|DefaultCPUAllocator: (?:not enough|can't allocate) memory")
+_SANDBOX = re.compile(r"\[Errno (?:28|30)\]|can't start new thread")
+# The node's own words for a limit that the script met as an error.
+_LIMITS_BEHIND = {"scratch_limit", "process_limit", "file_size_limit"}
+_GAVE_UP = re.compile(
+    r"(?:cuda|gpu)s?\b.{0,40}\b(?:not|n't|un|no)\s*(?:be\s+)?(?:available|found|detected|enabled|supported)"
+    r"|\bno\s+(?:cuda|gpus?|nvidia)\b|\b(?:requires?|needs?)\b.{0,30}\b(?:cuda|gpus?)\b",
+    re.IGNORECASE,
+)
+_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+_SKIPPED = re.compile(r"^OK \(skipped=(\d+)\)$", re.MULTILINE)
+_ONLY_SKIPPED = re.compile(r"^(?:=+ )?\d+ skipped(?:, \d+ warnings?)? in [\d.]+s", re.MULTILINE)
+_GOES_ON = re.compile(
+    r"\b(?:using|use|on|to|with)\s+(?:the\s+)?cpu\b|fall(?:ing)?\s*back|instead", re.IGNORECASE
+)
+# Where reading stops: what a script says of a lack stands near the end.
+_WINDOW = 20_000
+_GIVES_UP_WITHIN = 300
+
+
+def ended_by_limit(result: Result) -> Reason | None:
+    """The limit of ours that ended the attempt."""
+    match result.outcome:
+        case Outcome.TIMED_OUT:
+            return TIME_LIMIT
+        case Outcome.OUTPUT_EXCEEDED:
+            return OUTPUT_LIMIT
+        case Outcome.OUT_OF_MEMORY:
+            return MEMORY_LIMIT
+        case _:
+            return None
+
+
+def lack_of(result: Result, script: Script, target: Target) -> Reason | None:
+    """What this attempt lacked, by how it failed, or by how it ended without failing. None: nothing that we can see."""
+    limit = ended_by_limit(result)
+    if limit is not None:
+        return limit
+    if result.outcome in {Outcome.RAISED, Outcome.EXITED, Outcome.CRASHED}:
+        found = _lack_by_exception(result) or _said_lack(result.observation.stderr[-_WINDOW:])
+        if found is not None:
+            return found
+    return _lack_without_failure(result, script, target)
+
+
+def _said_lack(text: str) -> Reason | None:
+    return next((reason for pattern, reason in _SAID if pattern.search(text)), None)
+
+
+def _lack_by_exception(result: Result) -> Reason | None:
+    raised = result.observation.exception
+    if raised is None:
+        return None
+    name, message = raised.type.rsplit(".", 1)[-1], raised.message[:_WINDOW]
+    known = (
+        _said_lack(f"{name}: {message}")
+        or _lack_by_message(name, message, result.reason)
+        or _BY_TYPE.get(name)
+    )
+    return _naming_the_package(message) if known is MISSING_PACKAGE else known
+
+
+def _naming_the_package(message: str) -> Reason:
+    """Only where it is a package that we know: the name comes from the script, and models read what we say."""
+    found = _NO_MODULE.search(message)
+    package = found and DISTRIBUTIONS.get(found[1], found[1].replace("_", "-").lower())
+    if package not in WELL_KNOWN:
+        return MISSING_PACKAGE
+    return MISSING_PACKAGE.model_copy(
+        update={"detail": f"The script needs {package}, which the toolchain does not have."}
+    )
+
+
+def _lack_by_message(name: str, message: str, reason: Reason | None) -> Reason | None:
+    if (name in _OF_NAMES and _STALE.search(message)) or _REMOVED.search(message):
+        return STALE
+    if _MEMORY.search(message):
+        return MEMORY_LIMIT
+    limited = reason is not None and reason.code in _LIMITS_BEHIND
+    return SANDBOX_LIMIT if limited or _SANDBOX.search(message) else None
+
+
+def _lack_without_failure(result: Result, script: Script, target: Target) -> Reason | None:
+    if result.outcome not in {Outcome.COMPLETED, Outcome.EXITED}:
+        return None
+    printed = _said_lack(result.observation.stdout[-_WINDOW:])
+    if printed is not None and printed.code in _BELIEVED_WHEN_PRINTED:
+        return printed
+    needs_gpu = any(need.kind is NeedKind.GPU for need in script.needs)
+    used_gpu = uses_gpu(result)
+    if not used_gpu and _gives_up(result):
+        return NO_GPU if needs_gpu and target.device is Device.CPU else GAVE_UP
+    if (
+        result.outcome is Outcome.COMPLETED
+        and needs_gpu
+        and target.device is Device.CUDA
+        and result.observation.devices_used
+        and not used_gpu
+    ):
+        return PATH_NOT_TAKEN
+    return None
+
+
+def uses_gpu(result: Result) -> bool:
+    """Whether a card was used: as the driver saw it, else as the harness says or a process held its node open (a child has no harness).
+
+    A script that only asks for cards opens their nodes, too; and one that says that it used a card may have been made to say so.
+    """
+    seen = result.observation
+    if seen.devices_computed is not None:
+        return bool(seen.devices_computed)
+    return any(device.startswith("cuda") for device in seen.devices_used) or any(
+        re.fullmatch(r"/dev/nvidia\d+", device) for device in seen.devices_opened
+    )
+
+
+def _gives_up(result: Result) -> bool:
+    """Whether the last thing that was said is that there is no GPU, and not that the script goes on without one."""
+    seen = result.observation
+    if _all_skipped(seen.stderr[-_WINDOW:]) or _all_skipped(seen.stdout[-_WINDOW:]):
+        return True
+    lines = [
+        line.strip()
+        for line in (seen.stdout if seen.stdout.strip() else seen.stderr)[-_WINDOW:].splitlines()
+        if line.strip()
+    ]
+    last = "\n".join(lines if len(lines) <= 3 else lines[-1:])
+    return (
+        len(last) <= _GIVES_UP_WITHIN and _GAVE_UP.search(last) is not None and _GOES_ON.search(last) is None
+    )
+
+
+def _all_skipped(text: str) -> bool:
+    """Whether unittest or pytest tell that they skipped every test that they ran."""
+    ran, skipped = _RAN.search(text), _SKIPPED.search(text)
+    return (ran is not None and skipped is not None and ran[1] == skipped[1]) or _ONLY_SKIPPED.search(
+        text
+    ) is not None
+
+
+def commonest(reasons: Sequence[Reason]) -> Reason | None:
+    """The reason given most often; of equals, the first by its code: the order of attempts says nothing."""
+    counts = Counter(reason.code for reason in reasons)
+    if not counts:
+        return None
+    code = min(counts, key=lambda code: (-counts[code], code))
+    return min((reason for reason in reasons if reason.code == code), key=lambda reason: reason.detail)

@@ -1,0 +1,153 @@
+"""A run's verdict from its jobs': where it was seen, where not, how far a "no" goes, and what is left open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.intake.claim.claims import Role
+from app.intake.reading import NeedKind, Reading, ScriptRole
+from app.judging.cause.cause import cause_of
+from app.judging.judged_cells import JudgedCell
+from app.judging.judgement import CheckResult, Defect, Finding, Scope, Verdict
+from app.judging.verdict.pairs import judge_pairs
+from app.judging.verdict.places import release_of, same_release, system_of, torch_of
+from worker.contract import Environment
+
+# `reproduced` and `flaky` are sightings of the claim itself.
+SEEN = {Verdict.REPRODUCED, Verdict.FLAKY}
+NOT_SEEN = {Verdict.NOT_REPRODUCED, Verdict.DIFFERENT}
+WITHOUT_RESULT = {Verdict.NO_RESULT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunJudgement:
+    """What is concluded of a run. `verdict` is the interim one while jobs are open."""
+
+    verdict: Verdict | None
+    seen: bool = False
+    defect: Defect = Defect.UNDECIDED
+    cause: str | None = None
+    scope: Scope | None = None
+    scope_differs: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    not_where: tuple[str, ...] = ()
+    newest: str | None = None
+    without_result: int = 0
+    pairs: tuple[Finding, ...] = ()
+
+
+def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
+    """Judge a run by its jobs. Total; jobs without a judgement yet are left out."""
+    if reading.ask:
+        return RunJudgement(verdict=Verdict.NEEDS_INFO)
+    # A control shows how things should be; what happens to it is no verdict on the claim.
+    judged = [cell for cell in cells if cell.verdict is not None and cell.role is not ScriptRole.CONTROL]
+    done = without_tests(judged)
+    pairs = judge_pairs(reading.claim, done)
+    verdicts = {cell.verdict for cell in done} | {_PAIR_VERDICT[finding.result] for finding in pairs}
+    verdict = next((verdict for verdict in Verdict if verdict in verdicts), None)
+    if verdict is None and all(cell.verdict is not None for cell in cells):
+        verdict = Verdict.NO_RESULT
+    where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in SEEN))
+    not_where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in NOT_SEEN))
+    cause, defect = cause_of(reading.claim, reading.scripts, judged)
+    scope, differs = _scope(verdict, reading, done)
+    return RunJudgement(
+        verdict=verdict,
+        seen=bool(where) or any(finding.result is CheckResult.MET for finding in pairs),
+        defect=defect,
+        cause=cause,
+        scope=scope,
+        scope_differs=differs,
+        where=where,
+        not_where=tuple(label for label in not_where if label not in where),
+        newest=_newest(done),
+        without_result=sum(cell.verdict in WITHOUT_RESULT for cell in done),
+        pairs=pairs,
+    )
+
+
+def without_tests(cells: Sequence[JudgedCell]) -> list[JudgedCell]:
+    """The cells that speak of the claim: not those that only test for a cause."""
+    return [cell for cell in cells if not _only_tests(cell, cells)]
+
+
+def _only_tests(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
+    """Whether a cell without its test is there; where memory is filled, what is claimed and seen in that counts all the same."""
+    tests = {"trace", "fill"}.intersection(cell.target.settings)
+    if not tests or (tests == {"fill"} and cell.verdict in SEEN):
+        return False
+    settings = {name: value for name, value in cell.target.settings.items() if name not in tests}
+    plain = cell.target.model_copy(update={"settings": settings})
+    return any(other.target == plain and other.script == cell.script for other in cells)
+
+
+_PAIR_VERDICT = {
+    CheckResult.MET: Verdict.REPRODUCED,
+    CheckResult.ABSENT: Verdict.NOT_REPRODUCED,
+    CheckResult.OTHER: Verdict.DIFFERENT,
+    CheckResult.UNREACHED: Verdict.CANNOT_SHOW,
+}
+
+
+def _newest(cells: Sequence[JudgedCell]) -> str | None:
+    """The label of the newest toolchain's target that reached a verdict of its own."""
+    reached = [cell for cell in cells if cell.verdict not in {Verdict.NO_RESULT, Verdict.CANNOT_SHOW}]
+    if not reached:
+        return None
+    return max(
+        reached, key=lambda cell: (release_of(_torch_of(cell)), -len(cell.target.settings))
+    ).target.label()
+
+
+def _torch_of(cell: JudgedCell) -> str:
+    return torch_of(cell.results[0] if cell.results else None, cell.target)
+
+
+def _scope(
+    verdict: Verdict | None, reading: Reading, cells: Sequence[JudgedCell]
+) -> tuple[Scope | None, tuple[str, ...]]:
+    """How far a "no" goes: as reported only where version, device and system are the reporter's."""
+    if verdict is not Verdict.NOT_REPRODUCED:
+        return None, ()
+    said_no = [cell for cell in cells if cell.verdict is Verdict.NOT_REPRODUCED]
+    differing = [_differing(reading, cell) for cell in said_no]
+    best = min(differing, key=len, default=("torch.version", "device", "os.name"))
+    return (Scope.AS_REPORTED if not best else Scope.ELSEWHERE), best
+
+
+def _differing(reading: Reading, cell: JudgedCell) -> tuple[str, ...]:
+    """The fields in which a cell is not the reporter's place; a version or a system that is not named is not known to be equal."""
+    claimed, found = reading.environment, cell.results[0].environment if cell.results else {}
+    version, system = claimed.get("torch.version"), claimed.get("os.name")
+    differs = []
+    if not isinstance(version, str) or not same_release(version, _torch_of(cell)):
+        differs.append("torch.version")
+    if not _same_device(reading, cell, found):
+        differs.append("device")
+    if not isinstance(system, str) or system_of(system) != system_of(str(found.get("os.name") or "linux")):
+        differs.append("os.name")
+    return tuple(differs)
+
+
+def _same_device(reading: Reading, cell: JudgedCell, found: Environment) -> bool:
+    """Whether the cell granted the device that the claim is about. A claim that names none and needs no card is about the CPU."""
+    about_gpu = any(
+        check.where.device == "cuda" or "cuda" in check.sides for check in reading.claim.having(Role.BUG)
+    )
+    needs_gpu = any(need.kind is NeedKind.GPU for script in reading.scripts for need in script.needs)
+    # A script that takes a card where there is one took the reporter's.
+    used_gpu = reading.probe is not None and any(
+        device.startswith("cuda") for device in reading.probe.devices_used
+    )
+    model = reading.environment.get("gpu.0.model")
+    if not (about_gpu or needs_gpu or used_gpu):
+        # The card of the reporter's machine matters only where the claim is about cards.
+        return True
+    if isinstance(model, str):
+        seen = found.get("gpu.0.model")
+        return isinstance(seen, str) and (
+            model.casefold() in seen.casefold() or seen.casefold() in model.casefold()
+        )
+    return cell.target.device == "cuda"

@@ -1,0 +1,112 @@
+"""One plain sentence or two for a run, of fixed words, target labels and counts only: no byte of report or script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.judging.cause.cause import sentence
+from app.judging.judged_cells import JudgedCell
+from app.judging.judgement import Defect, Scope, Verdict
+from app.judging.verdict.run import RunJudgement, without_tests
+
+MOST_LABELS = 4
+
+
+def summarise(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:
+    """The answer in words that need no native speaker."""
+    parts = [_verdict(judgement, without_tests(cells))]
+    cause = sentence(judgement.cause)
+    # A defect that a test of its own has shown is told beside a "no" as well.
+    if cause and (
+        judgement.defect is Defect.YES
+        or judgement.verdict in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
+    ):
+        parts.append(cause)
+    if judgement.defect is Defect.NO:
+        parts.append("This is no defect.")
+    if judgement.without_result:
+        parts.append(f"{_count(judgement.without_result, 'cell')} of {len(cells)} gave no result.")
+    return " ".join(part for part in parts if part)
+
+
+def _verdict(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:  # noqa: PLR0911 - one sentence a verdict
+    match judgement.verdict:
+        case Verdict.NEEDS_INFO:
+            return "Nothing was run: the report lacks something that only the reporter can supply."
+        case Verdict.REPRODUCED:
+            return f"It happens, as claimed, on {_share(judgement.where, cells)}.{_elsewhere(judgement)}"
+        case Verdict.FLAKY:
+            return f"It happens sometimes: {_rates(cells)}."
+        case Verdict.DIFFERENT:
+            return f"Not what was claimed: something else happens on {_share(judgement.not_where, cells)}."
+        case Verdict.NOT_REPRODUCED:
+            return _not_reproduced(judgement, cells)
+        case Verdict.CANNOT_SHOW:
+            return f"It cannot be shown here: {_lacks(cells)}"
+        case Verdict.OBSERVED:
+            return "The script ran; the report makes no claim that could be checked, so what was seen is stated as it is."
+        case Verdict.NO_RESULT:
+            return "There is no result: no attempt ended in a way that counts."
+        case None:
+            return ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _labels(labels: Sequence[str]) -> str:
+    named = ", ".join(labels[:MOST_LABELS])
+    more = len(labels) - MOST_LABELS
+    return named + (f" and {more} more" if more > 0 else "")
+
+
+def _share(labels: Sequence[str], cells: Sequence[JudgedCell]) -> str:
+    if not labels:
+        return "a pair of targets"
+    targets = len({cell.target.label() for cell in cells})
+    return f"{len(labels)} of {_count(targets, 'target')} ({_labels(labels)})"
+
+
+def _elsewhere(judgement: RunJudgement) -> str:
+    return f" Not on {_labels(judgement.not_where)}." if judgement.not_where else ""
+
+
+def _rates(cells: Sequence[JudgedCell]) -> str:
+    flaky = [cell for cell in cells if cell.verdict is Verdict.FLAKY and cell.judgement is not None]
+    rates = [
+        f"{cell.judgement.matched} of {cell.judgement.of} times on {cell.target.label()}"
+        for cell in flaky
+        if cell.judgement
+    ]
+    return _labels(rates)
+
+
+def _not_reproduced(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:
+    bounds = [
+        cell.judgement.rate_upper_bound
+        for cell in cells
+        if cell.judgement and cell.judgement.rate_upper_bound is not None
+    ]
+    runs = sum(
+        cell.judgement.of for cell in cells if cell.judgement and cell.verdict is Verdict.NOT_REPRODUCED
+    )
+    words = f"It does not happen on {_share(judgement.not_where, cells)}, in {_count(runs, 'attempt')}."
+    if bounds:
+        words += (
+            f" A failure that happens in fewer than {max(bounds):.0%} of attempts could have been missed."
+        )
+    if judgement.scope is Scope.ELSEWHERE:
+        words += " This is not the reporter's place, so it does not say that the report is wrong."
+    return words
+
+
+def _lacks(cells: Sequence[JudgedCell]) -> str:
+    without = [
+        cell.judgement.reason for cell in cells if cell.judgement and cell.verdict is Verdict.CANNOT_SHOW
+    ]
+    details = [reason.detail for reason in without if reason is not None]
+    return (
+        " ".join(dict.fromkeys(detail for detail in details if detail))
+        or "the point of the claim was not reached."
+    )

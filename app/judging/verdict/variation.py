@@ -1,0 +1,82 @@
+"""A claim that repeats differ, judged over the repeats of a job."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.intake.claim.claims import Check
+from app.intake.reading import Script
+from app.judging.judgement import CheckResult, Finding
+from app.judging.output.failure_signature import last_name
+from app.judging.output.printed_lines import fingerprint
+from app.judging.verdict.checks import BROKEN, MOST_OBSERVED
+from app.judging.verdict.places import excluded
+from app.judging.verdict.reach import ENDED_EARLIER, NOTHING_SHOWN, TOO_FEW_ATTEMPTS, commonest, lack_of
+from app.targets.target import Target
+from worker.contract import Outcome, Reason, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """The finding, and how many of the attempts that reached the point differ from the commonest result."""
+
+    finding: Finding
+    differing: int = 0
+    of: int = 0
+
+
+def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, target: Target) -> Variation:
+    """Whether the attempts show another result each time. Two different ones are enough for "yes"; one attempt is for nothing."""
+    reached = [
+        result for result in results if lack_of(result, script, target) is None and not _broken(result)
+    ]
+    said = [_said(result) for result in reached]
+    lack = excluded(check, target) or _why_not(reached, results, script=script, target=target)
+    shown = "\n".join(dict.fromkeys(result.observation.stdout.strip()[:100] for result in reached))[
+        :MOST_OBSERVED
+    ]
+    if lack is not None:
+        return Variation(
+            Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=lack),
+            of=len(reached),
+        )
+    alike = Counter(said)
+    if len(alike) == 1:
+        return Variation(Finding(text=check.text, result=CheckResult.ABSENT, observed=shown), of=len(said))
+    commonest_count = max(alike.values())
+    # Where most agree, the others are the exception; where none prevails, every attempt is another result.
+    differing = len(said) - commonest_count if 2 * commonest_count > len(said) else len(said)
+    return Variation(
+        Finding(text=check.text, result=CheckResult.MET, observed=shown), differing=differing, of=len(said)
+    )
+
+
+def _said(result: Result) -> tuple[object, ...]:
+    seen = result.observation
+    return (
+        fingerprint(seen.stdout),
+        seen.exit_status,
+        seen.signal,
+        None if seen.exception is None else last_name(seen.exception.type),
+    )
+
+
+def _broken(result: Result) -> bool:
+    raised = result.observation.exception
+    return raised is not None and last_name(raised.type) in BROKEN
+
+
+def _why_not(
+    reached: Sequence[Result], results: Sequence[Result], *, script: Script, target: Target
+) -> Reason | None:
+    """Why these attempts can't tell whether repeats differ."""
+    if not reached:
+        lacks = [lack for result in results if (lack := lack_of(result, script, target)) is not None]
+        return commonest(lacks) or ENDED_EARLIER
+    if not any(result.outcome is Outcome.COMPLETED for result in reached):
+        return ENDED_EARLIER
+    if not any(result.observation.stdout.strip() for result in reached):
+        return NOTHING_SHOWN
+    return TOO_FEW_ATTEMPTS if len(reached) < 2 else None

@@ -1,0 +1,1 @@
+"""When a cell starts and how long it takes."""

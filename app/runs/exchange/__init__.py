@@ -1,0 +1,1 @@
+"""Bundles: runs that travel between machines as one file."""

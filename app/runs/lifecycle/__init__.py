@@ -1,0 +1,1 @@
+"""What moves a run on: dispatch, record, settle, lose, cancel, compare, judge the report."""

@@ -1,0 +1,84 @@
+"""How a lease ends without a result: back into the queue, or lost after too many."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.runs.lifecycle.settle import settle_job, withdraw_preview
+from app.runs.rows.events import emit
+from app.settings import ServiceSettings
+from app.storage.models import AttemptRow, JobRow, RunRow
+from app.storage.outbox import outbox
+from app.storage.queries import runs as queries
+from worker.contract import AttemptKind
+
+
+def end_lease(
+    session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, spent: bool, settings: ServiceSettings
+) -> None:
+    """Take an attempt from its node. `spent` counts against the attempt. Run, job and attempt must be locked."""
+    if run.state == "cancelled" or job.state == "cancelled":
+        attempt.state = "cancelled"
+        return
+    if attempt.kind is AttemptKind.PREVIEW:
+        withdraw_preview(session, run, job, attempt, settings=settings)
+        return
+    attempt.leases_spent += int(spent)
+    attempt.lease_until = None
+    if attempt.leases_spent >= settings.leases or attempt.lease_no >= settings.unstarted_leases:
+        lose(session, run, job, attempt, settings=settings)
+        return
+    # The node stays on the row: a result of this lease may still come, as long as no other lease was given.
+    attempt.state = "queued"
+    attempt.queued_at = now()
+    emit(session, run, "attempt.requeued", job=job.id, attempt=attempt.id)
+    outbox(session).wake_dispatcher()
+
+
+def lose(
+    session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings
+) -> None:
+    """Give an attempt up; its job goes on without it."""
+    if attempt.kind is AttemptKind.PREVIEW:
+        withdraw_preview(session, run, job, attempt, settings=settings)
+        return
+    attempt.state = "lost"
+    attempt.lease_until = None
+    emit(session, run, "attempt.lost", job=job.id, attempt=attempt.id)
+    settle_job(session, run, job, settings=settings)
+
+
+def locked_job_attempts(
+    session: Session, run_id: str
+) -> tuple[RunRow | None, list[tuple[JobRow, AttemptRow]]]:
+    """A run with all its attempts that nodes hold, everything locked in order."""
+    run = queries.lock_run(session, run_id)
+    if run is None:
+        return None, []
+    jobs = {job.id: job for job in queries.jobs_of_run(session, run_id, lock=True)}
+    attempts = queries.attempts_of_run(session, run_id, lock=True)
+    return run, [
+        (jobs[attempt.job_id], attempt) for attempt in attempts if attempt.state in {"leased", "running"}
+    ]
+
+
+def void_leases(
+    session: Session,
+    run_id: str,
+    *,
+    node: str,
+    keep_instance: str | None,
+    only_unstarted: bool,
+    settings: ServiceSettings,
+) -> None:
+    """End the leases that a node holds in a run, but for those of one instance; one that ran is spent."""
+    run, held = locked_job_attempts(session, run_id)
+    if run is None:
+        return
+    for job, attempt in held:
+        if attempt.node != node or (keep_instance is not None and attempt.instance == keep_instance):
+            continue
+        if only_unstarted and attempt.state == "running":
+            continue
+        end_lease(session, run, job, attempt, spent=attempt.state == "running", settings=settings)

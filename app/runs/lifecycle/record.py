@@ -1,0 +1,198 @@
+"""Take in what nodes say. All of it is hostile: capped, checked against the contract, fenced by lease; twice is once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.judging.comparison.environments import digest_of
+from app.runs.lifecycle.doubt import doubt_cards, rests_on
+from app.runs.lifecycle.leases import end_lease, void_leases
+from app.runs.lifecycle.settle import restart_job, settle_job, withdraw_preview
+from app.runs.rows.events import emit
+from app.runs.rows.nodes import NODE_NAME, note_toolchains
+from app.runs.run_object.digests import with_digests
+from app.runs.run_object.erase import erased_result
+from app.runs.run_object.storable import split_result, storable
+from app.settings import ServiceSettings
+from app.storage.models import AttemptRow, JobRow, RunRow
+from app.storage.outbox import outbox
+from app.storage.queries import keys
+from app.storage.queries import runs as queries
+from app.storage.queries.queue import nodes, queue
+from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start, Started, from_node
+
+log = structlog.get_logger(__name__)
+
+# The observation of these says nothing of the environment a script ran in.
+NOT_RUN = frozenset({Outcome.SETUP_FAILED, Outcome.CANCELLED, Outcome.LOST})
+HELD = frozenset({"leased", "running"})
+
+
+def receive(session: Session, message: Any, *, settings: ServiceSettings) -> None:
+    """Take one message in. What can't be used is logged and dropped: its attempt's lease runs out."""
+    size = len(json.dumps(message, default=str))
+    if size > settings.result_bytes:
+        log.warning("node_message_too_large", size=size)
+        return
+    try:
+        parsed = from_node.validate_python(message)
+    except ValidationError as error:
+        log.warning("node_message_refused", problems=error.error_count())
+        return
+    if not isinstance(parsed, (Hello, Started, Result, Draining)) or not NODE_NAME.fullmatch(parsed.node):
+        log.warning("node_message_refused", problems=1)
+        return
+    match parsed:
+        case Hello():
+            _hello(session, parsed, settings=settings)
+        case Started():
+            _started(session, parsed, settings=settings)
+        case Result():
+            _result(session, parsed, settings=settings)
+        case Draining():
+            _draining(session, parsed, settings=settings)
+
+
+def _hello(session: Session, message: Hello, *, settings: ServiceSettings) -> None:
+    """A node offers itself. If it is a new instance, what the old one held is free at once."""
+    hello = storable(message.model_dump(mode="json"))
+    note_toolchains(session, message)
+    nodes.store_hello(session, name=message.node, instance=message.instance, hello=hello, moment=now())
+    for run_id in queue.runs_held_by(session, node=message.node, other_than=message.instance):
+        void_leases(
+            session,
+            run_id,
+            node=message.node,
+            keep_instance=message.instance,
+            only_unstarted=False,
+            settings=settings,
+        )
+    doubt_cards(session, message, settings=settings)
+    outbox(session).wake_dispatcher()
+
+
+def _draining(session: Session, message: Draining, *, settings: ServiceSettings) -> None:
+    """A node takes nothing more: what it has not started goes to others."""
+    if not nodes.set_draining(session, name=message.node, instance=message.instance):
+        return
+    for run_id in queue.runs_held_by(session, node=message.node):
+        void_leases(
+            session, run_id, node=message.node, keep_instance=None, only_unstarted=True, settings=settings
+        )
+    outbox(session).wake_dispatcher()
+
+
+def _locked(session: Session, attempt_id: str) -> tuple[RunRow, JobRow, AttemptRow] | None:
+    place = queries.place_of_attempt(session, attempt_id)
+    if place is None:
+        return None
+    run, job = queries.lock_run(session, place[0]), queries.lock_job(session, place[1])
+    attempt = queries.lock_attempt(session, attempt_id)
+    if run is None or job is None or attempt is None:
+        return None
+    return run, job, attempt
+
+
+def _started(session: Session, message: Started, *, settings: ServiceSettings) -> None:
+    found = _locked(session, message.attempt_id)
+    if found is None:
+        return
+    run, job, attempt = found
+    if attempt.state != "leased" or attempt.lease_no != message.lease_no or attempt.node != message.node:
+        log.info("started_refused", attempt_id=attempt.id, lease_no=message.lease_no)
+        return
+    moment = now()
+    attempt.state = "running"
+    attempt.instance = message.instance
+    attempt.started_at = moment
+    attempt.lease_until = moment + settings.lease
+    emit(session, run, "attempt.started", job=job.id, attempt=attempt.id)
+
+
+def _accepts(job: JobRow, attempt: AttemptRow, message: Result) -> bool:
+    """Whether this is the first result of the current lease.
+
+    A lease that was voided and not given anew still counts, as long as its job has not moved to another node.
+    """
+    if attempt.lease_no != message.lease_no or attempt.node != message.node:
+        return False
+    return attempt.state in HELD or (attempt.state == "queued" and job.node == message.node)
+
+
+def _result(session: Session, message: Result, *, settings: ServiceSettings) -> None:
+    found = _locked(session, message.attempt_id)
+    if found is None:
+        log.info("result_of_unknown_attempt")
+        return
+    run, job, attempt = found
+    if not _accepts(job, attempt, message):
+        log.info("result_refused", attempt_id=attempt.id, lease_no=message.lease_no, state=attempt.state)
+        return
+    outbox(session).wake_dispatcher()
+    stopped = run.state == "cancelled" or job.state == "cancelled"
+    if stopped:
+        outbox(session).unflag_cancelled(message.node, attempt.id)
+    elif message.outcome in {Outcome.CANCELLED, Outcome.LOST}:
+        # Nobody asked for that: the node ends, or lost sight of the attempt. Someone else runs it.
+        end_lease(session, run, job, attempt, spent=message.outcome is Outcome.LOST, settings=settings)
+        return
+    elif attempt.kind is AttemptKind.PREVIEW and (
+        message.start is not Start.WARM or message.outcome in NOT_RUN
+    ):
+        withdraw_preview(session, run, job, attempt, settings=settings)
+        return
+    _keep(session, attempt, message if run.kept is None else erased_result(message))
+    if stopped and message.outcome is Outcome.CANCELLED:
+        attempt.state = "cancelled"
+        return
+    if message.outcome not in NOT_RUN and attempt.kind is AttemptKind.REPEAT:
+        _same_environment(session, run, job, attempt, settings=settings)
+    emit(session, run, "attempt.recorded", job=job.id, attempt=attempt.id)
+    settle_job(session, run, job, settings=settings)
+
+
+def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
+    """Store a result. What the attempt was asked to be is ours to say, and so are the digests."""
+    moment = now()
+    observation = with_digests(message.observation)
+    # Of a warm start only the node can say whether there was one; nobody asks it of another.
+    start = message.start if attempt.start is Start.WARM else attempt.start
+    kept, environment = split_result(
+        message.model_copy(update={"kind": attempt.kind, "start": start, "observation": observation})
+    )
+    digest = digest_of(environment) if environment else None
+    if digest is not None:
+        keys.keep_environment(session, digest, environment, moment=moment)
+    attempt.state = "recorded"
+    attempt.start = start
+    attempt.result = kept
+    attempt.outcome = message.outcome
+    attempt.environment_digest = digest
+    attempt.cards = rests_on(message.node, observation) or None
+    attempt.instance = message.instance
+    attempt.recorded_at = moment
+    attempt.lease_until = None
+
+
+def _same_environment(
+    session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings
+) -> None:
+    """Hold a job to one environment: with another one it starts again, and this attempt is the first of the new generation."""
+    if attempt.environment_digest is None or job.environment_digest == attempt.environment_digest:
+        return
+    if job.environment_digest is not None:
+        if job.generation > settings.job_restarts:
+            attempt.counted = False
+            return
+        session.flush()
+        others = [row for row in queries.attempts_of_job(session, job.id) if row.id != attempt.id]
+        restart_job(session, run, job, attempts=others)
+        attempt.generation = job.generation
+        job.node = attempt.node
+    job.environment_digest = attempt.environment_digest

@@ -1,0 +1,1 @@
+"""Runs and bisections on this machine, without a service."""

@@ -1,0 +1,1 @@
+"""Answers to what pages and REST ask for."""

@@ -1,0 +1,230 @@
+"""Lists of changes, for pages, REST and feeds: by kind, by toolchain, since when."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from app.errors import InputError
+from app.ids import id_at, is_id
+from app.judging.judgement import Verdict
+from app.judging.report.change import ChangeKind
+from app.runs.lookup.reports import MOST, Page
+from app.runs.run_object.storable import without_nul
+from app.storage.models import ChangeRow
+from app.storage.queries import changes as queries
+from app.storage.queries.queue.nodes import all_nodes
+from app.targets.fleet import newest_first, usable_toolchains
+from worker.contract import Device, Hello, ToolchainFacts
+
+NEWEST = "newest"
+# Changes of one report, of which a list shows one.
+SEVERAL = 5
+
+
+class ChangeSummary(BaseModel):
+    """A flip between two cells of a report, with both jobs as its evidence; `words` is of fixed words, versions and labels only."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    kind: ChangeKind
+    report: str
+    title: str
+    source_url: str | None
+    script: str
+    run: str
+    job: str
+    before_job: str
+    target: str
+    before_target: str
+    toolchain: str
+    before_toolchain: str
+    axis: str | None = Field(
+        description="the package whose version is all that differs; null where there is none, or more than one"
+    )
+    older: str
+    newer: str
+    before: Verdict
+    after: Verdict
+    differs: list[str] = Field(
+        description="what else may explain it, likeliest first; empty unless it is confounded"
+    )
+    missing: str = Field(description="the cell that would tell; empty unless it is confounded")
+    words: str
+    created_at: datetime
+
+
+def list_changes(
+    session: Session,
+    *,
+    kinds: Collection[ChangeKind] = (),
+    toolchain: str = "",
+    newest: Sequence[str] | None = None,
+    report: str | None = None,
+    since: str = "",
+    cursor: str | None = None,
+    limit: int = 50,
+) -> Page[ChangeSummary]:
+    """A page of changes, newest first. `toolchain` may be `newest`; who knows which these are names them.
+
+    Raises InputError for a cursor, a limit or a date that is none.
+    """
+    if cursor is not None and not is_id(cursor):
+        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
+    if not 1 <= limit <= MOST:
+        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
+    if report is not None and not is_id(report):
+        raise InputError(
+            "A report has an id of 26 characters, the last part of its address.",
+            code="bad_id",
+            field="report",
+        )
+    toolchain = without_nul(toolchain)
+    if toolchain == NEWEST and newest is None:
+        newest = newest_among(known_toolchains(session))
+    rows = queries.changes(
+        session,
+        kinds=kinds,
+        toolchains=newest if toolchain == NEWEST else [toolchain] if toolchain else None,
+        report_id=report,
+        since=since_id(since),
+        before=cursor,
+        limit=limit + 1,
+    )
+    shown = rows[:limit]
+    items = tuple(_summary(change, title, source_url) for change, title, source_url in shown)
+    return Page(items=items, next_cursor=items[-1].id if len(rows) > limit else None)
+
+
+def reports_by_kind(session: Session, toolchains: Sequence[str]) -> dict[ChangeKind, int]:
+    """How many reports changed in which way with these toolchains."""
+    return queries.count_reports(session, toolchains)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """What came with the newest toolchains: how many reports changed in which way, and the first of those that regressed."""
+
+    toolchains: tuple[str, ...]
+    # Of these, those with which a report regressed.
+    regressed_with: tuple[str, ...]
+    counts: dict[ChangeKind, int]
+    regressed: tuple[ChangeSummary, ...]
+
+
+def newest_changes(session: Session, *, limit: int) -> Newest | None:
+    """What came with the newest toolchains, each report once; None where no node has offered one."""
+    names = newest_among(known_toolchains(session))
+    if not names:
+        return None
+    counts = reports_by_kind(session, names)
+    regressed: list[ChangeSummary] = []
+    if counts.get(ChangeKind.REGRESSED):
+        # One report may have regressed in several cells.
+        found = queries.changes(
+            session, kinds=[ChangeKind.REGRESSED], toolchains=names, limit=SEVERAL * limit
+        )
+        regressed = list({row.ChangeRow.report_id: _summary(*row) for row in found}.values())[:limit]
+    with_them = queries.toolchains_with(session, ChangeKind.REGRESSED, names) if regressed else ()
+    return Newest(
+        toolchains=tuple(names), regressed_with=tuple(with_them), counts=counts, regressed=tuple(regressed)
+    )
+
+
+def newest_among(known: Sequence[ToolchainFacts]) -> list[str]:
+    """Of toolchains, newest first, those of the newest release of torch, and of numpy among those without torch.
+
+    One release may have a build for each device.
+    """
+    newest = {_package(facts): _release(facts) for facts in reversed(known)}
+    return [facts.name for facts in known if _release(facts) == newest[_package(facts)]]
+
+
+def known_toolchains(session: Session) -> list[ToolchainFacts]:
+    """All toolchains that nodes have offered, newest first, also those of nodes that are away."""
+    fleet = [Hello.model_validate(row.hello) for row in all_nodes(session)]
+    return [facts for facts in newest_first(usable_toolchains(fleet).values(), Device.CPU) if not facts.base]
+
+
+def _package(facts: ToolchainFacts) -> str:
+    """What a toolchain is there for."""
+    return "torch" if facts.torch else "numpy" if "numpy" in facts.packages else ""
+
+
+def _release(facts: ToolchainFacts) -> str:
+    """The version, without what it was built for."""
+    version = facts.torch or facts.packages.get("numpy") or facts.name
+    return version.partition("+")[0]
+
+
+def since_id(text: str) -> str | None:
+    """The first id of a day or a moment. Raises InputError."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return id_at(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError) as error:
+        raise InputError(
+            "since is a day or a moment, such as 2026-11-01 or 2026-11-01T12:00:00Z.",
+            code="bad_since",
+            field="since",
+        ) from error
+
+
+def _summary(row: ChangeRow, title: str, source_url: str | None) -> ChangeSummary:
+    return ChangeSummary(
+        id=row.id,
+        kind=row.kind,
+        report=row.report_id,
+        title=title,
+        source_url=source_url,
+        script=row.script_digest,
+        run=row.run_id,
+        job=row.job_id,
+        before_job=row.before_job_id,
+        target=row.target,
+        before_target=row.before_target,
+        toolchain=row.toolchain,
+        before_toolchain=row.before_toolchain,
+        axis=row.axis or None,
+        older=row.older,
+        newer=row.newer,
+        before=row.before,
+        after=row.after,
+        differs=row.differs,
+        missing=row.missing,
+        words=_words(row),
+        created_at=row.created_at,
+    )
+
+
+def _words(row: ChangeRow) -> str:
+    """One plain sentence or two."""
+    match row.kind:
+        case ChangeKind.REGRESSED:
+            return f"It happens with {row.axis} {row.newer}, and did not with {row.older}."
+        case ChangeKind.FIXED:
+            return f"It does not happen with {row.axis} {row.newer}, and did with {row.older}."
+        case ChangeKind.CONFOUNDED:
+            place = "there before" if row.target == row.before_target else f"on {row.before_target}"
+            return (
+                f"On {row.target} it is {_plain(row.after)}, {place} it was {_plain(row.before)}; what else differs may be the reason:"
+                f" {', '.join(row.differs)}. What would tell: {row.missing}."
+            )
+        case ChangeKind.OTHER:
+            by = (
+                f"between {row.axis} {row.older} and {row.newer}"
+                if row.axis
+                else "and nothing that is known differs"
+            )
+            return f"On {row.target} it went from {_plain(row.before)} to {_plain(row.after)}, {by}."
+
+
+def _plain(verdict: Verdict) -> str:
+    return verdict.replace("_", " ")

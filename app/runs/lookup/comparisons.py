@@ -1,0 +1,56 @@
+"""A comparison of any two recorded attempts, with both attempts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import ConfigDict
+from sqlalchemy.orm import Session
+
+from app.errors import NotFoundError
+from app.ids import PATTERN
+from app.judging.comparison.comparison import RULES_VERSION
+from app.runs.lifecycle.comparisons import content_of_pair, side_of
+from app.runs.lookup.runs import AttemptDetails, attempt_details
+from app.runs.run_object.comparison_parts import ComparisonContent
+
+
+class ComparisonDetails(ComparisonContent):
+    """A comparison with both of its attempts. `run` is the run that both belong to, null if there are two."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str | None
+    same_script: bool
+    rules: int
+    created_at: datetime
+    baseline: AttemptDetails
+    candidate: AttemptDetails
+
+
+def comparison(session: Session, comparison_id: str) -> ComparisonDetails:
+    """A comparison by its id, `{baseline}-{candidate}`. Raises NotFoundError, ConflictError."""
+    ids = comparison_id.split("-")
+    if len(ids) != 2 or not all(PATTERN.fullmatch(one) for one in ids):
+        raise NotFoundError(
+            "There is no comparison with this id: it is two ids of attempts, baseline-candidate."
+        )
+    return compare_attempts(session, ids[0], ids[1])
+
+
+def compare_attempts(session: Session, baseline: str, candidate: str) -> ComparisonDetails:
+    """Two attempts, also of different runs. Raises NotFoundError, and ConflictError while one is not recorded."""
+    sides = side_of(session, baseline), side_of(session, candidate)
+    content, made_at = content_of_pair(session, *sides)
+    one, other = (attempt_details(session, side.attempt.id) for side in sides)
+    return ComparisonDetails.model_validate(
+        {
+            **dict(content),
+            "run": one.run if one.run == other.run else None,
+            "same_script": one.script == other.script,
+            "rules": RULES_VERSION,
+            "created_at": made_at,
+            "baseline": one,
+            "candidate": other,
+        }
+    )

@@ -1,0 +1,70 @@
+"""The matrix of a report: every script on every target that any of its runs had, with the latest verdict."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+from sqlalchemy.orm import Session
+
+from app.errors import NotFoundError
+from app.judging.judgement import Verdict
+from app.runs.run_object.assemble import target_part
+from app.runs.run_object.document import TargetPart
+from app.storage.queries import runs as run_queries
+from app.storage.queries.reports import reports as queries
+from app.targets.target import Target
+from worker.contract import Reason
+
+
+class MatrixCell(BaseModel):
+    """A script on a target; `verdict` is null where no run has judged it yet. One that was contributed stands beside ours, never for it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    script: str
+    target: TargetPart
+    label: str
+    verdict: Verdict | None
+    reason: Reason | None
+    run: str
+    job: str
+    created_at: datetime
+    contributed_by: str | None = None
+
+
+class Matrix(BaseModel):
+    """The cells in the order of scripts and targets."""
+
+    model_config = ConfigDict(frozen=True)
+
+    report: str
+    scripts: list[str]
+    cells: list[MatrixCell]
+
+
+def matrix(session: Session, report_id: str) -> Matrix:
+    """The matrix of a report. Raises NotFoundError."""
+    report = run_queries.report_of(session, report_id)
+    if report is None:
+        raise NotFoundError("There is no report with this id.")
+    scripts = [script["digest"] for script in report.reading["scripts"]]
+    cells = []
+    for job, run in queries.latest_jobs(session, report_id):
+        target = Target.model_validate(job.target)
+        cells.append(
+            MatrixCell(
+                script=job.script_digest,
+                target=target_part(target),
+                label=target.label(),
+                verdict=job.verdict,
+                reason=None if job.reason is None else Reason.model_validate(job.reason),
+                run=run.id,
+                job=job.id,
+                created_at=run.created_at,
+                contributed_by=run.contributed_by,
+            )
+        )
+    order = {digest: number for number, digest in enumerate(scripts)}
+    cells.sort(key=lambda cell: (order.get(cell.script, len(order)), cell.label, cell.contributed_by or ""))
+    return Matrix(report=report_id, scripts=list(dict.fromkeys(scripts)), cells=cells)

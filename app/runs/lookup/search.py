@@ -1,0 +1,43 @@
+"""Search reports: read what was typed, and find out what it means today."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.runs.run_object.storable import without_nul
+from app.search.parse import parse
+from app.search.terms import Query
+from app.search.tokens import tokens
+from app.search.toolchains import meant, wish_of
+from app.storage.queries.reports import search as queries
+from app.storage.queries.reports.search import Asked
+
+
+def asked(session: Session, text: str) -> Asked | None:
+    """What a search asks for; None where it asks for nothing. Raises QueryError."""
+    query = parse(without_nul(text))
+    if not query.terms:
+        return None
+    return Asked(query=query, moment=now(), toolchains=_toolchains(session, query))
+
+
+def finds_nothing(query: Query) -> bool:
+    """Whether there is nothing in it that a report could have: signs alone are no words."""
+    return all(not tokens(word.text) for word in query.words()) and len(query.words()) == len(query.terms)
+
+
+def _toolchains(session: Session, query: Query) -> dict[str, list[str]]:
+    """The toolchains that each value means, of all that any cell ran on."""
+    values = {
+        value
+        for negated in (False, True)
+        for field in query.fields("toolchain", negated=negated)
+        for value in field.values
+    }
+    if not values:
+        return {}
+    packages = queries.packages_of_toolchains(session)
+    known = {name: packages.get(name, {}) for name in queries.toolchains_seen(session)}
+    wishes = {value: wish_of(value) for value in values}
+    return {value: [] if wish is None else meant([wish], known) for value, wish in wishes.items()}

@@ -1,0 +1,1 @@
+"""What maintainers do: overrule, triage, quarantine, withdraw, rejudge, tokens."""

@@ -1,0 +1,130 @@
+"""Hold back a node, a toolchain or a script with a written reason: it gets nothing more, and what rests on it is run again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.errors import ConflictError, InputError, NotFoundError
+from app.ids import is_id, new_id
+from app.runs.lifecycle.doubt import reopen_some
+from app.runs.rows.acts import checked_reason, keep_act
+from app.runs.run_object.storable import without_nul
+from app.settings import ServiceSettings
+from app.states import HeldKind
+from app.storage.models import QuarantineRow
+from app.storage.outbox import outbox
+from app.storage.queries.queue import quarantines as queries
+
+log = structlog.get_logger(__name__)
+
+MOST = 200
+
+
+class Quarantine(BaseModel):
+    """Something held back; `lifted_at` is null as long as it is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    kind: HeldKind
+    name: str = Field(description="of a node or a toolchain; of a script, its digest")
+    reason: str
+    who: str
+    since: datetime | None = Field(
+        description="from when on its evidence is in doubt; null: that of runs which were open or stood"
+    )
+    created_at: datetime
+    lifted_at: datetime | None
+    reopened: int = Field(description="runs that were reopened")
+    to_reopen: int = Field(description="runs that still are to be, within seconds")
+
+
+def quarantine(
+    session: Session,
+    kind: HeldKind,
+    name: str,
+    *,
+    reason: str,
+    who: str,
+    settings: ServiceSettings,
+    since: datetime | None = None,
+) -> Quarantine:
+    """Hold something back and reopen what rests on it. Raises NotFoundError, ConflictError when it is held back already, InputError."""
+    said, known_name = checked_reason(reason), without_nul(name)
+    if since is not None and (since.tzinfo is None or since > now()):
+        raise InputError(
+            "`since` is a moment in the past, with its time zone.", code="bad_since", field="since"
+        )
+    queries.lock_quarantines(session)
+    if not queries.is_known(session, kind, known_name):
+        raise NotFoundError(
+            f"There is no {kind} with this {'digest' if kind == 'script' else 'name'}.", field="name"
+        )
+    if queries.active_of(session, kind, known_name) is not None:
+        raise ConflictError(f"This {kind} is in quarantine already.", code="in_quarantine")
+    row = QuarantineRow(
+        id=new_id(),
+        kind=kind,
+        name=known_name,
+        reason=said,
+        who=who,
+        since=since,
+        created_at=now(),
+        reopened=0,
+        pending=queries.runs_resting_on(session, kind, known_name, since=since),
+    )
+    session.add(row)
+    session.flush()
+    details = {
+        "quarantine": row.id,
+        "since": None if since is None else since.isoformat(),
+        "runs": len(row.pending),
+    }
+    keep_act(session, kind, known_name, "quarantined", reason=said, who=who, details=details)
+    reopen_some(session, row, settings=settings)
+    # Other nodes may take what was given back.
+    outbox(session).wake_dispatcher()
+    log.warning("quarantined", kind=kind, name=known_name, who=who)
+    return quarantine_of(row)
+
+
+def lift(session: Session, quarantine_id: str, *, reason: str, who: str) -> Quarantine:
+    """Let a thing be used again; what was reopened stays so. Raises NotFoundError, ConflictError when it was lifted before, InputError."""
+    queries.lock_quarantines(session)
+    row = queries.lock(session, quarantine_id) if is_id(quarantine_id) else None
+    if row is None:
+        raise NotFoundError("There is no quarantine with this id.")
+    if row.lifted_at is not None:
+        raise ConflictError("This quarantine was lifted before.", code="lifted")
+    keep_act(session, row.kind, row.name, "lifted", reason=reason, who=who, details={"quarantine": row.id})
+    row.lifted_at, row.pending = now(), []
+    outbox(session).wake_dispatcher()
+    return quarantine_of(row)
+
+
+def quarantine_of(row: QuarantineRow) -> Quarantine:
+    """A quarantine as it is shown."""
+    facts = {name: getattr(row, name) for name in Quarantine.model_fields if name != "to_reopen"}
+    return Quarantine.model_validate({**facts, "to_reopen": len(row.pending)})
+
+
+def active_quarantines(session: Session) -> list[Quarantine]:
+    """What is held back now, oldest first."""
+    return [quarantine_of(row) for row in queries.active(session)]
+
+
+def list_quarantines(
+    session: Session, *, cursor: str | None = None, limit: int = 50
+) -> tuple[list[Quarantine], str | None]:
+    """A page of quarantines, newest first, lifted ones too, and the cursor of the next page. Raises InputError."""
+    if cursor is not None and not is_id(cursor):
+        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
+    if not 1 <= limit <= MOST:
+        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
+    rows = queries.page(session, before=cursor, limit=limit + 1)
+    return [quarantine_of(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None

@@ -1,0 +1,136 @@
+"""Judge stored attempts by the rules of today: look at what flips, then let it be so, with an act for each run that changes."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from app.errors import InputError, NotFoundError
+from app.ids import is_id
+from app.judging.judgement import Verdict
+from app.judging.versions import RULES
+from app.runs.lifecycle.find_changes import forget_changes
+from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.rows.acts import checked_reason, keep_act
+from app.runs.rows.facts import judged_now, report_of_run
+from app.runs.rows.search_index import keep_cells
+from app.runs.run_object.document import RunDocument
+from app.storage.models import JobRow, RunRow
+from app.storage.queries import judgements as queries
+from app.storage.queries import runs as run_queries
+
+MOST = 200
+
+
+class JobFlip(BaseModel):
+    """A cell whose verdict is another by the rules of today."""
+
+    model_config = ConfigDict(frozen=True)
+
+    job: str
+    before: Verdict | None
+    after: Verdict | None
+
+
+class Flip(BaseModel):
+    """A run whose verdict, or that of one of its cells, is another by the rules of today."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    report: str
+    before: Verdict | None
+    after: Verdict | None
+    rules: int | None = Field(
+        description="by which the verdict before was reached; null: from before there was this number"
+    )
+    overruled: Verdict | None = Field(description="a maintainer's word, which stays as it is")
+    contributed: bool = False
+    jobs: list[JobFlip]
+
+
+class Judgements(BaseModel):
+    """What judging again says, or did, of a page of runs. Reports that were withdrawn have nothing left to judge and are not looked at."""
+
+    model_config = ConfigDict(frozen=True)
+
+    present_rules: int
+    applied: bool
+    looked_at: int
+    flips: list[Flip]
+    next: str | None = Field(description="the cursor of the next page, null on the last one")
+
+
+def judge_again(
+    session: Session,
+    *,
+    report_id: str | None = None,
+    cursor: str | None = None,
+    limit: int = MOST,
+    apply: bool = False,
+    reason: str = "",
+    who: str = "",
+) -> Judgements:
+    """A page of finished runs, oldest first, judged anew; of one report or of all. `apply` keeps it. Raises NotFoundError, InputError."""
+    if report_id is not None and run_queries.report_of(session, report_id) is None:
+        raise NotFoundError("There is no report with this id.")
+    if cursor is not None and not is_id(cursor):
+        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
+    if not 1 <= limit <= MOST:
+        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
+    said = checked_reason(reason) if apply else ""
+    ids = queries.finished_runs(session, report_id=report_id, after=cursor, limit=limit + 1)
+    flips, looked_at = list[Flip](), 0
+    for run_id in ids[:limit]:
+        run = run_queries.lock_run(session, run_id) if apply else run_queries.run_of(session, run_id)
+        # Since it was listed it may have been reopened or withdrawn.
+        if run is None or run.state != "finished" or run.kept is not None:
+            continue
+        looked_at += 1
+        flip = _judge(session, run, apply=apply, reason=said, who=who)
+        if flip is not None:
+            flips.append(flip)
+    following = ids[limit - 1] if len(ids) > limit else None
+    return Judgements(present_rules=RULES, applied=apply, looked_at=looked_at, flips=flips, next=following)
+
+
+def _judge(session: Session, run: RunRow, *, apply: bool, reason: str, who: str) -> Flip | None:
+    document = judged_now(session, run)
+    jobs = {job.id: job for job in run_queries.jobs_of_run(session, run.id, lock=apply)}
+    flip = _flip(run, jobs, document)
+    if apply:
+        if flip is not None:
+            details = {
+                **flip.model_dump(mode="json", include={"before", "after", "jobs"}),
+                "rules_before": run.rules,
+                "rules": RULES,
+            }
+            keep_act(session, "run", run.id, "judged_again", reason=reason, who=who, details=details)
+        for part in document.jobs:
+            jobs[part.id].verdict, jobs[part.id].rules = part.verdict, RULES
+        run.verdict, run.summary, run.rules = document.verdict, document.summary, RULES
+        session.flush()
+        forget_changes(session, [] if flip is None else [job.job for job in flip.jobs])
+        keep_cells(session, report_of_run(session, run), document)
+        keep_standing(session, run.report_id)
+    return flip
+
+
+def _flip(run: RunRow, jobs: dict[str, JobRow], document: RunDocument) -> Flip | None:
+    changed = [
+        JobFlip(job=part.id, before=jobs[part.id].verdict, after=part.verdict)
+        for part in document.jobs
+        if jobs[part.id].verdict is not part.verdict
+    ]
+    if document.verdict is run.verdict and not changed:
+        return None
+    return Flip(
+        run=run.id,
+        report=run.report_id,
+        before=run.verdict,
+        after=document.verdict,
+        rules=run.rules,
+        overruled=run.overruled,
+        contributed=run.contributed_by is not None,
+        jobs=changed,
+    )

@@ -1,0 +1,101 @@
+"""Withdraw a report: what was submitted and printed is erased, digests and verdicts stay. Its submitter holds a secret for it."""
+
+from __future__ import annotations
+
+import structlog
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.errors import ConflictError, NotFoundError
+from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.rows.acts import SUBMITTER, checked_reason, keep_act
+from app.runs.rows.facts import document_of
+from app.runs.rows.search_index import forget_words
+from app.runs.rows.withdraw_secret import secret_digest
+from app.runs.run_object.erase import (
+    erased_bisection,
+    erased_document,
+    erased_points,
+    erased_reading,
+    erased_result,
+)
+from app.runs.run_object.storable import digests_in, join_result, split_result, storable
+from app.storage.models import BisectionRow, ReportRow, RunRow
+from app.storage.queries import runs as queries
+from app.storage.queries.reports import withdrawals
+from app.storage.queries.run_documents import forget_documents
+
+log = structlog.get_logger(__name__)
+
+SUBMITTERS_REASON = "Withdrawn by who submitted it."
+
+
+def report_to_withdraw(session: Session, secret: str) -> ReportRow:
+    """The report of a submitter's secret. Raises NotFoundError."""
+    report = withdrawals.report_of_secret(session, secret_digest(secret))
+    if report is None:
+        raise NotFoundError(
+            "This is not the secret of any report: it is the end of the link that the submission was answered with."
+        )
+    return report
+
+
+def withdraw_with_secret(session: Session, secret: str, *, reason: str = "") -> str:
+    """Withdraw what one submitted; the report's id. Raises NotFoundError, ConflictError when it was withdrawn before, InputError."""
+    report_id = report_to_withdraw(session, secret).id
+    withdraw(session, report_id, reason=reason.strip() or SUBMITTERS_REASON, who=SUBMITTER)
+    return report_id
+
+
+def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None:
+    """Erase a report, its scripts and what they printed. Raises NotFoundError, ConflictError when it was withdrawn before, InputError."""
+    said = checked_reason(reason)
+    if queries.report_of(session, report_id) is None:
+        raise NotFoundError("There is no report with this id.")
+    # Runs are locked before their report; a run that began in between waits for nobody, so that there is no ring.
+    withdrawals.lock_runs(session, withdrawals.run_ids(session, report_id), wait=True)
+    report = queries.lock_report(session, report_id)
+    if report is None or report.withdrawn_at is not None:
+        raise ConflictError("This report was withdrawn before.", code="withdrawn")
+    runs = withdrawals.lock_runs(session, withdrawals.run_ids(session, report_id), wait=False)
+    for run in runs:
+        _erase_run(session, run)
+    digests = digests_in(report.reading)
+    _erase_report(report)
+    keep_standing(session, report_id)
+    forget_words(session, report_id)
+    forget_documents(session, report_id)
+    erased = withdrawals.erase_scripts(session, digests, report_id=report_id, moment=now())
+    details = {
+        "runs": len(runs),
+        "scripts_erased": erased,
+        "scripts_of_others_too": sorted(set(digests) - set(erased)),
+    }
+    keep_act(session, "report", report_id, "withdrawn", reason=said, who=who, details=details)
+    log.info("report_withdrawn", report_id=report_id, runs=len(runs), scripts=len(erased))
+
+
+def _erase_run(session: Session, run: RunRow) -> None:
+    """Stop a run if need be, keep what its object may still say, and erase what its attempts showed."""
+    if run.state in queries.OPEN:
+        cancel_run(session, run.id)
+        session.flush()
+    document = erased_document(document_of(session, run), moment=now())
+    for attempt in withdrawals.attempts_with_results(session, run.id):
+        attempt.result, _environment = split_result(erased_result(join_result(attempt.result or {}, None)))
+    withdrawals.forget_comparisons(
+        session, (attempt.id for attempt in queries.attempts_of_run(session, run.id))
+    )
+    bisection = session.get(BisectionRow, run.id)
+    if bisection is not None:
+        bisection.answer = erased_bisection(bisection.answer)
+        bisection.points = erased_points(bisection.points)
+    run.kept = storable(document.model_dump(mode="json", by_alias=True))
+
+
+def _erase_report(report: ReportRow) -> None:
+    report.title, report.text = "", ""
+    report.claim_text = report.source_url = report.main_script = None
+    report.reading = erased_reading(report.reading)
+    report.withdrawn_at = now()

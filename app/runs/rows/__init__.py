@@ -1,0 +1,1 @@
+"""Database rows read into values, and values written to rows."""

@@ -1,0 +1,108 @@
+"""What maintainers did: each act is kept for good, with its reason and with who did it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.errors import InputError
+from app.ids import is_id, new_id
+from app.judging.judgement import Verdict
+from app.runs.run_object.maintainer_acts import Act, Overruling
+from app.runs.run_object.storable import without_nul
+from app.states import Deed, SubjectKind
+from app.storage.models import ActRow
+from app.storage.queries import acts as queries
+
+REASON_CHARACTERS = 2_000
+# On a page or in a document; `GET /acts` has the rest.
+MOST_SHOWN = 50
+MOST = 200
+LOCAL = "local"
+SUBMITTER = "submitter"
+OPERATOR = "operator"
+
+
+def checked_reason(reason: str) -> str:
+    """The reason of an act. Raises InputError without one."""
+    said = without_nul(reason).strip()
+    if not said or len(said) > REASON_CHARACTERS:
+        raise InputError(
+            f"Say why, in at most {REASON_CHARACTERS} characters: it is kept and shown.",
+            code="no_reason",
+            field="reason",
+        )
+    return said
+
+
+def keep_act(
+    session: Session,
+    subject_kind: SubjectKind,
+    subject: str,
+    what: Deed,
+    *,
+    reason: str,
+    who: str,
+    details: dict[str, Any] | None = None,
+) -> ActRow:
+    """Keep an act in the transaction that does it. Raises InputError without a reason."""
+    row = ActRow(
+        id=new_id(),
+        subject_kind=subject_kind,
+        subject=subject,
+        what=what,
+        reason=checked_reason(reason),
+        who=who,
+        details=details or {},
+        created_at=now(),
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def act_of(row: ActRow) -> Act:
+    """An act as it is shown."""
+    return Act.model_validate({name: getattr(row, name) for name in Act.model_fields})
+
+
+def acts_on(session: Session, subject_kind: SubjectKind, subject: str) -> list[Act]:
+    """The latest acts on one thing, newest first."""
+    return [
+        act_of(row)
+        for row in queries.acts(
+            session, before=None, limit=MOST_SHOWN, subject_kind=subject_kind, subject=subject
+        )
+    ]
+
+
+def overruling(
+    session: Session, subject_kind: SubjectKind, subject: str, verdict: Verdict | None
+) -> Overruling | None:
+    """The word that holds now, of something whose row says that one does."""
+    row = None if verdict is None else queries.latest(session, subject_kind, subject, what="overruled")
+    if row is None or verdict is None:
+        return None
+    return Overruling(verdict=verdict, reason=row.reason, who=row.who, created_at=row.created_at)
+
+
+def list_acts(
+    session: Session,
+    *,
+    cursor: str | None = None,
+    limit: int = 50,
+    subject_kind: SubjectKind | None = None,
+    subject: str | None = None,
+) -> tuple[list[Act], str | None]:
+    """A page of acts, newest first, and the cursor of the next page. Raises InputError for what is no cursor."""
+    if cursor is not None and not is_id(cursor):
+        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
+    if not 1 <= limit <= MOST:
+        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
+    if subject is not None and subject_kind is None:
+        raise InputError("Name the kind of the subject, too.", code="no_subject_kind", field="subject_kind")
+    name = None if subject is None else without_nul(subject)
+    rows = queries.acts(session, before=cursor, limit=limit + 1, subject_kind=subject_kind, subject=name)
+    return [act_of(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None

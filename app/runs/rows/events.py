@@ -1,0 +1,78 @@
+"""What happened in a run, numbered without gaps under the run's row lock; the broker only says that there is more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.errors import NotFoundError
+from app.storage.models import EventRow, RunRow
+from app.storage.outbox import outbox
+from app.storage.queries import runs as queries
+
+EventKind = Literal[
+    "run.created",
+    "attempt.leased",
+    "attempt.started",
+    "attempt.recorded",
+    "attempt.requeued",
+    "attempt.lost",
+    "attempt.cancelled",
+    "attempt.withdrawn",
+    "job.restarted",
+    "job.judged",
+    "change.found",
+    "job.added",
+    "job.cancelled",
+    "run.finished",
+    "run.reopened",
+    "run.cancelled",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event: its number in the run, what happened, and to which ids (`job`, `attempt`, …). No bytes of anyone."""
+
+    number: int
+    kind: EventKind
+    ids: dict[str, str]
+
+
+def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
+    """Number an event. The run's row must be locked. After the run's last event there is no other, unless it is opened again."""
+    if run.state in {"finished", "cancelled"} and kind not in {
+        "run.created",
+        "change.found",
+        "run.finished",
+        "run.cancelled",
+    }:
+        return
+    run.last_event += 1
+    session.add(
+        EventRow(
+            run_id=run.id, number=run.last_event, kind=kind, ids={"run": run.id, **ids}, created_at=now()
+        )
+    )
+    outbox(session).poke(run.id, run.last_event)
+
+
+def events_after(session: Session, run_id: str, last: int = 0, *, limit: int = 500) -> list[Event]:
+    """The events after number `last`, in order. Raises NotFoundError for an unknown run.
+
+    `run_channel(run_id)` of `app.storage.broker` is poked after each commit that adds some; a run's last event is
+    `run.finished` or `run.cancelled`.
+    """
+    if queries.run_of(session, run_id) is None:
+        raise NotFoundError("There is no run with this id.")
+    rows = queries.events_after(session, run_id, last, limit=limit)
+    return [Event(number=row.number, kind=cast("EventKind", row.kind), ids=row.ids) for row in rows]
+
+
+def is_over(session: Session, run_id: str) -> bool:
+    """Whether a run has had its last event."""
+    run = queries.run_of(session, run_id)
+    return run is None or run.state not in queries.OPEN

@@ -1,0 +1,152 @@
+"""From rows to the facts that judging and the run object are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlalchemy.orm import Session
+
+from app.errors import NotFoundError
+from app.intake.reading import Reading
+from app.judging.versions import RULES
+from app.runs.rows.acts import acts_on, overruling
+from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.run_object.document import ContributedPart, HeldPart, OutdatedPart, RunDocument
+from app.runs.run_object.storable import digests_in, join_reading, join_result
+from app.storage.models import AttemptRow, EnvironmentRow, JobRow, ReportRow, RunRow
+from app.storage.queries import runs as queries
+from app.storage.queries.queue import quarantines
+from app.targets.planning.plan import RepeatPlan
+from app.targets.quarantines import builds_on
+from app.targets.target import Target
+from worker.contract import Reason, Result
+
+
+def reading_of(session: Session, report: ReportRow) -> Reading:
+    """What was read from a report."""
+    if report.withdrawn_at is not None:
+        # Another report may still have the same script; this one has it no more.
+        return join_reading(report.reading, dict.fromkeys(digests_in(report.reading), ""))
+    return join_reading(report.reading, queries.scripts(session, digests_in(report.reading)))
+
+
+def report_of_run(session: Session, run: RunRow) -> ReportRow:
+    """The report of a run."""
+    report = queries.report_of(session, run.report_id)
+    if report is None:
+        raise NotFoundError("There is no report with this id.")
+    return report
+
+
+def results_by_attempt(session: Session, attempts: Iterable[AttemptRow]) -> dict[str, Result]:
+    """The results of those attempts that have one."""
+    done = [attempt for attempt in attempts if attempt.result is not None]
+    found = queries.environments(
+        session, (attempt.environment_digest for attempt in done if attempt.environment_digest)
+    )
+    return {attempt.id: _result(attempt, found) for attempt in done}
+
+
+def _result(attempt: AttemptRow, environments: Mapping[str, EnvironmentRow]) -> Result:
+    environment = environments.get(attempt.environment_digest or "")
+    return join_result(attempt.result or {}, None if environment is None else environment.facts)
+
+
+def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
+    """A run's own facts."""
+    return RunFacts(
+        id=run.id,
+        state=run.state,
+        created_at=run.created_at,
+        finished_at=run.finished_at,
+        preset=run.preset,
+        report_id=run.report_id,
+        title=report.title,
+        source_url=report.source_url,
+        repeats=RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact),
+        contributed=_contributed(run),
+    )
+
+
+def _contributed(run: RunRow) -> ContributedPart | None:
+    if run.contributed_by is None:
+        return None
+    return ContributedPart.model_validate({**(run.made_by or {}), "by": run.contributed_by})
+
+
+def job_facts(
+    jobs: Sequence[JobRow], attempts: Sequence[AttemptRow], results: Mapping[str, Result]
+) -> list[JobFacts]:
+    """Jobs with their attempts."""
+    by_job: dict[str, list[AttemptFacts]] = {}
+    for attempt in attempts:
+        facts = AttemptFacts(
+            id=attempt.id,
+            kind=attempt.kind,
+            start=attempt.start,
+            state=attempt.state,
+            counted=attempt.counted,
+            result=results.get(attempt.id),
+        )
+        by_job.setdefault(attempt.job_id, []).append(facts)
+    return [
+        JobFacts(
+            id=job.id,
+            script=job.script_digest,
+            target=Target.model_validate(job.target),
+            state=job.state,
+            reason=None if job.reason is None else Reason.model_validate(job.reason),
+            attempts=tuple(by_job.get(job.id, ())),
+        )
+        for job in jobs
+    ]
+
+
+def document_of(session: Session, run: RunRow) -> RunDocument:
+    """The run object from what is kept, with what maintainers said of it."""
+    document = judged_now(session, run) if run.kept is None else RunDocument.model_validate(run.kept)
+    if run.kept is None and run.state == "finished" and run.verdict is not None and run.rules != RULES:
+        document = _as_kept(session, run, document)
+    return as_told(session, run, document)
+
+
+def as_told(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
+    """With what maintainers said of it, and under which rules its verdict was reached."""
+    return document.model_copy(
+        update={
+            "rules": run.rules,
+            "overruled": overruling(session, "run", run.id, run.overruled),
+            "acts": acts_on(session, "run", run.id),
+            "held_back": _held(session, document) if run.state in queries.OPEN else [],
+        }
+    )
+
+
+def _as_kept(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
+    """By other rules than today's: the verdicts stay what they were until somebody judges again, and what today's would say is told."""
+    verdicts = {job.id: job.verdict for job in queries.jobs_of_run(session, run.id)}
+    jobs = [job.model_copy(update={"verdict": verdicts[job.id] or job.verdict}) for job in document.jobs]
+    outdated = OutdatedPart(rules=run.rules, present_rules=RULES, verdict=document.verdict)
+    return document.model_copy(
+        update={"verdict": run.verdict, "summary": run.summary, "jobs": jobs, "outdated": outdated}
+    )
+
+
+def _held(session: Session, document: RunDocument) -> list[HeldPart]:
+    """What is in quarantine of what the open jobs need."""
+    waiting = [job for job in document.jobs if job.state in queries.OPEN]
+    return [
+        HeldPart(kind=row.kind, name=row.name, reason=row.reason)
+        for row in quarantines.active(session)
+        if (row.kind == "script" and any(job.script == row.name for job in waiting))
+        or (row.kind == "toolchain" and any(builds_on(job.target.toolchain, row.name) for job in waiting))
+    ]
+
+
+def judged_now(session: Session, run: RunRow) -> RunDocument:
+    """The run object by the rules of today."""
+    report = report_of_run(session, run)
+    jobs = queries.jobs_of_run(session, run.id)
+    attempts = queries.attempts_of_run(session, run.id)
+    facts = job_facts(jobs, attempts, results_by_attempt(session, attempts))
+    return assemble(run_facts(run, report), reading_of(session, report), facts)

@@ -1,0 +1,132 @@
+"""The machines that execute: what they said of themselves, and whether they live."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.errors import UnavailableError
+from app.runs.rows.quarantined_parts import held_back, offers
+from app.storage.broker import Broker
+from app.storage.models import NodeRow
+from app.storage.queries import rerun
+from app.storage.queries.queue import nodes as queries
+from app.storage.queries.queue import queue
+from app.targets.fleet import usable
+from worker.contract import Gpu, Heartbeat, Hello, Level, ToolchainFacts
+
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+
+NodeState = Literal["ready", "draining", "away", "unknown"]
+
+
+class PublicToolchain(ToolchainFacts):
+    """A toolchain as anyone may see it: without where it lies, and without the resolver's words."""
+
+    python: str = Field(default="", exclude=True)
+
+
+class NodeSummary(BaseModel):
+    """A node in a list. `state` is `unknown` while the broker can't be asked."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    state: NodeState
+    slots: int
+    busy: int
+    level: Level
+    level_detail: str
+    cores: int
+    cpu_model: str
+    gpus: list[Gpu]
+    toolchains: list[PublicToolchain]
+    hello_at: datetime
+    quarantined: bool = Field(default=False, description="held back by a maintainer: it gets nothing")
+
+
+def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
+    """All nodes ever seen, by name."""
+    rows = queries.all_nodes(session)
+    busy = Counter(hold.node for hold in queue.holds(session))
+    held = held_back(session).nodes
+    try:
+        heartbeats: dict[str, Heartbeat] | None = broker.heartbeats(row.name for row in rows)
+    except UnavailableError:
+        heartbeats = None
+    return [
+        _summary(row, busy=busy[row.name], state=_state(row, heartbeats), quarantined=row.name in held)
+        for row in rows
+    ]
+
+
+def _state(row: NodeRow, heartbeats: dict[str, Heartbeat] | None) -> NodeState:
+    if heartbeats is None:
+        return "unknown"
+    heartbeat = heartbeats.get(row.name)
+    if heartbeat is None or heartbeat.instance != row.instance:
+        return "away"
+    return "draining" if row.draining or heartbeat.draining else "ready"
+
+
+def _summary(row: NodeRow, *, busy: int, state: NodeState, quarantined: bool) -> NodeSummary:
+    hello = Hello.model_validate(row.hello)
+    return NodeSummary(
+        name=row.name,
+        state=state,
+        slots=hello.slots,
+        busy=busy,
+        level=hello.level,
+        level_detail=hello.level_detail,
+        cores=hello.cores,
+        cpu_model=hello.cpu_model,
+        gpus=hello.gpus,
+        toolchains=[_public(facts) for facts in hello.toolchains],
+        hello_at=row.hello_at,
+        quarantined=quarantined,
+    )
+
+
+def _public(facts: ToolchainFacts) -> PublicToolchain:
+    """Why one failed is said in the resolver's words, which name the operator's folders and indexes."""
+    said = (
+        {"detail": "It could not be built; on the node, `samehere toolchain list --json` says why."}
+        if facts.state == "failed"
+        else {}
+    )
+    return PublicToolchain(**{**facts.model_dump(exclude={"python"}), **said})
+
+
+def fleet(session: Session, *, absence_seconds: float) -> list[Hello]:
+    """What the nodes offer that gave a sign of life lately, without what is held back; asks the database only."""
+    return offers(whole_fleet(session, absence_seconds=absence_seconds), held_back(session))
+
+
+def whole_fleet(session: Session, *, absence_seconds: float) -> list[Hello]:
+    """What the nodes offer that gave a sign of life lately, held back or not."""
+    since = now() - timedelta(seconds=absence_seconds)
+    return [
+        Hello.model_validate(row.hello)
+        for row in queries.all_nodes(session)
+        if row.seen_at >= since and not row.draining
+    ]
+
+
+def note_toolchains(session: Session, hello: Hello) -> None:
+    """Remember since when a node's toolchains are there. What nodes offered before anything was remembered is not new."""
+    since = rerun.toolchains(session)
+    if not since:
+        rows = queries.all_nodes(session)
+        since = {name: row.created_at for row in rows for name in _names(Hello.model_validate(row.hello))}
+        rerun.keep_toolchains(session, since)
+    rerun.keep_toolchains(session, {name: now() for name in _names(hello) if name not in since})
+
+
+def _names(hello: Hello) -> list[str]:
+    return [facts.name for facts in usable(hello).values() if not facts.base]

@@ -1,0 +1,71 @@
+"""Reports of the same: found by the shape of the main script, and by its likeness to those of others. Nothing is merged."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+from sqlalchemy.orm import Session
+
+from app.intake.code.likeness import NEARLY_EQUAL, WORTH_A_LOOK, likeness, marks_of, sketched_likeness
+from app.storage.models import ReportRow, ScriptRow
+from app.storage.queries import keys
+from app.storage.queries import runs as run_queries
+from app.storage.queries.reports import reports as queries
+
+MOST_SHOWN = 10
+# So many of the newest whose sketches share a piece are looked at.
+MOST_ALIKE = 200
+# So many scripts at most are compared word for word, likeliest first.
+MOST_COMPARED = 20
+
+
+class SameReport(BaseModel):
+    """Another report of the same, as far as its script tells."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    title: str
+    how: Literal["equal", "nearly_equal"]
+
+
+def mark(session: Session, digest: str, script: str) -> None:
+    """Let a report's main script be found again."""
+    marks = marks_of(script)
+    keys.mark_script(session, digest, shape_digest=marks.shape_digest, sketch=marks.sketch)
+
+
+def same_as(session: Session, report: ReportRow) -> list[SameReport]:
+    """Reports with an equal or a nearly equal main script, newest first."""
+    script = None if report.main_script is None else session.get(ScriptRow, report.main_script)
+    if script is None:
+        return []
+    equal = queries.same_shape(session, report.id, script.digest, script.shape_digest, limit=MOST_SHOWN)
+    found = [SameReport(id=row.id, title=row.title, how="equal") for row in equal]
+    found += _nearly_equal(session, report, script, without={item.id for item in found})
+    return sorted(found, key=lambda item: item.id, reverse=True)[:MOST_SHOWN]
+
+
+def _nearly_equal(
+    session: Session, report: ReportRow, script: ScriptRow, *, without: set[str]
+) -> list[SameReport]:
+    if script.sketch is None:
+        return []
+    looked: dict[str, float] = {}
+    recent = []
+    for row in queries.alike_sketches(
+        session, script.sketch, shape_digest=script.shape_digest, limit=MOST_ALIKE
+    ):
+        if row.id != report.id and row.id not in without:
+            looked.setdefault(row.digest, sketched_likeness(script.sketch, row.sketch or b""))
+            recent.append(row)
+    likely = sorted(
+        (digest for digest, like in looked.items() if like >= WORTH_A_LOOK),
+        key=lambda digest: -looked[digest],
+    )[:MOST_COMPARED]
+    texts = run_queries.scripts(session, likely)
+    near = {digest for digest, text in texts.items() if likeness(script.text, text) >= NEARLY_EQUAL}
+    return [
+        SameReport(id=row.id, title=row.title, how="nearly_equal") for row in recent if row.digest in near
+    ][:MOST_SHOWN]

@@ -1,0 +1,23 @@
+"""The secret by which the submitter of a report may withdraw it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+from app.storage.models import ReportRow
+
+SECRET_BYTES = 32
+
+
+def give_secret(report: ReportRow) -> str:
+    """Make the secret of a report's submitter; only its digest is kept."""
+    secret = secrets.token_urlsafe(SECRET_BYTES)
+    report.withdraw_digest = secret_digest(secret)
+    return secret
+
+
+def secret_digest(secret: str) -> str:
+    """SHA-256 of a secret, as hex."""
+    # 256 random bits need no slow hash and no salt.
+    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()

@@ -1,0 +1,1 @@
+"""The run object and what goes into it, without I/O."""

@@ -1,0 +1,301 @@
+"""The run object from its facts: pure, so the service (from rows) and the command line (from memory) say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.intake.claim.claims import Check
+from app.intake.reading import Reading, Script
+from app.judging.comparison.comparison import digests_of, varying_names
+from app.judging.comparison.environments import digest_of
+from app.judging.comparison.exactness import exactly
+from app.judging.comparison.values import written
+from app.judging.judged_cells import JudgedCell
+from app.judging.judgement import Finding, JobJudgement, Verdict
+from app.judging.verdict.job import judge_job
+from app.judging.verdict.run import RunJudgement, judge_run
+from app.judging.verdict.summary import summarise
+from app.runs.run_object.comparison_parts import SHOWS_NOTHING, Shown, compared_jobs
+from app.runs.run_object.document import (
+    AttemptPart,
+    CheckPart,
+    ClaimPart,
+    ContributedPart,
+    FindingPart,
+    JobPart,
+    ReportPart,
+    RunDocument,
+    ScriptPart,
+    TargetPart,
+    ValuePart,
+)
+from app.states import AttemptState, JobState, RunState
+from app.targets.planning.plan import RepeatPlan
+from app.targets.target import Target
+from worker.contract import KIB, AttemptKind, CapturedValue, Environment, Reason, Result, Start
+
+STREAM_BYTES = 4 * KIB
+# Of one attempt's values, and characters of each.
+MOST_VALUES = 12
+MOST_WRITTEN = 200
+CONTRIBUTED = "Contributed from elsewhere, not run on our nodes:"
+# What is said of a job that still runs: never "no", which needs them all.
+_TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFacts:
+    """One attempt as kept; `result` is None until one was recorded. A preview has `counted` False."""
+
+    id: str
+    kind: AttemptKind
+    start: Start
+    state: AttemptState
+    counted: bool = True
+    result: Result | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFacts:
+    """One cell as kept. `script` is a digest; `reason` is given where the plan found that no node serves the target."""
+
+    id: str
+    script: str
+    target: Target
+    state: JobState
+    reason: Reason | None = None
+    attempts: tuple[AttemptFacts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """A launch as kept."""
+
+    id: str
+    state: RunState
+    created_at: datetime
+    finished_at: datetime | None = None
+    preset: str | None = None
+    report_id: str | None = None
+    title: str = ""
+    source_url: str | None = None
+    # Says how few attempts were asked for; unknown, those that there are must do.
+    repeats: RepeatPlan | None = None
+    contributed: ContributedPart | None = None
+
+
+def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDocument:
+    """The document of a run in any state; verdicts are judged anew from the attempts each time."""
+    scripts = {script.digest: script for script in reading.scripts}
+    finished = run.state == "finished"
+    cells = [_cell(reading, scripts[job.script], job, plan=run.repeats, finished=finished) for job in jobs]
+    judgement = judge_run(reading, cells)
+    decided = [cell for cell in cells if cell.judgement is not None]
+    return RunDocument(
+        id=run.id,
+        state=run.state,
+        verdict=judgement.verdict if finished else None,
+        so_far=None if finished else judgement.verdict,
+        seen=judgement.seen,
+        defect=judgement.defect,
+        cause=judgement.cause,
+        summary=_summary(run, judgement, decided) if finished or decided else "",
+        scope=judgement.scope,
+        scope_differs=list(judgement.scope_differs),
+        where=list(judgement.where),
+        not_where=list(judgement.not_where),
+        newest=judgement.newest,
+        without_result=judgement.without_result,
+        ask=list(reading.ask),
+        preset=run.preset,
+        contributed=run.contributed,
+        report=report_part(reading, report_id=run.report_id, title=run.title, source_url=run.source_url),
+        jobs=[_job(reading, job, cell) for job, cell in zip(jobs, cells, strict=True)],
+        comparisons=compared_jobs(cells, [_shown(job) for job in jobs], reading.scripts),
+        environments=_environments(jobs),
+        created_at=run.created_at,
+        finished_at=run.finished_at,
+    )
+
+
+def _summary(run: RunFacts, judgement: RunJudgement, decided: Sequence[JudgedCell]) -> str:
+    """Who reads this sentence alone must not take what was contributed for ours."""
+    words = summarise(judgement, decided)
+    return f"{CONTRIBUTED} {words}" if run.contributed is not None else words
+
+
+def report_part(
+    reading: Reading, *, report_id: str | None = None, title: str = "", source_url: str | None = None
+) -> ReportPart:
+    """A report as it was read."""
+    return ReportPart(
+        id=report_id,
+        title=title or reading.title,
+        source_url=source_url or reading.source_url,
+        scripts=[
+            ScriptPart(
+                role=script.role,
+                as_given=script.as_given,
+                script=script.script,
+                repairs=list(script.repairs),
+                digest=script.digest,
+                needs=list(script.needs),
+            )
+            for script in reading.scripts
+        ],
+        claim=ClaimPart(checks=[_check(check) for check in reading.claim.checks]),
+        environment=reading.environment,
+        probe=reading.probe,
+    )
+
+
+def target_part(target: Target) -> TargetPart:
+    """A target as the run object shows it."""
+    return TargetPart.model_validate(target.model_dump(mode="json"))
+
+
+def _check(check: Check) -> CheckPart:
+    where = {name: str(value) for name, value in check.where.model_dump(exclude_none=True).items()}
+    return CheckPart(text=check.text, kind=check.kind, role=check.role, where=where, over=check.over)
+
+
+def _cell(
+    reading: Reading, script: Script, job: JobFacts, *, plan: RepeatPlan | None, finished: bool
+) -> JudgedCell:
+    """A job as judging sees it: judged once it has ended, and before that only where something was seen.
+
+    One that was stopped, in a run that went on without it, has no result.
+    """
+    results = tuple(
+        attempt.result.model_copy(
+            update={"attempt_id": attempt.id, "kind": attempt.kind, "start": attempt.start}
+        )
+        for attempt in job.attempts
+        if attempt.counted and attempt.result is not None
+    )
+    judgement: JobJudgement | None = None
+    if job.reason is not None:
+        judgement = JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=job.reason)
+    elif job.state == "judged":
+        judgement = judge_job(reading.claim, script, job.target, results, plan=plan)
+    elif results:
+        interim = judge_job(reading.claim, script, job.target, results)
+        judgement = interim if interim.verdict in _TOLD_EARLY else None
+    if judgement is None and job.state == "cancelled" and finished:
+        judgement = JobJudgement(verdict=Verdict.NO_RESULT)
+    return JudgedCell(
+        job_id=job.id,
+        script=job.script,
+        target=job.target,
+        judgement=judgement,
+        results=results,
+        role=script.role,
+    )
+
+
+def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
+    judgement = cell.judgement or JobJudgement(verdict=Verdict.NO_RESULT)
+    target = job.target
+    return JobPart(
+        id=job.id,
+        script=job.script,
+        target=target_part(target),
+        state=job.state,
+        verdict=judgement.verdict if job.state == "judged" else None,
+        reason=judgement.reason if cell.judgement is not None else None,
+        matched=judgement.matched,
+        of=judgement.of,
+        rate_upper_bound=judgement.rate_upper_bound,
+        rate_interval=judgement.rate_interval,
+        checks=list(_findings(reading, cell, judgement.findings)),
+        varying_values=list(varying_names([digests_of(shown.result) for shown in _shown(job)])),
+        trace=next(
+            (result.observation.trace for result in cell.results if result.observation.trace is not None),
+            None,
+        ),
+        attempts=[_attempt(attempt) for attempt in job.attempts],
+    )
+
+
+def _findings(reading: Reading, cell: JudgedCell, findings: Iterable[Finding]) -> Iterator[FindingPart]:
+    """Each finding with the exact value behind it. Two checks may quote the same words: they come in the same order."""
+    checks = list(reading.claim.checks)
+    for finding in findings:
+        check = next((check for check in checks if check.text == finding.text), None)
+        exact = ""
+        if check is not None:
+            checks.remove(check)
+            exact = exactly(check, finding, cell.results[0].observation.values) if cell.results else ""
+        yield FindingPart(text=finding.text, result=finding.result, observed=finding.observed, exact=exact)
+
+
+def _short(text: str) -> str:
+    """A stream cut to its beginning and its end, in whole characters."""
+    data = text.encode(errors="replace")
+    if len(data) <= STREAM_BYTES:
+        return text
+    half = STREAM_BYTES // 2 - 16
+    return data[:half].decode(errors="ignore") + "\n[… cut …]\n" + data[-half:].decode(errors="ignore")
+
+
+def _attempt(attempt: AttemptFacts) -> AttemptPart:
+    facts = {
+        "id": attempt.id,
+        "kind": attempt.kind,
+        "start": attempt.start,
+        "state": attempt.state,
+        "counted": attempt.counted,
+    }
+    result = attempt.result
+    if result is None:
+        return AttemptPart.model_validate(facts)
+    seen = result.observation
+    stdout, stderr = _short(seen.stdout), _short(seen.stderr)
+    return AttemptPart.model_validate(
+        {
+            **facts,
+            "node": result.node,
+            "level": result.level,
+            "outcome": result.outcome,
+            "reason": result.reason,
+            "exit_status": seen.exit_status,
+            "signal": seen.signal,
+            "exception": seen.exception,
+            "stdout": stdout,
+            "stderr": stderr,
+            "truncated": seen.truncated or stdout != seen.stdout or stderr != seen.stderr,
+            "devices_used": seen.devices_used,
+            "flags_changed": seen.flags_changed,
+            "wall_seconds": seen.wall_seconds,
+            "peak_memory_bytes": seen.peak_memory_bytes,
+            "stacks": _short(seen.stacks),
+            "values": [_value(value) for value in seen.values[:MOST_VALUES]],
+            "environment": digest_of(result.environment) if result.environment else None,
+        }
+    )
+
+
+def _value(value: CapturedValue) -> ValuePart:
+    facts = {name: getattr(value, name) for name in ("origin", "kind", "statistics")}
+    cut = {
+        name: getattr(value, name)[:MOST_WRITTEN] for name in ("name", "dtype", "shape", "device", "digest")
+    }
+    return ValuePart.model_validate({**facts, **cut, "value": written(value)[:MOST_WRITTEN]})
+
+
+def _environments(jobs: Sequence[JobFacts]) -> dict[str, Environment]:
+    found = [
+        attempt.result.environment for job in jobs for attempt in job.attempts if attempt.result is not None
+    ]
+    return {digest_of(environment): environment for environment in found if environment}
+
+
+def _shown(job: JobFacts) -> list[Shown]:
+    """The counted attempts of a job that show anything."""
+    return [
+        Shown(attempt.id, job.script, job.target, attempt.result)
+        for attempt in job.attempts
+        if attempt.counted and attempt.result is not None and attempt.result.outcome not in SHOWS_NOTHING
+    ]

@@ -1,0 +1,237 @@
+"""A bisection under way, apart from where its attempts run: what to try next, what came of it, and what is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.errors import InputError
+from app.intake.claim.claims import Claim
+from app.intake.reading import Reading, Script, ScriptRole
+from app.judging.comparison.environments import differing_fields
+from app.judging.verdict.repeats import may_vary
+from app.judging.verdict.sighting import Sighting, anywhere, attempts_of_trial, can_be_bisected, sighting
+from app.runs.run_object.bisection_document import BisectionDocument, ConfoundedPart, PointPart, TargetPart
+from app.targets.planning.plan import DEFAULT_REPEATS
+from app.targets.target import Target
+from app.targets.versions.bisection import ERROR, MOST_UNSEEN, Bisection, Found, Kind
+from app.targets.versions.series import Series, missing_cell
+from worker.contract import Environment, Reason, Result, ToolchainFacts
+
+MOST_ATTEMPTS = 500
+State = Literal["queued", "running", "finished", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BisectionRequest:
+    """Over which series, and how sure. `base` holds the device and the settings that all points share."""
+
+    axis: str
+    base: Target
+    begin: str | None = None
+    end: str | None = None
+    toolchains: tuple[str, ...] = ()
+    error: float = ERROR
+    most_attempts: int = MOST_ATTEMPTS
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is looked for: the claim, as far as it is about no version, and the script that shows it."""
+
+    claim: Claim
+    script: Script
+
+    @property
+    def attempts_of_trial(self) -> int:
+        """How many attempts one trial has."""
+        return attempts_of_trial(self.claim)
+
+
+def subject_of(reading: Reading) -> Subject:
+    """What a report lets us look for. Raises InputError where one target alone can't show it."""
+    script = next((script for script in reading.scripts if script.role is ScriptRole.MAIN), None)
+    if script is None:
+        raise InputError("There is no script to bisect with.", code="no_script", field="report")
+    claim = anywhere(reading.claim)
+    if not can_be_bisected(claim):
+        raise InputError(
+            "The report claims nothing that one target alone can show. Say what is seen where it is wrong, as in: --claim 'prints nan'",
+            code="nothing_claimed",
+            field="claim",
+        )
+    return Subject(claim, script)
+
+
+@dataclass(slots=True)
+class _Told:
+    """What is kept of a point beside its counts."""
+
+    untold: int = 0
+    reason: Reason | None = None
+    environment: Environment = field(default_factory=dict)
+
+
+class Bisecting:
+    """Feeds trials to a bisection, and words what it finds. `toolchains` are those that are known, for the cell that may be missing."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        series: Series,
+        *,
+        error: float,
+        most_attempts: int,
+        toolchains: Mapping[str, ToolchainFacts],
+    ) -> None:
+        self.subject = subject
+        self.series = series
+        self._toolchains = toolchains
+        self._most_trials = max(1, most_attempts // subject.attempts_of_trial)
+        self._trials = 0
+        self._bisection = Bisection(
+            len(series.points),
+            error=error,
+            most_unseen=MOST_UNSEEN if may_vary(subject.claim, subject.script) else DEFAULT_REPEATS,
+        )
+        self._told = [_Told(reason=point.lack) for point in series.points]
+        for place, point in enumerate(series.points):
+            if point.lack is not None:
+                self._bisection.skip(place, for_good=True)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is to be tried."""
+        return self._bisection.done or self._trials >= self._most_trials
+
+    def wanted(self, most: int, *, under_way: Sequence[int] = ()) -> list[int]:
+        """The points to try next, beside those under way."""
+        if self.done:
+            return []
+        left = self._most_trials - self._trials - len(under_way)
+        return self._bisection.wanted(min(most, len(under_way) + max(0, left)), under_way=under_way)
+
+    def tell(self, place: int, results: Sequence[Result]) -> Sighting:
+        """What came of one trial; of attempts that were lost nothing came."""
+        self._trials += 1
+        told = self._told[place]
+        found = sighting(self.subject.claim, self.subject.script, self.series.points[place].target, results)
+        if found.seen is None:
+            told.untold += 1
+            told.reason = found.reason or told.reason
+            self._bisection.skip(place, for_good=found.for_good)
+        else:
+            told.reason = found.reason
+            told.environment = next(
+                (result.environment for result in results if result.environment), told.environment
+            )
+            self._bisection.observe(place, seen=found.seen)
+        return found
+
+    def document(self, bisection_id: str, state: State) -> BisectionDocument:
+        """The answer as it stands."""
+        found = self._bisection.found() if self._trials or self.done else None
+        neighbours = _neighbours(found, self.series)
+        one_axis, confounded = self._compared(found)
+        return BisectionDocument(
+            id=bisection_id,
+            axis=self.series.axis,
+            state=state,
+            kind=found.kind if found else None,
+            exact=found is not None and found.is_exact(),
+            probability=None if found is None else round(found.probability, 6),
+            error=self._bisection.error,
+            rate=round(self._bisection.rate(), 3)
+            if any(map(self._bisection.times_seen, range(len(self._told))))
+            else None,
+            one_axis=one_axis,
+            confounded=confounded,
+            summary=_summary(found, self.series, confounded, given_up=not self._bisection.done),
+            attempts=self._trials * self.subject.attempts_of_trial,
+            points=[self._point(place) for place in range(len(self._told))],
+            **neighbours,
+        )
+
+    def _point(self, place: int) -> PointPart:
+        told = self._told[place]
+        target = self.series.points[place].target
+        return PointPart(
+            value=self.series.points[place].value,
+            target=TargetPart(
+                device=target.device, gpus=target.gpus, toolchain=target.toolchain, settings=target.settings
+            ),
+            seen=self._bisection.times_seen(place),
+            of=self._bisection.attempts(place),
+            untold=told.untold,
+            given_up=self._bisection.is_untold(place),
+            reason=told.reason,
+        )
+
+    def _compared(self, found: Found | None) -> tuple[bool | None, ConfoundedPart | None]:
+        """Whether the two neighbours differ in the axis alone, as far as was found on them."""
+        if found is None or found.before is None or found.after is None:
+            return None, None
+        older, newer = self._told[found.before], self._told[found.after]
+        if not older.environment or not newer.environment:
+            return None, None
+        others = self.series.others_of(differing_fields(older.environment, newer.environment))
+        if not others:
+            return True, None
+        one, other = (
+            self._toolchains.get(self.series.points[place].target.toolchain)
+            for place in (found.before, found.after)
+        )
+        command = None if one is None or other is None else missing_cell(self.series, one, other)
+        return False, ConfoundedPart(differing=others, command=command)
+
+
+def _neighbours(found: Found | None, series: Series) -> Mapping[str, str | None]:
+    if found is None or found.before is None or found.after is None:
+        return {}
+    older, newer = series.points[found.before].value, series.points[found.after].value
+    if found.kind is Kind.FIXED:
+        return {"last_bad": older, "first_good": newer}
+    return {"last_good": older, "first_bad": newer}
+
+
+def _summary(
+    found: Found | None, series: Series, confounded: ConfoundedPart | None, *, given_up: bool
+) -> str:
+    """One or two sentences of ours, without a byte of report or script."""
+    if found is None:
+        return ""
+    first, last = series.points[0].value, series.points[-1].value
+    axis = series.axis
+    match found.kind:
+        case Kind.THROUGHOUT:
+            return f"It is seen from {axis} {first} to {last}: both ends of the series show it."
+        case Kind.NOWHERE:
+            return f"It is seen neither in {axis} {first} nor in {last}, nor where it was looked for between them."
+        case Kind.MIXED:
+            return f"It comes and goes between {axis} {first} and {last}: there is more than one change. Take a part of the series."
+        case Kind.UNTOLD:
+            return f"Fewer than two points between {axis} {first} and {last} can tell."
+        case _:
+            return _change(found, series, confounded, given_up=given_up)
+
+
+def _change(found: Found, series: Series, confounded: ConfoundedPart | None, *, given_up: bool) -> str:
+    if found.before is None or found.after is None:
+        return f"It changed between the ends of the series over {series.axis}."
+    older, newer = series.points[found.before].value, series.points[found.after].value
+    says = "appeared in" if found.kind is Kind.APPEARED else "was fixed in"
+    if found.is_exact():
+        text = f"It {says} {series.axis} {newer}; {older} is the last one before."
+    else:
+        why = "the attempts ran out before it was narrower" if given_up else "what lies between can't tell"
+        text = f"It {says} one after {series.axis} {older} and not after {newer}: {why}."
+    text += f" Probability {_percent(found.probability)}, if there is one change."
+    if confounded is not None:
+        text += f" Confounded: the two also differ in {', '.join(confounded.differing[:3])}{' and more' * (len(confounded.differing) > 3)}."
+    return text
+
+
+def _percent(probability: float) -> str:
+    """Never rounded up to certain."""
+    return f"{min(probability, 0.9999) * 100:.4g} %"

@@ -1,0 +1,31 @@
+"""Digests that are ours to say: of streams and values that came whole."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from worker.contract import CapturedValue, Observation
+
+
+def with_digests(observation: Observation) -> Observation:
+    """Recompute the digest of each stream and value that is whole; of one that was cut only the node has seen all."""
+    update: dict[str, Any] = {"values": [_with_digest(value) for value in observation.values]}
+    for stream in ("stdout", "stderr"):
+        data = getattr(observation, stream).encode(errors="replace")
+        if len(data) == getattr(observation, f"{stream}_bytes"):
+            prefix = "sha256:" if getattr(observation, f"{stream}_digest").startswith("sha256:") else ""
+            update[f"{stream}_digest"] = prefix + hashlib.sha256(data).hexdigest()
+    return observation.model_copy(update=update)
+
+
+def _with_digest(value: CapturedValue) -> CapturedValue:
+    """A value whose bytes are no bytes is one without them."""
+    try:
+        data = base64.b64decode(value.data, validate=True)
+    except ValueError:
+        return value.model_copy(update={"data": ""})
+    return (
+        value.model_copy(update={"digest": f"sha256:{hashlib.sha256(data).hexdigest()}"}) if data else value
+    )

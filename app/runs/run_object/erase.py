@@ -1,0 +1,97 @@
+"""What is left of a withdrawn report: digests, verdicts and what our own machines measured; nothing that was submitted or printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from app.intake.reading import Ask, Reading, Script
+from app.runs.run_object.bisection_document import BisectionDocument
+from app.runs.run_object.document import AttemptPart, ClaimPart, JobPart, ReportPart, RunDocument, ScriptPart
+from worker.contract import Observation, Reason, Result
+
+_DIGESTS = ("stdout_bytes", "stderr_bytes", "stdout_digest", "stderr_digest")
+_MEASURED = ("exit_status", "wall_seconds", "cpu_seconds", "peak_memory_bytes", "cards", "devices_opened")
+
+
+def erased_result(result: Result) -> Result:
+    """A result without anything that a script can have written."""
+    seen = result.observation
+    observation = Observation.model_validate({name: getattr(seen, name) for name in (*_DIGESTS, *_MEASURED)})
+    return result.model_copy(
+        update={"observation": observation, "reason": _code_only(result.reason), "start_reason": None}
+    )
+
+
+def _code_only(reason: Reason | None) -> Reason | None:
+    return None if reason is None else reason.model_copy(update={"detail": ""})
+
+
+def erased_reading(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """A reading as kept (`app.runs.run_object.storable`), of which only the roles and digests of scripts are left, and what was asked for."""
+    scripts = [
+        Script(role=script["role"], as_given="", script="", digest=script["digest"])
+        for script in kept["scripts"]
+    ]
+    asks = tuple(Ask.model_validate(ask) for ask in kept["ask"])
+    reading: dict[str, Any] = Reading(scripts=tuple(scripts), ask=asks).model_dump(mode="json")
+    for script in reading["scripts"]:
+        script["script"] = script["as_given"] = None
+    return reading
+
+
+def erased_document(run: RunDocument, *, moment: datetime) -> RunDocument:
+    """The run object of a withdrawn report."""
+    scripts = [
+        ScriptPart(role=script.role, as_given="", script="", digest=script.digest)
+        for script in run.report.scripts
+    ]
+    report = ReportPart(id=run.report.id, scripts=scripts, claim=ClaimPart())
+    kept = run.model_copy(
+        update={
+            "report": report,
+            "jobs": [_job(job) for job in run.jobs],
+            "comparisons": [],
+            "withdrawn_at": moment,
+        }
+    )
+    # Who says what of the run now is added when it is shown.
+    return kept.model_copy(
+        update={"acts": [], "overruled": None, "held_back": [], "scope_differs": [], "outdated": None}
+    )
+
+
+def erased_bisection(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What a bisection found, without the words of what was seen instead."""
+    found = BisectionDocument.model_validate(answer)
+    points = [point.model_copy(update={"reason": _code_only(point.reason)}) for point in found.points]
+    return found.model_copy(update={"points": points}).model_dump(mode="json", by_alias=True)
+
+
+def erased_points(points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The points of a series: what one lacks can name what a script imports."""
+    return [{**point, "lack": point["lack"] and {**point["lack"], "detail": ""}} for point in points]
+
+
+def _job(job: JobPart) -> JobPart:
+    attempts = [_attempt(attempt) for attempt in job.attempts]
+    return job.model_copy(
+        update={"reason": _code_only(job.reason), "checks": [], "varying_values": [], "attempts": attempts}
+    )
+
+
+def _attempt(attempt: AttemptPart) -> AttemptPart:
+    gone: dict[str, Any] = {
+        "exception": None,
+        "signal": None,
+        "stdout": "",
+        "stderr": "",
+        "truncated": False,
+        "devices_used": [],
+        "flags_changed": {},
+    }
+    state = attempt.state if attempt.outcome is not None or attempt.state == "lost" else "cancelled"
+    return attempt.model_copy(
+        update={**gone, "stacks": "", "values": [], "reason": _code_only(attempt.reason), "state": state}
+    )

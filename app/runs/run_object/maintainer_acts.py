@@ -1,0 +1,39 @@
+"""What maintainers said, as it is shown beside what was measured."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.judging.judgement import Verdict
+from app.states import Deed, SubjectKind
+
+
+class Act(BaseModel):
+    """One act. `details` says what changed: verdicts before and after, labels, ids."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    subject_kind: SubjectKind
+    subject: str
+    what: Deed
+    reason: str
+    who: str = Field(
+        description="the name of the token; `local`, `submitter` or `operator` where there was none"
+    )
+    details: dict[str, Any] = Field(default_factory=dict)
+    created_at: datetime
+
+
+class Overruling(BaseModel):
+    """A maintainer's word. What was measured stays beside it, in `verdict`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: Verdict
+    reason: str
+    who: str
+    created_at: datetime

@@ -1,0 +1,1 @@
+"""How a run begins: submit, launch, relaunch, rerun, bisect."""

@@ -1,0 +1,190 @@
+"""Bisections on the service: ask for one, look at it, list those of a report, stop one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.errors import ConflictError, InputError, NotFoundError
+from app.ids import is_id, new_id
+from app.intake.reading import Reading
+from app.runs.lifecycle.bisection import drive
+from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lifecycle.settle import finish_if_done
+from app.runs.rows.events import emit
+from app.runs.rows.facts import reading_of
+from app.runs.rows.nodes import fleet as known_fleet
+from app.runs.rows.quarantined_parts import held_back
+from app.runs.run_object.bisection_document import BisectionDocument
+from app.runs.run_object.bisection_state import BisectionRequest, subject_of
+from app.runs.run_object.storable import digest_of
+from app.runs.submission.submit import answered_before
+from app.settings import ServiceSettings
+from app.storage.models import BisectionRow, RunRow
+from app.storage.queries import bisections as queries
+from app.storage.queries import runs as run_queries
+from app.targets.planning.presets import BISECTION
+from app.targets.quarantines import QUARANTINED
+from app.targets.versions.series import Point, Series, make_series, served
+from worker.contract import Hello
+
+# Side by side, however large the fleet: more tell little more, and others wait as well.
+MOST_SIDE_BY_SIDE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class BisectionPage:
+    """Some bisections of a report, newest first."""
+
+    items: tuple[BisectionDocument, ...]
+    next_cursor: str | None
+
+
+def start_bisection(
+    session: Session,
+    report_id: str,
+    request: BisectionRequest,
+    *,
+    settings: ServiceSettings,
+    asked_by: str | None = None,
+    idempotency_key: str | None = None,
+) -> BisectionDocument:
+    """Plan the series and queue the first trials. Raises NotFoundError, InputError, ConflictError, IdempotencyError; the caller commits."""
+    report = run_queries.hold_report(session, report_id)
+    if report is None:
+        raise NotFoundError("There is no report with this id.")
+    if report.withdrawn_at is not None:
+        raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
+    bisection_id = new_id()
+    answered = answered_before(
+        session, idempotency_key, body_digest=_digest(report_id, request), run_id=bisection_id
+    )
+    if answered is not None:
+        return bisection_document(session, answered.id)
+    reading = reading_of(session, report)
+    nodes = known_fleet(session, absence_seconds=settings.node_absence_seconds)
+    series = _series(reading, request, nodes, settings=settings)
+    if subject_of(reading).script.digest in held_back(session).scripts:
+        raise ConflictError(QUARANTINED.detail, code=QUARANTINED.code)
+    run = RunRow(
+        id=bisection_id,
+        report_id=report.id,
+        state="queued",
+        preset=BISECTION,
+        repeats_at_most=request.most_attempts,
+        repeats_exact=False,
+        last_event=0,
+        summary="",
+        created_at=now(),
+    )
+    session.add(run)
+    session.flush()
+    emit(session, run, "run.created")
+    row = BisectionRow(
+        id=run.id,
+        report_id=report.id,
+        axis=series.axis,
+        points=[_point(point) for point in series.points],
+        error=request.error,
+        most_attempts=request.most_attempts,
+        side_by_side=max(1, min(MOST_SIDE_BY_SIDE, sum(hello.slots for hello in nodes))),
+        answer={},
+        asked_by=asked_by,
+        created_at=run.created_at,
+    )
+    session.add(row)
+    session.flush()
+    drive(session, run, settings=settings)
+    finish_if_done(session, run)
+    session.flush()
+    return _document(row, run)
+
+
+def _digest(report_id: str, request: BisectionRequest) -> str:
+    """Of what was asked, for the idempotency key."""
+    return digest_of(
+        {
+            "bisect": report_id,
+            "axis": request.axis,
+            "base": request.base.model_dump(mode="json"),
+            "series": [request.begin, request.end, *request.toolchains],
+            "sure": [request.error, request.most_attempts],
+        }
+    )
+
+
+def _series(
+    reading: Reading, request: BisectionRequest, nodes: Sequence[Hello], *, settings: ServiceSettings
+) -> Series:
+    if reading.ask:
+        raise InputError(
+            "The report lacks something that only the reporter has; its runs say what to ask.",
+            code="needs_info",
+        )
+    subject = subject_of(reading)
+    series = make_series(
+        request.axis,
+        request.base,
+        nodes,
+        begin=request.begin,
+        end=request.end,
+        toolchains=request.toolchains,
+        required_level=settings.required_level,
+    )
+    return served(series, subject.script, nodes, required_level=settings.required_level)
+
+
+def _point(point: Point) -> dict[str, Any]:
+    lack = None if point.lack is None else point.lack.model_dump(mode="json")
+    return {"value": point.value, "target": point.target.model_dump(mode="json"), "lack": lack}
+
+
+def bisection_document(session: Session, bisection_id: str) -> BisectionDocument:
+    """A bisection as far as it is. Raises NotFoundError."""
+    found = queries.bisection_of(session, bisection_id) if is_id(bisection_id) else None
+    if found is None:
+        raise NotFoundError("There is no bisection with this id.")
+    return _document(*found)
+
+
+def bisections_of_report(
+    session: Session, report_id: str, *, cursor: str | None = None, limit: int = 50
+) -> BisectionPage:
+    """A page of them. Raises NotFoundError, and InputError for a cursor that is none."""
+    if cursor is not None and not is_id(cursor):
+        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
+    if run_queries.report_of(session, report_id) is None:
+        raise NotFoundError("There is no report with this id.")
+    rows = queries.bisections_of_report(session, report_id, before=cursor, limit=limit + 1)
+    shown = rows[:limit]
+    return BisectionPage(
+        items=tuple(_document(*row) for row in shown),
+        next_cursor=shown[-1][0].id if len(rows) > limit else None,
+    )
+
+
+def cancel_bisection(session: Session, bisection_id: str) -> BisectionDocument:
+    """Stop it; what was told stays. Raises NotFoundError, ConflictError when it has finished."""
+    bisection_document(session, bisection_id)
+    cancel_run(session, bisection_id)
+    session.flush()
+    return bisection_document(session, bisection_id)
+
+
+def _document(row: BisectionRow, run: RunRow) -> BisectionDocument:
+    """The answer as kept, with what only the rows know."""
+    kept = BisectionDocument.model_validate(row.answer)
+    return kept.model_copy(
+        update={
+            "state": run.state,
+            "report": row.report_id,
+            "run": run.id,
+            "asked_by": row.asked_by,
+            "created_at": row.created_at,
+            "finished_at": run.finished_at,
+        }
+    )

@@ -1,0 +1,1 @@
+"""Statements about queued attempts, nodes and quarantines."""

@@ -1,0 +1,68 @@
+"""Nodes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from app.storage.models import NodeRow
+
+
+def all_nodes(session: Session) -> Sequence[NodeRow]:
+    """All nodes, by name."""
+    return session.scalars(select(NodeRow).order_by(NodeRow.name)).all()
+
+
+def lock_nodes(session: Session, names: Iterable[str]) -> Sequence[NodeRow]:
+    """These nodes, locked in order; nodes are locked before runs."""
+    query = select(NodeRow).where(NodeRow.name.in_(list(names))).order_by(NodeRow.name).with_for_update()
+    return session.scalars(query, execution_options={"populate_existing": True}).all()
+
+
+def store_hello(
+    session: Session, *, name: str, instance: str, hello: dict[str, Any], moment: datetime
+) -> None:
+    """Keep a node's hello; a new instance is no longer draining."""
+    new = insert(NodeRow).values(
+        name=name,
+        instance=instance,
+        draining=False,
+        hello=hello,
+        created_at=moment,
+        hello_at=moment,
+        seen_at=moment,
+    )
+    session.execute(
+        new.on_conflict_do_update(
+            index_elements=[NodeRow.name],
+            set_={
+                "instance": instance,
+                "draining": NodeRow.draining & (NodeRow.instance == instance),
+                "hello": new.excluded.hello,
+                "hello_at": moment,
+                "seen_at": moment,
+            },
+        )
+    )
+
+
+def set_draining(session: Session, *, name: str, instance: str) -> bool:
+    """Mark a node as draining; False if another instance has taken its name."""
+    statement = (
+        update(NodeRow)
+        .where(NodeRow.name == name, NodeRow.instance == instance)
+        .values(draining=True)
+        .returning(NodeRow.name)
+    )
+    return session.scalar(statement) is not None
+
+
+def seen(session: Session, names: Iterable[str], *, moment: datetime) -> None:
+    """These nodes gave a sign of life."""
+    for row in lock_nodes(session, names):
+        row.seen_at = moment

@@ -1,0 +1,136 @@
+"""What is in quarantine, and the runs whose evidence rests on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, and_, func, literal_column, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from app.judging.judgement import Verdict
+from app.states import HeldKind
+from app.storage.models import AttemptRow, JobRow, NodeRow, QuarantineRow, RunRow, ScriptRow
+
+# Dispatchers share it, whoever puts something into quarantine has it alone: nothing is given away between its look and its act.
+ADVISORY_LOCK = 0x5A3E_0001
+OPEN = ("queued", "running")
+HELD = ("leased", "running")
+
+
+def lock_quarantines(session: Session) -> None:
+    """Let nobody else change a quarantine, and no dispatcher give work away, before this transaction ends."""
+    session.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK)))
+
+
+def hold_quarantines(session: Session) -> None:
+    """Let nobody change a quarantine before this transaction ends."""
+    session.execute(select(func.pg_advisory_xact_lock_shared(ADVISORY_LOCK)))
+
+
+def active(session: Session) -> Sequence[QuarantineRow]:
+    """Those that are not lifted, oldest first."""
+    return session.scalars(
+        select(QuarantineRow).where(QuarantineRow.lifted_at.is_(None)).order_by(QuarantineRow.id)
+    ).all()
+
+
+def active_of(session: Session, kind: HeldKind, name: str) -> QuarantineRow | None:
+    """The one of a thing, if it is in quarantine."""
+    mine = (QuarantineRow.kind == kind, QuarantineRow.name == name, QuarantineRow.lifted_at.is_(None))
+    return session.scalar(select(QuarantineRow).where(*mine))
+
+
+def lock(session: Session, quarantine_id: str) -> QuarantineRow | None:
+    """A quarantine, locked and as it is now."""
+    return session.get(QuarantineRow, quarantine_id, with_for_update=True, populate_existing=True)
+
+
+def page(session: Session, *, before: str | None, limit: int) -> Sequence[QuarantineRow]:
+    """Quarantines older than an id, newest first, lifted ones too."""
+    statement = select(QuarantineRow).order_by(QuarantineRow.id.desc()).limit(limit)
+    return session.scalars(statement if before is None else statement.where(QuarantineRow.id < before)).all()
+
+
+def with_pending(session: Session) -> Sequence[str]:
+    """Those with runs that are still to be reopened."""
+    return session.scalars(
+        select(QuarantineRow.id)
+        .where(QuarantineRow.pending != literal_column("'{}'"))
+        .order_by(QuarantineRow.id)
+    ).all()
+
+
+def is_known(session: Session, kind: HeldKind, name: str) -> bool:
+    """Whether there is, or was, such a node, toolchain or script."""
+    match kind:
+        case "node":
+            return session.get(NodeRow, name) is not None
+        case "script":
+            return session.get(ScriptRow, name) is not None
+        case "toolchain":
+            offered = (
+                select(NodeRow.name).where(NodeRow.hello.contains({"toolchains": [{"name": name}]})).limit(1)
+            )
+            return (
+                session.scalar(offered) is not None
+                or session.scalar(select(JobRow.id).where(_of_toolchain(name)).limit(1)) is not None
+            )
+
+
+def _of_toolchain(name: str) -> ColumnElement[bool]:
+    """Jobs on a toolchain, or on it with packages added; as its index is written."""
+    base: ColumnElement[str] = literal_column("split_part(job.target ->> 'toolchain', '+', 1)")
+    toolchain = JobRow.target["toolchain"].astext
+    return and_(
+        base == name.partition("+")[0],
+        or_(toolchain == name, toolchain.startswith(f"{name}+", autoescape=True)),
+    )
+
+
+def _rests_on(kind: HeldKind, name: str) -> ColumnElement[bool]:
+    match kind:
+        case "node":
+            return AttemptRow.node == name
+        case "toolchain":
+            return _of_toolchain(name)
+        case "script":
+            return JobRow.script_digest == name
+
+
+def _of_runs(kind: HeldKind, name: str) -> Select[str]:
+    """Runs by our own nodes that can be reopened, with those of their attempts that rest on the thing."""
+    return (
+        select(AttemptRow.run_id)
+        .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .join(RunRow, RunRow.id == AttemptRow.run_id)
+        .where(
+            _rests_on(kind, name),
+            RunRow.contributed_by.is_(None),
+            RunRow.kept.is_(None),
+            RunRow.state != "cancelled",
+        )
+    )
+
+
+def runs_resting_on(session: Session, kind: HeldKind, name: str, *, since: datetime | None) -> list[str]:
+    """Runs with counted evidence that rests on a thing, or with attempts that it holds now, in order.
+
+    `since` names all evidence from then on; without it, only runs which are open or stand for their report are meant.
+    """
+    newer = aliased(RunRow)
+    superseded = (
+        select(newer.id)
+        .where(
+            newer.report_id == RunRow.report_id,
+            newer.id > RunRow.id,
+            newer.contributed_by.is_(None),
+            newer.verdict.is_not(None),
+            newer.verdict != Verdict.NO_RESULT,
+        )
+        .exists()
+    )
+    in_doubt = or_(RunRow.state.in_(OPEN), ~superseded) if since is None else AttemptRow.recorded_at >= since
+    evidence = _of_runs(kind, name).where(AttemptRow.state == "recorded", AttemptRow.counted, in_doubt)
+    held = _of_runs(kind, name).where(AttemptRow.state.in_(HELD))
+    return sorted({*session.scalars(evidence.distinct()), *session.scalars(held.distinct())})

@@ -1,0 +1,212 @@
+"""The queue in Postgres: what waits, who holds what, and whose lease ran out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, or_, select, true, update
+from sqlalchemy.orm import Session
+
+from app.storage.models import AttemptRow, JobRow, RunRow
+from worker.contract import AttemptKind
+
+OPEN = ("queued", "running")
+HELD = ("leased", "running")
+# More of one run need not be looked at in one round: no fleet takes more at once.
+PER_RUN = 400
+AT_ONCE = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A queued attempt with what decides where it may go."""
+
+    attempt_id: str
+    job_id: str
+    run_id: str
+    node: str | None
+    target: dict[str, Any]
+    kind: AttemptKind = AttemptKind.REPEAT
+    # Nobody waits for it: it goes behind all that was submitted.
+    unawaited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """An attempt that a node holds."""
+
+    node: str
+    run_id: str
+    target: dict[str, Any]
+    kind: AttemptKind = AttemptKind.REPEAT
+
+
+def candidates(
+    session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RUN, without_scripts: Iterable[str] = ()
+) -> list[Candidate]:
+    """Queued attempts that are free or bound to one of these nodes: what somebody waits for, then by turns of runs, cheap cells first.
+
+    A job's attempts are alike: no more `of_a_job` than there are places need be looked at, however many wait.
+    """
+    waiting = (
+        select(AttemptRow.id, AttemptRow.kind)
+        .where(AttemptRow.job_id == JobRow.id, AttemptRow.state == "queued")
+        .order_by(AttemptRow.id)
+        .limit(of_a_job)
+        .lateral()
+    )
+    unawaited = (RunRow.occasion != "submitted").label("unawaited")
+    rank = (
+        func.row_number()
+        .over(partition_by=JobRow.run_id, order_by=(JobRow.position, waiting.c.id))
+        .label("rank")
+    )
+    ranked_jobs = (
+        select(
+            waiting.c.id,
+            JobRow.id.label("job_id"),
+            JobRow.run_id,
+            waiting.c.kind,
+            JobRow.node,
+            JobRow.target,
+            rank,
+            unawaited,
+        )
+        .select_from(JobRow)
+        .join(waiting, true())
+        .join(RunRow, RunRow.id == JobRow.run_id)
+        .where(JobRow.state.in_(OPEN), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
+    )
+    held = list(without_scripts)
+    ranked = (ranked_jobs.where(JobRow.script_digest.not_in(held)) if held else ranked_jobs).subquery()
+    turns = (ranked.c.unawaited, ranked.c.rank, ranked.c.run_id)
+    rows = session.execute(select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(AT_ONCE))
+    return [
+        Candidate(
+            attempt_id=row.id,
+            job_id=row.job_id,
+            run_id=row.run_id,
+            node=row.node,
+            target=row.target,
+            kind=row.kind,
+            unawaited=row.unawaited,
+        )
+        for row in rows
+    ]
+
+
+def holds(session: Session) -> list[Hold]:
+    """All attempts that nodes hold."""
+    rows = session.execute(
+        select(AttemptRow.node, AttemptRow.run_id, AttemptRow.kind, JobRow.target)
+        .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .where(AttemptRow.state.in_(HELD), AttemptRow.node.is_not(None))
+    )
+    return [Hold(node=row.node, run_id=row.run_id, target=row.target, kind=row.kind) for row in rows]
+
+
+def lock_queued(session: Session, attempt_ids: Iterable[str]) -> dict[str, tuple[RunRow, JobRow, AttemptRow]]:
+    """Of these attempts those that are still queued and that nobody else has locked, with run and job, all locked."""
+    ids = list(attempt_ids)
+    places = session.execute(select(AttemptRow.run_id, AttemptRow.job_id).where(AttemptRow.id.in_(ids))).all()
+    fresh = {"populate_existing": True}
+    run_query = select(RunRow).where(RunRow.id.in_({place.run_id for place in places})).order_by(RunRow.id)
+    runs = {
+        row.id: row
+        for row in session.scalars(run_query.with_for_update(skip_locked=True), execution_options=fresh)
+    }
+    job_query = (
+        select(JobRow)
+        .where(JobRow.id.in_({place.job_id for place in places}), JobRow.run_id.in_(runs))
+        .order_by(JobRow.id)
+    )
+    jobs = {
+        row.id: row
+        for row in session.scalars(job_query.with_for_update(skip_locked=True), execution_options=fresh)
+    }
+    attempt_query = select(AttemptRow).where(
+        AttemptRow.id.in_(ids), AttemptRow.state == "queued", AttemptRow.job_id.in_(jobs)
+    )
+    attempts = session.scalars(
+        attempt_query.order_by(AttemptRow.id).with_for_update(skip_locked=True), execution_options=fresh
+    )
+    return {row.id: (runs[row.run_id], jobs[row.job_id], row) for row in attempts}
+
+
+def extend_leases(
+    session: Session, *, node: str, instance: str, running: Sequence[str], until: datetime, before: datetime
+) -> None:
+    """Extend the leases that end before a moment of attempts which a node says it runs; never waits for a lock."""
+    mine = (
+        select(AttemptRow.id)
+        .where(
+            AttemptRow.id.in_(running),
+            AttemptRow.node == node,
+            AttemptRow.instance == instance,
+            AttemptRow.state.in_(HELD),
+            AttemptRow.lease_until < before,
+        )
+        .order_by(AttemptRow.id)
+        .with_for_update(skip_locked=True)
+    )
+    session.execute(
+        update(AttemptRow)
+        .where(AttemptRow.id.in_(mine))
+        .values(lease_until=until)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def runs_with_expired_leases(session: Session, *, moment: datetime) -> list[str]:
+    """Runs in which a lease ran out."""
+    query = (
+        select(AttemptRow.run_id)
+        .where(AttemptRow.state.in_(HELD), AttemptRow.lease_until < moment)
+        .distinct()
+    )
+    return sorted(session.scalars(query))
+
+
+def runs_held_by(session: Session, *, node: str, other_than: str | None = None) -> list[str]:
+    """Runs in which a node holds attempts; `other_than` looks at the leases of its earlier instances only."""
+    query = select(AttemptRow.run_id).where(AttemptRow.state.in_(HELD), AttemptRow.node == node).distinct()
+    if other_than is not None:
+        query = query.where(AttemptRow.instance != other_than)
+    return sorted(session.scalars(query))
+
+
+def queued_jobs(session: Session) -> list[JobRow]:
+    """Jobs with queued attempts."""
+    waiting = select(AttemptRow.job_id).where(AttemptRow.state == "queued").distinct()
+    return list(
+        session.scalars(select(JobRow).where(JobRow.id.in_(waiting)).order_by(JobRow.run_id, JobRow.id))
+    )
+
+
+def held_of_cancelled_runs(session: Session) -> list[tuple[str, str]]:
+    """Node and id of attempts that run although their run or their job was cancelled."""
+    query = (
+        select(AttemptRow.node, AttemptRow.id)
+        .join(RunRow, RunRow.id == AttemptRow.run_id)
+        .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .where(
+            AttemptRow.state.in_(HELD),
+            or_(RunRow.state == "cancelled", JobRow.state == "cancelled"),
+            AttemptRow.node.is_not(None),
+        )
+    )
+    return [(row.node, row.id) for row in session.execute(query)]
+
+
+def runs_on_cards(session: Session, checks: Sequence[str]) -> Sequence[str]:
+    """Runs with counted attempts that rest on one of these checks of cards, in order."""
+    query = (
+        select(AttemptRow.run_id)
+        .where(AttemptRow.cards.overlap(list(checks)), AttemptRow.counted)
+        .distinct()
+        .order_by(AttemptRow.run_id)
+    )
+    return session.scalars(query).all()

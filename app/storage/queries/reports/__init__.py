@@ -1,0 +1,1 @@
+"""Statements about reports: lists, search, attention, history."""

@@ -1,0 +1,77 @@
+"""What became of a report on each target over time: its jobs, each with the first attempt that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, cast, func, select, true, type_coerce
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Session
+
+from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow
+
+# Of what an attempt printed, its end.
+SHOWN = 400
+# Facts of an environment that name a column or a row of the history.
+FACTS = {
+    "torch": "torch.version",
+    "python": "python.version",
+    "card": "gpu.0.model",
+    "processor": "cpu.model",
+}
+
+
+def points_of_report(
+    session: Session, report_id: str, *, packages: Sequence[str], limit: int
+) -> Sequence[Row[Any]]:
+    """The newest judged jobs of a report's runs, newest first, in one statement; `package_N` is the version of the Nth of the packages."""
+    counted = (AttemptRow.job_id == JobRow.id, AttemptRow.counted, AttemptRow.state == "recorded")
+    # Unpacked once: each way into a result that is stored apart would unpack all of it.
+    first = (
+        select(
+            AttemptRow.id,
+            AttemptRow.outcome,
+            AttemptRow.environment_digest,
+            AttemptRow.result["observation"].label("seen"),
+        )
+        .where(*counted)
+        .order_by(AttemptRow.id)
+        .limit(1)
+        .lateral("first")
+    )
+    seen = first.c.seen
+    shown = (
+        first.c.id.label("first_id"),
+        first.c.outcome,
+        seen["stdout_digest"].astext.label("stdout_digest"),
+        func.right(seen["stdout"].astext, SHOWN).label("stdout"),
+        func.length(seen["stdout"].astext).label("stdout_length"),
+        func.left(seen[("exception", "type")].astext, SHOWN).label("exception_type"),
+        func.left(seen[("exception", "message")].astext, SHOWN).label("exception_message"),
+        seen["signal"].astext.label("signal"),
+        select(func.count()).where(*counted).correlate(JobRow).scalar_subquery().label("attempts"),
+    )
+    environment = (
+        select(EnvironmentRow.facts.op("||")(cast({}, JSONB)).label("facts"))
+        .where(EnvironmentRow.digest == first.c.environment_digest)
+        .offset(0)
+        .lateral("environment")
+    )
+    found = type_coerce(environment.c.facts, JSONB)
+    facts = [found[name].astext.label(label) for label, name in FACTS.items()]
+    facts += [
+        found[f"package.{name}"].astext.label(f"package_{number}") for number, name in enumerate(packages)
+    ]
+    job = (JobRow.id, JobRow.script_digest, JobRow.target, JobRow.verdict, JobRow.reason)
+    run = (RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by)
+    statement = (
+        select(*job, *run, *shown, *facts)
+        .join(RunRow, RunRow.id == JobRow.run_id)
+        .outerjoin(first, true())
+        .outerjoin(environment, true())
+        .where(RunRow.report_id == report_id, JobRow.state == "judged")
+        .order_by(RunRow.id.desc(), JobRow.position)
+        .limit(limit)
+    )
+    return session.execute(statement).all()

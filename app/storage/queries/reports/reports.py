@@ -1,0 +1,126 @@
+"""Lists of reports and runs, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import LargeBinary, Row, Text, cast, exists, func, literal_column, or_, select, true
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, distinct_on
+from sqlalchemy.orm import Session, aliased
+
+from app.storage.models import ActRow, AttemptRow, JobRow, ReportRow, RunRow, ScriptRow
+from app.storage.models.script import BANDS
+from app.storage.queries.runs import OPEN
+
+
+def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow]:
+    """Runs older than an id."""
+    statement = select(RunRow).order_by(RunRow.id.desc()).limit(limit)
+    if before is not None:
+        statement = statement.where(RunRow.id < before)
+    return session.scalars(statement).all()
+
+
+def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:
+    """All runs of a report."""
+    return session.scalars(
+        select(RunRow).where(RunRow.report_id == report_id).order_by(RunRow.id.desc())
+    ).all()
+
+
+def runs_as_kept(session: Session, report_id: str) -> str | None:
+    """A digest of all that is kept of a report's runs and may change: attempts change with the number of their run's last event.
+
+    None where there is no run, while one is open, and while a node may still say something of an attempt.
+    """
+    mine = select(RunRow.id).where(RunRow.report_id == report_id).scalar_subquery()
+    waits = exists().where(
+        AttemptRow.state == "queued", AttemptRow.job_id.in_(select(JobRow.id).where(JobRow.run_id.in_(mine)))
+    )
+    held = exists().where(AttemptRow.state.in_(("leased", "running")), AttemptRow.run_id.in_(mine))
+    act = (
+        select(func.max(ActRow.id))
+        .where(ActRow.subject_kind == "run", ActRow.subject.in_(mine))
+        .scalar_subquery()
+    )
+    rows = func.string_agg(
+        cast(literal_column(RunRow.__tablename__), Text), aggregate_order_by(literal_column("','"), RunRow.id)
+    )
+    is_open = func.bool_or(RunRow.state.in_(OPEN))
+    found = session.execute(
+        select(func.md5(rows), act, is_open, waits, held).where(RunRow.report_id == report_id)
+    ).one()
+    digest, latest_act, *at_work = found
+    return None if digest is None or any(at_work) else f"{digest}{latest_act or ''}"
+
+
+def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow]:
+    """The latest run of each report by our own nodes; however many there were, one look each."""
+    own = select(RunRow).where(RunRow.report_id == ReportRow.id, RunRow.contributed_by.is_(None))
+    newest = own.order_by(RunRow.id.desc()).limit(1).correlate(ReportRow).lateral()
+    statement = (
+        select(aliased(RunRow, newest))
+        .select_from(ReportRow)
+        .join(newest, true())
+        .where(ReportRow.id.in_(list(report_ids)))
+    )
+    return {row.report_id: row for row in session.scalars(statement)}
+
+
+def count_runs(session: Session, report_ids: Iterable[str]) -> dict[str, int]:
+    """How many runs each report has."""
+    statement = (
+        select(RunRow.report_id, func.count())
+        .where(RunRow.report_id.in_(list(report_ids)))
+        .group_by(RunRow.report_id)
+    )
+    return dict(session.execute(statement).all())
+
+
+def latest_jobs(session: Session, report_id: str) -> Sequence[Row[JobRow, RunRow]]:
+    """Of each script and target of a report's runs the latest job that was judged, else the latest; ours and each contributor's apart."""
+    judged_first = JobRow.verdict.is_(None)
+    cell = (JobRow.script_digest, JobRow.target, RunRow.contributed_by)
+    statement = (
+        select(JobRow, RunRow)
+        .join(RunRow, RunRow.id == JobRow.run_id)
+        .where(RunRow.report_id == report_id)
+        .order_by(*cell, judged_first, RunRow.id.desc())
+        .ext(distinct_on(*cell))
+    )
+    return session.execute(statement).all()
+
+
+def having_main_script(session: Session, digest: str, *, limit: int) -> Sequence[ReportRow]:
+    """The reports with this main script, oldest first."""
+    return session.scalars(
+        select(ReportRow).where(ReportRow.main_script == digest).order_by(ReportRow.id).limit(limit)
+    ).all()
+
+
+def same_shape(
+    session: Session, report_id: str, script: str, shape_digest: str | None, *, limit: int
+) -> Sequence[Row[str, str]]:
+    """Ids and titles of other reports whose main script is this one, or has its shape; newest first."""
+    scripts = select(ScriptRow.digest).where(
+        or_(ScriptRow.digest == script, ScriptRow.shape_digest == shape_digest)
+    )
+    statement = select(ReportRow.id, ReportRow.title).where(
+        ReportRow.main_script.in_(scripts), ReportRow.id != report_id
+    )
+    return session.execute(statement.order_by(ReportRow.id.desc()).limit(limit)).all()
+
+
+def alike_sketches(
+    session: Session, sketch: bytes, *, shape_digest: str | None, limit: int
+) -> Sequence[Row[str, str, str, str | None, bytes | None]]:
+    """Of the newest reports whose sketch shares a piece with this one: id, title, the script's digest, its shape and its sketch."""
+    pieces = [sketch[at : at + 16] for at in range(0, len(sketch), 16)]
+    shares = literal_column(BANDS, ARRAY(LargeBinary())).overlap(cast(pieces, ARRAY(LargeBinary())))
+    marks = select(ScriptRow.digest, ScriptRow.shape_digest, ScriptRow.sketch)
+    # By itself: else Postgres walks over the reports until it has met enough.
+    alike = marks.where(shares, ScriptRow.shape_digest.is_distinct_from(shape_digest)).offset(0).subquery()
+    statement = select(ReportRow.id, ReportRow.title, *alike.c).join(
+        alike, alike.c.digest == ReportRow.main_script
+    )
+    return session.execute(statement.order_by(ReportRow.id.desc()).limit(limit)).all()

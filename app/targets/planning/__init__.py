@@ -1,0 +1,1 @@
+"""From a preset and patterns to the planned cells."""

@@ -1,0 +1,87 @@
+"""What a preset means for a report, over what the fleet has: scripts × devices × toolchains × settings, and what the report adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from app.intake.claim.claims import Claim
+from app.intake.reading import Reading, Script
+from app.targets.fleet import capabilities_of
+from app.targets.packages import nearest_to_claim, versions_for
+from app.targets.parse import check_target
+from app.targets.pattern import ANY, Pattern
+from app.targets.planning.cause_tests import cause_tests
+from app.targets.planning.presets import Preset
+from app.targets.target import Target
+from worker.contract import Device, Hello
+
+# A script by its digest, and where it should run.
+Wanted = tuple[str, Target]
+
+
+def devices_of(fleet: Sequence[Hello]) -> tuple[Device, ...]:
+    """The CPU always, CUDA where a node has a card."""
+    return (Device.CPU, *((Device.CUDA,) if any(hello.gpus for hello in fleet) else ()))
+
+
+def of_preset(
+    preset: Preset, reading: Reading, scripts: Mapping[str, Script], fleet: Sequence[Hello]
+) -> list[Wanted]:
+    """Its own cells, those that test for a cause, and the toolchains that are nearest to what the report says of versions."""
+    devices = [device for device in devices_of(fleet) if not preset.devices or device in preset.devices]
+    wanted = [
+        (digest, target)
+        for device in devices
+        for digest, script in scripts.items()
+        for target in _product(preset, script, device, fleet)
+        if not any(pattern.fits(target) for pattern in preset.exclude)
+    ]
+    wanted += added(preset.include, scripts, fleet)
+    if preset.versions or preset.own:
+        return wanted
+    wanted += [
+        (each.digest, target) for each in scripts.values() for target in _tests(reading.claim, each, devices)
+    ]
+    near = [(device, nearest_to_claim(reading, device, fleet)) for device in devices]
+    wanted += [
+        (digest, check_target(Target(device=device, toolchain=name)))
+        for device, name in near
+        if name
+        for digest in scripts
+    ]
+    return wanted
+
+
+def added(patterns: Sequence[Pattern], scripts: Mapping[str, Script], fleet: Sequence[Hello]) -> list[Wanted]:
+    """What patterns add, for each script."""
+    return [
+        (digest, target)
+        for pattern in patterns
+        for digest, script in scripts.items()
+        for target in pattern.targets(devices_of(fleet), partial(_versions, script, fleet))
+    ]
+
+
+def _versions(script: Script, fleet: Sequence[Hello], device: Device) -> list[str]:
+    """Each toolchain that fits; where there is none, a cell that says so."""
+    return versions_for(script, device, fleet) or [""]
+
+
+def _product(preset: Preset, script: Script, device: Device, fleet: Sequence[Hello]) -> Iterator[Target]:
+    kinds = capabilities_of(fleet) if preset.each_card and device is Device.CUDA else ()
+    for name in preset.toolchains:
+        for toolchain in _versions(script, fleet, device) if name == ANY else [name]:
+            for settings in sorted(preset.settings, key=lambda each: (len(each), sorted(each.items()))):
+                # Of one kind of card there is no other to tell it from.
+                for capability in kinds if len(kinds) > 1 else (None,):
+                    yield check_target(
+                        Target(device=device, capability=capability, toolchain=toolchain, settings=settings)
+                    )
+
+
+def _tests(claim: Claim, script: Script, devices: Sequence[Device]) -> Iterator[Target]:
+    for wanted, settings in cause_tests(claim, script):
+        for device in devices:
+            if wanted in (None, device):
+                yield check_target(Target(device=device, settings=settings))

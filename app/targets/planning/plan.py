@@ -1,0 +1,170 @@
+"""Which cells a run covers: scripts × targets, cheap ones first; what no node serves is a cell with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.errors import InputError
+from app.intake.reading import Reading, Script, ScriptRole
+from app.targets.fleet import is_meant, nearest_lack, resolve_toolchain, usable_toolchains
+from app.targets.packages import with_packages
+from app.targets.parse import check_target
+from app.targets.pattern import parse_exclusion, parse_inclusion
+from app.targets.planning.cell_limit import too_many
+from app.targets.planning.expansion import added, of_preset
+from app.targets.planning.presets import PRESETS, Preset, preset_named
+from app.targets.target import Target
+from worker.contract import Hello, Level, Reason, WhoCanAct
+
+MOST_CELLS = 400
+MOST_REPEATS = 250
+DEFAULT_REPEATS = 5
+# Parts are in others, and are not run by themselves.
+_RUN = {ScriptRole.MAIN, ScriptRole.ALTERNATIVE, ScriptRole.CONTROL}
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatPlan:
+    """How many counted attempts a job has at most. `exact`: that many, no more and no less."""
+
+    at_most: int
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One script on one target, its toolchain resolved. With a `reason` no node serves it and nothing is run."""
+
+    script: str
+    target: Target
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The cells of a run, in the order in which they should start; and what each exclude left out."""
+
+    cells: tuple[Cell, ...]
+    repeats: RepeatPlan
+    preset: str | None = None
+    left_out: tuple[tuple[str, int], ...] = ()
+
+
+def plan(
+    reading: Reading,
+    *,
+    preset: str | None,
+    targets: Sequence[Target] | None,
+    repeats: int | None,
+    fleet: Sequence[Hello],
+    required_level: Level,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    presets: Mapping[str, Preset] = PRESETS,
+    most_cells: int = MOST_CELLS,
+    most_repeats: int = MOST_REPEATS,
+) -> Plan:
+    """Expand a preset or explicit targets over the scripts of a reading. Raises InputError for what can't be planned.
+
+    Beside a preset's own cells, a script may get others on the same devices: those that test for a cause (`cause_tests`), and one with the
+    versions that are nearest to the reporter's. Packages that it needs and nodes may add are added. What is left out stays out.
+    """
+    if preset is not None and targets:
+        raise InputError("Give either a preset or targets.", code="preset_or_targets", field="targets")
+    if repeats is not None and not 1 <= repeats <= most_repeats:
+        raise InputError(
+            f"repeats is a number from 1 to {most_repeats}.", code="bad_repeats", field="repeats"
+        )
+    chosen = None if targets else preset_named(preset or "quick", presets)
+    scripts = runnable(reading)
+    wanted = (
+        of_preset(chosen, reading, scripts, fleet)
+        if chosen
+        else [(digest, target) for target in targets or () for digest in scripts]
+    )
+    extra = added([parse_inclusion(text) for text in include], scripts, fleet)
+    explicit = {target.label() for _, target in (extra if chosen else [*wanted, *extra])}
+    cells: dict[tuple[str, str], Cell] = {}
+    for digest, target in sorted([*wanted, *extra], key=lambda pair: _cost(pair[1])):
+        cell = plan_cell(
+            scripts[digest],
+            check_target(target),
+            fleet,
+            required_level=required_level,
+            explicit=target.label() in explicit,
+        )
+        cells.setdefault((digest, cell.target.label()), cell)
+    kept, left_out = _without(list(cells.values()), exclude)
+    if len(kept) > most_cells:
+        raise too_many(
+            [cell.target for cell in kept],
+            scripts=len(scripts),
+            most=most_cells,
+            preset=chosen.name if chosen else None,
+        )
+    at_most = repeats or (chosen.repeats if chosen else DEFAULT_REPEATS)
+    return Plan(
+        tuple(kept), RepeatPlan(at_most, exact=repeats is not None), chosen.name if chosen else None, left_out
+    )
+
+
+def runnable(reading: Reading) -> dict[str, Script]:
+    """The scripts that are run by themselves, by digest."""
+    return {script.digest: script for script in reading.scripts if script.role in _RUN}
+
+
+def plan_cell(
+    script: Script, target: Target, fleet: Sequence[Hello], *, required_level: Level, explicit: bool
+) -> Cell:
+    """One script on one target: which toolchain is meant, what is added to it, or why nobody serves it. Raises InputError."""
+    whole, reason = _resolve(target, fleet, required_level=required_level, explicit=explicit)
+    if reason is None:
+        whole = with_packages(whole, script, fleet, required_level=required_level)
+    return Cell(script.digest, whole, reason)
+
+
+def _without(cells: list[Cell], exclude: Sequence[str]) -> tuple[list[Cell], tuple[tuple[str, int], ...]]:
+    """The cells that stay, and how many each exclude took; one that two would take is the first one's."""
+    left_out = []
+    kept = cells
+    for text in exclude:
+        pattern = parse_exclusion(text)
+        staying = [cell for cell in kept if not pattern.fits(cell.target)]
+        left_out.append((text.strip(), len(kept) - len(staying)))
+        kept = staying
+    if cells and not kept:
+        names = " and ".join(text for text, number in left_out if number)
+        raise InputError(
+            f"Nothing is left to run: exclude {names} leaves out all {len(cells)} cells. Leave out less, or include a target.",
+            code="nothing_left",
+            field="exclude",
+        )
+    return kept, tuple(left_out)
+
+
+def _cost(target: Target) -> tuple[int, int]:
+    return (target.gpus, len(target.settings))
+
+
+def _resolve(
+    target: Target, fleet: Sequence[Hello], *, required_level: Level, explicit: bool
+) -> tuple[Target, Reason | None]:
+    name = resolve_toolchain(fleet, target, required_level=required_level)
+    if name is not None:
+        whole = target.model_copy(update={"toolchain": name})
+        return whole, nearest_lack(fleet, whole, required_level=required_level)
+    known = usable_toolchains(fleet)
+    meant = [other for other in sorted(known) if is_meant(other, target.toolchain)]
+    if explicit and target.toolchain and known and not meant:
+        raise InputError(
+            f"There is no such toolchain. The toolchains are: {', '.join(sorted(known))}.",
+            code="unknown_toolchain",
+            field="toolchain",
+        )
+    # One that can't be used with the device says more than none.
+    whole = target.model_copy(update={"toolchain": meant[0]}) if target.toolchain and meant else target
+    lack = nearest_lack(fleet, whole, required_level=required_level)
+    return target, lack or Reason(
+        code="no_toolchain", detail="No node has this toolchain ready.", who_can_act=WhoCanAct.OPERATOR
+    )

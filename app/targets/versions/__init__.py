@@ -1,0 +1,1 @@
+"""Targets in order of versions: series, bisection, reruns, confounding."""

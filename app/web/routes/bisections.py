@@ -1,0 +1,55 @@
+"""The page of a bisection, and the part of it that changes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Form
+from fastapi.responses import RedirectResponse, Response
+
+from app.errors import ConflictError
+from app.http.access import CanRead, CanSubmit
+from app.http.state import SessionDep, SettingsDep
+from app.runs.run_object.bisection_state import BisectionRequest
+from app.runs.submission.bisections import bisection_document, cancel_bisection, start_bisection
+from app.targets.target import Target
+from app.web.pages import page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.post("/reports/{report_id}/bisections")
+def post_bisection(
+    report_id: str,
+    session: SessionDep,
+    settings: SettingsDep,
+    who: CanSubmit,
+    over: Annotated[str, Form(max_length=100)] = "torch",
+) -> Response:
+    """Ask for one over all that the fleet has of an axis, on the CPU; the options are REST's."""
+    request = BisectionRequest(axis=over.strip() or "torch", base=Target())
+    made = start_bisection(
+        session, report_id, request, settings=settings, asked_by=None if who is None else who.name
+    )
+    return RedirectResponse(f"/bisections/{made.id}", status_code=303)
+
+
+@router.get("/bisections/{bisection_id}")
+def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> Response:
+    """A bisection: the answer, then every point."""
+    return page("bisection_page.html", bisection=bisection_document(session, bisection_id))
+
+
+@router.get("/bisections/{bisection_id}/fragment")
+def get_fragment(bisection_id: str, session: SessionDep, _may: CanRead) -> Response:
+    """The part that other pages may take in."""
+    return page("bisection.html", bisection=bisection_document(session, bisection_id))
+
+
+@router.post("/bisections/{bisection_id}/cancel")
+def post_cancel(bisection_id: str, session: SessionDep, _may: CanSubmit) -> Response:
+    """Stop it; one that finished meanwhile is shown as it is."""
+    with suppress(ConflictError):
+        cancel_bisection(session, bisection_id)
+    return RedirectResponse(f"/bisections/{bisection_id}", status_code=303)

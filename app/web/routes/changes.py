@@ -1,0 +1,122 @@
+"""What changed: the page, and the same as a feed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+from urllib.parse import urlencode
+from xml.etree import ElementTree as ET
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from app.clock import now
+from app.errors import InputError
+from app.http.access import CanRead
+from app.http.state import SessionDep
+from app.judging.report.change import ChangeKind
+from app.runs.lookup.changes import (
+    NEWEST,
+    ChangeSummary,
+    known_toolchains,
+    list_changes,
+    newest_among,
+    reports_by_kind,
+)
+from app.web.pages import page
+from app.web.text.labels import look
+
+router = APIRouter(include_in_schema=False)
+Kind = Annotated[str | None, Query(max_length=20)]
+Toolchain = Annotated[str | None, Query(max_length=100)]
+Since = Annotated[str, Query(max_length=40)]
+ATOM = "http://www.w3.org/2005/Atom"
+OF_A_PAGE = 40
+# To choose from; others are in the address.
+MOST_TOOLCHAINS = 200
+# XML has no place for these, however they are escaped.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@router.get("/changes")
+def get_changes(
+    session: SessionDep,
+    _may: CanRead,
+    kind: Kind = None,
+    toolchain: Toolchain = None,
+    since: Since = "",
+    cursor: str | None = None,
+) -> Response:
+    """Without a question of the reader's own: which reports regressed with the newest toolchain."""
+    asked = kind is not None or toolchain is not None or since != ""
+    kind, toolchain = (kind or "", toolchain or "") if asked else (ChangeKind.REGRESSED.value, NEWEST)
+    known = known_toolchains(session)
+    newest = newest_among(known)
+    query = {
+        name: value for name, value in (("kind", kind), ("toolchain", toolchain), ("since", since)) if value
+    } or {"kind": ""}
+    found = list_changes(
+        session,
+        kinds=_kinds(kind),
+        toolchain=toolchain,
+        newest=newest,
+        since=since,
+        cursor=cursor,
+        limit=OF_A_PAGE,
+    )
+    return page(
+        "changes.html",
+        found=found,
+        kind=kind,
+        kinds=list(ChangeKind),
+        toolchain=toolchain,
+        toolchains=[facts.name for facts in known][:MOST_TOOLCHAINS],
+        since=since,
+        newest=newest,
+        counts=reports_by_kind(session, newest),
+        query=urlencode(query),
+    )
+
+
+@router.get("/changes.atom")
+def get_feed(
+    request: Request, session: SessionDep, _may: CanRead, kind: Kind = None, toolchain: Toolchain = None
+) -> Response:
+    """A feed of what regressed and what was fixed, or of the kind that is asked for."""
+    kinds = _kinds(kind) if kind is not None else [ChangeKind.REGRESSED, ChangeKind.FIXED]
+    found = list_changes(session, kinds=kinds, toolchain=toolchain or "", limit=OF_A_PAGE)
+    address = str(request.base_url).rstrip("/")
+    return Response(_feed(found.items, address=address), media_type="application/atom+xml")
+
+
+def _kinds(kind: str) -> list[ChangeKind]:
+    """Empty for any. Raises InputError."""
+    if kind and kind not in list(ChangeKind):
+        raise InputError(
+            f"There is no such kind of change. The kinds are: {', '.join(ChangeKind)}.",
+            code="bad_kind",
+            field="kind",
+        )
+    return [ChangeKind(kind)] if kind else []
+
+
+def _feed(changes: Sequence[ChangeSummary], *, address: str) -> bytes:
+    feed = ET.Element("feed", {"xmlns": ATOM})
+    _text(feed, "id", f"{address}/changes")
+    _text(feed, "title", "samehere: what changed")
+    _text(feed, "updated", (changes[0].created_at if changes else now()).isoformat())
+    ET.SubElement(feed, "link", {"rel": "self", "href": f"{address}/changes.atom"})
+    _text(ET.SubElement(feed, "author"), "name", "samehere")
+    for change in changes:
+        entry = ET.SubElement(feed, "entry")
+        _text(entry, "id", f"{address}/changes#{change.id}")
+        _text(entry, "title", f"{look(change.kind).name}: {change.title or 'a report without a title'}")
+        _text(entry, "updated", change.created_at.isoformat())
+        ET.SubElement(entry, "link", {"href": f"{address}/reports/{change.report}"})
+        _text(entry, "summary", change.words)
+    return b'<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(feed, encoding="unicode").encode()
+
+
+def _text(parent: ET.Element, name: str, text: str) -> None:
+    ET.SubElement(parent, name).text = _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

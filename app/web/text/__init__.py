@@ -1,0 +1,1 @@
+"""Untrusted text made safe, shortened and labelled for pages."""

@@ -1,0 +1,46 @@
+"""Terminal colours as classes of ours: everything is escaped, and no sequence does anything but colour what follows."""
+
+from __future__ import annotations
+
+import re
+
+from markupsafe import Markup, escape
+
+from app.web.text.untrusted import visible
+
+_COLOUR = re.compile(r"\x1b\[([0-9;]{0,40})m")
+_BOLD, _PLAIN = 1, {22, 39, 49}
+# A text that changes colour at every character would be mostly markup.
+MOST_CHANGES = 2_000
+
+
+def coloured(text: str) -> Markup:
+    """The text with its sixteen terminal colours and bold; all else of it as `visible` shows it."""
+    pieces = _COLOUR.split(text, maxsplit=MOST_CHANGES)
+    made = [escape(visible(pieces[0]))]
+    colour, bold = "", False
+    for codes, piece in zip(pieces[1::2], pieces[2::2], strict=True):
+        colour, bold = _after(codes, colour, bold=bold)
+        words = escape(visible(piece))
+        classes = " ".join(filter(None, (colour, "strong" if bold else "")))
+        made.append(
+            Markup('<span class="{}">{}</span>').format(classes, words) if classes and words else words
+        )
+    return Markup("").join(made)
+
+
+def _after(codes: str, colour: str, *, bold: bool) -> tuple[str, bool]:
+    """The state after a sequence. Extended colours, whose numbers would be read as others, end it."""
+    for word in codes.split(";"):
+        code = int(word or 0) if len(word) < 4 else -1
+        if code in {38, 48}:
+            return "", bold
+        if code == 0:
+            colour, bold = "", False
+        elif code == _BOLD:
+            bold = True
+        elif code in _PLAIN:
+            colour, bold = ("", bold) if code != 22 else (colour, False)
+        elif 30 <= code <= 37 or 90 <= code <= 97:
+            colour = f"ansi{code % 10}"
+    return colour, bold

@@ -1,0 +1,1 @@
+"""Run objects turned into what templates and Markdown show."""

@@ -1,0 +1,120 @@
+"""The sentences at the head of a page, for people who don't read English every day: no byte of report or script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.judging.cause.cause import sentence
+from app.judging.judgement import Defect, Scope, Verdict
+from app.runs.run_object.document import RunDocument
+from app.web.views.runs import label_of
+
+# Of a run that goes on: a "no" needs all attempts.
+_TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
+NOT_DECIDED = "It happens. Whether it is a bug is not decided here."
+
+
+def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR0911 - one sentence a verdict
+    """The verdict in one short sentence; `tried_more` says that earlier runs of the report had other targets."""
+    targets, when = _tried(run), " last" if tried_more else ""
+    match run.verdict or (run.so_far if run.so_far in _TOLD_EARLY else None):
+        case Verdict.NEEDS_INFO:
+            return "The report lacks something, so nothing was run."
+        case Verdict.REPRODUCED:
+            return f"It happens, as reported, on {_share(len(run.where), targets, when)}."
+        case Verdict.FLAKY:
+            return f"It happens, as reported, but not every time: {_rate(run)}."
+        case Verdict.DIFFERENT:
+            return f"Something else happens than what is reported, on {_share(len(run.not_where), targets, when)}."
+        case Verdict.NOT_REPRODUCED if run.scope is Scope.AS_REPORTED:
+            return f"It does not happen, also not where it was reported, on {_share(len(run.not_where), targets, when)}."
+        case Verdict.NOT_REPRODUCED:
+            return f"It does not happen on {_share(len(run.not_where), targets, when)}."
+        case Verdict.CANNOT_SHOW:
+            ran = "The script ran. The report claims nothing that can be checked there."
+            return ran if _ran(run) else "We can't show it: something is missing here."
+        case Verdict.OBSERVED:
+            return "The script ran. The report claims nothing that can be checked."
+        case Verdict.NO_RESULT:
+            return "There is no result. That is trouble of ours, and says nothing about the report."
+        case _:
+            return "Nothing is decided yet." if run.state in {"queued", "running"} else "Nothing was decided."
+
+
+def what_is_missing(run: RunDocument) -> str:
+    """What the headline leaves open where nothing could be shown."""
+    return run.summary if run.verdict is Verdict.CANNOT_SHOW and not _ran(run) else ""
+
+
+def _ran(run: RunDocument) -> bool:
+    """Whether a target showed what the script does, though nothing of a claim."""
+    return any(job.verdict is Verdict.OBSERVED for job in run.jobs)
+
+
+def _tried(run: RunDocument) -> int:
+    """How many targets speak of the claim: one that is there to test for a cause speaks where the claim is seen in it."""
+    return len(
+        {
+            label_of(job)
+            for job in run.jobs
+            if not _TESTS.intersection(job.target.settings) or label_of(job) in run.where
+        }
+    )
+
+
+# Settings of targets that test for a cause: memory that is filled, operations that are looked into.
+_TESTS = {"fill", "trace"}
+
+
+def _share(some: int, of: int, when: str) -> str:
+    if some == 0:
+        return "a pair of targets"
+    if some == of:
+        return (
+            f"the one target that was tried{when}" if of == 1 else f"all {of} targets that were tried{when}"
+        )
+    return f"{some} of {of} targets{f' that were tried{when}' if when else ''}"
+
+
+def _rate(run: RunDocument) -> str:
+    flaky = [job for job in run.jobs if job.verdict is Verdict.FLAKY]
+    most = max(flaky, key=lambda job: job.of, default=None)
+    return "sometimes" if most is None else f"{most.matched} of {most.of} times on {label_of(most)}"
+
+
+def defect_words(run: RunDocument, *, why: bool = True) -> str:
+    """Whether it is a bug, as far as a test says so, and `why`; empty where nothing was seen."""
+    if not run.seen and run.defect is not Defect.YES:
+        return ""
+    cause = sentence(run.cause) if why else ""
+    if run.defect is Defect.YES:
+        return f"It is a bug. {cause}".strip()
+    if run.defect is Defect.NO:
+        return f"It is no bug. {cause}".strip()
+    return f"{NOT_DECIDED} {cause}".strip()
+
+
+def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
+    """Whether it was tried where the reporter saw it; `differing` are the fields of that place that no machine of the run shares."""
+    if run.scope is Scope.AS_REPORTED:
+        return "yes"
+    fields = run.scope_differs or list(differing)
+    # A version or a system that the report does not name is not known to be another.
+    unnamed = [name for name in fields if name in _NAMED_BY_REPORTS and name not in run.report.environment]
+    names, unknown = (
+        ", ".join(some[:4]) for some in ([name for name in fields if name not in unnamed], unnamed)
+    )
+    if names:
+        return f"no, other: {names}"
+    if not run.report.environment:
+        return "the report names no place"
+    return (
+        f"not known: the report does not name {unknown}"
+        if unknown
+        else "no"
+        if run.scope is Scope.ELSEWHERE
+        else "yes"
+    )
+
+
+_NAMED_BY_REPORTS = {"torch.version", "os.name"}

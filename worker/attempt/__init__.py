@@ -1,0 +1,1 @@
+"""One attempt, from its message to its result."""

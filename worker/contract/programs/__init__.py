@@ -1,0 +1,1 @@
+"""Programs that the service hands out: repeat.py and probe.py."""

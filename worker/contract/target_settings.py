@@ -1,0 +1,103 @@
+"""What each setting of a target means on a node: environment variables, and what the harness does after `import torch`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from worker.contract import Reason, WhoCanAct
+from worker.contract.names import SETTINGS
+
+# MKL and torch read these when they start, so they can't be had in a process that is already running.
+CPU_ISA_VARIABLES: dict[str, dict[str, str]] = {
+    "avx2": {
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+    },
+    "sse4.2": {
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "OPENBLAS_CORETYPE": "Nehalem",
+    },
+    "compatible": {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "default"},
+}
+# The CPU must be able to do what is asked for.
+_CPU_ISA_FLAG = {"avx2": "avx2", "sse4.2": "sse4_2", "compatible": ""}
+# MKL obeys MKL_ENABLE_INSTRUCTIONS on Intel's own CPUs only: elsewhere it takes one path whatever is asked (measured on AMD EPYC).
+_INTEL_ONLY = frozenset({"avx2", "sse4.2"})
+_HARNESS_SETTINGS = frozenset({"deterministic", "fill", "tf32", "seed", "trace"})
+MAX_THREADS = 4096
+MAX_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedSettings:
+    """Variables for the process, and actions for the harness."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    harness: dict[str, str] = field(default_factory=dict)
+
+
+class SettingError(ValueError):
+    """A setting that this node doesn't know or can't bring about; carries the reason."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = Reason(code=code, detail=detail, who_can_act=WhoCanAct.OPERATOR)
+
+
+def effective_cpu_isa(*, mkl: bool, vendor: str, flags: frozenset[str]) -> list[str]:
+    """The values of `cpu-isa` that change anything for a toolchain on this CPU."""
+    if not mkl:
+        return []
+    return [
+        value
+        for value, flag in _CPU_ISA_FLAG.items()
+        if (not flag or flag in flags) and (vendor == "GenuineIntel" or value not in _INTEL_ONLY)
+    ]
+
+
+def apply_settings(settings: Mapping[str, str], *, cpu_isa: list[str]) -> AppliedSettings:
+    """Raise SettingError when one is unknown, malformed or without effect here."""
+    applied = AppliedSettings()
+    for name, value in settings.items():
+        if name not in SETTINGS:
+            raise SettingError("unknown_setting", "The target names a setting that this node does not know.")
+        _check_value(name, value)
+        if name == "cpu-isa" and value not in cpu_isa:
+            raise SettingError(
+                "setting_without_effect", f"cpu-isa={value} changes nothing on this CPU with this toolchain."
+            )
+        applied.variables.update(_variables(name, value))
+        if name in _HARNESS_SETTINGS:
+            applied.harness[name] = value
+    return applied
+
+
+def _check_value(name: str, value: str) -> None:
+    allowed = SETTINGS[name]
+    if allowed is not None:
+        if value not in allowed:
+            raise SettingError("unknown_setting", f"{name} takes {', '.join(allowed)}.")
+        return
+    lowest, highest = (1, MAX_THREADS) if name == "threads" else (0, MAX_SEED)
+    if not (value.isascii() and value.isdecimal() and len(value) < 20 and lowest <= int(value) <= highest):
+        raise SettingError("unknown_setting", f"{name} takes a whole number from {lowest} to {highest}.")
+
+
+def _variables(name: str, value: str) -> dict[str, str]:
+    match name:
+        case "cpu-isa":
+            return CPU_ISA_VARIABLES[value]
+        case "threads":
+            return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), value)
+        case "deterministic" | "fill":
+            return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TORCHINDUCTOR_DETERMINISTIC": "1"}
+        case "tf32" if value == "off":
+            # Below torch's own switch, so that it also holds for a script that turns TF32 on itself.
+            return {"NVIDIA_TF32_OVERRIDE": "0"}
+        case _:
+            return {}

@@ -1,0 +1,1 @@
+"""This machine: settings, hardware, locks, broker, lending hours."""

@@ -1,0 +1,1 @@
+"""The node as a Celery worker and as a stream of JSON lines."""

@@ -1,0 +1,75 @@
+"""Carries a node's messages to the recorder, in order, through outages of the broker."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from pathlib import Path
+
+import structlog
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+from worker.contract import Draining, FromNode, Hello, Result, Started, from_node
+from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE
+from worker.node.spool import Spool
+
+_RETRY_SECONDS = 1.0
+_log = structlog.get_logger(__name__)
+
+Ephemeral = Hello | Started | Draining
+
+
+class Courier:
+    """One thread sends; results wait on disk, the rest in memory."""
+
+    def __init__(self, app: Celery, spool: Spool) -> None:
+        self._app = app
+        self._spool = spool
+        self._outgoing: queue.SimpleQueue[Path | Ephemeral | None] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
+        # What a former life of this node could not deliver goes first.
+        for path in spool.pending():
+            self._outgoing.put(path)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def send(self, message: Ephemeral | Result) -> None:
+        """Returns when a result is safe on disk, and at once for anything else."""
+        self._outgoing.put(self._spool.add(message) if isinstance(message, Result) else message)
+
+    def stop(self, seconds: float) -> None:
+        """Send what waits if the broker takes it in time; results stay on disk otherwise."""
+        self._outgoing.put(None)
+        self._thread.join(seconds)
+        self._stopped.set()
+
+    def _run(self) -> None:
+        while (item := self._outgoing.get()) is not None:
+            message = self._spool.read(item) if isinstance(item, Path) else item
+            if message is not None and not self._deliver(message):
+                return
+            if isinstance(item, Path):
+                self._spool.remove(item)
+
+    def _deliver(self, message: FromNode) -> bool:
+        """False only when the node ends first."""
+        body = from_node.dump_python(message, mode="json")
+        failures = 0
+        while not self._stopped.is_set():
+            try:
+                self._app.send_task(
+                    TASK_FROM_NODE, args=[body], queue=QUEUE_RECORDER, retry=False, ignore_result=True
+                )
+            except (OperationalError, OSError) as error:
+                failures += 1
+                if failures == 1:
+                    _log.warning("broker_unreachable", kind=type(error).__name__)
+                self._stopped.wait(_RETRY_SECONDS)
+                continue
+            if failures:
+                _log.info("broker_reachable_again", failures=failures)
+            return True
+        return False

@@ -1,0 +1,62 @@
+"""The node's Celery application: it knows one task and consumes one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+from celery import Celery
+from kombu import Queue
+from pydantic import ValidationError
+
+from worker.contract import Attempt
+from worker.contract.names import TASK_ATTEMPT, node_queue
+
+_log = structlog.get_logger(__name__)
+
+
+def make_celery(broker_url: str, node: str) -> Celery:
+    """Nothing but JSON, no results, no gossip, no remote control."""
+    app = Celery("samehere-node", broker=broker_url, set_as_current=False)
+    queue = Queue(node_queue(node), durable=True)
+    app.conf.update(
+        accept_content=["json"],
+        task_serializer="json",
+        result_backend=None,
+        task_ignore_result=True,
+        task_store_errors_even_if_ignored=False,
+        # Early: an attempt that dies with its node is leased again by the dispatcher, never by the broker.
+        task_acks_late=False,
+        task_queues=[queue],
+        task_default_queue=queue.name,
+        task_create_missing_queues=True,
+        worker_prefetch_multiplier=1,
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        broker_connection_retry=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_connection_timeout=4.0,
+        broker_transport_options={
+            "visibility_timeout": 3600,
+            "socket_timeout": 10.0,
+            "socket_connect_timeout": 4.0,
+        },
+    )
+    return app
+
+
+def register_attempt(app: Celery, run: Callable[[Attempt], None]) -> None:
+    """`run` blocks until the attempt has its result."""
+
+    @app.task(name=TASK_ATTEMPT, ignore_result=True)
+    def attempt(message: object) -> None:
+        try:
+            asked = Attempt.model_validate(message)
+        except ValidationError as error:
+            _log.error("attempt_unreadable", errors=error.error_count())
+            return
+        run(asked)

@@ -1,0 +1,1 @@
+"""What the harness and the sandbox report, turned into an observation."""

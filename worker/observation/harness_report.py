@@ -1,0 +1,131 @@
+"""Reads what the script's side wrote on its channel: hostile bytes, of which only well-formed facts of bounded size are kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from worker.contract import CapturedValue, ExceptionFacts, Scalar
+from worker.contract.trace import Trace
+from worker.observation.captured_values import MOST_OMITTED, MOST_VALUES, ValueReader
+
+_MAX_LINES = 100 + MOST_VALUES
+_MAX_FLAGS = 100
+_MAX_NAME = 200
+_MAX_MESSAGE = 8192
+_FLAG_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
+_DEVICE = re.compile(r"cpu|cuda:[0-9]{1,3}")
+
+
+@dataclass(slots=True)
+class HarnessReport:
+    """Empty where the script ended without it (by a signal, `os._exit`) or silenced it."""
+
+    exception: ExceptionFacts | None = None
+    # The exception's message was the script's own code to compose: the traceback has it.
+    message_withheld: bool = False
+    flags_at_import: dict[str, Scalar] = field(default_factory=dict)
+    flags_at_end: dict[str, Scalar] = field(default_factory=dict)
+    devices: list[str] = field(default_factory=list)
+    values: list[CapturedValue] = field(default_factory=list)
+    values_omitted: int = 0
+    ended: bool = False
+    trace: Trace | None = None
+    # In a fork of a paused interpreter: the script did what a fork would have been too late for.
+    tripped: bool = False
+
+    @property
+    def flags_changed(self) -> dict[str, Scalar]:
+        """Flags at the end that differ from those right after `import torch`."""
+        return {
+            name: value
+            for name, value in self.flags_at_end.items()
+            if self.flags_at_import.get(name) != value
+        }
+
+
+def read_report(report: bytes) -> HarnessReport:
+    read, values = HarnessReport(), ValueReader()
+    for line in report.split(b"\n")[:_MAX_LINES]:
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(message, dict):
+            continue
+        _take(read, values, message)
+    read.values, read.values_omitted = values.values, min(values.omitted, MOST_OMITTED)
+    return read
+
+
+def _take(read: HarnessReport, values: ValueReader, message: dict[str, object]) -> None:
+    match message.get("kind"):
+        case "tripped":
+            read.tripped = True
+        case "exception":
+            _read_exception(read, message)
+        case "torch":
+            read.flags_at_import = _flags(message.get("flags"))
+        case "end":
+            read.ended = True
+            read.flags_at_end = _flags(message.get("flags"))
+            devices = message.get("devices")
+            if isinstance(devices, list):
+                read.devices = [
+                    device for device in devices[:64] if isinstance(device, str) and _DEVICE.fullmatch(device)
+                ]
+        case "trace":
+            with suppress(ValidationError):
+                read.trace = Trace.model_validate(message)
+        case "value":
+            values.take(message)
+        case "values":
+            values.take_omitted(message)
+        case _:
+            pass
+
+
+def plain_text(text: str) -> str:
+    """Text that every database and JSON reader takes: neither NUL nor half a surrogate pair."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
+
+
+def _read_exception(read: HarnessReport, message: dict[str, object]) -> None:
+    kind, text = message.get("type"), message.get("message")
+    if isinstance(kind, str) and kind:
+        read.message_withheld = not isinstance(text, str)
+        read.exception = ExceptionFacts(
+            type=plain_text(kind[:_MAX_NAME]),
+            message=plain_text(text[:_MAX_MESSAGE]) if isinstance(text, str) else "",
+        )
+
+
+def _flags(flags: object) -> dict[str, Scalar]:
+    if not isinstance(flags, dict):
+        return {}
+    kept: dict[str, Scalar] = {}
+    for name, value in list(flags.items())[:_MAX_FLAGS]:
+        if not isinstance(name, str) or not _FLAG_NAME.fullmatch(name):
+            continue
+        kept[name] = _scalar(value)
+    return kept
+
+
+def _scalar(value: object) -> Scalar:
+    """None for what no other reader of JSON would take."""
+    match value:
+        case str():
+            return plain_text(value[:_MAX_NAME])
+        case bool():
+            return value
+        case int():
+            return value if abs(value) < 2**63 else None
+        case float():
+            return value if math.isfinite(value) else None
+        case _:
+            return None

@@ -1,0 +1,1 @@
+"""The ways to shut a process in: namespaces, Landlock, seccomp, and what they need."""

@@ -1,0 +1,1 @@
+"""The sandboxed process: start, supervise, read its streams and stacks."""

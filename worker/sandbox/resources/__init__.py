@@ -1,0 +1,1 @@
+"""Memory, processes and cgroups, and their limits."""

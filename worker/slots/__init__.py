@@ -1,0 +1,1 @@
+"""A node's places for attempts, and the cards they hold."""

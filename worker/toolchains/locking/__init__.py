@@ -1,0 +1,1 @@
+"""Requirements resolved into a lock file."""
