@@ -14,8 +14,7 @@ from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
 from app.runs.lookup.reports import ReportDetails, report_details
 from app.runs.lookup.runs import run_document
-from app.runs.maintenance import overrule, quarantine, triage, withdraw
-from app.runs.maintenance import rejudge
+from app.runs.maintenance import overrule, quarantine, rejudge, triage, withdraw
 from app.runs.rows.acts import REASON_CHARACTERS, list_acts
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.maintainer_acts import Act

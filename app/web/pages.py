@@ -19,9 +19,7 @@ from app.http.problems import Problem
 from app.judging.comparison.values import written
 from app.runs.estimates.wording import BASIS, how_long, place_in_line
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
-from app.web.text import labels
-from app.web.text import text_budget
-from app.web.text import untrusted
+from app.web.text import labels, text_budget, untrusted
 from app.web.text.ansi import coloured
 from app.web.views import runs as views
 from app.web.views.grouped_rows import flips, planned, stretches

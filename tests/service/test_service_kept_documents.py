@@ -76,7 +76,7 @@ def test_it_is_made_anew_when_run_report_or_code_changed(
     assert made_anew(stage, run_id, monkeypatch)
     with stage.session() as session:
         assert run_document(session, run_id).report.title == "another"
-    monkeypatch.setattr(kept_documents, "_code", lambda: "of tomorrow")
+    monkeypatch.setattr(document_cache, "_code", lambda: "of tomorrow")
     assert made_anew(stage, run_id, monkeypatch)
     assert not made_anew(stage, run_id, monkeypatch)
 

@@ -108,7 +108,7 @@ def test_a_line_that_is_longer_than_is_looked_at_is_said_to_be(
         ("MOST_OTHERS", 8, True),
     ):
         with monkeypatch.context() as patch, stage.session() as session:
-            patch.setattr(line, name, most)
+            patch.setattr(queue_position, name, most)
             last = run_document(session, run_id, settings=stage.settings).jobs[-1].waiting
         assert last is not None
         assert (last.of_at_least, last.starts_in is not None and last.starts_in.at_most is None) == (

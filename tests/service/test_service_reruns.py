@@ -297,7 +297,7 @@ def test_a_round_that_dies_in_the_middle_is_found_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(rerun, "launch_reading", dies)
+        patched.setattr(scheduled_reruns, "launch_reading", dies)
         with pytest.raises(KeyboardInterrupt):
             look(stage)
     assert runs(stage) == []

@@ -6,8 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.judging.comparison.text_diff import Piece
-from app.web.text import text_budget
-from app.web.text import untrusted
+from app.web.text import text_budget, untrusted
 
 TEXTS = st.text(st.one_of(st.characters(), st.sampled_from("\x1b[31m\u202e<>&\"'\n")), max_size=400)
 

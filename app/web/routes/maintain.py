@@ -12,8 +12,7 @@ from app.errors import InputError
 from app.http.access import CanRead, MaintainerByForm
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
-from app.runs.maintenance import overrule, quarantine, triage, withdraw
-from app.runs.maintenance import rejudge
+from app.runs.maintenance import overrule, quarantine, rejudge, triage, withdraw
 from app.states import HeldKind
 from app.web.pages import page
 
@@ -116,9 +115,7 @@ def post_withdraw(report_id: str, session: SessionDep, who: MaintainerByForm, re
 @router.get("/reports/{report_id}/judge-again")
 def get_judge_again(report_id: str, session: SessionDep, _may: CanRead) -> Response:
     """What the rules of today say of a report's runs."""
-    return page(
-        "judge_again.html", report=report_id, found=rejudge.judge_again(session, report_id=report_id)
-    )
+    return page("judge_again.html", report=report_id, found=rejudge.judge_again(session, report_id=report_id))
 
 
 @router.post("/reports/{report_id}/judge-again")

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from app.judging.comparison.text_diff import Piece
-from app.web.text import cutting
-from app.web.text import untrusted
+from app.web.text import cutting, untrusted
 from app.web.text.ansi import coloured
 from app.web.text.cutting import Cut
 
