@@ -25,8 +25,8 @@ from scale_shapes import ATTEMPT, BASELINE, CANDIDATE, DIGEST, NODE, Cell, Shape
 
 from app.embedded.postgres import EmbeddedPostgres
 from app.ids import ALPHABET
-from app.judging.comparison.comparison import RULES_VERSION
 from app.judging.comparison.environments import digest_of
+from app.judging.versions import COMPARISON_RULES
 from app.serve.database import migrate
 from app.storage.models import ReportRow
 from worker.contract import Hello
@@ -227,7 +227,13 @@ def run(maker: Maker, row: ReportRow, shape: Shape, cells: int, moment: datetime
     for other in jobs[1:60]:
         content = escaped(shape.comparison.replace(BASELINE, baseline).replace(CANDIDATE, other.attempts[0]))
         maker.add(
-            "comparison", baseline, other.attempts[0], str(RULES_VERSION), shape.result, content, str(ended)
+            "comparison",
+            baseline,
+            other.attempts[0],
+            str(COMPARISON_RULES),
+            shape.result,
+            content,
+            str(ended),
         )
     document = shape.document
     words = (str(document.verdict), escaped(document.summary))

@@ -12,8 +12,9 @@ from scale_shapes import Cell, Shape
 from sqlalchemy import create_engine, select
 from sqlalchemy.orm import Session
 
+from app.judging.versions import INDEX_RULES
 from app.runs.rows.document_cache import digest_of_sources, packed
-from app.runs.rows.search_index import RULES, cell_of, facets_of, words_of
+from app.runs.rows.search_index import cell_of, facets_of, words_of
 from app.runs.run_object.document import JobPart, TargetPart
 from app.storage.models import ReportCellRow, ReportRow, RunRow
 from app.storage.queries.reports.text_search import vector_of
@@ -98,7 +99,7 @@ def kept_of_report(row: ReportRow, shape: Shape, jobs: list[Kept]) -> Iterator[t
         facets.add(f"cause:{shape.document.cause}")
     yield (
         "report_search",
-        (row.id, str(RULES), _array(sorted(facets)), escaped(vector_of(words_of(row, rows)))),
+        (row.id, str(INDEX_RULES), _array(sorted(facets)), escaped(vector_of(words_of(row, rows)))),
     )
 
 

@@ -42,10 +42,7 @@ def _await_node(request: Request, session: Session, settings: ServiceSettings) -
     state = request.app.state
     if settings.awaited_node is None or getattr(state, "awaited_node_came", False):
         return
-    if all(
-        hello.node != settings.awaited_node
-        for hello in fleet(session, absence_seconds=settings.node_absence_seconds)
-    ):
+    if all(hello.node != settings.awaited_node for hello in fleet(session, settings=settings)):
         raise UnavailableError("The service's own node has not said hello yet.", code="no_node")
     state.awaited_node_came = True
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,6 +24,16 @@ class Target(BaseModel):
     def label(self) -> str:
         """The target as the command line writes it, `cuda@torch-2.13:cpu-isa=sse4.2,threads=1`."""
         return label_of(self)
+
+
+class _HasTarget(Protocol):
+    @property
+    def target(self) -> Mapping[str, Any]: ...
+
+
+def target_of(row: _HasTarget) -> Target:
+    """The target of a row, which holds it as JSON data."""
+    return Target.model_validate(row.target)
 
 
 class Configuration(Protocol):

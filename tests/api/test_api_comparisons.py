@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 from stage import Stage, result, together
 
 from app.ids import new_id
-from app.judging.comparison.comparison import RULES_VERSION
+from app.judging.versions import COMPARISON_RULES
 from app.runs.lookup.comparisons import compare_attempts
 from app.storage.models import ComparisonRow
 from app.storage.queries.runs import lock_attempt
@@ -58,7 +58,7 @@ def test_a_run_that_finishes_keeps_its_comparisons(web: Web) -> None:
         part["baseline"],
         part["candidate"],
         "different",
-        RULES_VERSION,
+        COMPARISON_RULES,
     )
     whole = compared(web, part["baseline"], part["candidate"])
     assert whole["comparison"] == part
@@ -100,11 +100,15 @@ def test_what_older_rules_made_is_made_anew(web: Web) -> None:
     ids = play(web.stage, [showing("a\n"), showing("b\n")])
     with web.stage.session() as session:
         session.execute(
-            update(ComparisonRow).values(rules=RULES_VERSION - 1, content={"comparison": "of another time"})
+            update(ComparisonRow).values(
+                rules=COMPARISON_RULES - 1, content={"comparison": "of another time"}
+            )
         )
     assert compared(web, *sorted(ids))["comparison"]["result"] == "different"
     pair = {tuple(sorted(ids))}
-    assert {row.rules for row in rows(web.stage) if (row.baseline, row.candidate) in pair} == {RULES_VERSION}
+    assert {row.rules for row in rows(web.stage) if (row.baseline, row.candidate) in pair} == {
+        COMPARISON_RULES
+    }
 
 
 def test_large_outputs_are_compared_when_somebody_asks(web: Web) -> None:

@@ -13,7 +13,7 @@ from app.command.judge_again import judge_again as command
 from app.errors import InputError, NotFoundError
 from app.ids import new_id
 from app.judging.judgement import Verdict
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.maintenance import rejudge as use
 from app.runs.maintenance.overrule import overrule_run
 from app.runs.maintenance.quarantine import quarantine
@@ -52,7 +52,7 @@ def test_nothing_flips_by_the_same_rules(stage: Stage) -> None:
     run_id = finished(stage)
     found = judge(stage)
     assert (found.present_rules, found.applied, found.looked_at, found.flips, found.next) == (
-        RULES,
+        JUDGING_RULES,
         False,
         1,
         [],
@@ -71,7 +71,7 @@ def test_what_flips_is_shown_and_then_kept(stage: Stage) -> None:
     assert shown.outdated is not None
     assert (shown.outdated.rules, shown.outdated.present_rules, shown.outdated.verdict) == (
         None,
-        RULES,
+        JUDGING_RULES,
         "reproduced",
     )
     assert stage.run(other).outdated is None
@@ -94,24 +94,33 @@ def test_what_flips_is_shown_and_then_kept(stage: Stage) -> None:
     assert (after.verdict, after.jobs[0].verdict, after.rules, after.outdated) == (
         "reproduced",
         "reproduced",
-        RULES,
+        JUDGING_RULES,
         None,
     )
     [act] = after.acts
     assert (act.what, act.who, act.reason) == ("judged_again", "ada", "new rules")
     told = {name: act.details[name] for name in ("before", "after", "rules_before", "rules")}
-    assert told == {"before": "not_reproduced", "after": "reproduced", "rules_before": None, "rules": RULES}
-    assert stage.jobs(run_id)[0].rules == RULES
+    assert told == {
+        "before": "not_reproduced",
+        "after": "reproduced",
+        "rules_before": None,
+        "rules": JUDGING_RULES,
+    }
+    assert stage.jobs(run_id)[0].rules == JUDGING_RULES
     assert judge(stage, apply=True, reason="again", who="ada").flips == []
 
 
 def test_by_other_rules_with_the_same_verdict_only_the_number_changes(stage: Stage) -> None:
     run_id = finished(stage)
-    as_of_old(stage, run_id, verdict=Verdict.REPRODUCED, rules=RULES - 1)
+    as_of_old(stage, run_id, verdict=Verdict.REPRODUCED, rules=JUDGING_RULES - 1)
     outdated = stage.run(run_id).outdated
-    assert (outdated and outdated.rules, outdated and outdated.verdict) == (RULES - 1, "reproduced")
+    assert (outdated and outdated.rules, outdated and outdated.verdict) == (JUDGING_RULES - 1, "reproduced")
     assert judge(stage, apply=True, reason="new rules", who="ada").flips == []
-    assert (stage.run(run_id).rules, stage.run(run_id).outdated, stage.run(run_id).acts) == (RULES, None, [])
+    assert (stage.run(run_id).rules, stage.run(run_id).outdated, stage.run(run_id).acts) == (
+        JUDGING_RULES,
+        None,
+        [],
+    )
 
 
 def test_page_by_page(stage: Stage) -> None:
@@ -197,7 +206,10 @@ def test_the_command(
     assert command(**how) == 0
     said = capsys.readouterr().out
     assert f"{run_id}  not_reproduced -> reproduced  (1 cell; rules without a number)" in said
-    assert f"1 finished run judged by rules {RULES}: 1 would change; --apply --reason TEXT keeps it" in said
+    assert (
+        f"1 finished run judged by rules {JUDGING_RULES}: 1 would change; --apply --reason TEXT keeps it"
+        in said
+    )
     assert command(**{**how, "apply": True, "reason": "new rules", "as_json": True}) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["applied"], told["looked_at"], [flip["after"] for flip in told["flips"]]) == (

@@ -12,7 +12,7 @@ from stage import TOOLCHAIN, Stage, result, together
 
 from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.exchange.contribute import contribute, export
 from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lookup.reports import report_details
@@ -78,7 +78,12 @@ def test_a_node_gets_nothing_and_what_rests_on_it_is_run_again_elsewhere(stage: 
     stage.node("other")
     assert finish(stage, node="other") == 3
     again = stage.run(run_id)
-    assert (again.state, again.verdict, again.jobs[0].of, again.rules) == ("finished", "reproduced", 3, RULES)
+    assert (again.state, again.verdict, again.jobs[0].of, again.rules) == (
+        "finished",
+        "reproduced",
+        3,
+        JUDGING_RULES,
+    )
     lift(stage, held.id)
     assert stage.run(run_id).state == "finished"
     stage.die("other")

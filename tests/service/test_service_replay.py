@@ -18,7 +18,7 @@ from app.ids import moment_of
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.exchange.replay import replay
 from app.runs.lookup.changes import list_changes, newest_changes
 from app.runs.lookup.reports import list_reports
@@ -88,7 +88,8 @@ def test_the_whole_history_shows_what_was_recorded(stage: Stage) -> None:
         groups = Counter(row.attention for row in session.scalars(select(ReportRow)))
         assert (groups[Attention.FIXED], groups[Attention.ASK]) == (len(FIXED), 2)
         assert all(
-            row.contributed_by is None and row.rules == RULES for row in session.scalars(select(RunRow))
+            row.contributed_by is None and row.rules == JUDGING_RULES
+            for row in session.scalars(select(RunRow))
         )
         nodes = list_nodes(session, stage.broker)
         assert [(node.name, node.state) for node in nodes] == [

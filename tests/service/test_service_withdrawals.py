@@ -11,7 +11,7 @@ from stage import Stage, result, together
 
 from app.errors import ConflictError, NotFoundError
 from app.judging.judgement import Verdict
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.exchange.contribute import contribute, export
 from app.runs.lookup.comparisons import compare_attempts
 from app.runs.lookup.reports import list_reports, report_details
@@ -131,7 +131,7 @@ def test_nothing_is_left_but_digests_and_verdicts(stage: Stage) -> None:
         "reproduced",
         before.summary,
         before.where,
-        RULES,
+        JUDGING_RULES,
     )
     assert [script.digest for script in after.report.scripts] == [
         script.digest for script in before.report.scripts

@@ -27,9 +27,6 @@ from app.judging.judgement import ComparisonResult
 from app.judging.verdict.reach import ended_by_limit
 from worker.contract import Environment, Outcome, Result, Scalar
 
-# Goes up with every change of what a comparison says of the same two attempts; what was stored by older rules is made anew.
-RULES_VERSION = 1
-
 MOST_SHOWN = 300
 MOST_LINES_SHOWN = 10
 MOST_VALUES_SHOWN = 10

@@ -9,7 +9,7 @@ from statistics import median
 from app.runs.estimates.attempt_budget import GROWN
 from app.runs.run_object.document import Basis, CellEstimatePart, RangePart
 from app.targets.planning.plan import RepeatPlan
-from app.targets.target import Target
+from app.targets.target import Target, target_of
 from app.targets.versions.version_rows import Took
 from worker.contract import Device
 
@@ -48,7 +48,7 @@ class Durations:
 
     def _of(self, script: str, target: Target) -> Seconds:
         mine = [one for one in self.scripts if one.script == script]
-        here = [one.seconds for one in mine if Target.model_validate(one.target).label() == target.label()]
+        here = [one.seconds for one in mine if target_of(one).label() == target.label()]
         alike = [one.seconds for one in mine if one.target.get("device") == target.device]
         lately = [one.seconds for one in self.lately if one.target.get("device") == target.device]
         most = _rounded(self.wall_seconds + OVERHEAD_SECONDS)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from app.runs.estimates.durations import Durations
 from app.runs.run_object.document import RangePart, WaitingPart
 from app.targets.fleet import can_serve, usable_cards
-from app.targets.target import Target
+from app.targets.target import Target, target_of
 from app.targets.versions.version_rows import WaitingCell
 from worker.contract import Device, Hello, Level
 
@@ -93,7 +93,7 @@ def line(
     longer: bool = False,
 ) -> dict[str, WaitingPart]:
     """Each cell's place. Nodes are given what was submitted first, of that the run with the least at work, of it the first of its plan."""
-    theirs = [Target.model_validate(cell.target) for cell in others]
+    theirs = [target_of(cell) for cell in others]
     places = [
         *zip(
             _turns([(unawaited, run_id)] * len(mine), standing),

@@ -23,7 +23,7 @@ def with_waiting(session: Session, document: RunDocument, *, settings: ServiceSe
     waiting = [job for job in document.jobs if job.state == "queued"]
     if document.state not in {"queued", "running"} or not waiting:
         return document
-    fleet = known_fleet(session, absence_seconds=settings.node_absence_seconds)
+    fleet = known_fleet(session, settings=settings)
     durations = _durations(session, [job.script for job in waiting], settings=settings)
     places = _line(session, document.id, waiting, fleet, durations, settings=settings)
     jobs = [

@@ -12,7 +12,7 @@ from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import new_id
 from app.intake.reading import Reading
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.exchange.bundle import (
     Bundle,
     Said,
@@ -60,7 +60,7 @@ def export(session: Session, run_id: str) -> dict[str, Any]:
         raise ConflictError(
             "This run has not ended yet: export it when it has, or cancel it.", code="run_not_ended"
         )
-    if run.kept is not None:
+    if run.is_withdrawn:
         raise ConflictError("This report was withdrawn: what its runs showed is erased.", code="withdrawn")
     return _bundle_of(session, run)
 
@@ -137,7 +137,7 @@ def contribute(
 def _own(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
     """Our own run, if that is what comes back."""
     run = queries.run_of(session, bundle.run.id)
-    if run is None or run.state in queries.OPEN or run.kept is not None:
+    if run is None or run.state in queries.OPEN or run.is_withdrawn:
         return None
     return (
         run
@@ -193,8 +193,8 @@ def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, 
     document = document_of(session, run)
     verdicts = {part.id: part.verdict for part in document.jobs}
     for job in jobs:
-        job.verdict, job.rules = verdicts[job.id], RULES
-    run.verdict, run.summary, run.rules = document.verdict, document.summary, RULES
+        job.verdict, job.rules = verdicts[job.id], JUDGING_RULES
+    run.verdict, run.summary, run.rules = document.verdict, document.summary, JUDGING_RULES
     keep_comparisons(session, document.comparisons)
     emit(session, run, "run.finished" if run.state == "finished" else "run.cancelled")
     session.flush()

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from app.intake.read import read
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.exchange.bundle import Bundle, BundledAttempt
 from app.runs.exchange.bundle_rows import check_scripts, keep_jobs, keep_submitted, report_like
 from app.runs.exchange.read_bundle import NO_LIMITS, read_bundle
@@ -100,7 +100,7 @@ def _take_in(session: Session, recording: Recording) -> None:
     jobs = keep_jobs(session, bundle, run, moment=moment, own=True)
     verdicts = {part.id: part.verdict for part in document_of(session, run).jobs}
     for job in jobs:
-        job.verdict, job.rules = verdicts[job.id], RULES
+        job.verdict, job.rules = verdicts[job.id], JUDGING_RULES
     end_run(session, run, moment=moment)
     report.considered_at = moment
 

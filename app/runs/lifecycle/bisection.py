@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 from app.ids import new_id
 from app.intake.reading import Reading, Script
 from app.judging.verdict.job import judge_job
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.lifecycle.find_changes import forget_changes
 from app.runs.rows.attempts import new_attempts, withdraw
 from app.runs.rows.events import emit
-from app.runs.rows.facts import reading_of, report_of_run, results_by_attempt
+from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, results_by_attempt
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.run_object.bisection_state import Bisecting, subject_of
 from app.settings import ServiceSettings
@@ -24,8 +24,7 @@ from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import queue
 from app.targets.fleet import usable_toolchains
-from app.targets.planning.plan import RepeatPlan
-from app.targets.target import Target
+from app.targets.target import Target, target_of
 from app.targets.versions.series import Point, Series
 from worker.contract import AttemptKind, Reason, Result
 
@@ -57,7 +56,7 @@ def drive(session: Session, run: RunRow, *, settings: ServiceSettings) -> bool:
     jobs = {job.position: job for job in queries.jobs_of_run(session, run.id, lock=True)}
     attempts = queries.attempts_of_run(session, run.id)
     reading = reading_of(session, report_of_run(session, run))
-    toolchains = usable_toolchains(known_fleet(session, absence_seconds=settings.node_absence_seconds))
+    toolchains = usable_toolchains(known_fleet(session, settings=settings))
     bisecting = Bisecting(
         subject_of(reading),
         _series(row),
@@ -159,7 +158,7 @@ def _end(
             withdraw(session, attempt)
     if any(attempt.state in queue.HELD for attempt in attempts):
         return
-    plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+    plan = repeat_plan_of(run)
     for job in jobs:
         if job.state in queries.OPEN:
             own = [
@@ -169,8 +168,6 @@ def _end(
             ]
             job.state = "judged"
             # As the run object says it, of the claim as it was made.
-            job.verdict = judge_job(
-                reading.claim, script, Target.model_validate(job.target), own, plan=plan
-            ).verdict
-            job.rules = RULES
+            job.verdict = judge_job(reading.claim, script, target_of(job), own, plan=plan).verdict
+            job.rules = JUDGING_RULES
             emit(session, run, "job.judged", job=job.id)

@@ -13,7 +13,8 @@ from app.clock import now
 from app.errors import ConflictError, NotFoundError
 from app.ids import PATTERN
 from app.intake.reading import Reading, Script
-from app.judging.comparison.comparison import RULES_VERSION, Repeats, repeats_of
+from app.judging.comparison.comparison import Repeats, repeats_of
+from app.judging.versions import COMPARISON_RULES
 from app.runs.rows.facts import reading_of, report_of_run, results_by_attempt
 from app.runs.run_object.comparison_parts import ComparisonContent, Shown, content_of
 from app.runs.run_object.document import ComparisonPart
@@ -21,7 +22,7 @@ from app.runs.run_object.storable import storable
 from app.storage.models import AttemptRow, JobRow
 from app.storage.queries import comparisons as queries
 from app.storage.queries import runs
-from app.targets.target import Target
+from app.targets.target import target_of
 from worker.contract import KIB
 
 # Kept when a run finishes; of a larger run the others are made when somebody asks.
@@ -58,7 +59,7 @@ def keep_comparisons(session: Session, parts: Iterable[ComparisonPart]) -> None:
 
 def content_of_pair(session: Session, one: Side, other: Side) -> tuple[ComparisonContent, datetime]:
     """As kept; else made now, and kept if nothing that it rests on can change any more."""
-    row = queries.comparison_of(session, one.attempt.id, other.attempt.id, rules=RULES_VERSION)
+    row = queries.comparison_of(session, one.attempt.id, other.attempt.id, rules=COMPARISON_RULES)
     if row is not None:
         return ComparisonContent.model_validate(row.content), row.created_at
     moment = now()
@@ -76,7 +77,7 @@ def _keep(session: Session, one: Side, other: Side, content: ComparisonContent, 
         session,
         one.attempt.id,
         other.attempt.id,
-        rules=RULES_VERSION,
+        rules=COMPARISON_RULES,
         result=content.comparison.result,
         content=storable(content.model_dump(mode="json")),
         moment=moment,
@@ -90,7 +91,7 @@ def side_of(session: Session, attempt_id: str) -> Side:
     if attempt is None or job is None:
         raise NotFoundError("There is no attempt with this id.")
     run = runs.run_of(session, attempt.run_id)
-    if run is not None and run.kept is not None:
+    if run is not None and run.is_withdrawn:
         raise ConflictError(
             f"The report of the attempt {attempt_id} was withdrawn: what it showed is erased.",
             code="withdrawn",
@@ -109,7 +110,7 @@ def _shown(session: Session, one: Side, other: Side) -> tuple[Shown, Shown]:
         Shown(
             side.attempt.id,
             side.job.script_digest,
-            Target.model_validate(side.job.target),
+            target_of(side.job),
             results[side.attempt.id],
         )
         for side in (one, other)

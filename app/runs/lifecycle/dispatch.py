@@ -27,7 +27,7 @@ from app.storage.queries.queue import quarantines, queue
 from app.storage.queries.queue.queue import Candidate, Hold
 from app.targets.fleet import can_serve, usable_cards
 from app.targets.quarantines import HeldBack
-from app.targets.target import Target
+from app.targets.target import Target, target_of
 from worker.contract import CONTRACT_VERSION, Attempt, AttemptKind, Device, Heartbeat, Hello, Level
 
 log = structlog.get_logger(__name__)
@@ -101,7 +101,7 @@ def _places(fleet: Mapping[str, Hello], holds: Sequence[Hold]) -> dict[str, Plac
     }
     for hold in holds:
         if hold.node in places:
-            places[hold.node].fill(Target.model_validate(hold.target), hold.kind)
+            places[hold.node].fill(target_of(hold), hold.kind)
     return places
 
 
@@ -113,7 +113,7 @@ def choose_previews(
     for candidate in candidates:
         if candidate.kind is not AttemptKind.PREVIEW:
             continue
-        target = Target.model_validate(candidate.target)
+        target = target_of(candidate)
         able = [name for name in places if places[name].shows(target, required_level=required_level)]
         if able:
             name = max(able, key=lambda key: (places[key].previews, places[key].room, key))
@@ -152,7 +152,7 @@ def _home(
     candidate: Candidate, bound: str | None, places: Mapping[str, Place], *, required_level: Level
 ) -> str | None:
     """The node for an attempt, with the place taken: its job's, else the one with most room."""
-    target = Target.model_validate(candidate.target)
+    target = target_of(candidate)
     names = list(places) if bound is None else [bound]
     able = [
         name for name in names if name in places and places[name].takes(target, required_level=required_level)
@@ -233,7 +233,7 @@ def _lease(
         job.node = hello.node
     job.state = "running"
     run.state = "running"
-    target = Target.model_validate(job.target)
+    target = target_of(job)
     message = Attempt(
         attempt_id=attempt.id,
         lease_no=attempt.lease_no,

@@ -58,7 +58,7 @@ def reopen(session: Session, run_id: str, *, doubted: Doubted, settings: Service
     A cancelled run, one that others made and one that was withdrawn stay as they are.
     """
     run = queries.lock_run(session, run_id)
-    if run is None or run.state == "cancelled" or run.contributed_by is not None or run.kept is not None:
+    if run is None or run.state == "cancelled" or run.contributed_by is not None or run.is_withdrawn:
         return False
     jobs = {job.id: job for job in queries.jobs_of_run(session, run_id, lock=True)}
     attempts = [

@@ -18,15 +18,14 @@ from app.judging.report.change import Change, Side, change_of, is_comparable, is
 from app.judging.verdict.job import judge_job
 from app.runs.lifecycle.report_verdict import by_age
 from app.runs.rows.events import emit
-from app.runs.rows.facts import reading_of, report_of_run, results_by_attempt
+from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, results_by_attempt
 from app.storage.models import ChangeRow, EnvironmentRow, JobRow, RunRow
 from app.storage.queries import changes as queries
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import report_verdict as standing_queries
 from app.storage.queries.rerun import toolchains
 from app.targets.packages import packages_of
-from app.targets.planning.plan import RepeatPlan
-from app.targets.target import Target
+from app.targets.target import target_of
 from app.targets.versions.rerun import base_of
 from worker.contract import Environment
 
@@ -83,7 +82,7 @@ def _pairs(
 
 
 def _cell(job: JobRow) -> tuple[str, str]:
-    return job.script_digest, Target.model_validate(job.target).label()
+    return job.script_digest, target_of(job).label()
 
 
 def _imported(reading: Reading, digest: str) -> set[str]:
@@ -174,9 +173,9 @@ def _side(session: Session, reading: Reading, job: JobRow, *, found: Mapping[str
     ]
     results = results_by_attempt(session, attempts)
     run = run_queries.run_of(session, job.run_id)
-    target = Target.model_validate(job.target)
+    target = target_of(job)
     script = next(script for script in reading.scripts if script.digest == job.script_digest)
-    plan = None if run is None else RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+    plan = None if run is None else repeat_plan_of(run)
     judgement = judge_job(reading.claim, script, target, [results[row.id] for row in attempts], plan=plan)
     return Side(
         verdict=judgement.verdict,
@@ -218,8 +217,8 @@ def _row(
         script_digest=after.script_digest,
         target=sides[1].label,
         before_target=sides[0].label,
-        toolchain=base_of(Target.model_validate(after.target).toolchain, known),
-        before_toolchain=base_of(Target.model_validate(before.target).toolchain, known),
+        toolchain=base_of(target_of(after).toolchain, known),
+        before_toolchain=base_of(target_of(before).toolchain, known),
         before=sides[0].verdict,
         after=sides[1].verdict,
         axis=axis[0],

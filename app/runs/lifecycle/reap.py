@@ -22,7 +22,7 @@ from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes as node_queries
 from app.storage.queries.queue import quarantines, queue
 from app.targets.fleet import can_serve
-from app.targets.target import Target
+from app.targets.target import Target, target_of
 from worker.contract import Heartbeat, Hello
 
 log = structlog.get_logger(__name__)
@@ -151,7 +151,7 @@ def _stranded(
     found: set[str] = set()
     fitting: dict[str, set[str]] = {}
     for job in queue.queued_jobs(session):
-        target = Target.model_validate(job.target)
+        target = target_of(job)
         able = fitting.setdefault(target.label(), _fit(alive, target, settings=settings))
         if (job.node is not None and job.node not in able and able) or (
             not able and steady >= settings.node_absence_seconds
@@ -185,7 +185,7 @@ def _free(
         held = any(attempt.state in {"leased", "running"} for attempt in mine)
         if not queued or job.state not in queries.OPEN:
             continue
-        target = Target.model_validate(job.target)
+        target = target_of(job)
         able = _fit(alive, target, settings=settings)
         home = rows.get(job.node or "")
         silent = (

@@ -147,7 +147,7 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
     ):
         withdraw_preview(session, run, job, attempt, settings=settings)
         return
-    _keep(session, attempt, message if run.kept is None else erased_result(message))
+    _keep(session, attempt, message if not run.is_withdrawn else erased_result(message))
     if stopped and message.outcome is Outcome.CANCELLED:
         attempt.state = "cancelled"
         return

@@ -18,7 +18,7 @@ from app.runs.run_object.assemble import assemble
 from app.storage.models import JobRow, ReportRow, RunRow
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import report_verdict as queries
-from app.targets.target import Target
+from app.targets.target import target_of
 
 AT_ONCE = 200
 
@@ -75,7 +75,7 @@ def _attention(
 
 def line_of(job: JobRow) -> tuple[str, str]:
     """What a cell is apart from its toolchain: the script, and the label of the rest of the target."""
-    return job.script_digest, Target.model_validate(job.target).model_copy(update={"toolchain": ""}).label()
+    return job.script_digest, target_of(job).model_copy(update={"toolchain": ""}).label()
 
 
 def lines_of(session: Session, report: ReportRow, jobs: Sequence[JobRow]) -> list[Line]:
@@ -100,9 +100,7 @@ def by_age(
 
     def age(job: JobRow) -> Age:
         environment = found.get(job.environment_digest or "")
-        return age_of(
-            {} if environment is None else environment.facts, Target.model_validate(job.target).toolchain
-        )
+        return age_of({} if environment is None else environment.facts, target_of(job).toolchain)
 
     return {line: sorted(cells, key=age) for line, cells in groupby(sorted(told, key=line_of), key=line_of)}
 

@@ -11,7 +11,7 @@ from app.clock import now
 from app.intake.reading import Reading, Script
 from app.judging.verdict.job import UNCOUNTED, judge_job
 from app.judging.verdict.repeats import most_warm, next_attempts
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_wanted
 from app.runs.lifecycle.bisection import drive
 from app.runs.lifecycle.comparisons import keep_comparisons
@@ -20,7 +20,14 @@ from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.rows.attempts import new_attempts, withdraw
 from app.runs.rows.document_cache import keep_document
 from app.runs.rows.events import emit
-from app.runs.rows.facts import as_told, judged_now, reading_of, report_of_run, results_by_attempt
+from app.runs.rows.facts import (
+    as_told,
+    judged_now,
+    reading_of,
+    repeat_plan_of,
+    report_of_run,
+    results_by_attempt,
+)
 from app.runs.rows.search_index import keep_cells
 from app.settings import ServiceSettings
 from app.storage.models import AttemptRow, JobRow, RunRow
@@ -28,7 +35,7 @@ from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.targets.planning.plan import RepeatPlan
 from app.targets.planning.presets import BISECTION
-from app.targets.target import Target
+from app.targets.target import target_of
 from worker.contract import AttemptKind, Outcome, Result, Start
 
 
@@ -71,8 +78,8 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
             waiting.remove(row)
             withdraw(session, row)
     if wanted > coming:
-        plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
-        most = most_warm(reading.claim, script, Target.model_validate(job.target), results, plan)
+        plan = repeat_plan_of(run)
+        most = most_warm(reading.claim, script, target_of(job), results, plan)
         warm = min(wanted - coming, max(0, most - sum(row.start is Start.WARM for row in repeats)))
         new_attempts(session, job, count=wanted - coming - warm)
         new_attempts(session, job, count=warm, start=Start.WARM)
@@ -81,11 +88,9 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     if waiting:
         return
     job.state = "judged"
-    plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
-    job.verdict = judge_job(
-        reading.claim, script, Target.model_validate(job.target), results, plan=plan
-    ).verdict
-    job.rules = RULES
+    plan = repeat_plan_of(run)
+    job.verdict = judge_job(reading.claim, script, target_of(job), results, plan=plan).verdict
+    job.rules = JUDGING_RULES
     emit(session, run, "job.judged", job=job.id)
     finish_if_done(session, run)
 
@@ -126,9 +131,9 @@ def _wanted(
     settings: ServiceSettings,
 ) -> int:
     """How many attempts should be waiting now."""
-    plan = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+    plan = repeat_plan_of(run)
     return attempts_wanted(
-        next_attempts(reading.claim, script, Target.model_validate(job.target), results, plan),
+        next_attempts(reading.claim, script, target_of(job), results, plan),
         plan=plan,
         ended=sum(row.state not in queries.WAITING for row in attempts),
         useless=sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in attempts),
@@ -158,7 +163,7 @@ def end_run(session: Session, run: RunRow, *, moment: datetime) -> None:
     run.state = "finished"
     run.finished_at = moment
     document = judged_now(session, run)
-    run.verdict, run.rules = document.verdict, RULES
+    run.verdict, run.rules = document.verdict, JUDGING_RULES
     run.summary = document.summary
     keep_comparisons(session, document.comparisons)
     keep_standing(session, run.report_id)

@@ -17,7 +17,7 @@ from app.runs.run_object.document import AttemptPart, JobPart, RunDocument, Scri
 from app.storage.models import JobRow, ReportRow, RunRow
 from app.storage.queries import runs as queries
 from app.targets.packages import packages_among
-from app.targets.target import Target
+from app.targets.target import target_of
 from worker.contract import Environment
 
 
@@ -45,11 +45,11 @@ def cell(session: Session, job_id: str) -> Cell:
     number, script = next(
         (at, one) for at, one in enumerate(document.report.scripts, 1) if one.digest == part.script
     )
-    shown = None if run.kept is not None else _telling(part)
+    shown = None if run.is_withdrawn else _telling(part)
     return Cell(
         run=document,
         job=part,
-        label=Target.model_validate(job.target).label(),
+        label=target_of(job).label(),
         script=script,
         script_number=number,
         repeatable=None if shown is None else attempt_details(session, shown.id),
@@ -83,7 +83,11 @@ def _said(attempt: AttemptPart) -> str:
 
 def _alone(session: Session, run: RunRow, job: JobRow, report: ReportRow) -> RunDocument:
     """The run with this job only: as it was kept, of a withdrawn report since there is nothing left to judge; else judged by itself."""
-    whole = read_document(session, run) if run.kept is None else RunDocument.model_validate(run.kept)
+    whole = (
+        read_document(session, run)
+        if not run.is_withdrawn
+        else RunDocument.model_validate(run.withdrawn_record)
+    )
     if whole is not None:
         part = next(part for part in whole.jobs if part.id == job.id)
         places = {attempt.environment for attempt in part.attempts}

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
 from app.ids import PATTERN
-from app.judging.comparison.comparison import RULES_VERSION
+from app.judging.versions import COMPARISON_RULES
 from app.runs.lifecycle.comparisons import content_of_pair, side_of
 from app.runs.lookup.runs import AttemptDetails, attempt_details
 from app.runs.run_object.comparison_parts import ComparisonContent
@@ -48,7 +48,7 @@ def compare_attempts(session: Session, baseline: str, candidate: str) -> Compari
             **dict(content),
             "run": one.run if one.run == other.run else None,
             "same_script": one.script == other.script,
-            "rules": RULES_VERSION,
+            "rules": COMPARISON_RULES,
             "created_at": made_at,
             "baseline": one,
             "candidate": other,

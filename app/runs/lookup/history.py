@@ -15,7 +15,7 @@ from app.judging.judgement import Verdict
 from app.runs.run_object.document import ScriptPart
 from app.storage.queries.reports import history as queries
 from app.targets.packages import packages_among
-from app.targets.target import Target
+from app.targets.target import Target, target_of
 from worker.contract import Outcome, Reason
 
 # Jobs of one report that are looked at; older ones are on the pages of their runs.
@@ -94,7 +94,7 @@ def _versions(row: Row[Any], packages: Sequence[str]) -> dict[str, str]:
 
 def _point(row: Row[Any], package: str, found: str) -> Point:
     version, _, build = found.partition("+")
-    target = Target.model_validate(row.target)
+    target = target_of(row)
     card = row.card if target.gpus else None
     return Point(
         script=row.script_digest,

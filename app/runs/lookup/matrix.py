@@ -13,7 +13,7 @@ from app.runs.run_object.assemble import target_part
 from app.runs.run_object.document import TargetPart
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import reports as queries
-from app.targets.target import Target
+from app.targets.target import target_of
 from worker.contract import Reason
 
 
@@ -51,7 +51,7 @@ def matrix(session: Session, report_id: str) -> Matrix:
     scripts = [script["digest"] for script in report.reading["scripts"]]
     cells = []
     for job, run in queries.latest_jobs(session, report_id):
-        target = Target.model_validate(job.target)
+        target = target_of(job)
         cells.append(
             MatrixCell(
                 script=job.script_digest,

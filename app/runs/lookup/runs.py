@@ -105,7 +105,7 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
         environment_digest=attempt.environment_digest,
         environment={} if result is None else result.environment,
         contributed_by=run.contributed_by,
-        withdrawn=run.kept is not None,
+        withdrawn=run.is_withdrawn,
         created_at=attempt.created_at,
         leased_at=attempt.leased_at,
         started_at=attempt.started_at,

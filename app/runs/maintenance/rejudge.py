@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from app.errors import InputError, NotFoundError
 from app.ids import is_id
 from app.judging.judgement import Verdict
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.lifecycle.find_changes import forget_changes
 from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.rows.acts import checked_reason, keep_act
@@ -84,14 +84,16 @@ def judge_again(
     for run_id in ids[:limit]:
         run = run_queries.lock_run(session, run_id) if apply else run_queries.run_of(session, run_id)
         # Since it was listed it may have been reopened or withdrawn.
-        if run is None or run.state != "finished" or run.kept is not None:
+        if run is None or run.state != "finished" or run.is_withdrawn:
             continue
         looked_at += 1
         flip = _judge(session, run, apply=apply, reason=said, who=who)
         if flip is not None:
             flips.append(flip)
     following = ids[limit - 1] if len(ids) > limit else None
-    return Judgements(present_rules=RULES, applied=apply, looked_at=looked_at, flips=flips, next=following)
+    return Judgements(
+        present_rules=JUDGING_RULES, applied=apply, looked_at=looked_at, flips=flips, next=following
+    )
 
 
 def _judge(session: Session, run: RunRow, *, apply: bool, reason: str, who: str) -> Flip | None:
@@ -103,12 +105,12 @@ def _judge(session: Session, run: RunRow, *, apply: bool, reason: str, who: str)
             details = {
                 **flip.model_dump(mode="json", include={"before", "after", "jobs"}),
                 "rules_before": run.rules,
-                "rules": RULES,
+                "rules": JUDGING_RULES,
             }
             keep_act(session, "run", run.id, "judged_again", reason=reason, who=who, details=details)
         for part in document.jobs:
-            jobs[part.id].verdict, jobs[part.id].rules = part.verdict, RULES
-        run.verdict, run.summary, run.rules = document.verdict, document.summary, RULES
+            jobs[part.id].verdict, jobs[part.id].rules = part.verdict, JUDGING_RULES
+        run.verdict, run.summary, run.rules = document.verdict, document.summary, JUDGING_RULES
         session.flush()
         forget_changes(session, [] if flip is None else [job.job for job in flip.jobs])
         keep_cells(session, report_of_run(session, run), document)

@@ -91,7 +91,7 @@ def _erase_run(session: Session, run: RunRow) -> None:
     if bisection is not None:
         bisection.answer = erased_bisection(bisection.answer)
         bisection.points = erased_points(bisection.points)
-    run.kept = storable(document.model_dump(mode="json", by_alias=True))
+    run.withdrawn_record = storable(document.model_dump(mode="json", by_alias=True))
 
 
 def _erase_report(report: ReportRow) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import NotFoundError
 from app.intake.reading import Reading
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.rows.acts import acts_on, overruling
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.run_object.document import ContributedPart, HeldPart, OutdatedPart, RunDocument
@@ -18,7 +18,7 @@ from app.storage.queries import runs as queries
 from app.storage.queries.queue import quarantines
 from app.targets.planning.plan import RepeatPlan
 from app.targets.quarantines import builds_on
-from app.targets.target import Target
+from app.targets.target import target_of
 from worker.contract import Reason, Result
 
 
@@ -52,6 +52,11 @@ def _result(attempt: AttemptRow, environments: Mapping[str, EnvironmentRow]) -> 
     return join_result(attempt.result or {}, None if environment is None else environment.facts)
 
 
+def repeat_plan_of(run: RunRow) -> RepeatPlan:
+    """How often a run repeats each of its cells."""
+    return RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+
+
 def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
     """A run's own facts."""
     return RunFacts(
@@ -63,7 +68,7 @@ def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
         report_id=run.report_id,
         title=report.title,
         source_url=report.source_url,
-        repeats=RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact),
+        repeats=repeat_plan_of(run),
         contributed=_contributed(run),
     )
 
@@ -93,7 +98,7 @@ def job_facts(
         JobFacts(
             id=job.id,
             script=job.script_digest,
-            target=Target.model_validate(job.target),
+            target=target_of(job),
             state=job.state,
             reason=None if job.reason is None else Reason.model_validate(job.reason),
             attempts=tuple(by_job.get(job.id, ())),
@@ -104,8 +109,15 @@ def job_facts(
 
 def document_of(session: Session, run: RunRow) -> RunDocument:
     """The run object from what is kept, with what maintainers said of it."""
-    document = judged_now(session, run) if run.kept is None else RunDocument.model_validate(run.kept)
-    if run.kept is None and run.state == "finished" and run.verdict is not None and run.rules != RULES:
+    document = (
+        judged_now(session, run) if not run.is_withdrawn else RunDocument.model_validate(run.withdrawn_record)
+    )
+    if (
+        not run.is_withdrawn
+        and run.state == "finished"
+        and run.verdict is not None
+        and run.rules != JUDGING_RULES
+    ):
         document = _as_kept(session, run, document)
     return as_told(session, run, document)
 
@@ -126,7 +138,7 @@ def _as_kept(session: Session, run: RunRow, document: RunDocument) -> RunDocumen
     """By other rules than today's: the verdicts stay what they were until somebody judges again, and what today's would say is told."""
     verdicts = {job.id: job.verdict for job in queries.jobs_of_run(session, run.id)}
     jobs = [job.model_copy(update={"verdict": verdicts[job.id] or job.verdict}) for job in document.jobs]
-    outdated = OutdatedPart(rules=run.rules, present_rules=RULES, verdict=document.verdict)
+    outdated = OutdatedPart(rules=run.rules, present_rules=JUDGING_RULES, verdict=document.verdict)
     return document.model_copy(
         update={"verdict": run.verdict, "summary": run.summary, "jobs": jobs, "outdated": outdated}
     )

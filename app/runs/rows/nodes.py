@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.errors import UnavailableError
 from app.runs.rows.quarantined_parts import held_back, offers
+from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.models import NodeRow
 from app.storage.queries import rerun
@@ -103,14 +104,14 @@ def _public(facts: ToolchainFacts) -> PublicToolchain:
     return PublicToolchain(**{**facts.model_dump(exclude={"python"}), **said})
 
 
-def fleet(session: Session, *, absence_seconds: float) -> list[Hello]:
+def fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
     """What the nodes offer that gave a sign of life lately, without what is held back; asks the database only."""
-    return offers(whole_fleet(session, absence_seconds=absence_seconds), held_back(session))
+    return offers(whole_fleet(session, settings=settings), held_back(session))
 
 
-def whole_fleet(session: Session, *, absence_seconds: float) -> list[Hello]:
+def whole_fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
     """What the nodes offer that gave a sign of life lately, held back or not."""
-    since = now() - timedelta(seconds=absence_seconds)
+    since = now() - timedelta(seconds=settings.node_absence_seconds)
     return [
         Hello.model_validate(row.hello)
         for row in queries.all_nodes(session)

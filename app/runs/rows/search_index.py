@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.judging.versions import INDEX_RULES
 from app.runs.rows.facts import document_of
 from app.runs.run_object.document import JobPart, RunDocument
 from app.runs.run_object.storable import without_nul
@@ -19,8 +20,6 @@ from app.storage.queries.reports import search as queries
 from app.targets.target import Target
 from worker.contract import Device
 
-# Raise it when a report is to be found by something else: older rows are made anew by `python -m app.serve.backfill search`.
-RULES = 1
 # Of a text, of what a cell said, and of all cells together.
 MOST_TEXT, MOST_SAID, MOST_SAID_TOGETHER = 50_000, 500, 50_000
 # Of one run of many cells.
@@ -30,7 +29,7 @@ AT_ONCE = 200
 
 def keep_words(session: Session, report: ReportRow) -> None:
     """Let a report be found that has no cells yet. The caller commits."""
-    queries.keep_search(session, report.id, rules=RULES, facets=(), texts=words_of(report, ()))
+    queries.keep_search(session, report.id, rules=INDEX_RULES, facets=(), texts=words_of(report, ()))
 
 
 def keep_cells(session: Session, report: ReportRow, document: RunDocument) -> None:
@@ -42,7 +41,7 @@ def keep_cells(session: Session, report: ReportRow, document: RunDocument) -> No
     facets = {facet for cell in cells for facet in facets_of(cell)}
     if document.cause is not None:
         facets.add(f"cause:{document.cause}")
-    queries.keep_search(session, report.id, rules=RULES, facets=facets, texts=words_of(report, cells))
+    queries.keep_search(session, report.id, rules=INDEX_RULES, facets=facets, texts=words_of(report, cells))
 
 
 def forget_words(session: Session, report_id: str) -> None:
@@ -55,7 +54,7 @@ def keep_all(factory: sessionmaker[Session]) -> int:
     done = 0
     while True:
         with factory.begin() as session:
-            ids = queries.not_searchable(session, rules=RULES, limit=AT_ONCE)
+            ids = queries.not_searchable(session, rules=INDEX_RULES, limit=AT_ONCE)
         if not ids:
             return done
         for report_id in ids:

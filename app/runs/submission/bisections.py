@@ -66,7 +66,7 @@ def start_bisection(
     if answered is not None:
         return bisection_document(session, answered.id)
     reading = reading_of(session, report)
-    nodes = known_fleet(session, absence_seconds=settings.node_absence_seconds)
+    nodes = known_fleet(session, settings=settings)
     series = _series(reading, request, nodes, settings=settings)
     if subject_of(reading).script.digest in held_back(session).scripts:
         raise ConflictError(QUARANTINED.detail, code=QUARANTINED.code)

@@ -14,7 +14,7 @@ from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
 from app.judging.verdict.repeats import next_attempts
-from app.judging.versions import RULES
+from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.plan_document import state_of
 from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.rows.attempts import new_attempts
@@ -143,9 +143,9 @@ def launch_reading(
     verdicts = {job.id: job.verdict for job in document.jobs}
     for job in jobs:
         if job.state == "judged":
-            job.verdict, job.rules = verdicts[job.id] or Verdict.CANNOT_SHOW, RULES
+            job.verdict, job.rules = verdicts[job.id] or Verdict.CANNOT_SHOW, JUDGING_RULES
     if not attempts:
-        run.verdict, run.summary, run.rules = document.verdict, document.summary, RULES
+        run.verdict, run.summary, run.rules = document.verdict, document.summary, JUDGING_RULES
         emit(session, run, "run.finished")
         keep_cells(session, report, document)
         keep_standing(session, report.id)
@@ -160,7 +160,7 @@ def plan_of(
     held = held_back(session)
     if not held:
         return make_plan(reading, wish, fleet=fleet, settings=settings)
-    whole = whole_fleet(session, absence_seconds=settings.node_absence_seconds)
+    whole = whole_fleet(session, settings=settings)
     try:
         made = make_plan(reading, wish, fleet=fleet, settings=settings)
     except InputError as error:
@@ -214,5 +214,5 @@ def job_row(run: RunRow, cell: Cell, *, position: int) -> JobRow:
         reason=None if cell.reason is None else cell.reason.model_dump(mode="json"),
         generation=1,
         verdict=None if cell.reason is None else Verdict.CANNOT_SHOW,
-        rules=None if cell.reason is None else RULES,
+        rules=None if cell.reason is None else JUDGING_RULES,
     )

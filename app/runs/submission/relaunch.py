@@ -39,7 +39,7 @@ def relaunch(
     answered = answered_before(session, idempotency_key, body_digest=digest_of(body), run_id=run_id)
     if answered is not None:
         return answered
-    fleet = known_fleet(session, absence_seconds=settings.node_absence_seconds)
+    fleet = known_fleet(session, settings=settings)
     return launch_reading(
         session, row, reading_of(session, row), wish, run_id=run_id, fleet=fleet, settings=settings
     )

@@ -17,7 +17,7 @@ from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.lifecycle.settle import finish_if_done
 from app.runs.rows.attempts import new_attempts
 from app.runs.rows.events import emit
-from app.runs.rows.facts import document_of, reading_of, report_of_run
+from app.runs.rows.facts import document_of, reading_of, repeat_plan_of, report_of_run
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.rows.nodes import whole_fleet
 from app.runs.rows.quarantined_parts import as_held, held_back
@@ -31,9 +31,9 @@ from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.storage.queries.queue.queue import HELD
 from app.targets.planning.cell_limit import too_many
-from app.targets.planning.plan import Cell, Plan, RepeatPlan, plan_cell, runnable
+from app.targets.planning.plan import Cell, Plan, plan_cell, runnable
 from app.targets.planning.presets import BISECTION
-from app.targets.target import Target
+from app.targets.target import Target, target_of
 from worker.contract import AttemptKind
 
 log = structlog.get_logger(__name__)
@@ -103,19 +103,19 @@ def add_cells(
             "This report lacks something, so nothing can be run: see `ask`.", code="needs_info"
         )
     jobs = queries.jobs_of_run(session, run_id, lock=True)
-    fleet = known_fleet(session, absence_seconds=settings.node_absence_seconds)
+    fleet = known_fleet(session, settings=settings)
     made = plan_of(session, reading, Wish(targets=tuple(targets)), fleet=fleet, settings=settings)
-    there = {(job.script_digest, Target.model_validate(job.target).label()) for job in jobs}
+    there = {(job.script_digest, target_of(job).label()) for job in jobs}
     cells = [cell for cell in made.cells if (cell.script, cell.target.label()) not in there]
     if not cells:
         raise ConflictError(
             "This run has this cell already; to run it again: POST /runs/{id}/rerun.", code="cell_exists"
         )
     if len(jobs) + len(cells) > settings.cells:
-        whole = [*(Target.model_validate(job.target) for job in jobs), *(cell.target for cell in cells)]
+        whole = [*(target_of(job) for job in jobs), *(cell.target for cell in cells)]
         raise too_many(whole, scripts=len(runnable(reading)), most=settings.cells, preset=None)
     _open_again(session, run, who=who)
-    repeats = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+    repeats = repeat_plan_of(run)
     start = max((job.position for job in jobs), default=-1) + 1
     for position, cell in enumerate(cells, start):
         job = job_row(run, cell, position=position)
@@ -181,7 +181,7 @@ def _own_run(session: Session, run_id: str) -> RunRow:
             code="contributed_run",
         )
     _refuse_bisection(run)
-    if run.kept is not None:
+    if run.is_withdrawn:
         raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
     return run
 
@@ -210,8 +210,8 @@ def _planned(
 ) -> list[Cell]:
     """The cells of these jobs as the fleet is now: one that nobody served may be served by now."""
     scripts = runnable(reading_of(session, report_of_run(session, run)))
-    fleet = known_fleet(session, absence_seconds=settings.node_absence_seconds)
-    targets = [(scripts[job.script_digest], Target.model_validate(job.target)) for job in jobs]
+    fleet = known_fleet(session, settings=settings)
+    targets = [(scripts[job.script_digest], target_of(job)) for job in jobs]
     cells = [
         plan_cell(script, target, fleet, required_level=settings.required_level, explicit=False)
         for script, target in targets
@@ -219,8 +219,8 @@ def _planned(
     held = held_back(session)
     if not held:
         return cells
-    whole = whole_fleet(session, absence_seconds=settings.node_absence_seconds)
-    made = Plan(tuple(cells), RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact))
+    whole = whole_fleet(session, settings=settings)
+    made = Plan(tuple(cells), repeat_plan_of(run))
     return list(as_held(made, held, whole_fleet=whole, required_level=settings.required_level).cells)
 
 
@@ -244,7 +244,7 @@ def _start_over(
         None,
     )
     reading = reading_of(session, report_of_run(session, run))
-    repeats = RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
+    repeats = repeat_plan_of(run)
     count = next_attempts(reading.claim, reading.script_of(job.script_digest), cell.target, (), repeats)
     new_attempts(session, job, count=max(1, count), kind=AttemptKind.REPEAT)
     emit(session, run, "job.restarted", job=job.id)
@@ -266,13 +266,9 @@ def _anew(
         return answered
     report = report_of_run(session, run)
     reading = reading_of(session, report)
-    cells = tuple(
-        (job.script_digest, Target.model_validate(job.target)) for job in queries.jobs_of_run(session, run_id)
-    )
+    cells = tuple((job.script_digest, target_of(job)) for job in queries.jobs_of_run(session, run_id))
     if not cells:
         raise ConflictError("This run has no cells that could be run again.", code="nothing_to_run_again")
-    wish = Wish(
-        preset=run.preset, cells=cells, plan=RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
-    )
-    fleet = known_fleet(session, absence_seconds=settings.node_absence_seconds)
+    wish = Wish(preset=run.preset, cells=cells, plan=repeat_plan_of(run))
+    fleet = known_fleet(session, settings=settings)
     return launch_reading(session, report, reading, wish, run_id=fresh, fleet=fleet, settings=settings)

@@ -26,7 +26,7 @@ from app.storage.queries import rerun as queries
 from app.storage.queries.runs import lock_report
 from app.targets.fleet import nearest_lack, usable_toolchains
 from app.targets.planning.plan import DEFAULT_REPEATS
-from app.targets.target import Target
+from app.targets.target import Target, target_of
 from app.targets.versions.rerun import with_new, with_newest
 from worker.contract import Hello
 
@@ -54,7 +54,7 @@ def _step(session: Session, *, settings: ServiceSettings) -> bool:
     cells = min(settings.rerun_cells, left // DEFAULT_REPEATS)
     if cells < 1 or queries.count_open(session, queries.OURS) >= settings.rerun_at_once:
         return False
-    fleet = known_fleet(session, absence_seconds=settings.node_absence_seconds)
+    fleet = known_fleet(session, settings=settings)
     if not fleet:
         return False
     return (
@@ -73,9 +73,7 @@ def _complete_a_pair(
     since = now() - max(DAY, timedelta(days=settings.rerun_days))
     for change in queries.without_baseline(session, since=id_at(since), limit=AT_ONCE):
         jobs = [session.get_one(JobRow, job_id) for job_id in (change.before_job_id, change.job_id)]
-        targets = list(
-            {target.label(): target for job in jobs if (target := Target.model_validate(job.target))}.values()
-        )
+        targets = list({target.label(): target for job in jobs if (target := target_of(job))}.values())
         lacks = [nearest_lack(fleet, target, required_level=settings.required_level) for target in targets]
         report = lock_report(session, change.report_id)
         if (
@@ -157,7 +155,7 @@ def _start_first(
 
 
 def _ran_on(session: Session, report: ReportRow) -> list[Target]:
-    return [Target.model_validate(job.target) for job in queries.ran_on(session, report.id, without=UNTOLD)]
+    return [target_of(job) for job in queries.ran_on(session, report.id, without=UNTOLD)]
 
 
 def _start(

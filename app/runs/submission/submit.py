@@ -96,7 +96,7 @@ def submit(
 ) -> SubmitResult:
     """Store and queue a submission. `dry_run` plans and stores nothing. Raises InputError, ConflictError; the caller commits."""
     reading = _read(request, settings=settings)
-    nodes = known_fleet(session, absence_seconds=settings.node_absence_seconds) if fleet is None else fleet
+    nodes = known_fleet(session, settings=settings) if fleet is None else fleet
     if dry_run:
         made = (
             None if reading.ask else plan_of(session, reading, request.wish, fleet=nodes, settings=settings)

@@ -42,8 +42,8 @@ class RunRow(Base):
     rules: Mapped[int | None]
     # A maintainer's word; beside it what was measured stays.
     overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))
-    # Of a withdrawn report: the run object as it was, without anything that was submitted or printed.
-    kept: Mapped[dict[str, Any] | None]
+    # Set when the report was withdrawn: the run object without anything that was submitted or printed.
+    withdrawn_record: Mapped[dict[str, Any] | None] = mapped_column("kept")
     # Who brought it here; none for a run of our own nodes. What was brought, by its evidence, is taken in once.
     contributed_by: Mapped[str | None]
     evidence_digest: Mapped[str | None]
@@ -51,3 +51,8 @@ class RunRow(Base):
     made_by: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether the report of the run was withdrawn."""
+        return self.withdrawn_record is not None

@@ -56,7 +56,7 @@ def can_be_kept(session: Session, attempts: Iterable[str]) -> bool:
     )
     runs = session.scalars(query).all()
     # What was withdrawn since it was read must not come back; now that the attempts are held, it is seen or waits.
-    withdrawn = select(RunRow.id).where(RunRow.id.in_(runs), RunRow.kept.is_not(None)).limit(1)
+    withdrawn = select(RunRow.id).where(RunRow.id.in_(runs), RunRow.withdrawn_record.is_not(None)).limit(1)
     return len(runs) == len(wanted) and session.scalar(withdrawn) is None
 
 

@@ -14,7 +14,7 @@ def finished_runs(session: Session, *, report_id: str | None, after: str | None,
     """Finished runs whose attempts are kept, oldest first, after an id; of one report or of all."""
     statement = (
         select(RunRow.id)
-        .where(RunRow.state == "finished", RunRow.kept.is_(None))
+        .where(RunRow.state == "finished", RunRow.withdrawn_record.is_(None))
         .order_by(RunRow.id)
         .limit(limit)
     )

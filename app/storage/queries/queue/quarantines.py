@@ -107,7 +107,7 @@ def _of_runs(kind: HeldKind, name: str) -> Select[str]:
         .where(
             _rests_on(kind, name),
             RunRow.contributed_by.is_(None),
-            RunRow.kept.is_(None),
+            RunRow.withdrawn_record.is_(None),
             RunRow.state != "cancelled",
         )
     )
