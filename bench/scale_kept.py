@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, select
 from sqlalchemy.orm import Session
 
 from app.judging.versions import INDEX_RULES
-from app.runs.rows.document_cache import digest_of_sources, packed
+from app.runs.rows.document_cache import compressed_json, digest_of_sources
 from app.runs.rows.search_index import cell_of, facets_of, words_of
 from app.runs.run_object.document import JobPart, TargetPart
 from app.storage.models import ReportCellRow, ReportRow, RunRow
@@ -149,4 +149,4 @@ def kept_document(
         finished_at=ended,
     )
     short = {column.name: getattr(row, column.name) for column in short_columns()}
-    return (identity, digest_of_sources(run, short), f"\\\\x{packed(document).hex()}")
+    return (identity, digest_of_sources(run, short), f"\\\\x{compressed_json(document).hex()}")

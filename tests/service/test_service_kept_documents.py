@@ -14,7 +14,7 @@ from app.runs.lookup.runs import run_document, run_json
 from app.runs.rows import document_cache
 from app.runs.rows.facts import document_of
 from app.storage.models import ReportRow, RunDocumentRow, RunRow
-from app.storage.queries.run_documents import forget_documents
+from app.storage.queries.run_documents import delete_of_report
 from worker.contract import CapturedValue, ExceptionFacts, Observation
 
 BOOM = Observation(
@@ -64,7 +64,7 @@ def test_what_is_kept_is_what_a_fresh_one_says(
     assert len(fresh.jobs[0].attempts) == 3
 
 
-def test_it_is_made_anew_when_run_report_or_code_changed(
+def test_it_is_made_anew_when_run_report_or_rules_changed(
     stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with stage.session() as session:
@@ -76,7 +76,7 @@ def test_it_is_made_anew_when_run_report_or_code_changed(
     assert made_anew(stage, run_id, monkeypatch)
     with stage.session() as session:
         assert run_document(session, run_id).report.title == "another"
-    monkeypatch.setattr(document_cache, "_code", lambda: "of tomorrow")
+    monkeypatch.setattr(document_cache, "VERSIONS", (0, 0, 0))
     assert made_anew(stage, run_id, monkeypatch)
     assert not made_anew(stage, run_id, monkeypatch)
 
@@ -105,7 +105,7 @@ def test_what_is_forgotten_is_gone_and_can_be_made_again(
     stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with stage.session() as session:
-        forget_documents(session, session.get_one(RunRow, run_id).report_id)
+        delete_of_report(session, session.get_one(RunRow, run_id).report_id)
         assert session.get(RunDocumentRow, run_id) is None
     assert made_anew(stage, run_id, monkeypatch)
 

@@ -100,7 +100,13 @@ def test_the_whole_history_shows_what_was_recorded(stage: Stage) -> None:
             node.name for node in nodes
         }
         # What was recorded a moment ago is away, too.
-        assert fleet(session, absence_seconds=10 * 365 * 86400.0) == []
+        assert (
+            fleet(
+                session,
+                settings=stage.settings.model_copy(update={"node_absence_seconds": 10 * 365 * 86400.0}),
+            )
+            == []
+        )
         assert "numpy-2.4.0" in toolchains(session)
 
 

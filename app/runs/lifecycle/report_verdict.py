@@ -12,7 +12,7 @@ from app.judging.judgement import Scope, Verdict
 from app.judging.report.attention import SEEN, TELLS_NOTHING, Attention, Line, attention_of, attention_said
 from app.judging.report.axis import Age, age_of
 from app.judging.report.current_verdict import RunWord, standing
-from app.runs.rows.document_cache import read_document
+from app.runs.rows.document_cache import cached_document
 from app.runs.rows.facts import document_of, job_facts, reading_of, results_by_attempt, run_facts
 from app.runs.run_object.assemble import assemble
 from app.storage.models import JobRow, ReportRow, RunRow
@@ -68,7 +68,7 @@ def _attention(
         return attention_said(word)
     if run.verdict not in {*SEEN, Verdict.CANNOT_SHOW}:
         return attention_of(run.verdict, scope, lines)
-    document = read_document(session, run) or document_of(session, run)
+    document = cached_document(session, run) or document_of(session, run)
     ran = any(job.verdict is Verdict.OBSERVED for job in document.jobs)
     return attention_of(run.verdict, scope, lines, defect=document.defect, ran=ran)
 

@@ -18,7 +18,7 @@ from app.runs.lifecycle.comparisons import keep_comparisons
 from app.runs.lifecycle.find_changes import find_changes
 from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.rows.attempts import new_attempts, withdraw
-from app.runs.rows.document_cache import keep_document
+from app.runs.rows.document_cache import cache_document
 from app.runs.rows.events import emit
 from app.runs.rows.facts import (
     as_told,
@@ -172,4 +172,4 @@ def end_run(session: Session, run: RunRow, *, moment: datetime) -> None:
     keep_cells(session, report_of_run(session, run), document)
     session.flush()
     # Last: what comes to an end later than that would make it stale.
-    keep_document(session, run, as_told(session, run, document))
+    cache_document(session, run, as_told(session, run, document))

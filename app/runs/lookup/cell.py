@@ -10,7 +10,7 @@ from app.errors import ConflictError, NotFoundError
 from app.ids import is_id
 from app.judging.judgement import CheckResult
 from app.runs.lookup.runs import AttemptDetails, attempt_details
-from app.runs.rows.document_cache import read_document
+from app.runs.rows.document_cache import cached_document
 from app.runs.rows.facts import job_facts, reading_of, report_of_run, results_by_attempt, run_facts
 from app.runs.run_object.assemble import assemble
 from app.runs.run_object.document import AttemptPart, JobPart, RunDocument, ScriptPart
@@ -84,7 +84,7 @@ def _said(attempt: AttemptPart) -> str:
 def _alone(session: Session, run: RunRow, job: JobRow, report: ReportRow) -> RunDocument:
     """The run with this job only: as it was kept, of a withdrawn report since there is nothing left to judge; else judged by itself."""
     whole = (
-        read_document(session, run)
+        cached_document(session, run)
         if not run.is_withdrawn
         else RunDocument.model_validate(run.withdrawn_record)
     )

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.errors import NotFoundError
 from app.ids import is_id
 from app.runs.estimates.waiting import with_waiting
-from app.runs.rows.document_cache import keep_document, kept_document, read_document, written
+from app.runs.rows.document_cache import cache_document, cached_document, cached_json, json_of
 from app.runs.rows.facts import document_of, results_by_attempt
 from app.runs.run_object.document import RunDocument, TargetPart
 from app.settings import ServiceSettings
@@ -55,13 +55,13 @@ class AttemptDetails(BaseModel):
 def run_document(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> RunDocument:
     """The run object; with settings, where its waiting cells stand in line. Raises NotFoundError."""
     run = _run(session, run_id)
-    return read_document(session, run) or _shown(session, run, settings=settings)
+    return cached_document(session, run) or _shown(session, run, settings=settings)
 
 
 def run_json(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> bytes:
     """The run object as it is answered. Raises NotFoundError."""
     run = _run(session, run_id)
-    return kept_document(session, run) or written(_shown(session, run, settings=settings))
+    return cached_json(session, run) or json_of(_shown(session, run, settings=settings))
 
 
 def _run(session: Session, run_id: str) -> RunRow:
@@ -74,7 +74,7 @@ def _run(session: Session, run_id: str) -> RunRow:
 def _shown(session: Session, run: RunRow, *, settings: ServiceSettings | None) -> RunDocument:
     """Made anew, and kept if the run is over: nothing of it waits then."""
     document = document_of(session, run)
-    keep_document(session, run, document)
+    cache_document(session, run, document)
     return document if settings is None else with_waiting(session, document, settings=settings)
 
 

@@ -22,9 +22,9 @@ from app.runs.run_object.erase import (
 )
 from app.runs.run_object.storable import digests_in, join_result, split_result, storable
 from app.storage.models import BisectionRow, ReportRow, RunRow
+from app.storage.queries import run_documents
 from app.storage.queries import runs as queries
 from app.storage.queries.reports import withdrawals
-from app.storage.queries.run_documents import forget_documents
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +65,7 @@ def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None
     _erase_report(report)
     keep_standing(session, report_id)
     forget_words(session, report_id)
-    forget_documents(session, report_id)
+    run_documents.delete_of_report(session, report_id)
     erased = withdrawals.erase_scripts(session, digests, report_id=report_id, moment=now())
     details = {
         "runs": len(runs),

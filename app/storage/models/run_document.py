@@ -1,4 +1,4 @@
-"""The object of a run that is over, as it was assembled, so that whoever looks need not judge it anew."""
+"""The cached object of a run that has ended, so that it need not be assembled at each look."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class RunDocumentRow(Base):
     __tablename__ = "run_document"
 
     run_id: Mapped[Id] = mapped_column(ForeignKey("run.id", ondelete="CASCADE"), primary_key=True)
-    # Of the code, the run and the report that it was made from: with another one it is made anew.
-    made_from: Mapped[str]
-    # JSON, compressed: attempts print much the same.
+    # A digest of the rules, the run and the report. With another digest the object is assembled again.
+    source_digest: Mapped[str] = mapped_column("made_from")
+    # Compressed JSON: attempts print much the same.
     content: Mapped[bytes]

@@ -1,4 +1,4 @@
-"""The objects of runs that are over, kept as they are answered."""
+"""The cached JSON of run objects."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from sqlalchemy.orm import Session
 from app.storage.models import RunDocumentRow, RunRow
 
 
-def kept_document(session: Session, run_id: str, *, made_from: str) -> bytes | None:
-    """The object of a run, if it was made from this."""
+def find(session: Session, run_id: str, *, source_digest: str) -> bytes | None:
+    """The compressed JSON of a run, if it was made from sources with this digest."""
     query = select(RunDocumentRow.content).where(
-        RunDocumentRow.run_id == run_id, RunDocumentRow.made_from == made_from
+        RunDocumentRow.run_id == run_id, RunDocumentRow.source_digest == source_digest
     )
     return session.scalar(query)
 
 
-def keep_document(session: Session, run_id: str, *, made_from: str, content: bytes) -> None:
-    """Keep the object of a run that can be referred to at once: whoever only looks waits for nobody."""
+def store(session: Session, run_id: str, *, source_digest: str, content: bytes) -> None:
+    """Store the compressed JSON of a run. Nothing is stored while another transaction holds the run: a reader never waits."""
     free = (
         select(RunRow.id)
         .where(RunRow.id == run_id)
@@ -26,12 +26,12 @@ def keep_document(session: Session, run_id: str, *, made_from: str, content: byt
     )
     if session.scalar(free) is None:
         return
-    new = {"made_from": made_from, "content": content}
-    statement = insert(RunDocumentRow).values(run_id=run_id, **new)
-    session.execute(statement.on_conflict_do_update(index_elements=[RunDocumentRow.run_id], set_=new))
+    new = insert(RunDocumentRow).values(run_id=run_id, source_digest=source_digest, content=content)
+    changes = {"made_from": new.excluded.made_from, "content": new.excluded.content}
+    session.execute(new.on_conflict_do_update(index_elements=[RunDocumentRow.run_id], set_=changes))
 
 
-def forget_documents(session: Session, report_id: str) -> None:
-    """Forget the objects of a report's runs: they hold its text."""
+def delete_of_report(session: Session, report_id: str) -> None:
+    """Delete the JSON of a report's runs, since it holds the text of the report."""
     runs = select(RunRow.id).where(RunRow.report_id == report_id)
     session.execute(delete(RunDocumentRow).where(RunDocumentRow.run_id.in_(runs)))
