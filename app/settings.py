@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,17 +9,10 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from worker.contract import GIB, KIB, MIB, Level, Limits
+from worker.contract.home import default_home
 
 # Whom the embedded servers run as when we are root.
 SERVICE_UID = 47100
-
-
-def default_home() -> Path:
-    """Where state lives when nobody says otherwise: `/var/lib/samehere` as root, else the user's data folder."""
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
-        return Path("/var/lib/samehere")
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "samehere"
 
 
 class ServiceSettings(BaseSettings):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import default_home
+from worker.contract.home import default_home
 
 # Read once, before a test hides the settings of whoever started the tests.
 SHARED_TOOLCHAINS = Path(

@@ -9,10 +9,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-import structlog
 from pydantic import ValidationError
 
 from worker.contract import Level
+from worker.contract.log import log_to_stderr
 from worker.machine.settings import NodeSettings
 from worker.sandbox.isolation import private_mounts
 from worker.toolchains import command as toolchain_command
@@ -25,7 +25,7 @@ _NO_SANDBOX = 3
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
-    _log_to_stderr()
+    log_to_stderr(logging.DEBUG)
     try:
         settings = _settings(parsed)
     except ValidationError as error:
@@ -126,22 +126,6 @@ def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
                 f"{'ok' if check.ok else 'NO'}  {check.name}: {check.found}{'; ' + check.cure if check.cure else ''}"
             )
     return 0 if is_usable(examination, named=settings.level) else 1
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
-    )
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
 
 
 def _say(text: str) -> None:

@@ -17,7 +17,8 @@ from app.errors import InputError
 from app.http.guards import HEAD
 from app.http.state import WebState, state_of
 from app.runs.rows.events import Event, events_after, is_over
-from app.storage.broker import redis_url, run_channel
+from app.storage.broker import run_channel
+from worker.contract.broker_url import redis_url
 
 # A poke that gets lost costs this much, never an event; a sign of life for proxies in between.
 LOOK_SECONDS = 15.0

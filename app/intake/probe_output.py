@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from app.intake.claim.claim_text import MOST_LINES_OF_OUTPUT, exception_claim, output_check
 from app.intake.claim.claims import Check, CheckKind
 from worker.contract import CapturedValue, Environment, ExceptionFacts
+from worker.contract.text import storable_text
 
 VERSION = 1
 # Pasted more often than this, the rest is text like any other.
@@ -188,7 +189,7 @@ def _probe(block: _Block) -> ReportersProbe:
 
 def _text(value: Any) -> str:
     whole = value if isinstance(value, str) else ""
-    return whole[:MOST_TEXT].encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return storable_text(whole[:MOST_TEXT])
 
 
 def _name(value: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""The broker as the trusted side uses it: the one place that knows its URL forms, keys, channels and Celery settings."""
+"""The broker as the trusted side uses it: its keys, channels and Celery settings."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from redis.retry import Retry
 from app.errors import UnavailableError
 from app.settings import ServiceSettings
 from worker.contract import Attempt, Heartbeat
+from worker.contract.broker_url import celery_url, redis_url
 from worker.contract.names import (
     QUEUE_RECORDER,
     TASK_ATTEMPT,
@@ -43,20 +44,6 @@ WAKE_UP_MILLISECONDS = 2000
 FLAG_SECONDS = 3600
 SILENCE_SECONDS = 10.0
 HEARTBEAT_BYTES = 64 * 1024
-
-
-def celery_url(url: str) -> str:
-    """The URL as Celery wants it: `redis+socket:///path` for a unix socket."""
-    return "redis+socket://" + url.removeprefix("unix://") if url.startswith("unix://") else url
-
-
-def redis_url(url: str) -> str:
-    """The URL as redis-py wants it: `unix:///path` for a unix socket."""
-    return (
-        "unix://" + url.removeprefix("redis+socket://").replace("virtual_host=", "db=")
-        if url.startswith("redis+socket://")
-        else url
-    )
 
 
 def run_channel(run_id: str) -> str:

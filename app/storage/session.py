@@ -15,12 +15,12 @@ from app.errors import UnavailableError
 from app.settings import ServiceSettings
 from app.storage import outbox
 from app.storage.broker import Broker
+from worker.contract.text import REPLACEMENT
 
 # Postgres has no NUL in text; a script may print one.
 ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 # Serialisation failure, deadlock, and no lock within `lock_timeout`.
 _BUSY = {"40001", "40P01", "55P03"}
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def driver_url(url: str) -> str:

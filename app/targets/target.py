@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from worker.contract import Device
+from worker.contract import Device, cards_needed
 
 
 class Target(BaseModel):
@@ -20,6 +20,11 @@ class Target(BaseModel):
     capability: str | None = None  # such as "sm90"
     toolchain: str = ""
     settings: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def cards_needed(self) -> int:
+        """How many cards an attempt of this target takes."""
+        return cards_needed(self.device, self.gpus)
 
     def label(self) -> str:
         """The target as the command line writes it, `cuda@torch-2.13:cpu-isa=sse4.2,threads=1`."""

@@ -9,9 +9,9 @@ import warnings
 
 from celery.exceptions import SecurityWarning
 
-from app.log import log_to_stderr
 from app.storage.broker import QUEUE_DISPATCHER
 from app.tasks.celery_app import Service, build
+from worker.contract.log import log_to_stderr
 from worker.contract.names import QUEUE_RECORDER
 
 THREADS = 4

@@ -18,7 +18,6 @@ from worker.contract import (
     CONTRACT_VERSION,
     Attempt,
     AttemptKind,
-    Device,
     Environment,
     ExceptionFacts,
     Gpu,
@@ -32,11 +31,12 @@ from worker.contract import (
     WhoCanAct,
 )
 from worker.contract.target_settings import AppliedSettings, SettingError, apply_settings
+from worker.contract.text import storable_text
 from worker.environment import EnvironmentRecorder
 from worker.environment.capture import ProbeFailedError
 from worker.harness import HARNESS_CONFIG_PATH, REPORT_FD_PLACEHOLDER, harness_sources
 from worker.machine import attempt_variables
-from worker.observation.harness_report import HarnessReport, plain_text, read_report
+from worker.observation.harness_report import HarnessReport, read_report
 from worker.observation.outcomes import judge_ending, signal_name
 from worker.observation.tracebacks import read_traceback
 from worker.sandbox import Sandbox, SandboxJob, SandboxResult, Stream
@@ -305,10 +305,10 @@ class Executor:
                     f"This node isolates at level {sandbox.level}; {attempt.required_level} is required.",
                 )
             )
-        wanted = gpus_wanted(attempt)
-        if len(granted) < wanted:
-            code = "too_few_gpus" if wanted > 1 else "no_gpu"
-            raise RefusedError(_operator(code, f"The target asks for {wanted} GPU(s); this node has fewer."))
+        needed = attempt.cards_needed
+        if len(granted) < needed:
+            code = "too_few_gpus" if needed > 1 else "no_gpu"
+            raise RefusedError(_operator(code, f"The target asks for {needed} GPU(s); this node has fewer."))
 
     def _result(self, ready: _Ready, result: SandboxResult, *, hash_seed: str) -> Result:
         attempt = ready.attempt
@@ -348,7 +348,7 @@ class Executor:
             cpu_seconds=round(result.cpu_seconds, 4),
             peak_memory_bytes=result.peak_memory_bytes,
             idle=result.idle,
-            stacks=plain_text(result.stacks),
+            stacks=storable_text(result.stacks),
         )
         base = self.without_run(attempt, ended.outcome, Reason(code="none"))
         update = {
@@ -377,18 +377,13 @@ def _apply(attempt: Attempt, sandbox: Sandbox, toolchain: Toolchain) -> AppliedS
     return applied
 
 
-def gpus_wanted(attempt: Attempt) -> int:
-    """A CPU target gets none, whatever it says."""
-    return max(1, attempt.gpus) if attempt.device is Device.CUDA else 0
-
-
 def text_of(stream: Stream) -> str:
     """Decoded with replacement; says where bytes were left out."""
     if not stream.truncated:
-        return plain_text((stream.head + stream.tail).decode("utf-8", "replace"))
+        return storable_text((stream.head + stream.tail).decode("utf-8", "replace"))
     missing = stream.total_bytes - len(stream.head) - len(stream.tail)
     head, tail = (part.decode("utf-8", "replace") for part in (stream.head, stream.tail))
-    return plain_text(f"{head}\n[... {missing} bytes left out ...]\n{tail}")
+    return storable_text(f"{head}\n[... {missing} bytes left out ...]\n{tail}")
 
 
 def _job(

@@ -29,6 +29,11 @@ class Device(StrEnum):
     CUDA = "cuda"
 
 
+def cards_needed(device: Device, gpus: int) -> int:
+    """How many cards a target takes: at least one on CUDA, none on the CPU whatever `gpus` says."""
+    return max(1, gpus) if device is Device.CUDA else 0
+
+
 class AttemptKind(StrEnum):
     """A preview is shown and never counted; a repeat is counted."""
 
@@ -123,6 +128,11 @@ class Attempt(Message):
     limits: Limits = Field(default_factory=Limits)
     # Strangers' code is refused below this level.
     required_level: Level = Level.NAMESPACES
+
+    @property
+    def cards_needed(self) -> int:
+        """How many cards the attempt takes."""
+        return cards_needed(self.device, self.gpus)
 
 
 class Cancel(Message):

@@ -9,17 +9,10 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from worker.contract import GIB, Level
+from worker.contract.home import default_home
 from worker.machine import allowed_packages, attempt_variables
 from worker.machine.lending import Lending, read_hours
 from worker.machine.locks import host_folder
-
-
-def default_home() -> Path:
-    """`/var/lib/samehere` as root, else the user's data folder."""
-    if os.geteuid() == 0:
-        return Path("/var/lib/samehere")
-    data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "samehere"
 
 
 def default_slots() -> int:

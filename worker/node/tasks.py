@@ -10,6 +10,7 @@ from kombu import Queue
 from pydantic import ValidationError
 
 from worker.contract import Attempt
+from worker.contract.broker_url import celery_url
 from worker.contract.names import TASK_ATTEMPT, node_queue
 
 _log = structlog.get_logger(__name__)
@@ -17,7 +18,7 @@ _log = structlog.get_logger(__name__)
 
 def make_celery(broker_url: str, node: str) -> Celery:
     """Nothing but JSON, no results, no gossip, no remote control."""
-    app = Celery("samehere-node", broker=broker_url, set_as_current=False)
+    app = Celery("samehere-node", broker=celery_url(broker_url), set_as_current=False)
     queue = Queue(node_queue(node), durable=True)
     app.conf.update(
         accept_content=["json"],

@@ -9,6 +9,7 @@ import math
 import re
 
 from worker.contract import KIB, CapturedValue, ValueStatistics
+from worker.contract.text import storable_text
 
 MOST_VALUES = 96
 _MAX_NAME = 200
@@ -79,7 +80,7 @@ def _value(message: dict[str, object]) -> CapturedValue | None:
     if digest and not _agree(digest, data, dtype, shape):
         return None
     return CapturedValue(
-        name=_plain(name[:_MAX_NAME]),
+        name=storable_text(name[:_MAX_NAME]),
         origin=origin,
         kind=kind,
         dtype=dtype,
@@ -89,10 +90,6 @@ def _value(message: dict[str, object]) -> CapturedValue | None:
         data=data if digest else "",
         statistics=_statistics(message.get("statistics")) if digest else None,
     )
-
-
-def _plain(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
 
 
 def _shape(shape: object) -> list[int] | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from worker.contract import CapturedValue, ExceptionFacts, Scalar
+from worker.contract.text import storable_text
 from worker.contract.trace import Trace
 from worker.observation.captured_values import MOST_OMITTED, MOST_VALUES, ValueReader
 
@@ -90,18 +91,13 @@ def _take(read: HarnessReport, values: ValueReader, message: dict[str, object]) 
             pass
 
 
-def plain_text(text: str) -> str:
-    """Text that every database and JSON reader takes: neither NUL nor half a surrogate pair."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
-
-
 def _read_exception(read: HarnessReport, message: dict[str, object]) -> None:
     kind, text = message.get("type"), message.get("message")
     if isinstance(kind, str) and kind:
         read.message_withheld = not isinstance(text, str)
         read.exception = ExceptionFacts(
-            type=plain_text(kind[:_MAX_NAME]),
-            message=plain_text(text[:_MAX_MESSAGE]) if isinstance(text, str) else "",
+            type=storable_text(kind[:_MAX_NAME]),
+            message=storable_text(text[:_MAX_MESSAGE]) if isinstance(text, str) else "",
         )
 
 
@@ -120,7 +116,7 @@ def _scalar(value: object) -> Scalar:
     """None for what no other reader of JSON would take."""
     match value:
         case str():
-            return plain_text(value[:_MAX_NAME])
+            return storable_text(value[:_MAX_NAME])
         case bool():
             return value
         case int():

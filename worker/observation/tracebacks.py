@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from worker.contract import ExceptionFacts
-from worker.observation.harness_report import plain_text
+from worker.contract.text import storable_text
 
 _HEAD = "Traceback (most recent call last):"
 _LAST_LINE = re.compile(r"(?P<type>[A-Za-z_][\w.]*(?:\.<locals>\.\w+)*)(?:: (?P<message>.*))?", re.DOTALL)
@@ -43,5 +43,5 @@ def _facts(text: str) -> ExceptionFacts | None:
     if match is None:
         return None
     return ExceptionFacts(
-        type=match["type"][:200], message=plain_text((match["message"] or "")[:_MAX_MESSAGE])
+        type=match["type"][:200], message=storable_text((match["message"] or "")[:_MAX_MESSAGE])
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from worker.attempt.execute import gpus_wanted
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, AttemptKind, Gpu
 from worker.machine.locks import HostLock, acquire_gpus
@@ -49,12 +48,12 @@ class Grants:
     def take(self, queue: list[Entry], takes: Callable[[Entry], bool]) -> Grant | None:
         """The first that can start, taken out of the queue; None while none can."""
         for entry in [entry for entry in queue if takes(entry)]:
-            wanted = gpus_wanted(entry.attempt)
+            needed = entry.attempt.cards_needed
             usable = self._cards.usable()
-            if len(usable) < wanted <= self._cards.count and not self._is_refused(entry, queue):
+            if len(usable) < needed <= self._cards.count and not self._is_refused(entry, queue):
                 continue
             # More than there are is the executor's to refuse.
-            locks = acquire_gpus(self._lock_folder, usable, wanted if wanted <= len(usable) else 0)
+            locks = acquire_gpus(self._lock_folder, usable, needed if needed <= len(usable) else 0)
             if locks is None:
                 continue
             if not all(self._cards.take(index) for index in locks):

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 from app.errors import InputError
 from app.intake.text.markdown import looks_like_markdown
+from worker.contract.text import storable_text
 
 # What is below this many comments is not read: the reporter's script and words come early.
 MOST_COMMENTS = 300
 MOST_URL_CHARACTERS = 2000
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _BOT = re.compile(
     r"\[bot\]$|-(?:pro)?bot$|^(?:github-actions|pytorchmergebot|dependabot|codecov|stale|linear)$",
     re.IGNORECASE,
@@ -221,9 +221,7 @@ def _text(item: dict[str, Any], key: str) -> str:
     value = item.get(key)
     if not _is_text(value):
         raise InputError(f"`{key}` is text.", code="bad_thread", field=key)
-    text = value or ""
-    whole = text if text.isascii() else text.encode(errors="surrogatepass").decode(errors="replace")
-    return whole.replace("\0", _REPLACEMENT)
+    return storable_text(value or "")
 
 
 def _address(item: dict[str, Any]) -> str | None:

@@ -11,11 +11,12 @@ from app.ids import moment_of, new_id
 from app.intake.reading import Reading
 from app.runs.exchange.bundle import Bundle, BundledAttempt, BundledJob
 from app.runs.lifecycle.doubt import rests_on
-from app.runs.run_object.storable import split_result, storable, without_nul
+from app.runs.run_object.storable import split_result, storable
 from app.runs.submission.submit import keep_report
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.queries import keys
 from app.storage.queries.reports import reports as queries
+from worker.contract.text import storable_text
 
 # Of the reports with the same script so many are looked at for the same text.
 MOST_ALIKE = 50
@@ -27,7 +28,7 @@ def report_like(session: Session, bundle: Bundle, reading: Reading) -> ReportRow
         return None
     alike = queries.having_main_script(session, reading.scripts[0].digest, limit=MOST_ALIKE)
     submitted = bundle.report
-    text, address = without_nul(submitted.text), submitted.source_url or reading.source_url
+    text, address = storable_text(submitted.text), submitted.source_url or reading.source_url
     same = [
         row
         for row in alike
@@ -47,7 +48,7 @@ def keep_submitted(
         session,
         reading,
         form=submitted.form,
-        text=without_nul(submitted.text),
+        text=storable_text(submitted.text),
         claim=submitted.claim,
         title=submitted.title,
         source_url=submitted.source_url,

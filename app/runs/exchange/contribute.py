@@ -33,11 +33,12 @@ from app.runs.rows.facts import (
     run_facts,
 )
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.storable import storable, without_nul
+from app.runs.run_object.storable import storable
 from app.runs.submission.submit import TITLE_CHARACTERS, check_report
 from app.settings import ServiceSettings
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
+from worker.contract.text import storable_text
 
 BY_CHARACTERS = 100
 NOBODY = "somebody without a token"
@@ -95,8 +96,8 @@ def contributor(by: str | None, *, token: str | None) -> str:
             f"A name has at most {BY_CHARACTERS} characters that can be printed.", code="bad_name", field="by"
         )
     if token is None:
-        return without_nul(said) or NOBODY
-    return token if said in {"", token} else f"{without_nul(said)}, by the token {token}"
+        return storable_text(said) or NOBODY
+    return token if said in {"", token} else f"{storable_text(said)}, by the token {token}"
 
 
 def contribute(
@@ -174,7 +175,7 @@ def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, 
         id=new_id(),
         report_id=report.id,
         state=bundle.run.state,
-        preset=None if bundle.run.plan.preset is None else without_nul(bundle.run.plan.preset),
+        preset=None if bundle.run.plan.preset is None else storable_text(bundle.run.plan.preset),
         repeats_at_most=bundle.run.plan.at_most,
         repeats_exact=bundle.run.plan.exact,
         last_event=0,

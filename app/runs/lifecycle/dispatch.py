@@ -28,14 +28,9 @@ from app.storage.queries.queue.queue import Candidate, Hold
 from app.targets.fleet import can_serve, usable_cards
 from app.targets.quarantines import HeldBack
 from app.targets.target import Target, target_of
-from worker.contract import CONTRACT_VERSION, Attempt, AttemptKind, Device, Heartbeat, Hello, Level
+from worker.contract import CONTRACT_VERSION, Attempt, AttemptKind, Heartbeat, Hello, Level
 
 log = structlog.get_logger(__name__)
-
-
-def gpus_of(target: Target) -> int:
-    """How many cards a target takes."""
-    return max(1, target.gpus) if target.device is Device.CUDA else 0
 
 
 @dataclass(slots=True)
@@ -59,7 +54,7 @@ class Place:
         """Whether the node has room for it now."""
         return (
             self.room > 0
-            and gpus_of(target) <= self.gpus
+            and target.cards_needed <= self.gpus
             and self.serves(target, required_level=required_level)
         )
 
@@ -73,7 +68,7 @@ class Place:
             self.previews -= 1
             return
         self.room -= 1
-        self.gpus -= gpus_of(target)
+        self.gpus -= target.cards_needed
 
 
 def living(rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat], held: HeldBack) -> dict[str, Hello]:
@@ -242,7 +237,7 @@ def _lease(
         script=text,
         toolchain=target.toolchain,
         device=target.device,
-        gpus=gpus_of(target),
+        gpus=target.cards_needed,
         settings=target.settings,
         limits=limits,
         required_level=settings.required_level,

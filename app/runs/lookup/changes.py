@@ -14,12 +14,12 @@ from app.ids import id_at, is_id
 from app.judging.judgement import Verdict
 from app.judging.report.change import ChangeKind
 from app.runs.lookup.reports import MOST, Page
-from app.runs.run_object.storable import without_nul
 from app.storage.models import ChangeRow
 from app.storage.queries import changes as queries
 from app.storage.queries.queue.nodes import all_nodes
 from app.targets.fleet import newest_first, usable_toolchains
 from worker.contract import Device, Hello, ToolchainFacts
+from worker.contract.text import storable_text
 
 NEWEST = "newest"
 # Changes of one report, of which a list shows one.
@@ -84,7 +84,7 @@ def list_changes(
             code="bad_id",
             field="report",
         )
-    toolchain = without_nul(toolchain)
+    toolchain = storable_text(toolchain)
     if toolchain == NEWEST and newest is None:
         newest = newest_among(known_toolchains(session))
     rows = queries.changes(

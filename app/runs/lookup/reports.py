@@ -22,12 +22,12 @@ from app.runs.rows.similar_reports import SameReport, same_as
 from app.runs.run_object.assemble import RunFacts, assemble
 from app.runs.run_object.document import ReportPart
 from app.runs.run_object.maintainer_acts import Act, Overruling
-from app.runs.run_object.storable import without_nul
 from app.states import Occasion, RunState
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import reports as queries
 from app.storage.queries.reports.search import found
+from worker.contract.text import storable_text
 
 Item = TypeVar("Item")
 
@@ -155,7 +155,7 @@ def list_reports(
 ) -> Page[ReportSummary]:
     """A page of reports. Raises InputError for a cursor that is none, QueryError for a search that can't be read."""
     # As kept: there is no NUL in Postgres.
-    words, address = (None if text is None else without_nul(text) for text in (query, source_url))
+    words, address = (None if text is None else storable_text(text) for text in (query, source_url))
     search = None if words is None else asked(session, words)
     if search is not None and finds_nothing(search.query):
         return Page(items=(), next_cursor=None)

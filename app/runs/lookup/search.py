@@ -5,18 +5,18 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.runs.run_object.storable import without_nul
 from app.search.parse import parse
 from app.search.terms import Query
 from app.search.tokens import tokens
 from app.search.toolchains import meant, wish_of
 from app.storage.queries.reports import search as queries
 from app.storage.queries.reports.search import Asked
+from worker.contract.text import storable_text
 
 
 def asked(session: Session, text: str) -> Asked | None:
     """What a search asks for; None where it asks for nothing. Raises QueryError."""
-    query = parse(without_nul(text))
+    query = parse(storable_text(text))
     if not query.terms:
         return None
     return Asked(query=query, moment=now(), toolchains=_toolchains(session, query))

@@ -13,12 +13,12 @@ from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.runs.lifecycle.doubt import reopen_some
 from app.runs.rows.acts import checked_reason, keep_act
-from app.runs.run_object.storable import without_nul
 from app.settings import ServiceSettings
 from app.states import HeldKind
 from app.storage.models import QuarantineRow
 from app.storage.outbox import outbox
 from app.storage.queries.queue import quarantines as queries
+from worker.contract.text import storable_text
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +55,7 @@ def quarantine(
     since: datetime | None = None,
 ) -> Quarantine:
     """Hold something back and reopen what rests on it. Raises NotFoundError, ConflictError when it is held back already, InputError."""
-    said, known_name = checked_reason(reason), without_nul(name)
+    said, known_name = checked_reason(reason), storable_text(name)
     if since is not None and (since.tzinfo is None or since > now()):
         raise InputError(
             "`since` is a moment in the past, with its time zone.", code="bad_since", field="since"

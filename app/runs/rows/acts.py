@@ -11,10 +11,10 @@ from app.errors import InputError
 from app.ids import is_id, new_id
 from app.judging.judgement import Verdict
 from app.runs.run_object.maintainer_acts import Act, Overruling
-from app.runs.run_object.storable import without_nul
 from app.states import Deed, SubjectKind
 from app.storage.models import ActRow
 from app.storage.queries import acts as queries
+from worker.contract.text import storable_text
 
 REASON_CHARACTERS = 2_000
 # On a page or in a document; `GET /acts` has the rest.
@@ -27,7 +27,7 @@ OPERATOR = "operator"
 
 def checked_reason(reason: str) -> str:
     """The reason of an act. Raises InputError without one."""
-    said = without_nul(reason).strip()
+    said = storable_text(reason).strip()
     if not said or len(said) > REASON_CHARACTERS:
         raise InputError(
             f"Say why, in at most {REASON_CHARACTERS} characters: it is kept and shown.",
@@ -103,6 +103,6 @@ def list_acts(
         raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
     if subject is not None and subject_kind is None:
         raise InputError("Name the kind of the subject, too.", code="no_subject_kind", field="subject_kind")
-    name = None if subject is None else without_nul(subject)
+    name = None if subject is None else storable_text(subject)
     rows = queries.acts(session, before=cursor, limit=limit + 1, subject_kind=subject_kind, subject=name)
     return [act_of(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.judging.versions import INDEX_RULES
 from app.runs.rows.facts import document_of
 from app.runs.run_object.document import JobPart, RunDocument
-from app.runs.run_object.storable import without_nul
 from app.search.fields import type_name
 from app.search.tokens import tokens
 from app.storage.models import ReportCellRow, ReportRow
@@ -19,6 +18,7 @@ from app.storage.queries.reports import reports as report_queries
 from app.storage.queries.reports import search as queries
 from app.targets.target import Target
 from worker.contract import Device
+from worker.contract.text import storable_text
 
 # Of a text, of what a cell said, and of all cells together.
 MOST_TEXT, MOST_SAID, MOST_SAID_TOGETHER = 50_000, 500, 50_000
@@ -118,7 +118,7 @@ def cell_of(report_id: str, job: JobPart) -> dict[str, Any]:
         "node": next((attempt.node for attempt in counted if attempt.node), None),
         "verdict": job.verdict,
         "outcomes": sorted({str(attempt.outcome) for attempt in counted}),
-        "exceptions": sorted(without_nul(name) for name in types),
+        "exceptions": sorted(storable_text(name) for name in types),
         "said": _said_by(job),
     }
 
@@ -136,7 +136,7 @@ def _said_by(job: JobPart) -> str:
                 if text
             ]
             if said:
-                return without_nul("\n".join(said))
+                return storable_text("\n".join(said))
     return ""
 
 

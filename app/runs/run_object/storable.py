@@ -10,24 +10,17 @@ from typing import Any
 
 from app.intake.reading import Reading
 from worker.contract import Environment, Result
-
-REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-
-
-def without_nul(text: str) -> str:
-    """The text without what Postgres has no place for: NUL, and halves of surrogate pairs."""
-    whole = text if text.isascii() else text.encode(errors="surrogatepass").decode(errors="replace")
-    return whole.replace("\x00", REPLACEMENT)
+from worker.contract.text import storable_text
 
 
 def storable(value: Any) -> Any:
     """JSON data as Postgres takes it: NaN and infinities become words."""
     if isinstance(value, str):
-        return without_nul(value)
+        return storable_text(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {without_nul(str(key)): storable(item) for key, item in value.items()}
+        return {storable_text(str(key)): storable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [storable(item) for item in value]
     return value

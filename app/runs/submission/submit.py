@@ -23,7 +23,7 @@ from app.runs.rows.search_index import keep_words
 from app.runs.rows.similar_reports import mark
 from app.runs.rows.withdraw_secret import give_secret
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.storable import digest_of, split_reading, without_nul
+from app.runs.run_object.storable import digest_of, split_reading
 from app.runs.submission.launch import Wish, launch_reading, plan_of
 from app.settings import ServiceSettings
 from app.states import Occasion
@@ -34,6 +34,7 @@ from app.storage.queries import runs as queries
 from app.storage.queries.rerun import IMPORTED, count_open
 from app.targets.target import Target
 from worker.contract import Hello
+from worker.contract.text import storable_text
 
 TITLE_CHARACTERS = 300
 KEY_CHARACTERS = 255
@@ -161,11 +162,11 @@ def keep_report(
         mark(session, main, texts[main])
     report = ReportRow(
         id=new_id(moment),
-        title=without_nul(title or reading.title or title_of_claim(reading.claim)),
+        title=storable_text(title or reading.title or title_of_claim(reading.claim)),
         source_url=source_url or reading.source_url,
         form=form,
         text=text,
-        claim_text=None if claim is None else without_nul(claim),
+        claim_text=None if claim is None else storable_text(claim),
         reading=kept,
         main_script=main,
         considered_at=moment,
@@ -218,11 +219,11 @@ def check_report(
             "A source_url is an http or https address.", code="bad_source_url", field="source_url"
         )
     # A NUL in a script is left for its parser to refuse, by line and column.
-    return read(text if form == "script" else without_nul(text), form=form, claim=claim, title=title)
+    return read(text if form == "script" else storable_text(text), form=form, claim=claim, title=title)
 
 
 def _text(request: Submission) -> str:
-    return without_nul((request.script if request.report is None else request.report) or "")
+    return storable_text((request.script if request.report is None else request.report) or "")
 
 
 def _read(request: Submission, *, settings: ServiceSettings) -> Reading:

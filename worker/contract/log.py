@@ -1,4 +1,7 @@
-"""The log of the trusted side's processes: one JSON object a line, on standard error; a constant event with ids, never texts."""
+"""The log of every process: one JSON object per line on standard error.
+
+An event has a constant name and ids. It never holds text of a report, a script or its output.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ import structlog
 
 
 def log_to_stderr(level: int = logging.INFO) -> None:
-    """Set the log up, once for a process."""
+    """Set up the log of this process. Call it once, before the first event.
+
+    `level` is the lowest level of our own events that is written; other libraries write from WARNING.
+    """
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s"
     )
