@@ -112,8 +112,7 @@ def get_bisections(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageBody[BisectionDocument]:
     """The bisections of a report, newest first."""
-    page = bisections_of_report(session, report_id, cursor=cursor, limit=limit)
-    return PageBody(items=list(page.items), next=page.next_cursor)
+    return PageBody.of(bisections_of_report(session, report_id, cursor=cursor, limit=limit))
 
 
 @router.get("/bisections/{bisection_id}", operation_id="get_bisection", responses=documented(401, 404))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -12,6 +12,7 @@ from app.intake.reading import Ask
 from app.judging.judgement import Verdict
 from app.judging.verdict.rerunnable import Which
 from app.runs.rows.nodes import PublicToolchain
+from app.runs.rows.page import Page
 from app.runs.run_object.document import ReportPart, RunDocument
 from app.runs.submission.submit import Submission
 from app.targets.parse import make_target
@@ -219,6 +220,11 @@ class PageBody(BaseModel, Generic[Item]):
 
     items: list[Item]
     next: str | None = None
+
+    @classmethod
+    def of(cls, page: Page[Item]) -> Self:
+        """The body of a page."""
+        return cls(items=list(page.items), next=page.next_cursor)
 
 
 class PresetBody(BaseModel):

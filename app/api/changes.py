@@ -37,7 +37,14 @@ def get_changes(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageBody[ChangeSummary]:
     """What regressed, was fixed or changed in another way between two cells of a report, newest first."""
-    page = list_changes(
-        session, kinds=kind or (), toolchain=toolchain, report=report, since=since, cursor=cursor, limit=limit
+    return PageBody.of(
+        list_changes(
+            session,
+            kinds=kind or (),
+            toolchain=toolchain,
+            report=report,
+            since=since,
+            cursor=cursor,
+            limit=limit,
+        )
     )
-    return PageBody(items=list(page.items), next=page.next_cursor)

@@ -16,6 +16,7 @@ from app.runs.lookup.reports import ReportDetails, report_details
 from app.runs.lookup.runs import run_document
 from app.runs.maintenance import overrule, quarantine, rejudge, triage, withdraw
 from app.runs.rows.acts import REASON_CHARACTERS, list_acts
+from app.runs.rows.page import MOST_ITEMS
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.maintainer_acts import Act
 from app.states import HeldKind, SubjectKind
@@ -90,7 +91,7 @@ class JudgeBody(Body):
 
     report: Id | None = None
     cursor: Cursor = None
-    limit: int = Field(default=rejudge.MOST, ge=1, le=rejudge.MOST)
+    limit: int = Field(default=MOST_ITEMS, ge=1, le=MOST_ITEMS)
 
 
 class ApplyBody(JudgeBody):
@@ -176,8 +177,7 @@ def get_quarantines(
     session: SessionDep, _may: CanRead, cursor: str | None = None, limit: Limit = 50
 ) -> PageBody[quarantine.Quarantine]:
     """What is and was held back, newest first."""
-    items, following = quarantine.list_quarantines(session, cursor=cursor, limit=limit)
-    return PageBody(items=items, next=following)
+    return PageBody.of(quarantine.list_quarantines(session, cursor=cursor, limit=limit))
 
 
 @router.post("/quarantines", operation_id="quarantine", status_code=201, responses=_ACT)
@@ -211,10 +211,8 @@ def get_acts(
     limit: Limit = 50,
 ) -> PageBody[Act]:
     """What maintainers did, newest first."""
-    items, following = list_acts(
-        session, cursor=cursor, limit=limit, subject_kind=subject_kind, subject=subject
-    )
-    return PageBody(items=items, next=following)
+    acts = list_acts(session, cursor=cursor, limit=limit, subject_kind=subject_kind, subject=subject)
+    return PageBody.of(acts)
 
 
 @router.post("/judgements:preview", operation_id="preview_judgements", responses=_ACT)

@@ -58,8 +58,7 @@ def get_reports(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageBody[ReportSummary]:
     """Reports, newest first."""
-    page = list_reports(session, cursor=cursor, limit=limit, source_url=source_url, query=q)
-    return PageBody(items=list(page.items), next=page.next_cursor)
+    return PageBody.of(list_reports(session, cursor=cursor, limit=limit, source_url=source_url, query=q))
 
 
 @router.get("/reports/{report_id}", operation_id="get_report", responses=documented(401, 404))

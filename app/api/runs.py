@@ -72,8 +72,7 @@ def get_runs(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageBody[RunSummary]:
     """Runs, newest first."""
-    page = list_runs(session, cursor=cursor, limit=limit)
-    return PageBody(items=list(page.items), next=page.next_cursor)
+    return PageBody.of(list_runs(session, cursor=cursor, limit=limit))
 
 
 @router.get(

@@ -23,6 +23,7 @@ from app.runs.exchange.bundle import (
 from app.runs.exchange.bundle_rows import check_scripts, keep_jobs, keep_submitted, report_like
 from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
 from app.runs.lifecycle.comparisons import keep_comparisons
+from app.runs.rows.by_id import get_run
 from app.runs.rows.events import emit
 from app.runs.rows.facts import (
     document_of,
@@ -54,9 +55,7 @@ class ContributeResult:
 
 def export(session: Session, run_id: str) -> dict[str, Any]:
     """The bundle of a run that ended. Raises NotFoundError, ConflictError."""
-    run = queries.run_of(session, run_id)
-    if run is None:
-        raise NotFoundError("There is no run with this id.")
+    run = get_run(session, run_id)
     if run.state in queries.OPEN:
         raise ConflictError(
             "This run has not ended yet: export it when it has, or cancel it.", code="run_not_ended"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.errors import ConflictError, NotFoundError
+from app.errors import ConflictError
+from app.runs.rows.by_id import get_run
 from app.runs.rows.events import emit
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
@@ -13,9 +14,7 @@ from app.storage.queries import runs as queries
 
 def cancel_run(session: Session, run_id: str) -> None:
     """Cancel a run that has not finished; cancelling it twice is harmless. Raises NotFoundError, ConflictError when it has finished."""
-    run = queries.lock_run(session, run_id)
-    if run is None:
-        raise NotFoundError("There is no run with this id.")
+    run = get_run(session, run_id, lock=True)
     if run.state == "cancelled":
         return
     if run.state == "finished":

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from app.errors import InputError
-from app.ids import is_id
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
+from app.runs.rows.page import page
 from app.storage.models import ReportRow
 from app.storage.queries.reports import attention as queries
 
@@ -28,7 +28,7 @@ class WaitingReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The first reports of a group, and how many there are; `next_cursor` is None where these are the last."""
+    """A page of the reports of a group; `size` is the number of all its reports."""
 
     attention: Attention
     size: int
@@ -40,26 +40,30 @@ def groups(session: Session, *, each: int) -> list[Group]:
     """Every group that has a report, in the order in which they want attention."""
     sizes = queries.sizes(session)
     return [
-        _group(session, attention, size=sizes[attention], after=None, limit=each)
+        _group(session, attention, size=sizes[attention], cursor=None, limit=each)
         for attention in Attention
         if sizes.get(attention)
     ]
 
 
 def group(session: Session, attention: Attention, *, cursor: str | None, limit: int) -> Group:
-    """A page of one group. Raises InputError for a cursor that is none."""
-    if cursor is not None and not is_id(cursor):
-        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
+    """A page of one group. Raises InputError for a bad cursor or limit."""
     return _group(
-        session, attention, size=queries.sizes(session).get(attention, 0), after=cursor, limit=limit
+        session, attention, size=queries.sizes(session).get(attention, 0), cursor=cursor, limit=limit
     )
 
 
-def _group(session: Session, attention: Attention, *, size: int, after: str | None, limit: int) -> Group:
-    rows = queries.reports_in(session, attention, after=after, limit=limit + 1)
-    shown = rows[:limit]
-    cursor = shown[-1].id if len(rows) > limit else None
-    return Group(attention=attention, size=size, reports=tuple(map(_waiting, shown)), next_cursor=cursor)
+def _group(session: Session, attention: Attention, *, size: int, cursor: str | None, limit: int) -> Group:
+    def read(after: str | None, most: int) -> Sequence[ReportRow]:
+        return queries.reports_in(session, attention, after=after, limit=most)
+
+    reports = page(read, cursor=cursor, limit=limit)
+    return Group(
+        attention=attention,
+        size=size,
+        reports=tuple(map(_waiting, reports.items)),
+        next_cursor=reports.next_cursor,
+    )
 
 
 def _waiting(row: ReportRow) -> WaitingReport:

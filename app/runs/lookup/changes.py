@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from app.errors import InputError
 from app.ids import id_at, is_id
 from app.judging.judgement import Verdict
 from app.judging.report.change import ChangeKind
-from app.runs.lookup.reports import MOST, Page
+from app.runs.rows.page import Page, page
 from app.storage.models import ChangeRow
 from app.storage.queries import changes as queries
 from app.storage.queries.queue.nodes import all_nodes
@@ -74,10 +75,6 @@ def list_changes(
 
     Raises InputError for a cursor, a limit or a date that is none.
     """
-    if cursor is not None and not is_id(cursor):
-        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
-    if not 1 <= limit <= MOST:
-        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
     if report is not None and not is_id(report):
         raise InputError(
             "A report has an id of 26 characters, the last part of its address.",
@@ -87,18 +84,22 @@ def list_changes(
     toolchain = storable_text(toolchain)
     if toolchain == NEWEST and newest is None:
         newest = newest_among(known_toolchains(session))
-    rows = queries.changes(
-        session,
-        kinds=kinds,
-        toolchains=newest if toolchain == NEWEST else [toolchain] if toolchain else None,
-        report_id=report,
-        since=since_id(since),
-        before=cursor,
-        limit=limit + 1,
-    )
-    shown = rows[:limit]
-    items = tuple(_summary(change, title, source_url) for change, title, source_url in shown)
-    return Page(items=items, next_cursor=items[-1].id if len(rows) > limit else None)
+    toolchains = newest if toolchain == NEWEST else [toolchain] if toolchain else None
+    first_id = since_id(since)
+
+    def read(before: str | None, most: int) -> Sequence[Row[ChangeRow, str, str | None]]:
+        return queries.changes(
+            session,
+            kinds=kinds,
+            toolchains=toolchains,
+            report_id=report,
+            since=first_id,
+            before=before,
+            limit=most,
+        )
+
+    rows = page(read, cursor=cursor, limit=limit, id_of=lambda row: row.ChangeRow.id)
+    return rows.map(lambda row: _summary(*row))
 
 
 def reports_by_kind(session: Session, toolchains: Sequence[str]) -> dict[ChangeKind, int]:

@@ -7,11 +7,10 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy.orm import Session
 
-from app.errors import NotFoundError
 from app.judging.judgement import Verdict
+from app.runs.rows.by_id import get_report
 from app.runs.run_object.assemble import target_part
 from app.runs.run_object.document import TargetPart
-from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import reports as queries
 from app.targets.target import target_of
 from worker.contract import Reason
@@ -45,9 +44,7 @@ class Matrix(BaseModel):
 
 def matrix(session: Session, report_id: str) -> Matrix:
     """The matrix of a report. Raises NotFoundError."""
-    report = run_queries.report_of(session, report_id)
-    if report is None:
-        raise NotFoundError("There is no report with this id.")
+    report = get_report(session, report_id)
     scripts = [script["digest"] for script in report.reading["scripts"]]
     cells = []
     for job, run in queries.latest_jobs(session, report_id):

@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
-from app.errors import InputError, NotFoundError
-from app.ids import is_id
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.current_verdict import RunWord, Standing, standing
 from app.runs.lookup.search import asked, finds_nothing
 from app.runs.rows.acts import acts_on, overruling
+from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import reading_of
+from app.runs.rows.page import Page, page
 from app.runs.rows.similar_reports import SameReport, same_as
 from app.runs.run_object.assemble import RunFacts, assemble
 from app.runs.run_object.document import ReportPart
 from app.runs.run_object.maintainer_acts import Act, Overruling
 from app.states import Occasion, RunState
 from app.storage.models import ReportRow, RunRow
-from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import reports as queries
 from app.storage.queries.reports.search import found
 from worker.contract.text import storable_text
-
-Item = TypeVar("Item")
 
 
 class RunSummary(BaseModel):
@@ -107,29 +103,6 @@ class ReportDetails(BaseModel):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[Item]):
-    """A page of a list, newest first; `next_cursor` is None on the last one."""
-
-    items: tuple[Item, ...]
-    next_cursor: str | None
-
-
-MOST = 200
-
-
-def _before(cursor: str | None) -> str | None:
-    if cursor is not None and not is_id(cursor):
-        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
-    return cursor
-
-
-def _limit(limit: int) -> int:
-    if not 1 <= limit <= MOST:
-        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
-    return limit
-
-
 def _run_summary(row: RunRow) -> RunSummary:
     return RunSummary(
         id=row.id,
@@ -153,18 +126,22 @@ def list_reports(
     source_url: str | None = None,
     query: str | None = None,
 ) -> Page[ReportSummary]:
-    """A page of reports. Raises InputError for a cursor that is none, QueryError for a search that can't be read."""
+    """A page of reports. Raises InputError for a bad cursor or limit, QueryError for a search that can't be read."""
     # As kept: there is no NUL in Postgres.
     words, address = (None if text is None else storable_text(text) for text in (query, source_url))
     search = None if words is None else asked(session, words)
     if search is not None and finds_nothing(search.query):
-        return Page(items=(), next_cursor=None)
-    rows = found(session, search, before=_before(cursor), limit=_limit(limit) + 1, source_url=address)
-    shown = rows[:limit]
-    ids = [row.id for row in shown]
+        return Page(())
+
+    def read(before: str | None, most: int) -> Sequence[ReportRow]:
+        return found(session, search, before=before, limit=most, source_url=address)
+
+    reports = page(read, cursor=cursor, limit=limit)
+    ids = [row.id for row in reports.items]
     counts, latest = queries.count_runs(session, ids), queries.latest_runs(session, ids)
-    items = tuple(
-        ReportSummary(
+
+    def summary(row: ReportRow) -> ReportSummary:
+        return ReportSummary(
             id=row.id,
             title=row.title,
             source_url=row.source_url,
@@ -177,30 +154,22 @@ def list_reports(
             overruled=row.overruled,
             withdrawn_at=row.withdrawn_at,
         )
-        for row in shown
-    )
-    return Page(items=items, next_cursor=shown[-1].id if len(rows) > limit else None)
+
+    return reports.map(summary)
 
 
 def list_runs(session: Session, *, cursor: str | None = None, limit: int = 50) -> Page[RunSummary]:
-    """A page of runs. Raises InputError for a cursor that is none."""
-    rows = queries.runs(session, before=_before(cursor), limit=_limit(limit) + 1)
-    shown = rows[:limit]
-    return Page(
-        items=tuple(_run_summary(row) for row in shown),
-        next_cursor=shown[-1].id if len(rows) > limit else None,
-    )
+    """A page of runs. Raises InputError for a bad cursor or limit."""
 
+    def read(before: str | None, most: int) -> Sequence[RunRow]:
+        return queries.runs(session, before=before, limit=most)
 
-def _found(row: ReportRow | None) -> ReportRow:
-    if row is None:
-        raise NotFoundError("There is no report with this id.")
-    return row
+    return page(read, cursor=cursor, limit=limit).map(_run_summary)
 
 
 def report_details(session: Session, report_id: str) -> ReportDetails:
     """A report with its runs. Raises NotFoundError."""
-    row = _found(run_queries.report_of(session, report_id))
+    row = get_report(session, report_id)
     runs = queries.runs_of_report(session, report_id)
     facts = RunFacts(
         id=row.id,

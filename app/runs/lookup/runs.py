@@ -10,13 +10,13 @@ from sqlalchemy.orm import Session
 from app.errors import NotFoundError
 from app.ids import is_id
 from app.runs.estimates.waiting import with_waiting
+from app.runs.rows.by_id import get_run
 from app.runs.rows.document_cache import cache_document, cached_document, cached_json, json_of
 from app.runs.rows.facts import document_of, results_by_attempt
 from app.runs.run_object.document import RunDocument, TargetPart
 from app.settings import ServiceSettings
 from app.states import AttemptState
 from app.storage.models import AttemptRow, JobRow, RunRow
-from app.storage.queries import runs as queries
 from worker.contract import AttemptKind, Environment, Level, Observation, Outcome, Reason, Start
 
 
@@ -54,21 +54,14 @@ class AttemptDetails(BaseModel):
 
 def run_document(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> RunDocument:
     """The run object; with settings, where its waiting cells stand in line. Raises NotFoundError."""
-    run = _run(session, run_id)
+    run = get_run(session, run_id)
     return cached_document(session, run) or _shown(session, run, settings=settings)
 
 
 def run_json(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> bytes:
     """The run object as it is answered. Raises NotFoundError."""
-    run = _run(session, run_id)
+    run = get_run(session, run_id)
     return cached_json(session, run) or json_of(_shown(session, run, settings=settings))
-
-
-def _run(session: Session, run_id: str) -> RunRow:
-    run = queries.run_of(session, run_id)
-    if run is None:
-        raise NotFoundError("There is no run with this id.")
-    return run
 
 
 def _shown(session: Session, run: RunRow, *, settings: ServiceSettings | None) -> RunDocument:

@@ -6,19 +6,19 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from app.errors import ConflictError, NotFoundError
+from app.errors import ConflictError
 from app.judging.judgement import Verdict
 from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.rows.acts import keep_act
+from app.runs.rows.by_id import get_report, get_run
 from app.storage.models import ReportRow, RunRow
-from app.storage.queries import runs as queries
 
 Overrulable = Literal["run", "report"]
 
 
 def overrule_run(session: Session, run_id: str, verdict: Verdict, *, reason: str, who: str) -> None:
     """Say another verdict of a finished run. Raises NotFoundError, ConflictError, InputError."""
-    run = _run(session, run_id)
+    run = get_run(session, run_id, lock=True)
     if run.state != "finished":
         raise ConflictError(
             "This run has no verdict yet, so there is nothing to overrule.", code="run_not_finished"
@@ -29,35 +29,29 @@ def overrule_run(session: Session, run_id: str, verdict: Verdict, *, reason: str
 
 def take_back_run(session: Session, run_id: str, *, reason: str, who: str) -> None:
     """Let the measured verdict of a run stand again. Raises NotFoundError, ConflictError, InputError."""
-    run = _run(session, run_id)
+    run = get_run(session, run_id, lock=True)
     _take_back(session, "run", run, reason=reason, who=who)
     keep_standing(session, run.report_id)
 
 
 def overrule_report(session: Session, report_id: str, verdict: Verdict, *, reason: str, who: str) -> None:
     """Say a verdict of a report, whatever its runs measured. Raises NotFoundError, InputError."""
-    _overrule(session, "report", _report(session, report_id), verdict, measured=None, reason=reason, who=who)
+    _overrule(
+        session,
+        "report",
+        get_report(session, report_id, lock=True),
+        verdict,
+        measured=None,
+        reason=reason,
+        who=who,
+    )
     keep_standing(session, report_id)
 
 
 def take_back_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
     """Let what the runs of a report measured stand again. Raises NotFoundError, ConflictError, InputError."""
-    _take_back(session, "report", _report(session, report_id), reason=reason, who=who)
+    _take_back(session, "report", get_report(session, report_id, lock=True), reason=reason, who=who)
     keep_standing(session, report_id)
-
-
-def _run(session: Session, run_id: str) -> RunRow:
-    run = queries.lock_run(session, run_id)
-    if run is None:
-        raise NotFoundError("There is no run with this id.")
-    return run
-
-
-def _report(session: Session, report_id: str) -> ReportRow:
-    report = queries.lock_report(session, report_id)
-    if report is None:
-        raise NotFoundError("There is no report with this id.")
-    return report
 
 
 def _overrule(

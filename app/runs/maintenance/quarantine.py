@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import structlog
@@ -13,6 +14,7 @@ from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.runs.lifecycle.doubt import reopen_some
 from app.runs.rows.acts import checked_reason, keep_act
+from app.runs.rows.page import Page, page
 from app.settings import ServiceSettings
 from app.states import HeldKind
 from app.storage.models import QuarantineRow
@@ -21,8 +23,6 @@ from app.storage.queries.queue import quarantines as queries
 from worker.contract.text import storable_text
 
 log = structlog.get_logger(__name__)
-
-MOST = 200
 
 
 class Quarantine(BaseModel):
@@ -118,13 +118,10 @@ def active_quarantines(session: Session) -> list[Quarantine]:
     return [quarantine_of(row) for row in queries.active(session)]
 
 
-def list_quarantines(
-    session: Session, *, cursor: str | None = None, limit: int = 50
-) -> tuple[list[Quarantine], str | None]:
-    """A page of quarantines, newest first, lifted ones too, and the cursor of the next page. Raises InputError."""
-    if cursor is not None and not is_id(cursor):
-        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
-    if not 1 <= limit <= MOST:
-        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
-    rows = queries.page(session, before=cursor, limit=limit + 1)
-    return [quarantine_of(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None
+def list_quarantines(session: Session, *, cursor: str | None = None, limit: int = 50) -> Page[Quarantine]:
+    """A page of quarantines, newest first, with those that were lifted. Raises InputError."""
+
+    def read(before: str | None, most: int) -> Sequence[QuarantineRow]:
+        return queries.page(session, before=before, limit=most)
+
+    return page(read, cursor=cursor, limit=limit).map(quarantine_of)

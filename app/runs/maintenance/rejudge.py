@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
-from app.errors import InputError, NotFoundError
-from app.ids import is_id
 from app.judging.judgement import Verdict
 from app.judging.versions import JUDGING_RULES
 from app.runs.lifecycle.find_changes import forget_changes
 from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.rows.acts import checked_reason, keep_act
+from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import judged_now, report_of_run
+from app.runs.rows.page import MOST_ITEMS, page
 from app.runs.rows.search_index import keep_cells
 from app.runs.run_object.document import RunDocument
 from app.storage.models import JobRow, RunRow
 from app.storage.queries import judgements as queries
 from app.storage.queries import runs as run_queries
-
-MOST = 200
 
 
 class JobFlip(BaseModel):
@@ -66,22 +66,22 @@ def judge_again(
     *,
     report_id: str | None = None,
     cursor: str | None = None,
-    limit: int = MOST,
+    limit: int = MOST_ITEMS,
     apply: bool = False,
     reason: str = "",
     who: str = "",
 ) -> Judgements:
     """A page of finished runs, oldest first, judged anew; of one report or of all. `apply` keeps it. Raises NotFoundError, InputError."""
-    if report_id is not None and run_queries.report_of(session, report_id) is None:
-        raise NotFoundError("There is no report with this id.")
-    if cursor is not None and not is_id(cursor):
-        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
-    if not 1 <= limit <= MOST:
-        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
+    if report_id is not None:
+        get_report(session, report_id)
     said = checked_reason(reason) if apply else ""
-    ids = queries.finished_runs(session, report_id=report_id, after=cursor, limit=limit + 1)
+
+    def read(after: str | None, most: int) -> Sequence[str]:
+        return queries.finished_runs(session, report_id=report_id, after=after, limit=most)
+
+    runs = page(read, cursor=cursor, limit=limit, id_of=str)
     flips, looked_at = list[Flip](), 0
-    for run_id in ids[:limit]:
+    for run_id in runs.items:
         run = run_queries.lock_run(session, run_id) if apply else run_queries.run_of(session, run_id)
         # Since it was listed it may have been reopened or withdrawn.
         if run is None or run.state != "finished" or run.is_withdrawn:
@@ -90,9 +90,8 @@ def judge_again(
         flip = _judge(session, run, apply=apply, reason=said, who=who)
         if flip is not None:
             flips.append(flip)
-    following = ids[limit - 1] if len(ids) > limit else None
     return Judgements(
-        present_rules=JUDGING_RULES, applied=apply, looked_at=looked_at, flips=flips, next=following
+        present_rules=JUDGING_RULES, applied=apply, looked_at=looked_at, flips=flips, next=runs.next_cursor
     )
 
 

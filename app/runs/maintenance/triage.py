@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.errors import ConflictError, InputError, NotFoundError
+from app.errors import ConflictError, InputError
 from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.rows.acts import keep_act
-from app.storage.models import ReportRow
+from app.runs.rows.by_id import get_report
 from app.storage.queries import runs as queries
 
 LABEL_CHARACTERS = 50
@@ -27,7 +27,7 @@ def label_report(
     who: str,
 ) -> None:
     """Add and remove labels; one that is there already, or is not, is no trouble. Raises NotFoundError, InputError."""
-    report = _report(session, report_id)
+    report = get_report(session, report_id, lock=True)
     added, removed = [_label(one, "add") for one in add], [_label(one, "remove") for one in remove]
     if not added and not removed:
         raise InputError("Name a label to add or to remove.", code="no_label", field="add")
@@ -48,7 +48,7 @@ def close_report(
     session: Session, report_id: str, *, duplicate_of: str | None = None, reason: str, who: str
 ) -> None:
     """Close a report, perhaps as a duplicate of another. Raises NotFoundError, ConflictError when it is closed, InputError."""
-    report = _report(session, report_id)
+    report = get_report(session, report_id, lock=True)
     if report.closed_at is not None:
         raise ConflictError("This report is closed already.", code="report_closed")
     if duplicate_of is not None and (
@@ -68,7 +68,7 @@ def close_report(
 
 def reopen_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
     """Open a closed report again. Raises NotFoundError, ConflictError when it is open, InputError."""
-    report = _report(session, report_id)
+    report = get_report(session, report_id, lock=True)
     if report.closed_at is None:
         raise ConflictError("This report is open.", code="report_open")
     keep_act(
@@ -82,13 +82,6 @@ def reopen_report(session: Session, report_id: str, *, reason: str, who: str) ->
     )
     report.closed_at = report.duplicate_of = None
     keep_standing(session, report_id)
-
-
-def _report(session: Session, report_id: str) -> ReportRow:
-    report = queries.lock_report(session, report_id)
-    if report is None:
-        raise NotFoundError("There is no report with this id.")
-    return report
 
 
 def _label(text: str, field: str) -> str:

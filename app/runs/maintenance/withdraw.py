@@ -10,6 +10,7 @@ from app.errors import ConflictError, NotFoundError
 from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.rows.acts import SUBMITTER, checked_reason, keep_act
+from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import document_of
 from app.runs.rows.search_index import forget_words
 from app.runs.rows.withdraw_secret import secret_digest
@@ -51,8 +52,7 @@ def withdraw_with_secret(session: Session, secret: str, *, reason: str = "") -> 
 def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None:
     """Erase a report, its scripts and what they printed. Raises NotFoundError, ConflictError when it was withdrawn before, InputError."""
     said = checked_reason(reason)
-    if queries.report_of(session, report_id) is None:
-        raise NotFoundError("There is no report with this id.")
+    get_report(session, report_id)
     # Runs are locked before their report; a run that began in between waits for nobody, so that there is no ring.
     withdrawals.lock_runs(session, withdrawals.run_ids(session, report_id), wait=True)
     report = queries.lock_report(session, report_id)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.errors import InputError
-from app.ids import is_id, new_id
+from app.ids import new_id
 from app.judging.judgement import Verdict
+from app.runs.rows.page import Page, page
 from app.runs.run_object.maintainer_acts import Act, Overruling
 from app.states import Deed, SubjectKind
 from app.storage.models import ActRow
@@ -19,7 +21,6 @@ from worker.contract.text import storable_text
 REASON_CHARACTERS = 2_000
 # On a page or in a document; `GET /acts` has the rest.
 MOST_SHOWN = 50
-MOST = 200
 LOCAL = "local"
 SUBMITTER = "submitter"
 OPERATOR = "operator"
@@ -95,14 +96,13 @@ def list_acts(
     limit: int = 50,
     subject_kind: SubjectKind | None = None,
     subject: str | None = None,
-) -> tuple[list[Act], str | None]:
-    """A page of acts, newest first, and the cursor of the next page. Raises InputError for what is no cursor."""
-    if cursor is not None and not is_id(cursor):
-        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
-    if not 1 <= limit <= MOST:
-        raise InputError(f"limit is a number from 1 to {MOST}.", code="bad_limit", field="limit")
+) -> Page[Act]:
+    """A page of acts, newest first. Raises InputError for a bad cursor or limit."""
     if subject is not None and subject_kind is None:
         raise InputError("Name the kind of the subject, too.", code="no_subject_kind", field="subject_kind")
     name = None if subject is None else storable_text(subject)
-    rows = queries.acts(session, before=cursor, limit=limit + 1, subject_kind=subject_kind, subject=name)
-    return [act_of(row) for row in rows[:limit]], rows[limit - 1].id if len(rows) > limit else None
+
+    def read(before: str | None, most: int) -> Sequence[ActRow]:
+        return queries.acts(session, before=before, limit=most, subject_kind=subject_kind, subject=name)
+
+    return page(read, cursor=cursor, limit=limit).map(act_of)

@@ -8,7 +8,7 @@ from typing import Literal, cast
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.errors import NotFoundError
+from app.runs.rows.by_id import get_run
 from app.storage.models import EventRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
@@ -66,8 +66,7 @@ def events_after(session: Session, run_id: str, last: int = 0, *, limit: int = 5
     `run_channel(run_id)` of `app.storage.broker` is poked after each commit that adds some; a run's last event is
     `run.finished` or `run.cancelled`.
     """
-    if queries.run_of(session, run_id) is None:
-        raise NotFoundError("There is no run with this id.")
+    get_run(session, run_id)
     rows = queries.events_after(session, run_id, last, limit=limit)
     return [Event(number=row.number, kind=cast("EventKind", row.kind), ids=row.ids) for row in rows]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy.orm import Session
 
-from app.errors import NotFoundError
 from app.intake.reading import Reading
 from app.judging.versions import JUDGING_RULES
 from app.runs.rows.acts import acts_on, overruling
+from app.runs.rows.by_id import get_report
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.run_object.document import ContributedPart, HeldPart, OutdatedPart, RunDocument
 from app.runs.run_object.storable import digests_in, join_reading, join_result
@@ -32,10 +32,7 @@ def reading_of(session: Session, report: ReportRow) -> Reading:
 
 def report_of_run(session: Session, run: RunRow) -> ReportRow:
     """The report of a run."""
-    report = queries.report_of(session, run.report_id)
-    if report is None:
-        raise NotFoundError("There is no report with this id.")
-    return report
+    return get_report(session, run.report_id)
 
 
 def results_by_attempt(session: Session, attempts: Iterable[AttemptRow]) -> dict[str, Result]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from app.clock import now
@@ -15,9 +15,11 @@ from app.intake.reading import Reading
 from app.runs.lifecycle.bisection import drive
 from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lifecycle.settle import finish_if_done
+from app.runs.rows.by_id import get_report, get_runnable_report
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of
 from app.runs.rows.nodes import fleet as known_fleet
+from app.runs.rows.page import Page, page
 from app.runs.rows.quarantined_parts import held_back
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.bisection_state import BisectionRequest, subject_of
@@ -26,7 +28,6 @@ from app.runs.submission.submit import answered_before
 from app.settings import ServiceSettings
 from app.storage.models import BisectionRow, RunRow
 from app.storage.queries import bisections as queries
-from app.storage.queries import runs as run_queries
 from app.targets.planning.presets import BISECTION
 from app.targets.quarantines import QUARANTINED
 from app.targets.versions.series import Point, Series, make_series, served
@@ -34,14 +35,6 @@ from worker.contract import Hello
 
 # Side by side, however large the fleet: more tell little more, and others wait as well.
 MOST_SIDE_BY_SIDE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class BisectionPage:
-    """Some bisections of a report, newest first."""
-
-    items: tuple[BisectionDocument, ...]
-    next_cursor: str | None
 
 
 def start_bisection(
@@ -54,11 +47,7 @@ def start_bisection(
     idempotency_key: str | None = None,
 ) -> BisectionDocument:
     """Plan the series and queue the first trials. Raises NotFoundError, InputError, ConflictError, IdempotencyError; the caller commits."""
-    report = run_queries.hold_report(session, report_id)
-    if report is None:
-        raise NotFoundError("There is no report with this id.")
-    if report.withdrawn_at is not None:
-        raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
+    report = get_runnable_report(session, report_id)
     bisection_id = new_id()
     answered = answered_before(
         session, idempotency_key, body_digest=_digest(report_id, request), run_id=bisection_id
@@ -153,18 +142,15 @@ def bisection_document(session: Session, bisection_id: str) -> BisectionDocument
 
 def bisections_of_report(
     session: Session, report_id: str, *, cursor: str | None = None, limit: int = 50
-) -> BisectionPage:
-    """A page of them. Raises NotFoundError, and InputError for a cursor that is none."""
-    if cursor is not None and not is_id(cursor):
-        raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
-    if run_queries.report_of(session, report_id) is None:
-        raise NotFoundError("There is no report with this id.")
-    rows = queries.bisections_of_report(session, report_id, before=cursor, limit=limit + 1)
-    shown = rows[:limit]
-    return BisectionPage(
-        items=tuple(_document(*row) for row in shown),
-        next_cursor=shown[-1][0].id if len(rows) > limit else None,
-    )
+) -> Page[BisectionDocument]:
+    """A page of the bisections of a report, newest first. Raises NotFoundError, InputError."""
+    get_report(session, report_id)
+
+    def read(before: str | None, most: int) -> Sequence[Row[BisectionRow, RunRow]]:
+        return queries.bisections_of_report(session, report_id, before=before, limit=most)
+
+    rows = page(read, cursor=cursor, limit=limit, id_of=lambda row: row.BisectionRow.id)
+    return rows.map(lambda row: _document(*row))
 
 
 def cancel_bisection(session: Session, bisection_id: str) -> BisectionDocument:

@@ -16,6 +16,7 @@ from app.runs.lifecycle.find_changes import forget_changes
 from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.lifecycle.settle import finish_if_done
 from app.runs.rows.attempts import new_attempts
+from app.runs.rows.by_id import get_run, withdrawn_error
 from app.runs.rows.events import emit
 from app.runs.rows.facts import document_of, reading_of, repeat_plan_of, report_of_run
 from app.runs.rows.nodes import fleet as known_fleet
@@ -172,9 +173,7 @@ def _end_if_all_stopped(session: Session, run: RunRow) -> None:
 
 def _own_run(session: Session, run_id: str) -> RunRow:
     """The run, locked; one that others brought is theirs, as it was, and a bisection chooses its cells itself."""
-    run = queries.lock_run(session, run_id)
-    if run is None:
-        raise NotFoundError("There is no run with this id.")
+    run = get_run(session, run_id, lock=True)
     if run.contributed_by is not None:
         raise ConflictError(
             "This run was contributed from elsewhere and stays as it is; run its report again.",
@@ -182,7 +181,7 @@ def _own_run(session: Session, run_id: str) -> RunRow:
         )
     _refuse_bisection(run)
     if run.is_withdrawn:
-        raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
+        raise withdrawn_error()
     return run
 
 
@@ -254,9 +253,7 @@ def _anew(
     session: Session, run_id: str, *, settings: ServiceSettings, idempotency_key: str | None
 ) -> RunDocument:
     """A new run of the same report on the same cells, as many times."""
-    run = queries.run_of(session, run_id)
-    if run is None:
-        raise NotFoundError("There is no run with this id.")
+    run = get_run(session, run_id)
     _refuse_bisection(run)
     fresh = new_id()
     answered = answered_before(
