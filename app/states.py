@@ -1,18 +1,31 @@
-"""The states of a run, a job and an attempt: where each is in its life, and never what came of it. And why a run was started."""
+"""The states of runs, jobs and attempts, the sets of states that queries ask for, and the words of the log."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 RunState = Literal["queued", "running", "finished", "cancelled"]
 JobState = Literal["queued", "running", "judged", "cancelled"]
 AttemptState = Literal["queued", "leased", "running", "recorded", "lost", "cancelled"]
 
-# Why a run was started: somebody sent it; a toolchain came; its time had come; a pair lacked its other side; it came with a whole tracker.
-Occasion = Literal["submitted", "toolchain", "schedule", "baseline", "imported"]
-# What maintainers do, to what, and what can be held back.
+# A run or a job that has not ended. Both use the same two words.
+OPEN_STATES: Final = ("queued", "running")
+# An attempt that has not ended.
+OPEN_ATTEMPT_STATES: Final = ("queued", "leased", "running")
+# An attempt that a node has.
+HELD_ATTEMPT_STATES: Final = ("leased", "running")
+# An attempt that no node has started, so it can be cancelled at once.
+UNSTARTED_ATTEMPT_STATES: Final = ("queued", "leased")
+# An attempt that will not change any more.
+ENDED_ATTEMPT_STATES: Final = ("recorded", "lost", "cancelled")
+
+# Why a run was started: a person submitted it, a new toolchain came, a scheduled rerun was due,
+# a pair of runs needed its other side, or a whole tracker was imported.
+Trigger = Literal["submitted", "toolchain", "schedule", "baseline", "imported"]
+
+# The acts of maintainers, and the kinds of their subjects.
 SubjectKind = Literal["report", "run", "node", "toolchain", "script"]
-Deed = Literal[
+ActKind = Literal[
     "overruled",
     "taken_back",
     "labelled",
@@ -23,4 +36,5 @@ Deed = Literal[
     "lifted",
     "judged_again",
 ]
-HeldKind = Literal["node", "toolchain", "script"]
+# The kinds of subjects that can be quarantined.
+QuarantineKind = Literal["node", "toolchain", "script"]

@@ -19,7 +19,7 @@ from app.runs.rows.acts import REASON_CHARACTERS, list_acts
 from app.runs.rows.page import MOST_ITEMS
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.maintainer_acts import Act
-from app.states import HeldKind, SubjectKind
+from app.states import QuarantineKind, SubjectKind
 
 router = APIRouter(tags=["maintainers"])
 _ACT = documented(401, 404, 409, *BODY)
@@ -73,7 +73,7 @@ class WithdrawalBody(Body):
 class QuarantineBody(ReasonBody):
     """What is to be held back."""
 
-    kind: HeldKind
+    kind: QuarantineKind
     name: Words = Field(
         min_length=1,
         max_length=300,

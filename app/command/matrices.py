@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from app.states import OPEN_STATES
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Server = Annotated[
     str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")
@@ -156,7 +158,7 @@ def _act(
         sys.stdout.write(formats.dumps(found, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
         return
     jobs = [job for job in found.get("jobs", []) if isinstance(job, dict)]
-    waiting = sum(job.get("state") in {"queued", "running"} for job in jobs)
+    waiting = sum(job.get("state") in OPEN_STATES for job in jobs)
     sys.stdout.write(
         f"{found.get('state')}: {waiting} of {len(jobs)} cells wait or run.\n{client.url}/runs/{found.get('id')}\n"
     )

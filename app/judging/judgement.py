@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
@@ -20,6 +21,16 @@ class Verdict(StrEnum):
     CANNOT_SHOW = "cannot_show"
     OBSERVED = "observed"
     NO_RESULT = "no_result"
+
+
+# The claimed behaviour was seen.
+SIGHTINGS: Final = frozenset({Verdict.REPRODUCED, Verdict.FLAKY})
+# The claimed behaviour was seen, or another wrong one. More attempts can't undo that.
+DEVIATIONS: Final = SIGHTINGS | {Verdict.DIFFERENT}
+# The verdict says nothing for or against the claim.
+INCONCLUSIVE: Final = frozenset(
+    {Verdict.NEEDS_INFO, Verdict.CANNOT_SHOW, Verdict.OBSERVED, Verdict.NO_RESULT}
+)
 
 
 class DifferentKind(StrEnum):

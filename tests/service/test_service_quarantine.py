@@ -23,13 +23,13 @@ from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import digest_of
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
-from app.states import HeldKind
+from app.states import QuarantineKind
 from app.storage.models import AttemptRow, NodeRow
 from app.targets.target import Target
 from worker.contract import Attempt, Device, ToolchainFacts
 
 
-def hold(stage: Stage, kind: HeldKind, name: str, *, since: datetime | None = None) -> Quarantine:
+def hold(stage: Stage, kind: QuarantineKind, name: str, *, since: datetime | None = None) -> Quarantine:
     with stage.session() as session:
         return use.quarantine(
             session, kind, name, reason="the fan is broken", who="ada", settings=stage.settings, since=since
@@ -244,7 +244,7 @@ def test_a_script(stage: Stage) -> None:
     ],
 )
 def test_what_cannot_be_held_back(
-    stage: Stage, *, kind: HeldKind, name: str, more: dict[str, Any], error: type[Exception], code: str
+    stage: Stage, *, kind: QuarantineKind, name: str, more: dict[str, Any], error: type[Exception], code: str
 ) -> None:
     stage.node("lab")
     with stage.session() as session, pytest.raises(error) as raised:

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
-from app.states import AttemptState, JobState, Occasion, RunState
+from app.states import AttemptState, JobState, RunState, Trigger
 from app.web.pages import STATIC
 from app.web.text import labels
 from worker.contract import Outcome
@@ -64,5 +64,5 @@ def test_what_has_no_look_is_not_an_error() -> None:
 
 
 def test_every_occasion_of_a_run_has_its_words() -> None:
-    assert list(labels.OCCASIONS) == list(get_args(Occasion))
+    assert list(labels.OCCASIONS) == list(get_args(Trigger))
     assert all(labels.OCCASIONS.values())

@@ -80,6 +80,11 @@ class Outcome(StrEnum):
     EXITED = "exited"
     COMPLETED = "completed"
 
+    @property
+    def is_evidence(self) -> bool:
+        """False where the script did not run or was stopped: the attempt then says nothing about it."""
+        return self not in {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
+
 
 class WhoCanAct(StrEnum):
     """Who could change the outcome or the missing verdict."""

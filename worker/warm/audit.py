@@ -6,11 +6,10 @@ import hashlib
 import secrets
 from pathlib import Path
 
-from worker.contract import Outcome, Result
+from worker.contract import Result
 
 _PARTS = 1_000_000
 # Of ours, not of the script: no disagreement.
-_UNCOUNTED = frozenset({Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED})
 
 
 class Audit:
@@ -29,7 +28,7 @@ class Audit:
 
     def agree(self, warm: Result, cold: Result) -> bool:
         """An attempt without a seed never agrees with another: it loses its warm starts, and nothing else."""
-        if _UNCOUNTED & {warm.outcome, cold.outcome}:
+        if not (warm.outcome.is_evidence and cold.outcome.is_evidence):
             return True
         return _shown(warm) == _shown(cold)
 

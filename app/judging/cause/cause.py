@@ -20,7 +20,7 @@ from app.judging.cause.explanations import (
 from app.judging.cause.random_draws import draws_on_device
 from app.judging.cause.trace_verdict import cause_by_trace
 from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import Defect, Verdict
+from app.judging.judgement import DEVIATIONS, Defect, Verdict
 from app.judging.output.failure_signature import masked
 from app.judging.output.sides import lines_of_sides, sides_agree
 from app.targets.target import Target
@@ -67,7 +67,7 @@ def cause_of(
     claim: Claim, scripts: Sequence[Script], cells: Sequence[JudgedCell]
 ) -> tuple[str | None, Defect]:
     """The first cause that explains what was seen, and whether it is a defect. (None, UNDECIDED): nothing to explain."""
-    seen = [cell for cell in cells if cell.verdict in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}]
+    seen = [cell for cell in cells if cell.verdict in DEVIATIONS]
     by_digest = {script.digest: script for script in scripts}
     for cell in cells:
         # Told by a test of its own, whatever became of the claim.
@@ -149,9 +149,7 @@ def _of_operations(claim: Claim, cell: JudgedCell, cells: Sequence[JudgedCell]) 
     if traced is None or "trace" in cell.target.settings or not _shows_the_same(traced, cell):
         return None
     drifts = any(check.kind is CheckKind.DIFFERS and check.sides for check in claim.checks)
-    if cell.verdict not in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT} and not (
-        cell.verdict is Verdict.OBSERVED and drifts
-    ):
+    if cell.verdict not in DEVIATIONS and not (cell.verdict is Verdict.OBSERVED and drifts):
         return None
     traces = [result.observation.trace for result in traced.results if result.observation.trace is not None]
     found = {cause_by_trace(trace) for trace in traces}

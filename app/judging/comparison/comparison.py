@@ -25,13 +25,12 @@ from app.judging.comparison.text_diff import (
 from app.judging.comparison.values import ValueComparison, ValueResult, compare_values, told
 from app.judging.judgement import ComparisonResult
 from app.judging.verdict.reach import ended_by_limit
-from worker.contract import Environment, Outcome, Result, Scalar
+from worker.contract import Environment, Result, Scalar
 
 MOST_SHOWN = 300
 MOST_LINES_SHOWN = 10
 MOST_VALUES_SHOWN = 10
 # Ours: nothing that could be compared.
-_NOTHING = {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 # Variables follow from settings, and the fingerprint of a library from its path.
 _UNTOLD = ("variable.", "blas.fingerprint")
@@ -82,7 +81,7 @@ def compare(baseline: Result, candidate: Result, *, repeats: Repeats = Repeats()
     bare = Comparison(
         ComparisonResult.INCOMPARABLE, around + environment, around=around, environment=environment
     )
-    if baseline.outcome in _NOTHING or candidate.outcome in _NOTHING:
+    if not (baseline.outcome.is_evidence and candidate.outcome.is_evidence):
         return bare
     stdout = text_diff(stream_of(baseline, "stdout"), stream_of(candidate, "stdout"))
     values = compare_values(

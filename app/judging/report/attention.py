@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.judging.judgement import Defect, Scope, Verdict
-
-SEEN = frozenset({Verdict.REPRODUCED, Verdict.FLAKY})
-# These say nothing of the claim.
-TELLS_NOTHING = frozenset({Verdict.NEEDS_INFO, Verdict.CANNOT_SHOW, Verdict.OBSERVED, Verdict.NO_RESULT})
+from app.judging.judgement import SIGHTINGS, Defect, Scope, Verdict
 
 
 class Attention(StrEnum):
@@ -45,9 +41,9 @@ def attention_of(
     if verdict is None or verdict is Verdict.NEEDS_INFO:
         return None if verdict is None else Attention.ASK
     told = [line.verdicts for line in lines if line.verdicts]
-    seen_before = [verdicts[-1] for verdicts in told if SEEN.intersection(verdicts)]
+    seen_before = [verdicts[-1] for verdicts in told if SIGHTINGS.intersection(verdicts)]
     # Where no cell shows what a run has seen, it was seen of a pair of targets.
-    if SEEN.intersection(seen_before) or (verdict in SEEN and not seen_before):
+    if SIGHTINGS.intersection(seen_before) or (verdict in SIGHTINGS and not seen_before):
         # What a test has explained without a bug is not broken: somebody has to say so to the reporter.
         return Attention.NEEDS_HUMAN if defect is Defect.NO else Attention.STILL_BROKEN
     if seen_before:

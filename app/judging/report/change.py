@@ -7,8 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.judging.judgement import Verdict
-from app.judging.report.attention import SEEN, TELLS_NOTHING
+from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, Verdict
 from app.judging.report.axis import AxisDifference, differs_by
 from worker.contract import Environment
 
@@ -53,12 +52,12 @@ def is_comparable(difference: AxisDifference) -> bool:
 
 def is_same_word(one: Verdict, other: Verdict) -> bool:
     """Whether two verdicts say the same of the claim: sometimes and always are both sightings of it."""
-    return one is other or (one in SEEN and other in SEEN)
+    return one is other or (one in SIGHTINGS and other in SIGHTINGS)
 
 
 def change_of(before: Side, after: Side, *, imported: Collection[str]) -> Change | None:
     """What changed from the older to the newer side; None where nothing did."""
-    if is_same_word(before.verdict, after.verdict) or TELLS_NOTHING.intersection(
+    if is_same_word(before.verdict, after.verdict) or INCONCLUSIVE.intersection(
         {before.verdict, after.verdict}
     ):
         return None
@@ -75,8 +74,8 @@ def change_of(before: Side, after: Side, *, imported: Collection[str]) -> Change
 
 
 _DIRECTIONS = {
-    **{(seen, Verdict.NOT_REPRODUCED): ChangeKind.FIXED for seen in SEEN},
-    **{(Verdict.NOT_REPRODUCED, seen): ChangeKind.REGRESSED for seen in SEEN},
+    **{(seen, Verdict.NOT_REPRODUCED): ChangeKind.FIXED for seen in SIGHTINGS},
+    **{(Verdict.NOT_REPRODUCED, seen): ChangeKind.REGRESSED for seen in SIGHTINGS},
 }
 
 

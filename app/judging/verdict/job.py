@@ -21,7 +21,6 @@ from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Reason, Result, Start
 
 # Trouble of ours: no evidence of anything.
-UNCOUNTED = {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
 # Attempts before "never", unless fewer were asked for.
 LEAST_FOR_NEVER = 3
 # What says most about a job, first.
@@ -46,9 +45,7 @@ class Step:
 def counted(results: Sequence[Result]) -> list[Result]:
     """The attempts that are evidence, in an order that does not depend on when they came in."""
     kept = [
-        result
-        for result in results
-        if result.outcome not in UNCOUNTED and result.kind is not AttemptKind.PREVIEW
+        result for result in results if result.outcome.is_evidence and result.kind is not AttemptKind.PREVIEW
     ]
     return sorted(kept, key=lambda result: result.attempt_id)
 
@@ -123,7 +120,7 @@ def _least(plan: RepeatPlan | None, *, asked: int) -> int:
 def _trouble(results: Sequence[Result]) -> Reason | None:
     """What went wrong on our side; a node's words, cut short."""
     reason = commonest(
-        [result.reason for result in results if result.reason is not None and result.outcome in UNCOUNTED]
+        [result.reason for result in results if result.reason is not None and not result.outcome.is_evidence]
     )
     return None if reason is None else reason.model_copy(update={"detail": reason.detail[:_MOST_DETAIL]})
 

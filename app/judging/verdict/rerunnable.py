@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from app.judging.judgement import Verdict
-from app.states import JobState
+from app.states import OPEN_STATES, JobState
 from worker.contract import Reason, WhoCanAct
 
 
@@ -27,7 +27,7 @@ def is_wanted(which: Which, *, state: JobState, verdict: Verdict | None, reason:
     Failed: it was stopped, nothing that counts was recorded, or no node served it. Undecided: that, or it could not show the claim for any
     other reason. A cell with another verdict is decided, `flaky` and `observed` too: more of the same would say the same.
     """
-    if state in {"queued", "running"}:
+    if state in OPEN_STATES:
         return False
     if which is Which.ALL or state == "cancelled":
         return True

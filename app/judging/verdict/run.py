@@ -9,13 +9,12 @@ from app.intake.claim.claims import Role
 from app.intake.reading import NeedKind, Reading, ScriptRole
 from app.judging.cause.cause import cause_of
 from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import CheckResult, Defect, Finding, Scope, Verdict
+from app.judging.judgement import SIGHTINGS, CheckResult, Defect, Finding, Scope, Verdict
 from app.judging.verdict.pairs import judge_pairs
 from app.judging.verdict.places import release_of, same_release, system_of, torch_of
 from worker.contract import Environment
 
 # `reproduced` and `flaky` are sightings of the claim itself.
-SEEN = {Verdict.REPRODUCED, Verdict.FLAKY}
 NOT_SEEN = {Verdict.NOT_REPRODUCED, Verdict.DIFFERENT}
 WITHOUT_RESULT = {Verdict.NO_RESULT}
 
@@ -49,7 +48,7 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
     verdict = next((verdict for verdict in Verdict if verdict in verdicts), None)
     if verdict is None and all(cell.verdict is not None for cell in cells):
         verdict = Verdict.NO_RESULT
-    where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in SEEN))
+    where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in SIGHTINGS))
     not_where = tuple(dict.fromkeys(cell.target.label() for cell in done if cell.verdict in NOT_SEEN))
     cause, defect = cause_of(reading.claim, reading.scripts, judged)
     scope, differs = _scope(verdict, reading, done)
@@ -76,7 +75,7 @@ def without_tests(cells: Sequence[JudgedCell]) -> list[JudgedCell]:
 def _only_tests(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
     """Whether a cell without its test is there; where memory is filled, what is claimed and seen in that counts all the same."""
     tests = {"trace", "fill"}.intersection(cell.target.settings)
-    if not tests or (tests == {"fill"} and cell.verdict in SEEN):
+    if not tests or (tests == {"fill"} and cell.verdict in SIGHTINGS):
         return False
     settings = {name: value for name, value in cell.target.settings.items() if name not in tests}
     plain = cell.target.model_copy(update={"settings": settings})

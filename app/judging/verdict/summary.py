@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from app.judging.cause.cause import sentence
 from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import Defect, Scope, Verdict
+from app.judging.judgement import DEVIATIONS, Defect, Scope, Verdict
 from app.judging.verdict.run import RunJudgement, without_tests
 
 MOST_LABELS = 4
@@ -17,10 +17,7 @@ def summarise(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:
     parts = [_verdict(judgement, without_tests(cells))]
     cause = sentence(judgement.cause)
     # A defect that a test of its own has shown is told beside a "no" as well.
-    if cause and (
-        judgement.defect is Defect.YES
-        or judgement.verdict in {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
-    ):
+    if cause and (judgement.defect is Defect.YES or judgement.verdict in DEVIATIONS):
         parts.append(cause)
     if judgement.defect is Defect.NO:
         parts.append("This is no defect.")

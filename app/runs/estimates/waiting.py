@@ -12,6 +12,7 @@ from app.runs.estimates.queue_position import Mine, Standing, line
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.run_object.document import JobPart, RangePart, RunDocument, WaitingPart
 from app.settings import ServiceSettings
+from app.states import OPEN_STATES
 from app.storage.queries.queue import queue_position as queries
 from app.targets.planning.plan import Plan
 from app.targets.target import Target
@@ -21,7 +22,7 @@ from worker.contract import Hello
 def with_waiting(session: Session, document: RunDocument, *, settings: ServiceSettings) -> RunDocument:
     """The run object with each waiting cell's place in line."""
     waiting = [job for job in document.jobs if job.state == "queued"]
-    if document.state not in {"queued", "running"} or not waiting:
+    if document.state not in OPEN_STATES or not waiting:
         return document
     fleet = known_fleet(session, settings=settings)
     durations = _durations(session, [job.script for job in waiting], settings=settings)

@@ -15,7 +15,7 @@ from app.intake.reading import Reading
 from app.judging.comparison.environments import digest_of as environment_digest
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import digest_of, split_result, storable
-from app.states import JobState, RunState
+from app.states import ENDED_ATTEMPT_STATES, JobState, RunState
 from app.targets.target import Target
 from worker.contract import AttemptKind, Environment, Reason, Result, Start
 
@@ -168,7 +168,7 @@ def bundle_of(
 
 
 def _job(job: JobFacts, environments: dict[str, Environment]) -> dict[str, Any]:
-    ended = [attempt for attempt in job.attempts if attempt.state in {"recorded", "lost", "cancelled"}]
+    ended = [attempt for attempt in job.attempts if attempt.state in ENDED_ATTEMPT_STATES]
     return {
         "id": job.id,
         "script": job.script,

@@ -37,6 +37,7 @@ from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import storable
 from app.runs.submission.submit import TITLE_CHARACTERS, check_report
 from app.settings import ServiceSettings
+from app.states import OPEN_STATES
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
 from worker.contract.text import storable_text
@@ -56,7 +57,7 @@ class ContributeResult:
 def export(session: Session, run_id: str) -> dict[str, Any]:
     """The bundle of a run that ended. Raises NotFoundError, ConflictError."""
     run = get_run(session, run_id)
-    if run.state in queries.OPEN:
+    if run.state in OPEN_STATES:
         raise ConflictError(
             "This run has not ended yet: export it when it has, or cancel it.", code="run_not_ended"
         )
@@ -137,7 +138,7 @@ def contribute(
 def _own(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
     """Our own run, if that is what comes back."""
     run = queries.run_of(session, bundle.run.id)
-    if run is None or run.state in queries.OPEN or run.is_withdrawn:
+    if run is None or run.state in OPEN_STATES or run.is_withdrawn:
         return None
     return (
         run

@@ -19,16 +19,14 @@ from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, resul
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.run_object.bisection_state import Bisecting, subject_of
 from app.settings import ServiceSettings
+from app.states import ENDED_ATTEMPT_STATES, HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, BisectionRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
-from app.storage.queries.queue import queue
 from app.targets.fleet import usable_toolchains
 from app.targets.target import Target, target_of
 from app.targets.versions.series import Point, Series
 from worker.contract import AttemptKind, Reason, Result
-
-_ENDED = frozenset({"recorded", "lost", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,7 @@ class _Trial:
     attempts: Sequence[AttemptRow]
 
     def ended(self) -> bool:
-        return all(attempt.state in _ENDED for attempt in self.attempts)
+        return all(attempt.state in ENDED_ATTEMPT_STATES for attempt in self.attempts)
 
     def counts(self) -> bool:
         """One that somebody stopped says nothing."""
@@ -77,7 +75,7 @@ def drive(session: Session, run: RunRow, *, settings: ServiceSettings) -> bool:
     wanted = bisecting.wanted(row.side_by_side, under_way=under_way)
     for place in wanted:
         job = jobs[place] = jobs.get(place) or _new_job(session, run, bisecting, place)
-        if job.state not in queries.OPEN:
+        if job.state not in OPEN_STATES:
             job.state, job.verdict, job.rules = "queued", None, None
             forget_changes(session, [job.id])
         new_attempts(session, job, count=bisecting.subject.attempts_of_trial)
@@ -156,11 +154,11 @@ def _end(
     for attempt in attempts:
         if attempt.state == "queued":
             withdraw(session, attempt)
-    if any(attempt.state in queue.HELD for attempt in attempts):
+    if any(attempt.state in HELD_ATTEMPT_STATES for attempt in attempts):
         return
     plan = repeat_plan_of(run)
     for job in jobs:
-        if job.state in queries.OPEN:
+        if job.state in OPEN_STATES:
             own = [
                 results[attempt.id]
                 for attempt in attempts

@@ -19,6 +19,7 @@ from app.runs.rows.facts import reading_of, report_of_run, results_by_attempt
 from app.runs.run_object.comparison_parts import ComparisonContent, Shown, content_of
 from app.runs.run_object.document import ComparisonPart
 from app.runs.run_object.storable import storable
+from app.states import OPEN_STATES
 from app.storage.models import AttemptRow, JobRow
 from app.storage.queries import comparisons as queries
 from app.storage.queries import runs
@@ -66,7 +67,7 @@ def content_of_pair(session: Session, one: Side, other: Side) -> tuple[Compariso
     content = content_of(
         *_shown(session, one, other), _repeats(session, one, other), _common_script(session, one, other)
     )
-    settled = all(side.job.state not in runs.OPEN for side in (one, other))
+    settled = all(side.job.state not in OPEN_STATES for side in (one, other))
     if settled and queries.can_be_kept(session, (one.attempt.id, other.attempt.id)):
         _keep(session, one, other, content, moment=moment)
     return content, moment

@@ -18,6 +18,7 @@ from app.clock import now
 from app.runs.rows.events import emit
 from app.runs.rows.quarantined_parts import held_back
 from app.settings import ServiceSettings
+from app.states import OPEN_STATES
 from app.storage.broker import Broker
 from app.storage.models import AttemptRow, JobRow, NodeRow, RunRow
 from app.storage.outbox import outbox
@@ -191,7 +192,7 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
             continue
         run, job, attempt = locked[attempt_id]
         elsewhere = attempt.kind is AttemptKind.REPEAT and job.node not in {None, node}
-        if run.state not in queries.OPEN or job.state not in queries.OPEN or elsewhere:
+        if run.state not in OPEN_STATES or job.state not in OPEN_STATES or elsewhere:
             continue
         _lease(
             session, run, job, attempt, hello=fleet[node], text=texts[job.script_digest], settings=settings

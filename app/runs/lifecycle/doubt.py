@@ -14,7 +14,7 @@ from app.runs.lifecycle.report_verdict import keep_standing
 from app.runs.lifecycle.settle import restart_job, settle_job
 from app.runs.rows.events import emit
 from app.settings import ServiceSettings
-from app.states import HeldKind
+from app.states import HELD_ATTEMPT_STATES, QuarantineKind
 from app.storage.models import AttemptRow, JobRow, QuarantineRow, RunRow
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import quarantines, queue
@@ -67,7 +67,9 @@ def reopen(session: Session, run_id: str, *, doubted: Doubted, settings: Service
     evidence = [
         row for row in attempts if row.state == "recorded" and row.counted and doubted(jobs[row.job_id], row)
     ]
-    under_way = [row for row in attempts if row.state in queue.HELD and doubted(jobs[row.job_id], row)]
+    under_way = [
+        row for row in attempts if row.state in HELD_ATTEMPT_STATES and doubted(jobs[row.job_id], row)
+    ]
     if evidence and run.state == "finished":
         run.state, run.verdict, run.rules, run.finished_at, run.summary = "running", None, None, None, ""
         emit(session, run, "run.reopened")
@@ -110,9 +112,9 @@ def reopen_some(session: Session, row: QuarantineRow, *, settings: ServiceSettin
     row.pending = later
 
 
-def _doubted(kind: HeldKind, name: str, *, since: datetime | None) -> Doubted:
+def _doubted(kind: QuarantineKind, name: str, *, since: datetime | None) -> Doubted:
     """Which attempts rest on the thing: those under way, and what was recorded from then on."""
-    rests_on: dict[HeldKind, Callable[[JobRow, AttemptRow], bool]] = {
+    rests_on: dict[QuarantineKind, Callable[[JobRow, AttemptRow], bool]] = {
         "node": lambda _job, attempt: attempt.node == name,
         "toolchain": lambda job, _attempt: builds_on(job.target["toolchain"], name),
         "script": lambda job, _attempt: job.script_digest == name,

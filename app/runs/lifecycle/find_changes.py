@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading, ScriptRole
-from app.judging.report.attention import TELLS_NOTHING
+from app.judging.judgement import INCONCLUSIVE
 from app.judging.report.axis import differs_by
 from app.judging.report.change import Change, Side, change_of, is_comparable, is_same_word
 from app.judging.verdict.job import judge_job
@@ -37,13 +37,13 @@ def find_changes(session: Session, run: RunRow) -> None:
     jobs = [
         job
         for job in run_queries.jobs_of_run(session, run.id)
-        if job.verdict is not None and job.verdict not in TELLS_NOTHING
+        if job.verdict is not None and job.verdict not in INCONCLUSIVE
     ]
     if run.contributed_by is not None or not jobs:
         return
     reading = reading_of(session, report_of_run(session, run))
     known = queries.judged_jobs(
-        session, run.report_id, scripts={job.script_digest for job in jobs}, without=TELLS_NOTHING
+        session, run.report_id, scripts={job.script_digest for job in jobs}, without=INCONCLUSIVE
     )
     if len(known) == len(jobs) == 1:
         return

@@ -8,6 +8,7 @@ from app.clock import now
 from app.runs.lifecycle.settle import settle_job, withdraw_preview
 from app.runs.rows.events import emit
 from app.settings import ServiceSettings
+from app.states import HELD_ATTEMPT_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
@@ -59,7 +60,7 @@ def locked_job_attempts(
     jobs = {job.id: job for job in queries.jobs_of_run(session, run_id, lock=True)}
     attempts = queries.attempts_of_run(session, run_id, lock=True)
     return run, [
-        (jobs[attempt.job_id], attempt) for attempt in attempts if attempt.state in {"leased", "running"}
+        (jobs[attempt.job_id], attempt) for attempt in attempts if attempt.state in HELD_ATTEMPT_STATES
     ]
 
 

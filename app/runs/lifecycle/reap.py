@@ -15,6 +15,7 @@ from app.runs.lifecycle.leases import end_lease, locked_job_attempts, lose
 from app.runs.lifecycle.settle import restart_job
 from app.runs.rows.quarantined_parts import held_back
 from app.settings import ServiceSettings
+from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.broker import Broker
 from app.storage.models import NodeRow
 from app.storage.outbox import outbox
@@ -170,7 +171,7 @@ def _free(
 ) -> None:
     """Start jobs again elsewhere whose node is gone, and give up attempts that no node has been there for, for long."""
     run = queries.lock_run(session, run_id)
-    if run is None or run.state not in queries.OPEN:
+    if run is None or run.state not in OPEN_STATES:
         return
     jobs = queries.jobs_of_run(session, run_id, lock=True)
     attempts = queries.attempts_of_run(session, run_id, lock=True)
@@ -182,8 +183,8 @@ def _free(
     for job in jobs:
         mine = [attempt for attempt in attempts if attempt.job_id == job.id]
         queued = [attempt for attempt in mine if attempt.state == "queued"]
-        held = any(attempt.state in {"leased", "running"} for attempt in mine)
-        if not queued or job.state not in queries.OPEN:
+        held = any(attempt.state in HELD_ATTEMPT_STATES for attempt in mine)
+        if not queued or job.state not in OPEN_STATES:
             continue
         target = target_of(job)
         able = _fit(alive, target, settings=settings)

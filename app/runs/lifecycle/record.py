@@ -20,6 +20,7 @@ from app.runs.run_object.digests import with_digests
 from app.runs.run_object.erase import erased_result
 from app.runs.run_object.storable import split_result, storable
 from app.settings import ServiceSettings
+from app.states import HELD_ATTEMPT_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import keys
@@ -30,8 +31,6 @@ from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start
 log = structlog.get_logger(__name__)
 
 # The observation of these says nothing of the environment a script ran in.
-NOT_RUN = frozenset({Outcome.SETUP_FAILED, Outcome.CANCELLED, Outcome.LOST})
-HELD = frozenset({"leased", "running"})
 
 
 def receive(session: Session, message: Any, *, settings: ServiceSettings) -> None:
@@ -122,7 +121,7 @@ def _accepts(job: JobRow, attempt: AttemptRow, message: Result) -> bool:
     """
     if attempt.lease_no != message.lease_no or attempt.node != message.node:
         return False
-    return attempt.state in HELD or (attempt.state == "queued" and job.node == message.node)
+    return attempt.state in HELD_ATTEMPT_STATES or (attempt.state == "queued" and job.node == message.node)
 
 
 def _result(session: Session, message: Result, *, settings: ServiceSettings) -> None:
@@ -143,7 +142,7 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
         end_lease(session, run, job, attempt, spent=message.outcome is Outcome.LOST, settings=settings)
         return
     elif attempt.kind is AttemptKind.PREVIEW and (
-        message.start is not Start.WARM or message.outcome in NOT_RUN
+        message.start is not Start.WARM or not message.outcome.is_evidence
     ):
         withdraw_preview(session, run, job, attempt, settings=settings)
         return
@@ -151,7 +150,7 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
     if stopped and message.outcome is Outcome.CANCELLED:
         attempt.state = "cancelled"
         return
-    if message.outcome not in NOT_RUN and attempt.kind is AttemptKind.REPEAT:
+    if message.outcome.is_evidence and attempt.kind is AttemptKind.REPEAT:
         _same_environment(session, run, job, attempt, settings=settings)
     emit(session, run, "attempt.recorded", job=job.id, attempt=attempt.id)
     settle_job(session, run, job, settings=settings)

@@ -8,8 +8,8 @@ from itertools import groupby
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.intake.reading import ScriptRole
-from app.judging.judgement import Scope, Verdict
-from app.judging.report.attention import SEEN, TELLS_NOTHING, Attention, Line, attention_of, attention_said
+from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, Scope, Verdict
+from app.judging.report.attention import Attention, Line, attention_of, attention_said
 from app.judging.report.axis import Age, age_of
 from app.judging.report.current_verdict import RunWord, standing
 from app.runs.rows.document_cache import cached_document
@@ -42,7 +42,7 @@ def keep_standing(session: Session, report_id: str) -> None:
     ]
     stands = standing(words)
     run = next((run for run in runs if run.id == stands.run), None)
-    jobs = queries.latest_words(session, report_id, without=TELLS_NOTHING)
+    jobs = queries.latest_words(session, report_id, without=INCONCLUSIVE)
     lines = lines_of(session, report, jobs)
     scope = (
         _scope(session, report, run, jobs)
@@ -66,7 +66,7 @@ def _attention(
     word = report.overruled or run.overruled
     if word is not None:
         return attention_said(word)
-    if run.verdict not in {*SEEN, Verdict.CANNOT_SHOW}:
+    if run.verdict not in {*SIGHTINGS, Verdict.CANNOT_SHOW}:
         return attention_of(run.verdict, scope, lines)
     document = cached_document(session, run) or document_of(session, run)
     ran = any(job.verdict is Verdict.OBSERVED for job in document.jobs)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.intake.reading import Reading, Script
-from app.judging.verdict.job import UNCOUNTED, judge_job
+from app.judging.verdict.job import judge_job
 from app.judging.verdict.repeats import most_warm, next_attempts
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_wanted
@@ -30,6 +30,7 @@ from app.runs.rows.facts import (
 )
 from app.runs.rows.search_index import keep_cells
 from app.settings import ServiceSettings
+from app.states import OPEN_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
@@ -44,7 +45,7 @@ def restart_job(session: Session, run: RunRow, job: JobRow, *, attempts: Sequenc
     if any(attempt.state == "recorded" and attempt.generation == job.generation for attempt in attempts):
         job.generation += 1
         for attempt in attempts:
-            if attempt.state in queries.WAITING:
+            if attempt.state in OPEN_ATTEMPT_STATES:
                 attempt.generation = job.generation
             else:
                 attempt.counted = False
@@ -55,7 +56,7 @@ def restart_job(session: Session, run: RunRow, job: JobRow, *, attempts: Sequenc
 
 def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceSettings) -> None:
     """Decide what a job needs next. Run and job must be locked."""
-    if run.state not in queries.OPEN or job.state not in queries.OPEN:
+    if run.state not in OPEN_STATES or job.state not in OPEN_STATES:
         return
     session.flush()
     if run.preset == BISECTION and drive(session, run, settings=settings):
@@ -66,7 +67,7 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
     attempts = [row for row in queries.attempts_of_job(session, job.id) if row.generation == job.generation]
     results_by_id = results_by_attempt(session, attempts)
     results = [results_by_id[row.id] for row in attempts if row.state == "recorded" and row.counted]
-    waiting = [row for row in attempts if row.state in queries.WAITING]
+    waiting = [row for row in attempts if row.state in OPEN_ATTEMPT_STATES]
     reading = reading_of(session, report_of_run(session, run))
     script = reading.script_of(job.script_digest)
     repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
@@ -104,12 +105,12 @@ def _goes_on_as_asked(session: Session, run: RunRow, job: JobRow, *, settings: S
     evidence = sum(
         tally.number
         for tally in repeats
-        if tally.state == "recorded" and tally.counted and tally.outcome not in UNCOUNTED
+        if tally.state == "recorded" and tally.counted and tally.outcome and tally.outcome.is_evidence
     )
     wanted = attempts_wanted(
         max(0, run.repeats_at_most - evidence),
         plan=RepeatPlan(at_most=run.repeats_at_most, exact=True),
-        ended=sum(tally.number for tally in repeats if tally.state not in queries.WAITING),
+        ended=sum(tally.number for tally in repeats if tally.state not in OPEN_ATTEMPT_STATES),
         useless=sum(
             tally.number
             for tally in repeats
@@ -117,7 +118,7 @@ def _goes_on_as_asked(session: Session, run: RunRow, job: JobRow, *, settings: S
         ),
         leases=settings.leases,
     )
-    return 0 < wanted <= sum(tally.number for tally in repeats if tally.state in queries.WAITING)
+    return 0 < wanted <= sum(tally.number for tally in repeats if tally.state in OPEN_ATTEMPT_STATES)
 
 
 def _wanted(
@@ -135,7 +136,7 @@ def _wanted(
     return attempts_wanted(
         next_attempts(reading.claim, script, target_of(job), results, plan),
         plan=plan,
-        ended=sum(row.state not in queries.WAITING for row in attempts),
+        ended=sum(row.state not in OPEN_ATTEMPT_STATES for row in attempts),
         useless=sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in attempts),
         leases=settings.leases,
     )
@@ -153,7 +154,7 @@ def withdraw_preview(
 def finish_if_done(session: Session, run: RunRow) -> None:
     """Finish a run whose jobs are all judged. Its row must be locked."""
     session.flush()
-    if run.state not in queries.OPEN or queries.has_open_jobs(session, run.id):
+    if run.state not in OPEN_STATES or queries.has_open_jobs(session, run.id):
         return
     end_run(session, run, moment=now())
 

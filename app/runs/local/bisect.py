@@ -20,6 +20,7 @@ from app.runs.local.run import (
 )
 from app.runs.run_object.bisection_document import AskPart, BisectionDocument
 from app.runs.run_object.bisection_state import Bisecting, BisectionRequest, subject_of
+from app.states import ENDED_ATTEMPT_STATES, UNSTARTED_ATTEMPT_STATES
 from app.targets.fleet import usable_toolchains
 from app.targets.planning.plan import Cell, Plan, RepeatPlan
 from app.targets.target import Target
@@ -41,7 +42,7 @@ class _Trial:
     told: bool = False
 
     def ended(self) -> bool:
-        return all(attempt.state in {"recorded", "lost", "cancelled"} for attempt in self.attempts)
+        return all(attempt.state in ENDED_ATTEMPT_STATES for attempt in self.attempts)
 
 
 def bisect_locally(
@@ -127,7 +128,7 @@ class _Bisector(Conductor):
         """What has not begun is not waited for; what runs may still say something against the answer."""
         for trial in trials:
             for attempt in trial.attempts:
-                if attempt.state in {"queued", "leased"}:
+                if attempt.state in UNSTARTED_ATTEMPT_STATES:
                     attempt.state = "cancelled"
                     self._cancel(attempt)
             trial.told = trial.ended()

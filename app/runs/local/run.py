@@ -22,7 +22,7 @@ from app.runs.estimates.plan_document import estimated_plan, plan_document
 from app.runs.local.node_stream import NodeStream
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.run_object.document import RunDocument
-from app.states import AttemptState, JobState, RunState
+from app.states import HELD_ATTEMPT_STATES, OPEN_ATTEMPT_STATES, AttemptState, JobState, RunState
 from app.targets.fleet import usable
 from app.targets.planning.plan import Cell, Plan, plan
 from app.targets.planning.presets import PRESETS, Preset
@@ -108,7 +108,7 @@ class LocalJob:
     state: JobState = "queued"
 
     def waiting(self) -> list[LocalAttempt]:
-        return [attempt for attempt in self.attempts if attempt.state in {"queued", "leased", "running"}]
+        return [attempt for attempt in self.attempts if attempt.state in OPEN_ATTEMPT_STATES]
 
     def results(self) -> list[Result]:
         return [
@@ -254,7 +254,7 @@ class Conductor:
 
     def _give(self) -> None:
         """Hand out what is wanted, plan order first, one more than there are slots: so none ever waits for us."""
-        held = sum(attempt.state in {"leased", "running"} for _, attempt in self._owner.values())
+        held = sum(attempt.state in HELD_ATTEMPT_STATES for _, attempt in self._owner.values())
         for job in self._jobs:
             for attempt in job.attempts:
                 if held > self._hello.slots:
@@ -315,7 +315,7 @@ class Conductor:
             job is None
             or attempt is None
             or attempt.lease_no != result.lease_no
-            or attempt.state not in {"leased", "running"}
+            or attempt.state not in HELD_ATTEMPT_STATES
         ):
             return
         self._fruitless = 0
@@ -364,7 +364,7 @@ class Conductor:
         self._node.stop()
         touched = []
         for job, attempt in self._owner.values():
-            if attempt.state not in {"leased", "running"}:
+            if attempt.state not in HELD_ATTEMPT_STATES:
                 continue
             if attempt.started and attempt.lease_no >= LEASES:
                 attempt.state = "lost"

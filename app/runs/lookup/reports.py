@@ -21,7 +21,7 @@ from app.runs.rows.similar_reports import SameReport, same_as
 from app.runs.run_object.assemble import RunFacts, assemble
 from app.runs.run_object.document import ReportPart
 from app.runs.run_object.maintainer_acts import Act, Overruling
-from app.states import Occasion, RunState
+from app.states import RunState, Trigger
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries.reports import reports as queries
 from app.storage.queries.reports.search import found
@@ -36,7 +36,7 @@ class RunSummary(BaseModel):
     id: str
     state: RunState
     preset: str | None
-    occasion: Occasion = Field(
+    occasion: Trigger = Field(
         default="submitted",
         description="why it was started; all but `submitted` were started without anybody waiting",
     )

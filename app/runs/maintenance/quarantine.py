@@ -16,7 +16,7 @@ from app.runs.lifecycle.doubt import reopen_some
 from app.runs.rows.acts import checked_reason, keep_act
 from app.runs.rows.page import Page, page
 from app.settings import ServiceSettings
-from app.states import HeldKind
+from app.states import QuarantineKind
 from app.storage.models import QuarantineRow
 from app.storage.outbox import outbox
 from app.storage.queries.queue import quarantines as queries
@@ -31,7 +31,7 @@ class Quarantine(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     id: str
-    kind: HeldKind
+    kind: QuarantineKind
     name: str = Field(description="of a node or a toolchain; of a script, its digest")
     reason: str
     who: str
@@ -46,7 +46,7 @@ class Quarantine(BaseModel):
 
 def quarantine(
     session: Session,
-    kind: HeldKind,
+    kind: QuarantineKind,
     name: str,
     *,
     reason: str,

@@ -22,6 +22,7 @@ from app.runs.run_object.erase import (
     erased_result,
 )
 from app.runs.run_object.storable import digests_in, join_result, split_result, storable
+from app.states import OPEN_STATES
 from app.storage.models import BisectionRow, ReportRow, RunRow
 from app.storage.queries import run_documents
 from app.storage.queries import runs as queries
@@ -78,7 +79,7 @@ def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None
 
 def _erase_run(session: Session, run: RunRow) -> None:
     """Stop a run if need be, keep what its object may still say, and erase what its attempts showed."""
-    if run.state in queries.OPEN:
+    if run.state in OPEN_STATES:
         cancel_run(session, run.id)
         session.flush()
     document = erased_document(document_of(session, run), moment=now())

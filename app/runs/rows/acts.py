@@ -13,7 +13,7 @@ from app.ids import new_id
 from app.judging.judgement import Verdict
 from app.runs.rows.page import Page, page
 from app.runs.run_object.maintainer_acts import Act, Overruling
-from app.states import Deed, SubjectKind
+from app.states import ActKind, SubjectKind
 from app.storage.models import ActRow
 from app.storage.queries import acts as queries
 from worker.contract.text import storable_text
@@ -42,7 +42,7 @@ def keep_act(
     session: Session,
     subject_kind: SubjectKind,
     subject: str,
-    what: Deed,
+    what: ActKind,
     *,
     reason: str,
     who: str,

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from app.cache import Recent
 from app.judging.versions import COMPARISON_RULES, DOCUMENT_VERSION, JUDGING_RULES
 from app.runs.run_object.document import RunDocument
+from app.states import OPEN_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import RunRow
 from app.storage.queries import acts as act_queries
 from app.storage.queries import run_documents as queries
@@ -30,7 +31,7 @@ _RECENT: Recent[RunDocument] = Recent(16 * 2**20)
 
 def cached_json(session: Session, run: RunRow) -> bytes | None:
     """The cached run object as JSON. None for an open run, and when nothing current is cached."""
-    if run.state in run_queries.OPEN:
+    if run.state in OPEN_STATES:
         return None
     content = queries.find(session, run.id, source_digest=_source_digest(session, run))
     return None if content is None else zlib.decompress(content)
@@ -38,7 +39,7 @@ def cached_json(session: Session, run: RunRow) -> bytes | None:
 
 def cached_document(session: Session, run: RunRow) -> RunDocument | None:
     """The cached run object. None for an open run, and when nothing current is cached."""
-    if run.state in run_queries.OPEN:
+    if run.state in OPEN_STATES:
         return None
     source_digest = _source_digest(session, run)
     recent = _RECENT.find(source_digest)
@@ -63,9 +64,9 @@ def cache_document(session: Session, run: RunRow, document: RunDocument) -> None
     cached until they have ended.
     """
     has_active_attempts = any(
-        attempt.state in run_queries.WAITING for job in document.jobs for attempt in job.attempts
+        attempt.state in OPEN_ATTEMPT_STATES for job in document.jobs for attempt in job.attempts
     )
-    if run.state not in run_queries.OPEN and not has_active_attempts:
+    if run.state not in OPEN_STATES and not has_active_attempts:
         source_digest = _source_digest(session, run)
         queries.store(session, run.id, source_digest=source_digest, content=compressed_json(document))
 

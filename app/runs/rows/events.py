@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.runs.rows.by_id import get_run
+from app.states import OPEN_STATES
 from app.storage.models import EventRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
@@ -74,4 +75,4 @@ def events_after(session: Session, run_id: str, last: int = 0, *, limit: int = 5
 def is_over(session: Session, run_id: str) -> bool:
     """Whether a run has had its last event."""
     run = queries.run_of(session, run_id)
-    return run is None or run.state not in queries.OPEN
+    return run is None or run.state not in OPEN_STATES

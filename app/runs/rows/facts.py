@@ -13,6 +13,7 @@ from app.runs.rows.by_id import get_report
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.run_object.document import ContributedPart, HeldPart, OutdatedPart, RunDocument
 from app.runs.run_object.storable import digests_in, join_reading, join_result
+from app.states import OPEN_STATES
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, ReportRow, RunRow
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import quarantines
@@ -126,7 +127,7 @@ def as_told(session: Session, run: RunRow, document: RunDocument) -> RunDocument
             "rules": run.rules,
             "overruled": overruling(session, "run", run.id, run.overruled),
             "acts": acts_on(session, "run", run.id),
-            "held_back": _held(session, document) if run.state in queries.OPEN else [],
+            "held_back": _held(session, document) if run.state in OPEN_STATES else [],
         }
     )
 
@@ -143,7 +144,7 @@ def _as_kept(session: Session, run: RunRow, document: RunDocument) -> RunDocumen
 
 def _held(session: Session, document: RunDocument) -> list[HeldPart]:
     """What is in quarantine of what the open jobs need."""
-    waiting = [job for job in document.jobs if job.state in queries.OPEN]
+    waiting = [job for job in document.jobs if job.state in OPEN_STATES]
     return [
         HeldPart(kind=row.kind, name=row.name, reason=row.reason)
         for row in quarantines.active(session)

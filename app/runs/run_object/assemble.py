@@ -13,11 +13,11 @@ from app.judging.comparison.environments import digest_of
 from app.judging.comparison.exactness import exactly
 from app.judging.comparison.values import written
 from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import Finding, JobJudgement, Verdict
+from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, Verdict
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise
-from app.runs.run_object.comparison_parts import SHOWS_NOTHING, Shown, compared_jobs
+from app.runs.run_object.comparison_parts import Shown, compared_jobs
 from app.runs.run_object.document import (
     AttemptPart,
     CheckPart,
@@ -42,7 +42,6 @@ MOST_VALUES = 12
 MOST_WRITTEN = 200
 CONTRIBUTED = "Contributed from elsewhere, not run on our nodes:"
 # What is said of a job that still runs: never "no", which needs them all.
-_TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +181,7 @@ def _cell(
         judgement = judge_job(reading.claim, script, job.target, results, plan=plan)
     elif results:
         interim = judge_job(reading.claim, script, job.target, results)
-        judgement = interim if interim.verdict in _TOLD_EARLY else None
+        judgement = interim if interim.verdict in DEVIATIONS else None
     if judgement is None and job.state == "cancelled" and finished:
         judgement = JobJudgement(verdict=Verdict.NO_RESULT)
     return JudgedCell(
@@ -297,5 +296,5 @@ def _shown(job: JobFacts) -> list[Shown]:
     return [
         Shown(attempt.id, job.script, job.target, attempt.result)
         for attempt in job.attempts
-        if attempt.counted and attempt.result is not None and attempt.result.outcome not in SHOWS_NOTHING
+        if attempt.counted and attempt.result is not None and attempt.result.outcome.is_evidence
     ]

@@ -24,10 +24,9 @@ from app.judging.judged_cells import JudgedCell
 from app.judging.judgement import ComparisonResult, Verdict
 from app.runs.run_object.document import ComparisonPart, DifferencePart
 from app.targets.target import Target
-from worker.contract import Outcome, Result
+from worker.contract import Result
 
 # Trouble of ours is a second column, in sight; it is compared with nothing.
-SHOWS_NOTHING = {Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.judging.judgement import Verdict
-from app.states import Deed, SubjectKind
+from app.states import ActKind, SubjectKind
 
 
 class Act(BaseModel):
@@ -19,7 +19,7 @@ class Act(BaseModel):
     id: str
     subject_kind: SubjectKind
     subject: str
-    what: Deed
+    what: ActKind
     reason: str
     who: str = Field(
         description="the name of the token; `local`, `submitter` or `operator` where there was none"

@@ -27,7 +27,7 @@ from app.runs.rows.search_index import keep_cells
 from app.runs.run_object.assemble import assemble
 from app.runs.run_object.document import RunDocument
 from app.settings import ServiceSettings
-from app.states import Occasion
+from app.states import Trigger
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
@@ -95,7 +95,7 @@ def launch_reading(
     run_id: str,
     fleet: Sequence[Hello],
     settings: ServiceSettings,
-    occasion: Occasion = "submitted",
+    occasion: Trigger = "submitted",
 ) -> RunDocument:
     """Store a run with its jobs and first attempts, and wake the dispatcher. Raises InputError, ConflictError for a withdrawn report."""
     held = queries.hold_report(session, report.id)

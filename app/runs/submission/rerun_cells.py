@@ -27,10 +27,10 @@ from app.runs.run_object.storable import digest_of
 from app.runs.submission.launch import Wish, first_attempts, job_row, launch_reading, plan_of
 from app.runs.submission.submit import answered_before
 from app.settings import ServiceSettings
+from app.states import HELD_ATTEMPT_STATES, OPEN_STATES, UNSTARTED_ATTEMPT_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
-from app.storage.queries.queue.queue import HELD
 from app.targets.planning.cell_limit import too_many
 from app.targets.planning.plan import Cell, Plan, plan_cell, runnable
 from app.targets.planning.presets import BISECTION
@@ -139,7 +139,7 @@ def cancel_cell(session: Session, run_id: str, job_id: str, *, who: str | None =
         raise NotFoundError("This run has no cell with this id.")
     if job.state == "judged":
         raise ConflictError("This cell is judged already.", code="cell_judged")
-    if job.state in queries.OPEN:
+    if job.state in OPEN_STATES:
         for attempt in queries.attempts_of_job(session, job.id):
             _stop(session, attempt)
             if attempt.state == "cancelled":
@@ -156,9 +156,9 @@ def cancel_cell(session: Session, run_id: str, job_id: str, *, who: str | None =
 
 def _stop(session: Session, attempt: AttemptRow) -> None:
     """As when a run is stopped: what waits at once, what runs by a flag that its node reads."""
-    if attempt.state in HELD and attempt.node is not None:
+    if attempt.state in HELD_ATTEMPT_STATES and attempt.node is not None:
         outbox(session).flag_cancelled(attempt.node, attempt.id)
-    if attempt.state in {"queued", "leased"}:
+    if attempt.state in UNSTARTED_ATTEMPT_STATES:
         attempt.state = "cancelled"
         attempt.lease_until = None
 
@@ -198,7 +198,7 @@ def _by(who: str | None) -> dict[str, str]:
 
 
 def _open_again(session: Session, run: RunRow, *, who: str | None) -> None:
-    if run.state in queries.OPEN:
+    if run.state in OPEN_STATES:
         return
     run.state, run.verdict, run.rules, run.finished_at, run.summary = "running", None, None, None, ""
     emit(session, run, "run.reopened", **_by(who))

@@ -20,7 +20,7 @@ from app.runs.rows.facts import reading_of
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.submission.launch import Wish, launch_reading
 from app.settings import ServiceSettings
-from app.states import Occasion
+from app.states import Trigger
 from app.storage.models import JobRow, ReportRow
 from app.storage.queries import rerun as queries
 from app.storage.queries.runs import lock_report
@@ -136,7 +136,7 @@ def _start_first(
         script, ran = reading_of(session, report).scripts[0], _ran_on(session, report)
         new = {name for name, moment in since.items() if moment > report.considered_at}
         report.considered_at = now()
-        occasion: Occasion = "toolchain"
+        occasion: Trigger = "toolchain"
         targets = with_new(script, ran, new, fleet=fleet, required_level=settings.required_level, most=cells)
         if (
             not targets
@@ -162,7 +162,7 @@ def _start(
     session: Session,
     report: ReportRow,
     targets: Sequence[Target],
-    occasion: Occasion,
+    occasion: Trigger,
     *,
     fleet: Sequence[Hello],
     settings: ServiceSettings,

@@ -26,7 +26,7 @@ from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import digest_of, split_reading
 from app.runs.submission.launch import Wish, launch_reading, plan_of
 from app.settings import ServiceSettings
-from app.states import Occasion
+from app.states import Trigger
 from app.storage.models import ReportRow
 from app.storage.models.report import Form
 from app.storage.queries import keys
@@ -128,7 +128,7 @@ def submit(
         source_url=request.source_url,
     )
     secret = give_secret(report)
-    occasion: Occasion = "submitted" if request.awaited else "imported"
+    occasion: Trigger = "submitted" if request.awaited else "imported"
     document = launch_reading(
         session,
         report,

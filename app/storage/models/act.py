@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.states import Deed, SubjectKind
+from app.states import ActKind, SubjectKind
 from app.storage.models.base import Base, Id, choice
 
 
@@ -20,7 +20,7 @@ class ActRow(Base):
     subject_kind: Mapped[SubjectKind] = mapped_column(choice("subject_kind", SubjectKind))
     # An id, or the name of a node or toolchain, or the digest of a script.
     subject: Mapped[Id]
-    what: Mapped[Deed] = mapped_column(choice("what", Deed))
+    what: Mapped[ActKind] = mapped_column(choice("what", ActKind))
     reason: Mapped[str]
     # The name of the token; `local`, `submitter` or `operator` where there was none.
     who: Mapped[str]

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from app.states import HeldKind
+from app.states import QuarantineKind
 from app.storage.models.base import Base, Id, choice
 
 
@@ -21,7 +21,7 @@ class QuarantineRow(Base):
     )
 
     id: Mapped[Id] = mapped_column(primary_key=True)
-    kind: Mapped[HeldKind] = mapped_column(choice("kind", HeldKind))
+    kind: Mapped[QuarantineKind] = mapped_column(choice("kind", QuarantineKind))
     # Of a script: its digest.
     name: Mapped[Id]
     reason: Mapped[str]

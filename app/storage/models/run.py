@@ -9,7 +9,7 @@ from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.judgement import Verdict
-from app.states import Occasion, RunState
+from app.states import RunState, Trigger
 from app.storage.models.base import Base, Id, choice
 
 
@@ -27,8 +27,8 @@ class RunRow(Base):
     report_id: Mapped[Id] = mapped_column(ForeignKey("report.id"))
     state: Mapped[RunState] = mapped_column(choice("state", RunState))
     # Why it was started; what nobody waits for runs behind what was submitted.
-    occasion: Mapped[Occasion] = mapped_column(
-        choice("occasion", Occasion), default="submitted", server_default="submitted"
+    occasion: Mapped[Trigger] = mapped_column(
+        choice("occasion", Trigger), default="submitted", server_default="submitted"
     )
     preset: Mapped[str | None]
     repeats_at_most: Mapped[int]

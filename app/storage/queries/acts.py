@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from app.states import Deed, SubjectKind
+from app.states import ActKind, SubjectKind
 from app.storage.models import ActRow
 
 
@@ -30,7 +30,7 @@ def acts(
     return session.scalars(statement).all()
 
 
-def latest(session: Session, subject_kind: SubjectKind, subject: str, *, what: Deed) -> ActRow | None:
+def latest(session: Session, subject_kind: SubjectKind, subject: str, *, what: ActKind) -> ActRow | None:
     """The latest act of a kind on one thing."""
     mine = (ActRow.subject_kind == subject_kind, ActRow.subject == subject, ActRow.what == what)
     return session.scalar(select(ActRow).where(*mine).order_by(ActRow.id.desc()).limit(1))

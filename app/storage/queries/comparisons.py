@@ -15,7 +15,7 @@ from app.storage.models import AttemptRow, ComparisonRow, RunRow
 from worker.contract import Outcome
 
 # Trouble of ours shows nothing.
-_SHOWS_NOTHING = (Outcome.LOST, Outcome.CANCELLED, Outcome.SETUP_FAILED)
+_EVIDENCE = tuple(outcome for outcome in Outcome if outcome.is_evidence)
 
 
 def comparison_of(session: Session, baseline: str, candidate: str, *, rules: int) -> ComparisonRow | None:
@@ -72,7 +72,7 @@ def value_digests(session: Session, job_id: str) -> list[dict[str, str]]:
             AttemptRow.job_id == job_id,
             AttemptRow.counted,
             AttemptRow.state == "recorded",
-            AttemptRow.outcome.not_in(_SHOWS_NOTHING),
+            AttemptRow.outcome.in_(_EVIDENCE),
         )
         .order_by(AttemptRow.id)
     )

@@ -12,17 +12,16 @@ from sqlalchemy.orm import Session
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
-from app.states import Occasion
+from app.states import OPEN_STATES, Trigger
 from app.storage.models import AttemptRow, ChangeRow, JobRow, ReportRow, RunRow, ToolchainRow
-from app.storage.queries.runs import OPEN
 
 # Any constant will do; it only has to be the same everywhere.
 ROUND_LOCK = 7_264_352
 MOST_BASELINES = 3
 # Where one of these is set, somebody has ended the report.
 ENDED = ("closed_at", "withdrawn_at")
-OURS: tuple[Occasion, ...] = ("toolchain", "schedule", "baseline")
-IMPORTED: tuple[Occasion, ...] = ("imported",)
+OURS: tuple[Trigger, ...] = ("toolchain", "schedule", "baseline")
+IMPORTED: tuple[Trigger, ...] = ("imported",)
 
 
 def take_turn(session: Session) -> bool:
@@ -60,7 +59,7 @@ def due_reports(
 
     One that another transaction holds is left for the next round, and so is one with a run of ours that is open.
     """
-    running = exists().where(RunRow.report_id == ReportRow.id, RunRow.state.in_(OPEN))
+    running = exists().where(RunRow.report_id == ReportRow.id, RunRow.state.in_(OPEN_STATES))
     statement = select(ReportRow).where(ReportRow.considered_at < considered, is_open_report(), ~running)
     if verified is not None:
         statement = statement.where(ReportRow.verified_at < verified)
@@ -81,7 +80,7 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
     )
     asked = baselines.where(RunRow.id > ChangeRow.id).scalar_subquery()
     tried = baselines.where(RunRow.id > since).scalar_subquery()
-    running = exists().where(RunRow.report_id == ReportRow.id, RunRow.state.in_(OPEN))
+    running = exists().where(RunRow.report_id == ReportRow.id, RunRow.state.in_(OPEN_STATES))
     statement = (
         select(ChangeRow)
         .join(ReportRow, ReportRow.id == ChangeRow.report_id)
@@ -91,12 +90,12 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
     return session.scalars(statement.order_by(ChangeRow.id.desc()).limit(limit)).all()
 
 
-def count_open(session: Session, occasions: Collection[Occasion]) -> int:
+def count_open(session: Session, occasions: Collection[Trigger]) -> int:
     """How many runs of these occasions are open."""
     statement = (
         select(func.count())
         .select_from(RunRow)
-        .where(RunRow.state.in_(OPEN), RunRow.occasion.in_(list(occasions)))
+        .where(RunRow.state.in_(OPEN_STATES), RunRow.occasion.in_(list(occasions)))
     )
     return session.scalar(statement) or 0
 
@@ -110,11 +109,11 @@ def attempts_spent(session: Session, *, since: str) -> int:
         .join(JobRow, JobRow.id == AttemptRow.job_id)
         .join(RunRow, RunRow.id == JobRow.run_id)
     )
-    done = session.scalar(made.where(*of_ours, RunRow.state.not_in(OPEN))) or 0
+    done = session.scalar(made.where(*of_ours, RunRow.state.not_in(OPEN_STATES))) or 0
     planned = (
         select(func.sum(RunRow.repeats_at_most)).select_from(JobRow).join(RunRow, RunRow.id == JobRow.run_id)
     )
-    return done + (session.scalar(planned.where(*of_ours, RunRow.state.in_(OPEN))) or 0)
+    return done + (session.scalar(planned.where(*of_ours, RunRow.state.in_(OPEN_STATES))) or 0)
 
 
 def ran_on(session: Session, report_id: str, *, without: Collection[Verdict]) -> Sequence[JobRow]:

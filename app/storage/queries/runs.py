@@ -11,12 +11,9 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import KeyedColumnElement
 
 from app.ids import is_id
-from app.states import AttemptState
+from app.states import OPEN_STATES, AttemptState
 from app.storage.models import AttemptRow, EnvironmentRow, EventRow, JobRow, ReportRow, RunRow, ScriptRow
 from worker.contract import AttemptKind, Outcome
-
-OPEN = ("queued", "running")
-WAITING = ("queued", "leased", "running")
 
 
 def run_of(session: Session, run_id: str) -> RunRow | None:
@@ -117,7 +114,9 @@ def tally_of_job(session: Session, job_id: str, *, generation: int) -> list[Tall
 def has_open_jobs(session: Session, run_id: str) -> bool:
     """Whether a job of the run is still to be judged."""
     return (
-        session.scalar(select(JobRow.id).where(JobRow.run_id == run_id, JobRow.state.in_(OPEN)).limit(1))
+        session.scalar(
+            select(JobRow.id).where(JobRow.run_id == run_id, JobRow.state.in_(OPEN_STATES)).limit(1)
+        )
         is not None
     )
 

@@ -30,6 +30,7 @@ from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import submit
 from app.search.fields import FIELDS
 from app.search.terms import QueryError
+from app.states import OPEN_STATES
 from app.web import formats
 from app.web.formats import address_of, as_json, as_markdown, asked
 from app.web.pages import as_page, drawn, drawn_lately, page
@@ -139,7 +140,7 @@ def _run_values(whole: RunDocument, request: Request, *, start: int = 0) -> dict
         "printed": views.printed_of(run),
         "command": views.command_of(run),
         "surroundings": surroundings(run.environments, most=8, most_rows=views.MOST_FACTS),
-        "live": run.state in {"queued", "running"},
+        "live": run.state in OPEN_STATES,
         "markdown": run_markdown(run, address=address_of(request, f"/runs/{run.id}")),
     }
 

@@ -13,7 +13,7 @@ from app.http.access import CanRead, MaintainerByForm
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
 from app.runs.maintenance import overrule, quarantine, rejudge, triage, withdraw
-from app.states import HeldKind
+from app.states import QuarantineKind
 from app.web.pages import page
 
 router = APIRouter(include_in_schema=False)
@@ -133,7 +133,7 @@ def post_quarantine(
     session: SessionDep,
     settings: SettingsDep,
     who: MaintainerByForm,
-    kind: Annotated[HeldKind, Form()],
+    kind: Annotated[QuarantineKind, Form()],
     name: Text = "",
     since: Text = "",
     reason: Text = "",

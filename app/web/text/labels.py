@@ -11,7 +11,7 @@ from app.judging.comparison.text_diff import TextResult
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
-from app.states import Occasion
+from app.states import Trigger
 from worker.contract import Outcome
 
 
@@ -102,7 +102,7 @@ SCOPES: dict[Scope, str] = {
     Scope.AS_REPORTED: "Tried where the reporter saw it: same minor version, device and system.",
     Scope.ELSEWHERE: "Not tried where the reporter saw it, so the report may still be right.",
 }
-OCCASIONS: dict[Occasion, str] = {
+OCCASIONS: dict[Trigger, str] = {
     "submitted": "own targets",
     "toolchain": "a toolchain came",
     "schedule": "its time had come",

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.judging.comparison.environments import differing_fields
-from app.judging.judgement import Verdict
+from app.judging.judgement import SIGHTINGS, Verdict
 from app.runs.run_object.document import RunDocument
 from worker.contract import Environment
 
 # Variables follow from settings, and the fingerprint of a library from its path.
 _UNTOLD = ("variable.", "blas.fingerprint", "cpu.affinity")
 _PACKAGE = "package."
-_HAPPENS = {Verdict.REPRODUCED, Verdict.FLAKY}
 _DOES_NOT = {Verdict.DIFFERENT, Verdict.NOT_REPRODUCED}
 
 
@@ -55,7 +54,7 @@ def what_sets_apart(run: RunDocument, *, most: int = 12) -> list[Apart]:
     Cells that are there to test for a cause are no place where it does not happen.
     """
     sides: list[list[Environment]] = []
-    for verdicts in (_HAPPENS, _DOES_NOT):
+    for verdicts in (SIGHTINGS, _DOES_NOT):
         digests = {
             attempt.environment
             for job in run.jobs

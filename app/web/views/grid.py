@@ -10,7 +10,7 @@ from itertools import accumulate, chain, groupby
 
 from packaging.version import InvalidVersion, Version
 
-from app.judging.judgement import Verdict
+from app.judging.judgement import SIGHTINGS, Verdict
 from app.runs.lookup.history import Point
 from app.targets.target import label_without_toolchain
 from app.web.text.untrusted import one_line
@@ -22,8 +22,7 @@ MANY_ROWS = 24
 MOST_ROWS, MOST_CELLS, MOST_COLUMNS = 60, 120, 24
 DENSE_FROM = 40
 _RANKS = {verdict: rank for rank, verdict in enumerate(Verdict)}
-_SEEN = {Verdict.REPRODUCED, Verdict.FLAKY}
-_TELLS = {*_SEEN, Verdict.NOT_REPRODUCED}
+_TELLS = {*SIGHTINGS, Verdict.NOT_REPRODUCED}
 _WITHOUT_ANSWER = {Verdict.CANNOT_SHOW, Verdict.NO_RESULT}
 # Of these what was seen is part of the result: another value is another result.
 _BY_VALUE = {Verdict.DIFFERENT, Verdict.OBSERVED}
@@ -396,7 +395,7 @@ def since(table: Grid) -> str:
     folded = [(fold.rows[0].cells, len(fold.rows)) for fold in table.folds]
     for cells, count in [*((row.cells, 1) for row in table.every), *folded]:
         told = [cell for cell in cells if cell.point is not None and cell.point.verdict in _TELLS]
-        seen = [cell.point is not None and cell.point.verdict in _SEEN for cell in told]
+        seen = [cell.point is not None and cell.point.verdict in SIGHTINGS for cell in told]
         if len(told) == 2 and seen[0] != seen[1]:
             before, after = (package_name(table.package, cell.versions) for cell in told)
             key = (before, after, seen[1])

@@ -12,6 +12,7 @@ from app.runs.lookup.history import Point
 from app.runs.lookup.reports import ReportDetails, RunSummary
 from app.runs.run_object.document import CheckPart, RunDocument
 from app.runs.run_object.reading_notes import reporters_place
+from app.states import OPEN_STATES
 from app.web.views import runs as views
 from app.web.views import wording
 from app.web.views.environments import what_sets_apart
@@ -142,7 +143,7 @@ def report_values(
         "markdown": run_markdown(
             run, address=address, history=table, tried_more=tried_more, said=report.overruled
         ),
-        "live": run.state in {"queued", "running"},
+        "live": run.state in OPEN_STATES,
     }
 
 

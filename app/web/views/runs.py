@@ -18,6 +18,7 @@ from app.runs.run_object.document import (
     JobPart,
     RunDocument,
 )
+from app.states import OPEN_STATES
 from app.web.text.untrusted import one_line
 from worker.contract import AttemptKind, CardState, Gpu, ToolchainFacts
 
@@ -117,7 +118,7 @@ def cells_of(run: RunDocument) -> list[CellRow]:
             label=label_of(job),
             seen=what_was_seen(job),
             script=numbers.get(job.script, 1),
-            waiting=job.state in {"queued", "running"},
+            waiting=job.state in OPEN_STATES,
             early=_is_early(job),
         )
         for job in run.jobs

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.judging.cause.cause import sentence
-from app.judging.judgement import Defect, Scope, Verdict
+from app.judging.judgement import DEVIATIONS, Defect, Scope, Verdict
 from app.runs.run_object.document import RunDocument
+from app.states import OPEN_STATES
 from app.web.views.runs import label_of
 
 # Of a run that goes on: a "no" needs all attempts.
-_TOLD_EARLY = {Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT}
 NOT_DECIDED = "It happens. Whether it is a bug is not decided here."
 
 
 def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR0911 - one sentence a verdict
     """The verdict in one short sentence; `tried_more` says that earlier runs of the report had other targets."""
     targets, when = _tried(run), " last" if tried_more else ""
-    match run.verdict or (run.so_far if run.so_far in _TOLD_EARLY else None):
+    match run.verdict or (run.so_far if run.so_far in DEVIATIONS else None):
         case Verdict.NEEDS_INFO:
             return "The report lacks something, so nothing was run."
         case Verdict.REPRODUCED:
@@ -38,7 +38,7 @@ def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR
         case Verdict.NO_RESULT:
             return "There is no result. That is trouble of ours, and says nothing about the report."
         case _:
-            return "Nothing is decided yet." if run.state in {"queued", "running"} else "Nothing was decided."
+            return "Nothing is decided yet." if run.state in OPEN_STATES else "Nothing was decided."
 
 
 def what_is_missing(run: RunDocument) -> str:

@@ -9,13 +9,11 @@ from sqlalchemy import ColumnElement, Select, and_, func, literal_column, or_, s
 from sqlalchemy.orm import Session, aliased
 
 from app.judging.judgement import Verdict
-from app.states import HeldKind
+from app.states import HELD_ATTEMPT_STATES, OPEN_STATES, QuarantineKind
 from app.storage.models import AttemptRow, JobRow, NodeRow, QuarantineRow, RunRow, ScriptRow
 
 # Dispatchers share it, whoever puts something into quarantine has it alone: nothing is given away between its look and its act.
 ADVISORY_LOCK = 0x5A3E_0001
-OPEN = ("queued", "running")
-HELD = ("leased", "running")
 
 
 def lock_quarantines(session: Session) -> None:
@@ -35,7 +33,7 @@ def active(session: Session) -> Sequence[QuarantineRow]:
     ).all()
 
 
-def active_of(session: Session, kind: HeldKind, name: str) -> QuarantineRow | None:
+def active_of(session: Session, kind: QuarantineKind, name: str) -> QuarantineRow | None:
     """The one of a thing, if it is in quarantine."""
     mine = (QuarantineRow.kind == kind, QuarantineRow.name == name, QuarantineRow.lifted_at.is_(None))
     return session.scalar(select(QuarantineRow).where(*mine))
@@ -61,7 +59,7 @@ def with_pending(session: Session) -> Sequence[str]:
     ).all()
 
 
-def is_known(session: Session, kind: HeldKind, name: str) -> bool:
+def is_known(session: Session, kind: QuarantineKind, name: str) -> bool:
     """Whether there is, or was, such a node, toolchain or script."""
     match kind:
         case "node":
@@ -88,7 +86,7 @@ def _of_toolchain(name: str) -> ColumnElement[bool]:
     )
 
 
-def _rests_on(kind: HeldKind, name: str) -> ColumnElement[bool]:
+def _rests_on(kind: QuarantineKind, name: str) -> ColumnElement[bool]:
     match kind:
         case "node":
             return AttemptRow.node == name
@@ -98,7 +96,7 @@ def _rests_on(kind: HeldKind, name: str) -> ColumnElement[bool]:
             return JobRow.script_digest == name
 
 
-def _of_runs(kind: HeldKind, name: str) -> Select[str]:
+def _of_runs(kind: QuarantineKind, name: str) -> Select[str]:
     """Runs by our own nodes that can be reopened, with those of their attempts that rest on the thing."""
     return (
         select(AttemptRow.run_id)
@@ -113,7 +111,9 @@ def _of_runs(kind: HeldKind, name: str) -> Select[str]:
     )
 
 
-def runs_resting_on(session: Session, kind: HeldKind, name: str, *, since: datetime | None) -> list[str]:
+def runs_resting_on(
+    session: Session, kind: QuarantineKind, name: str, *, since: datetime | None
+) -> list[str]:
     """Runs with counted evidence that rests on a thing, or with attempts that it holds now, in order.
 
     `since` names all evidence from then on; without it, only runs which are open or stand for their report are meant.
@@ -130,7 +130,9 @@ def runs_resting_on(session: Session, kind: HeldKind, name: str, *, since: datet
         )
         .exists()
     )
-    in_doubt = or_(RunRow.state.in_(OPEN), ~superseded) if since is None else AttemptRow.recorded_at >= since
+    in_doubt = (
+        or_(RunRow.state.in_(OPEN_STATES), ~superseded) if since is None else AttemptRow.recorded_at >= since
+    )
     evidence = _of_runs(kind, name).where(AttemptRow.state == "recorded", AttemptRow.counted, in_doubt)
-    held = _of_runs(kind, name).where(AttemptRow.state.in_(HELD))
+    held = _of_runs(kind, name).where(AttemptRow.state.in_(HELD_ATTEMPT_STATES))
     return sorted({*session.scalars(evidence.distinct()), *session.scalars(held.distinct())})

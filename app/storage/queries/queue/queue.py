@@ -10,11 +10,10 @@ from typing import Any
 from sqlalchemy import func, or_, select, true, update
 from sqlalchemy.orm import Session
 
+from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from worker.contract import AttemptKind
 
-OPEN = ("queued", "running")
-HELD = ("leased", "running")
 # More of one run need not be looked at in one round: no fleet takes more at once.
 PER_RUN = 400
 AT_ONCE = 2000
@@ -78,7 +77,7 @@ def candidates(
         .select_from(JobRow)
         .join(waiting, true())
         .join(RunRow, RunRow.id == JobRow.run_id)
-        .where(JobRow.state.in_(OPEN), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
+        .where(JobRow.state.in_(OPEN_STATES), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
     )
     held = list(without_scripts)
     ranked = (ranked_jobs.where(JobRow.script_digest.not_in(held)) if held else ranked_jobs).subquery()
@@ -103,7 +102,7 @@ def holds(session: Session) -> list[Hold]:
     rows = session.execute(
         select(AttemptRow.node, AttemptRow.run_id, AttemptRow.kind, JobRow.target)
         .join(JobRow, JobRow.id == AttemptRow.job_id)
-        .where(AttemptRow.state.in_(HELD), AttemptRow.node.is_not(None))
+        .where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node.is_not(None))
     )
     return [Hold(node=row.node, run_id=row.run_id, target=row.target, kind=row.kind) for row in rows]
 
@@ -146,7 +145,7 @@ def extend_leases(
             AttemptRow.id.in_(running),
             AttemptRow.node == node,
             AttemptRow.instance == instance,
-            AttemptRow.state.in_(HELD),
+            AttemptRow.state.in_(HELD_ATTEMPT_STATES),
             AttemptRow.lease_until < before,
         )
         .order_by(AttemptRow.id)
@@ -164,7 +163,7 @@ def runs_with_expired_leases(session: Session, *, moment: datetime) -> list[str]
     """Runs in which a lease ran out."""
     query = (
         select(AttemptRow.run_id)
-        .where(AttemptRow.state.in_(HELD), AttemptRow.lease_until < moment)
+        .where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.lease_until < moment)
         .distinct()
     )
     return sorted(session.scalars(query))
@@ -172,7 +171,11 @@ def runs_with_expired_leases(session: Session, *, moment: datetime) -> list[str]
 
 def runs_held_by(session: Session, *, node: str, other_than: str | None = None) -> list[str]:
     """Runs in which a node holds attempts; `other_than` looks at the leases of its earlier instances only."""
-    query = select(AttemptRow.run_id).where(AttemptRow.state.in_(HELD), AttemptRow.node == node).distinct()
+    query = (
+        select(AttemptRow.run_id)
+        .where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node == node)
+        .distinct()
+    )
     if other_than is not None:
         query = query.where(AttemptRow.instance != other_than)
     return sorted(session.scalars(query))
@@ -193,7 +196,7 @@ def held_of_cancelled_runs(session: Session) -> list[tuple[str, str]]:
         .join(RunRow, RunRow.id == AttemptRow.run_id)
         .join(JobRow, JobRow.id == AttemptRow.job_id)
         .where(
-            AttemptRow.state.in_(HELD),
+            AttemptRow.state.in_(HELD_ATTEMPT_STATES),
             or_(RunRow.state == "cancelled", JobRow.state == "cancelled"),
             AttemptRow.node.is_not(None),
         )

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from sqlalchemy import func, select, true
 from sqlalchemy.orm import Session
 
+from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
-from app.storage.queries.queue.queue import HELD, OPEN
 from app.targets.versions.version_rows import Took, WaitingCell
 from worker.contract import AttemptKind
 
@@ -33,7 +33,7 @@ def waiting_of_others(session: Session, run_id: str, *, each: int) -> tuple[list
     """Waiting cells of other runs that are open, at most so many of each; and whether there are more than were looked at."""
     opened = (
         select(RunRow.id)
-        .where(RunRow.state.in_(OPEN), RunRow.id != run_id)
+        .where(RunRow.state.in_(OPEN_STATES), RunRow.id != run_id)
         .order_by(_UNAWAITED, RunRow.id)
         .limit(MOST_RUNS + 1)
     )
@@ -117,7 +117,7 @@ def took_lately(session: Session) -> list[Took]:
 def at_work(session: Session) -> tuple[dict[str, int], dict[str, int]]:
     """How many attempts each node holds, and how many of each run are held."""
     query = select(AttemptRow.node, AttemptRow.run_id, func.count()).where(
-        AttemptRow.state.in_(HELD), AttemptRow.node.is_not(None)
+        AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node.is_not(None)
     )
     nodes, runs = Counter[str](), Counter[str]()
     for node, run_id, number in session.execute(query.group_by(AttemptRow.node, AttemptRow.run_id)):

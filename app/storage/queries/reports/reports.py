@@ -8,9 +8,9 @@ from sqlalchemy import LargeBinary, Row, Text, cast, exists, func, literal_colum
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, distinct_on
 from sqlalchemy.orm import Session, aliased
 
+from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import ActRow, AttemptRow, JobRow, ReportRow, RunRow, ScriptRow
 from app.storage.models.script import BANDS
-from app.storage.queries.runs import OPEN
 
 
 def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow]:
@@ -37,7 +37,7 @@ def runs_as_kept(session: Session, report_id: str) -> str | None:
     waits = exists().where(
         AttemptRow.state == "queued", AttemptRow.job_id.in_(select(JobRow.id).where(JobRow.run_id.in_(mine)))
     )
-    held = exists().where(AttemptRow.state.in_(("leased", "running")), AttemptRow.run_id.in_(mine))
+    held = exists().where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.run_id.in_(mine))
     act = (
         select(func.max(ActRow.id))
         .where(ActRow.subject_kind == "run", ActRow.subject.in_(mine))
@@ -46,7 +46,7 @@ def runs_as_kept(session: Session, report_id: str) -> str | None:
     rows = func.string_agg(
         cast(literal_column(RunRow.__tablename__), Text), aggregate_order_by(literal_column("','"), RunRow.id)
     )
-    is_open = func.bool_or(RunRow.state.in_(OPEN))
+    is_open = func.bool_or(RunRow.state.in_(OPEN_STATES))
     found = session.execute(
         select(func.md5(rows), act, is_open, waits, held).where(RunRow.report_id == report_id)
     ).one()
