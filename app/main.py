@@ -76,7 +76,7 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     application.add_middleware(
         Guards,
         hosts=(*chosen.hosts, chosen.host),
-        most_bytes=BODY_FACTOR * chosen.report_bytes + BODY_REST,
+        most_bytes=BODY_FACTOR * chosen.read_limits.most_bytes + BODY_REST,
         larger={"/api/v1/bundles": chosen.bundle_bytes},
         refuse=partial(problems.respond, page=problem_page),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.limits import ReadLimits
 from worker.contract import GIB, KIB, MIB, Level, Limits
 from worker.contract.home import default_home
 
@@ -133,6 +134,11 @@ class ServiceSettings(BaseSettings):
     def lease(self) -> timedelta:
         """How long a node may hold an attempt without a sign of life."""
         return timedelta(seconds=self.lease_seconds)
+
+    @property
+    def read_limits(self) -> ReadLimits:
+        """How large a script and a report may be."""
+        return ReadLimits(script_bytes=self.script_bytes, report_bytes=self.report_bytes)
 
     @property
     def limits(self) -> Limits:

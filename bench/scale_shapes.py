@@ -13,6 +13,7 @@ from typing import Any
 from app.intake.read import read
 from app.intake.reading import Reading
 from app.judging.comparison.comparison import Repeats
+from app.limits import NO_READ_LIMITS
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.run_object.comparison_parts import Shown, content_of
 from app.runs.run_object.document import JobPart, RunDocument
@@ -163,9 +164,9 @@ def _shape(path: Path) -> Shape | None:
     )
     script = recorded["report"]["scripts"][0]["as_given"]
     reading = (
-        read(report.read_text(), form="report")
+        read(report.read_text(), form="report", limits=NO_READ_LIMITS)
         if report.exists()
-        else read(script, form="script", claim=claim)
+        else read(script, form="script", claim=claim, limits=NO_READ_LIMITS)
     )
     jobs = _jobs(recorded, reading, chatty=path.stem in CHATTY)
     if len(reading.scripts) != 1 or not jobs:

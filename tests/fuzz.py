@@ -16,14 +16,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.errors import InputError
-from app.intake.read import MOST_REPORT_BYTES, read
+from app.intake.read import read
 from app.intake.reading import Reading
 from app.judging.judgement import CheckResult, Verdict
 from app.judging.verdict.job import judge_job
+from app.limits import ReadLimits
 from app.targets.target import Target
-from worker.contract import AttemptKind, Device, ExceptionFacts, Observation, Outcome, Result, Start
+from worker.contract import KIB, MIB, AttemptKind, Device, ExceptionFacts, Observation, Outcome, Result, Start
 
 HERE = Path(__file__).parent
+LIMITS = ReadLimits(script_bytes=256 * KIB, report_bytes=MIB)
 CPU = Target(device=Device.CPU, toolchain="torch-2.13-cpu")
 # Reading a megabyte takes about a second of a quiet processor; what is above this is worth a look.
 MOST_SECONDS_PER_MEGABYTE = 10.0
@@ -118,7 +120,7 @@ def mutated(rng: random.Random, text: str, other: str) -> str:
 
 def reading_of(text: str) -> Reading | None:
     try:
-        return read(text, form="report")
+        return read(text, form="report", limits=LIMITS)
     except InputError:
         return None
 
@@ -137,13 +139,13 @@ def _timed(text: str, most: float) -> tuple[Reading | None, float]:
 
 def check_reading(text: str) -> Reading | None:
     """Read, and hold what was read against the report."""
-    most = MOST_SECONDS_PER_MEGABYTE * max(0.1, len(text) / MOST_REPORT_BYTES)
+    most = MOST_SECONDS_PER_MEGABYTE * max(0.1, len(text) / LIMITS.report_bytes)
     reading, took = _timed(text, most)
     if took > most:
         raise BreachError(f"reading {len(text)} characters took {took:.1f} s")
     if (
         took > LEAST_SECONDS
-        and len(text) * 4 < MOST_REPORT_BYTES
+        and len(text) * 4 < LIMITS.report_bytes
         and _timed(text * 4, MOST_GROWTH * took)[1] > MOST_GROWTH * took
     ):
         raise BreachError("four times the text takes much more than four times as long")

@@ -41,8 +41,7 @@ def post_read(body: ReadBody, settings: SettingsDep, _may: CanRead) -> ReadingBo
         form="script" if body.report is None else "report",
         claim=body.claim,
         title=body.title,
-        most_script_bytes=settings.script_bytes,
-        most_report_bytes=settings.report_bytes,
+        limits=settings.read_limits,
     )
     verdict = Verdict.NEEDS_INFO if reading.ask else None
     return ReadingBody(report=report_part(reading), verdict=verdict, ask=list(reading.ask))

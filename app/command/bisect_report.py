@@ -63,13 +63,12 @@ def bisect(request: Request) -> int:
     """Do it; the exit status. Raises SamehereError."""
     settings = load_settings()
     base = _check(request)
-    source = read_source(request.file, form=request.form, most_bytes=settings.report_bytes)
+    source = read_source(request.file, form=request.form, most_bytes=settings.read_limits.most_bytes)
     reading = read(
         source.text,
         form=source.form,
         claim=None if request.claim is None else argument_text(request.claim),
-        most_script_bytes=settings.script_bytes,
-        most_report_bytes=settings.report_bytes,
+        limits=settings.read_limits,
     )
     document = (
         _here(reading, request, base)

@@ -25,12 +25,11 @@ from app.runs.run_object.document import RunDocument
 def read_report(file: str, *, form: Form, as_json: bool) -> int:
     """Print it; always 0. Raises InputError."""
     settings = load_settings()
-    source = read_source(file, form=form, most_bytes=settings.report_bytes)
+    source = read_source(file, form=form, most_bytes=settings.read_limits.most_bytes)
     reading = read(
         source.text,
         form=source.form,
-        most_script_bytes=settings.script_bytes,
-        most_report_bytes=settings.report_bytes,
+        limits=settings.read_limits,
     )
     if as_json:
         sys.stdout.write(json.dumps(as_data(reading), indent=1, allow_nan=False) + "\n")

@@ -92,7 +92,7 @@ def reproduce(request: Request) -> int:
 def _reproduce(request: Request) -> int:
     settings = load_settings()
     _check(request, settings)
-    source = read_source(request.file, form=request.form, most_bytes=settings.report_bytes)
+    source = read_source(request.file, form=request.form, most_bytes=settings.read_limits.most_bytes)
     reading = _read(source, request, settings)
     if request.dry_run:
         return _show_plan(source, reading, request, settings)
@@ -135,8 +135,7 @@ def _read(source: Source, request: Request, settings: ServiceSettings) -> Readin
         form=source.form,
         claim=claim,
         title=argument_text(request.title),
-        most_script_bytes=settings.script_bytes,
-        most_report_bytes=settings.report_bytes,
+        limits=settings.read_limits,
     )
 
 

@@ -1,4 +1,4 @@
-"""Text in, a reading out: scripts with roles, the claim, the claimed environment, and what must be asked."""
+"""Reads a text: scripts with their roles, the claim, the claimed environment, and what must be asked."""
 
 from __future__ import annotations
 
@@ -15,68 +15,73 @@ from app.intake.reading import Reading
 from app.intake.snippets.scripts import make_script, mending_for
 from app.intake.text.markdown import looks_like_markdown
 from app.intake.text.thread import Thread, thread_of
-from worker.contract import KIB, MIB
-
-MOST_SCRIPT_BYTES = 256 * KIB
-MOST_REPORT_BYTES = 1 * MIB
+from app.limits import ReadLimits
 
 
 def read(
     text: str,
     *,
+    limits: ReadLimits,
     form: Literal["auto", "script", "report"] = "auto",
     claim: str | None = None,
     title: str = "",
-    most_script_bytes: int = MOST_SCRIPT_BYTES,
-    most_report_bytes: int = MOST_REPORT_BYTES,
 ) -> Reading:
-    """Read a script, a report or the JSON of a thread. Raises InputError for what can't be read at all, TooLargeError over a limit."""
+    """Read a script, a report or the JSON of a thread.
+
+    Raises TooLargeError over a limit, and InputError for a text that can't be read at all.
+    """
     with keeping_trees():
-        return _read(
-            text,
-            form=form,
-            claim=claim,
-            title=title,
-            most_script_bytes=most_script_bytes,
-            most_report_bytes=most_report_bytes,
-        )
+        return _read(text, limits=limits, form=form, claim=claim, title=title)
 
 
 def _read(
     text: str,
     *,
+    limits: ReadLimits,
     form: Literal["auto", "script", "report"],
     claim: str | None,
     title: str,
-    most_script_bytes: int,
-    most_report_bytes: int,
 ) -> Reading:
     if not text.strip():
         raise InputError("It is empty: send a script or a report.", code="empty_script", field="script")
-    size = len(text.encode(errors="surrogatepass"))
-    if size > max(most_script_bytes, most_report_bytes):
-        raise TooLargeError(
-            f"It is larger than {max(most_script_bytes, most_report_bytes)} bytes.", field="report"
-        )
+    # Before anything is parsed. Only the parse tells a script from a report.
+    _check_size(text, form, limits)
+    _check_claim(claim, limits)
     thread = None if form == "script" else thread_of(text)
     is_report = thread is not None or form == "report" or (form == "auto" and looks_like_markdown(text))
-    most, what = (most_report_bytes, "report") if is_report else (most_script_bytes, "script")
-    if size > most:
-        raise TooLargeError(f"The {what} is larger than {most} bytes.", field=what)
+    _check_size(text, "report" if is_report else "script", limits)
     if not is_report:
         return _script(text, claim=claim, title=title)
     reading = read_thread(thread or Thread(title="", body=text), claim=claim, title=title)
-    if any(
-        len(script.script.encode(errors="surrogatepass")) > most_script_bytes for script in reading.scripts
-    ):
+    if any(_bytes(script.script) > limits.script_bytes for script in reading.scripts):
         raise TooLargeError(
-            f"The script in the report is larger than {most_script_bytes} bytes.", field="script"
+            f"The script in the report is larger than {limits.script_bytes} bytes.", field="script"
         )
     return reading
 
 
+def _check_size(text: str, form: Literal["auto", "script", "report"], limits: ReadLimits) -> None:
+    most, field, name = {
+        "auto": (limits.most_bytes, "report", "It"),
+        "script": (limits.script_bytes, "script", "The script"),
+        "report": (limits.report_bytes, "report", "The report"),
+    }[form]
+    if _bytes(text) > most:
+        raise TooLargeError(f"{name} is larger than {most} bytes.", field=field)
+
+
+def _check_claim(claim: str | None, limits: ReadLimits) -> None:
+    """A claim may be as large as a report, since it may be the output that a report shows."""
+    if claim is not None and _bytes(claim) > limits.report_bytes:
+        raise TooLargeError(f"The claim is larger than {limits.report_bytes} bytes.", field="claim")
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
+
+
 def _script(text: str, *, claim: str | None, title: str) -> Reading:
-    said = read_claim((claim if claim is not None else comment_claim(text)) or "")
-    # A file runs as it is: no prompt and no cell would have shown a value of it.
-    script = make_script(text, mending=replace(mending_for(said), shows=False))
-    return Reading(title=title, scripts=(script,), claim=said, ask=asks_of([script]))
+    own_claim = read_claim((claim if claim is not None else comment_claim(text)) or "")
+    # A file runs as it is: no prompt and no notebook would have displayed a value of it.
+    script = make_script(text, mending=replace(mending_for(own_claim), shows=False))
+    return Reading(title=title, scripts=(script,), claim=own_claim, ask=asks_of([script]))

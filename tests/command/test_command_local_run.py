@@ -14,9 +14,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from default_limits import read
 
 from app.errors import NodeError, SetupError
-from app.intake.read import read
 from app.judging.judgement import JobJudgement, Verdict
 from app.runs.local.run import LEASES, LocalWish, run_locally
 from app.runs.run_object.document import RunDocument

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_limits import read
 
 from app.command.files.source import read_source
 from app.command.read_report import read_report
 from app.command.reproduce import Request, _submission
 from app.errors import InputError
-from app.intake.read import read
 
 CODE = "import torch\nprint(torch.ones(2).sum().item())"
 THREAD = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from default_limits import read
 
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.claims import CheckKind, Over, Role
-from app.intake.read import read
 
 
 def bugs(text: str) -> list[Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from default_limits import read
 
 from app.intake.claim.claims import Check
-from app.intake.read import read
 
 CODE = "```python\nimport torch\nprint(torch.ones(3).sum())\n```\n"
 

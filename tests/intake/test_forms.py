@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from default_limits import read
 
 from app.intake.claim.claims import CheckKind, Role
-from app.intake.read import read
 from app.intake.reading import Reading
 
 LINES = "import torch\nx = torch.ones(2)\nprint(x.sum())"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
+from default_limits import read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors import InputError
 from app.intake.claim.claim_text import read_claim
-from app.intake.read import read
 from app.intake.reading import Reading
 
 SCRIPT = "```python\nimport torch\nprint(1)\n```\n"

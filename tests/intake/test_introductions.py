@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from default_limits import read
 
-from app.intake.read import read
 from app.intake.reading import Reading
 
 MINE = "```python\nprint(sum([1, 2]))\n```\n"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from default_limits import read
 
-from app.intake.read import read
 from app.intake.reading import Need, NeedKind
 
 

@@ -7,10 +7,10 @@ import textwrap
 from collections.abc import Callable
 
 import pytest
+from default_limits import read
 
 from app.intake.claim.claims import CheckKind, Role
 from app.intake.probe_output import ReportersProbe, without_probes
-from app.intake.read import read
 from app.intake.reading import Reading
 
 BLOCK = r"""```samehere-probe

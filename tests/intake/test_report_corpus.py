@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_limits import read
 
 from app.intake.claim.claims import Check
-from app.intake.read import read
 
 FOLDER = Path(__file__).parents[1] / "reports"
 LEAST_REPORTS = 40

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_limits import read
 
 from app.intake.claim.claims import CheckKind, Claim, Role
-from app.intake.read import read
 from app.intake.reading import Reading, ScriptRole
 
 SHARED = Path(__file__).parents[3] / "shared" / "reports"

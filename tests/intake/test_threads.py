@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from default_limits import read
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InputError, TooLargeError
-from app.intake.read import read
 from app.intake.reading import Reading
 from app.intake.text.thread import MOST_COMMENTS, is_address, looks_like_report, thread_of
 

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from default_limits import read
 from judging_builders import CPU, CUDA, result
 
 from app.errors import InputError, TooLargeError
 from app.ids import new_id
-from app.intake.read import read
 from app.runs.exchange.bundle import Said, Submitted, bundle_of, evidence_digest
 from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble

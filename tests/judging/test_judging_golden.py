@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_limits import read
 from judging_builders import NO_CUDA, check, claim, differs, prints, raises, result, script
 
 from app.intake.claim.claims import CheckKind, Claim, Role
-from app.intake.read import read
 from app.intake.reading import Reading, Script
 from app.judging.judged_cells import JudgedCell
 from app.judging.verdict.job import judge_job

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_limits import read
 
-from app.intake.read import read
 from app.intake.reading import Reading
 from app.judging.verdict.job import judge_job
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble

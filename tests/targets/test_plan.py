@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from default_limits import read
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InputError
-from app.intake.read import read
 from app.intake.reading import Reading
 from app.targets.fleet import can_serve, is_meant, nearest_lack, resolve_toolchain
 from app.targets.parse import parse_target

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from default_limits import read
 
-from app.intake.read import read
 from app.intake.reading import Reading
 from app.targets.fleet import can_serve, has_kernels, usable_toolchains
 from app.targets.parse import parse_target

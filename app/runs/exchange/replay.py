@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from app.intake.read import read
 from app.judging.versions import JUDGING_RULES
+from app.limits import NO_READ_LIMITS
 from app.runs.exchange.bundle import Bundle, BundledAttempt
 from app.runs.exchange.bundle_rows import check_scripts, keep_jobs, keep_submitted, report_like
 from app.runs.exchange.read_bundle import NO_LIMITS, read_bundle
@@ -108,7 +109,13 @@ def _take_in(session: Session, recording: Recording) -> None:
 def _report(session: Session, bundle: Bundle) -> ReportRow:
     """The report of a run; with its first run it comes in, as of then."""
     submitted = bundle.report
-    reading = read(submitted.text, form=submitted.form, claim=submitted.claim, title=submitted.title)
+    reading = read(
+        submitted.text,
+        form=submitted.form,
+        claim=submitted.claim,
+        title=submitted.title,
+        limits=NO_READ_LIMITS,
+    )
     known = report_like(session, bundle, reading)
     check_scripts(bundle, reading if known is None else reading_of(session, known))
     if known is not None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.errors import ConflictError, IdempotencyError, InputError, TooLargeError
+from app.errors import ConflictError, IdempotencyError, InputError
 from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
@@ -205,11 +205,6 @@ def check_report(
     *, form: Form, text: str, claim: str | None, title: str, source_url: str | None, settings: ServiceSettings
 ) -> Reading:
     """Read what was submitted. Raises InputError for what can't be taken."""
-    most = settings.script_bytes if form == "script" else settings.report_bytes
-    if len(text.encode(errors="replace")) > most:
-        raise TooLargeError(f"The {form} is larger than {most} bytes.", field=form)
-    if claim is not None and len(claim) > settings.report_bytes:
-        raise TooLargeError(f"The claim is larger than {settings.report_bytes} bytes.", field="claim")
     if len(title) > TITLE_CHARACTERS:
         raise InputError(
             f"A title has at most {TITLE_CHARACTERS} characters.", code="bad_title", field="title"
@@ -219,7 +214,13 @@ def check_report(
             "A source_url is an http or https address.", code="bad_source_url", field="source_url"
         )
     # A NUL in a script is left for its parser to refuse, by line and column.
-    return read(text if form == "script" else storable_text(text), form=form, claim=claim, title=title)
+    return read(
+        text if form == "script" else storable_text(text),
+        form=form,
+        claim=claim,
+        title=title,
+        limits=settings.read_limits,
+    )
 
 
 def _text(request: Submission) -> str:
