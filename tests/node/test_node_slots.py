@@ -17,17 +17,19 @@ from worker.contract import Attempt, CardReading, CardState, Device, Gpu, Outcom
 from worker.environment import EnvironmentRecorder
 from worker.machine.settings import NodeSettings
 from worker.sandbox import SandboxUnavailableError
-from worker.slots import pool as slot_pool
+from worker.slots import places
+from worker.slots.pool import SlotPool
+from worker.slots.runner import Deliver
 from worker.toolchains import ToolchainStore
 
 pytestmark = pytest.mark.timeout(30)
 IDENTITY = Identity("here", "test")
 
 
-def make_pool(folder: Path, deliver: slot_pool.Deliver) -> slot_pool.SlotPool:
+def make_pool(folder: Path, deliver: Deliver) -> SlotPool:
     executor = Executor(IDENTITY, ToolchainStore(folder), EnvironmentRecorder(folder, probe_seconds=1))
     cards = CardWatch([], lambda: None, folder=folder, check_seconds=600, check_memory_bytes=0)
-    return slot_pool.SlotPool(
+    return SlotPool(
         NodeSettings(home=folder, slots=1), executor, identity=IDENTITY, cards=cards, deliver=deliver
     )
 
@@ -36,7 +38,7 @@ def test_a_slot_that_cannot_be_set_up_is_told(tmp_path: Path, monkeypatch: pytes
     def full(**_: object) -> NoReturn:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(slot_pool, "Sandbox", full)
+    monkeypatch.setattr(places, "Sandbox", full)
     with pytest.raises(SandboxUnavailableError, match="No space left"):
         make_pool(tmp_path, print).start()
 
@@ -63,7 +65,7 @@ def test_a_slot_comes_back_with_the_end_of_what_held_it(
             attempt, Outcome.COMPLETED if gone.is_set() else Outcome.LOST, Reason(code="x")
         )
 
-    monkeypatch.setattr(slot_pool, "Sandbox", Held)
+    monkeypatch.setattr(places, "Sandbox", Held)
     monkeypatch.setattr(Executor, "execute", execute)
     pool = make_pool(tmp_path, deliver)
     pool.start()
@@ -114,12 +116,12 @@ class Pool:
     """A pool whose attempts only say which cards they were given."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, gives_back: bool) -> None:
-        monkeypatch.setattr(slot_pool, "Sandbox", lambda **_: None)
+        monkeypatch.setattr(places, "Sandbox", lambda **_: None)
         self.cards = Cards(folder)
         self.gives_back = gives_back
         self.results: queue.Queue[Result] = queue.Queue()
         settings = NodeSettings(home=folder, locks=folder / "locks", slots=1)
-        self.pool = slot_pool.SlotPool(
+        self.pool = SlotPool(
             settings,
             self,
             identity=IDENTITY,

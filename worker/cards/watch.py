@@ -96,7 +96,7 @@ class CardWatch:
                 for card in self._cards.values()
             ]
 
-    def given(self, indexes: Iterable[int]) -> list[Gpu]:
+    def select(self, indexes: Iterable[int]) -> list[Gpu]:
         """These cards, without their state: what an attempt on them has in common with one on their like."""
         wanted = set(indexes)
         return [card.gpu for index, card in self._cards.items() if index in wanted]
@@ -150,7 +150,7 @@ class CardWatch:
         found = [self.read(index) for index in indexes]
         return [reading for reading in found if reading is not None]
 
-    def condemned(self, before: Sequence[CardReading], after: Sequence[CardReading]) -> str | None:
+    def condemn_faulty(self, before: Sequence[CardReading], after: Sequence[CardReading]) -> str | None:
         """What the driver reported of a card between two readings, if anything: then it is out of use until a check passes."""
         if len(after) < len(before):
             lost = next(

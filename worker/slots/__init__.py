@@ -1,1 +1,1 @@
-"""A node's places for attempts, and the cards they hold."""
+"""The slots of a node process, and the cards that their attempts hold."""

@@ -1,4 +1,4 @@
-"""Which of the waiting attempts may start: the first whose cards can be had, locked against the other processes of this machine."""
+"""Chooses the attempt that starts: the first one whose cards can be locked on this machine."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from worker.sandbox import Sandbox
 
 @dataclass(slots=True)
 class Entry:
-    """An attempt that waits or runs here."""
+    """An attempt that waits or runs in this process."""
 
     attempt: Attempt
+    # Set to ask the running attempt to stop.
     cancelled: threading.Event = field(default_factory=threading.Event)
+    # Set when the attempt no longer waits or runs here.
     done: threading.Event = field(default_factory=threading.Event)
-    # Its result is not to be told: others run it.
+    # True if no result is delivered, since another node runs the attempt.
     silent: bool = False
 
     @property
@@ -30,7 +32,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Grant:
-    """What an attempt starts with; whoever ends it releases the locks."""
+    """An attempt that starts, its cards and their locks. The place that ran it releases the locks."""
 
     entry: Entry
     gpus: list[Gpu]
@@ -38,7 +40,12 @@ class Grant:
 
 
 class Grants:
-    """`gives_back`: what needs a card that is out of use goes back unsaid, since other nodes may have one."""
+    """Takes attempts from a queue and locks their cards.
+
+    With `gives_back` an attempt whose cards are out of use leaves the queue without a result: other nodes may
+    have such cards. Without it the attempt waits while somebody else uses the cards, and is refused if they
+    are faulty.
+    """
 
     def __init__(self, cards: CardWatch, lock_folder: Path, *, gives_back: bool) -> None:
         self._cards = cards
@@ -46,13 +53,21 @@ class Grants:
         self._gives_back = gives_back
 
     def take(self, queue: list[Entry], takes: Callable[[Entry], bool]) -> Grant | None:
-        """The first that can start, taken out of the queue; None while none can."""
+        """Remove the first attempt that can start from the queue. None while there is none.
+
+        `takes` says which entries the calling place accepts.
+        """
         for entry in [entry for entry in queue if takes(entry)]:
             needed = entry.attempt.cards_needed
             usable = self._cards.usable()
-            if len(usable) < needed <= self._cards.count and not self._is_refused(entry, queue):
-                continue
-            # More than there are is the executor's to refuse.
+            if len(usable) < needed <= self._cards.count:
+                if self._gives_back:
+                    queue.remove(entry)
+                    entry.done.set()
+                    continue
+                if self._cards.is_in_use():
+                    continue
+            # An attempt that needs more cards than are usable starts without any: the executor refuses it.
             locks = acquire_gpus(self._lock_folder, usable, needed if needed <= len(usable) else 0)
             if locks is None:
                 continue
@@ -61,27 +76,20 @@ class Grants:
                     lock.release()
                 continue
             queue.remove(entry)
-            return Grant(entry, self._cards.given(locks), list(locks.values()))
+            return Grant(entry, self._cards.select(locks), list(locks.values()))
         return None
 
-    def _is_refused(self, entry: Entry, queue: list[Entry]) -> bool:
-        """Of an attempt whose cards are out of use: whether it is told so, else others run it or it waits for whoever has them."""
-        if self._gives_back:
-            queue.remove(entry)
-            entry.done.set()
-            return False
-        return not self._cards.is_in_use()
-
     def check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
-        """Those that are due, and that nobody holds: an attempt of ours, or another process that checks it. `lock` is the slot's."""
+        """Check the cards whose check is due, as far as they and the slot's `lock` are free."""
         for index in self._cards.due():
             if not lock.acquire():
                 return
-            held = acquire_gpus(self._lock_folder, [index], 1)
+            card_locks = acquire_gpus(self._lock_folder, [index], 1)
             try:
-                if held is not None and index in self._cards.due():
+                # Another process may have checked the card before this one got its lock.
+                if card_locks is not None and index in self._cards.due():
                     self._cards.check(index, sandbox)
             finally:
-                for one in (held or {}).values():
-                    one.release()
+                for card_lock in (card_locks or {}).values():
+                    card_lock.release()
                 lock.release()

@@ -1,0 +1,118 @@
+"""Runs an attempt that was granted its cards, and delivers Started and its Result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from worker.attempt.execute import Executor, Identity
+from worker.cards.watch import CardWatch
+from worker.contract import (
+    Attempt,
+    AttemptKind,
+    CardReading,
+    Outcome,
+    Reason,
+    Result,
+    Started,
+    WhoCanAct,
+)
+from worker.sandbox import Sandbox
+from worker.slots.grants import Entry, Grant
+from worker.slots.work_queue import WorkQueue
+
+_log = structlog.get_logger(__name__)
+
+Deliver = Callable[[Started | Result], None]
+
+
+class Runner:
+    """Shared by the places of a process. `deliver` is called from their threads."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        queue: WorkQueue,
+        *,
+        identity: Identity,
+        cards: CardWatch,
+        deliver: Deliver,
+    ) -> None:
+        self._executor = executor
+        self._queue = queue
+        self._identity = identity
+        self._cards = cards
+        self._deliver = deliver
+
+    def run(self, grant: Grant, sandbox: Sandbox) -> bool:
+        """Run the attempt and deliver its result. False if its processes could not be killed."""
+        attempt = grant.entry.attempt
+        # A preview ends too soon for anyone to use that it has started.
+        if attempt.kind is not AttemptKind.PREVIEW:
+            self._deliver(
+                Started(
+                    node=self._identity.node,
+                    instance=self._identity.instance,
+                    attempt_id=attempt.attempt_id,
+                    lease_no=attempt.lease_no,
+                )
+            )
+        try:
+            result = self._execute(grant, sandbox)
+        except Exception:  # noqa: BLE001
+            # The boundary of a task: the result says that the node failed, and the slot continues.
+            _log.exception("attempt_failed", attempt_id=attempt.attempt_id)
+            reason = Reason(
+                code="node_fault",
+                detail="The node failed; its log says why.",
+                who_can_act=WhoCanAct.OPERATOR,
+            )
+            result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
+        self.finish(grant.entry, result)
+        return result.outcome is not Outcome.LOST
+
+    def finish(self, entry: Entry, result: Result) -> None:
+        """Deliver the result unless other nodes run the attempt, and end it."""
+        if not self._queue.is_silent(entry):
+            self._deliver(result)
+        self._queue.end(entry)
+
+    def prepare(self, sandbox: Sandbox) -> None:
+        """Prepare the next warm start, until the queue closes."""
+        try:
+            self._executor.prepare(sandbox, ending=lambda: self._queue.is_closing)
+        except Exception:  # noqa: BLE001
+            # The boundary of a task: the next attempts start cold.
+            _log.exception("not_prepared")
+
+    def _execute(self, grant: Grant, sandbox: Sandbox) -> Result:
+        indexes = [gpu.index for gpu in grant.gpus]
+        before = self._cards.readings(indexes)
+        result = self._executor.execute(
+            grant.entry.attempt,
+            sandbox,
+            granted=grant.gpus,
+            cancelled=grant.entry.cancelled,
+            witness=self._cards.witness(indexes) if indexes else None,
+        )
+        return self._add_cards(grant.entry.attempt, result, before)
+
+    def _add_cards(self, attempt: Attempt, result: Result, before: Sequence[CardReading]) -> Result:
+        """Add the readings of the cards after the attempt.
+
+        If a card failed meanwhile, the outcome is SETUP_FAILED.
+        """
+        if not before:
+            return result
+        after = self._cards.readings([reading.index for reading in before])
+        fault = self._cards.condemn_faulty(before, after)
+        if fault is not None and result.outcome is not Outcome.LOST:
+            reason = Reason(
+                code="card_faulty",
+                detail=f"The GPU failed meanwhile: {fault}.",
+                who_can_act=WhoCanAct.OPERATOR,
+            )
+            result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
+        observation = result.observation.model_copy(update={"cards": after})
+        return result.model_copy(update={"observation": observation})
