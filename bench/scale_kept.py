@@ -35,6 +35,8 @@ CELL = (
     "exceptions",
     "said",
 )
+# As `cell_of` names them.
+CELL_VALUES = tuple("output" if name == "said" else name for name in CELL)
 KEPT = {
     "report_search": "report_id, rules, facets, words",
     "report_cell": ", ".join(CELL),
@@ -90,7 +92,7 @@ def kept_of_report(row: ReportRow, shape: Shape, jobs: list[Kept]) -> Iterator[t
             "report_cell",
             tuple(
                 _array(cell[name]) if isinstance(cell[name], list) else escaped(str(cell[name]))
-                for name in CELL
+                for name in CELL_VALUES
             ),
         )
     rows = [ReportCellRow(**cell) for cell in cells]

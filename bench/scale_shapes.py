@@ -15,9 +15,9 @@ from app.intake.reading import Reading
 from app.judging.comparison.comparison import Repeats
 from app.limits import NO_READ_LIMITS
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
-from app.runs.run_object.comparison_parts import Shown, content_of
+from app.runs.run_object.comparison_parts import Shown, compare_pair, content_of
 from app.runs.run_object.document import JobPart, RunDocument
-from app.runs.run_object.storable import split_reading, split_result, storable
+from app.runs.run_object.storable import split_reading, split_result, to_storable
 from app.targets.target import Target
 from worker.contract import AttemptKind, Environment, Level, Observation, Result, Start
 
@@ -150,8 +150,8 @@ def _comparison(jobs: list[JobFacts], reading: Reading) -> tuple[str, str]:
         for name, job, attempt in ((BASELINE, one, baseline), (CANDIDATE, other, candidate))
         if attempt.result is not None
     ]
-    content = content_of(sides[0], sides[1], Repeats(), reading.scripts[0])
-    return json.dumps(storable(content.model_dump(mode="json"))), str(content.comparison.result)
+    content = content_of(compare_pair(sides[0], sides[1], Repeats(), reading.scripts[0]))
+    return json.dumps(to_storable(content.model_dump(mode="json"))), str(content.comparison.result)
 
 
 def _shape(path: Path) -> Shape | None:

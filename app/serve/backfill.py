@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.errors import SetupError
-from app.runs.lifecycle.report_verdict import keep_all_standing
-from app.runs.rows.search_index import keep_all
+from app.runs.lifecycle.report_verdict import store_all_report_verdicts
+from app.runs.rows.search_index import index_all_reports
 from app.serve.database import database
 from app.settings import ServiceSettings
 from app.storage.session import make_engine, session_factory
 
 _KINDS: Mapping[str, Callable[[sessionmaker[Session]], int]] = {
-    "search": keep_all,
-    "standing": keep_all_standing,
+    "search": index_all_reports,
+    "standing": store_all_report_verdicts,
 }
 
 

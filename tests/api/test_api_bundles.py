@@ -10,7 +10,7 @@ from api.web_client import Web, serving
 from stage import together
 
 from app.runs.maintenance.tokens import Scope
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 from app.settings import ServiceSettings
 from worker.contract import Observation, Outcome
 
@@ -34,7 +34,7 @@ def from_elsewhere(bundle: dict[str, Any], **report: Any) -> dict[str, Any]:
     for job in content["jobs"]:
         for attempt in job["attempts"]:
             attempt["result"]["node"] = "lab-of-others"
-    return {**content, "digest": digest_of(content)}
+    return {**content, "digest": json_digest(content)}
 
 
 def give(web: Web, bundle: dict[str, Any], **more: Any) -> Any:

@@ -16,7 +16,7 @@ from cli.command_line import bare_environment, samehere
 from running_web import Web
 from stage import result
 
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 
 REPORT = "# Loss\n\n```python\nsmall, large, count = 1e-8, 1e22, 10**22\nprint('loss nan')\n```\n\nPrints `loss nan`, but I expected `loss 1`.\n"
 
@@ -45,7 +45,7 @@ def by_others(bundle: dict[str, Any]) -> bytes:
         for attempt in job["attempts"]:
             attempt["result"]["node"] = "lab-of-others"
     content = {name: value for name, value in bundle.items() if name != "digest"}
-    return json.dumps({**content, "digest": digest_of(content)}).encode()
+    return json.dumps({**content, "digest": json_digest(content)}).encode()
 
 
 def test_out_of_a_service_and_into_it(web: Web, environment: dict[str, str], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from app.ids import new_id
 from app.runs.exchange.bundle import Said, Submitted, bundle_of, evidence_digest
 from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 from app.targets.planning.plan import RepeatPlan
 from worker.contract import AttemptKind, CapturedValue, Outcome, Reason, Start
 
@@ -85,7 +85,7 @@ def sent(bundle: dict[str, Any]) -> bytes:
 def again(bundle: dict[str, Any]) -> dict[str, Any]:
     """With the digest that fits: what someone sends who knows the format."""
     content = {name: value for name, value in bundle.items() if name != "digest"}
-    return {**content, "digest": digest_of(content)}
+    return {**content, "digest": json_digest(content)}
 
 
 def refusal(data: bytes, limits: BundleLimits = LIMITS) -> InputError:

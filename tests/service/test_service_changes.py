@@ -8,9 +8,9 @@ from stage import Stage
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
-from app.runs.lifecycle.find_changes import forget_changes
 from app.runs.rows.events import events_after
 from app.storage.models import JobRow
+from app.storage.queries.changes import delete_of_jobs
 
 
 def test_a_newer_version_that_breaks_it_is_a_regression_with_both_jobs(stage: Stage) -> None:
@@ -130,5 +130,5 @@ def test_evidence_that_is_open_again_takes_its_changes_along(stage: Stage) -> No
     finish(stage, {"2.0.0": False, "2.1.0": True})
     (found,) = changes(stage)
     with stage.session() as session:
-        forget_changes(session, {found.before_job_id})
+        delete_of_jobs(session, {found.before_job_id})
     assert changes(stage) == []

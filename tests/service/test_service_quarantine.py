@@ -20,7 +20,7 @@ from app.runs.maintenance import quarantine as use
 from app.runs.maintenance.quarantine import Quarantine
 from app.runs.rows.acts import acts_on
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.states import QuarantineKind
@@ -328,7 +328,7 @@ def test_contributed_runs_stay_as_they_are(stage: Stage) -> None:
             for attempt in job["attempts"]:
                 attempt["result"]["observation"]["stderr"] = "RuntimeError: boom, elsewhere\n"
         content = {name: value for name, value in bundle.items() if name != "digest"}
-        data = json.dumps({**content, "digest": digest_of(content)}).encode()
+        data = json.dumps({**content, "digest": json_digest(content)}).encode()
         other = contribute(session, data, by="Ada", settings=stage.settings).document.id
     assert other != run_id
     assert hold(stage, "node", "lab").reopened == 1

@@ -17,11 +17,11 @@ from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
 from app.runs.lookup.reports import list_reports
-from app.runs.rows.search_index import forget_words
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.search.terms import QueryError
 from app.storage.models import ChangeRow, JobRow, ReportCellRow, ReportRow, ReportSearchRow
+from app.storage.queries.reports.search import delete_words
 from app.targets.target import Target
 from worker.contract import Device, ExceptionFacts, Observation, Outcome
 
@@ -186,7 +186,7 @@ def test_pages_of_a_search_have_each_report_once(stage: Stage, filled: dict[str,
 
 def test_withdrawn_words_find_nothing(stage: Stage, filled: dict[str, str]) -> None:
     with stage.session() as session:
-        forget_words(session, filled["memory"])
+        delete_words(session, filled["memory"])
     assert found(stage, "memory") == set()
     assert found(stage, "exception:outofmemoryerror") == {"memory"}
 

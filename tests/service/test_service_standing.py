@@ -12,7 +12,7 @@ from stage import Stage, result
 
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
-from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.storage.models import ReportRow
@@ -115,8 +115,8 @@ def test_keeping_it_twice_changes_nothing_and_a_report_that_is_not_there_is_none
     finish(stage)
     kept = report_of(stage, report_id)
     with stage.session() as session:
-        keep_standing(session, report_id)
-        keep_standing(session, "0" * 26)
+        store_report_verdict(session, report_id)
+        store_report_verdict(session, "0" * 26)
     again = report_of(stage, report_id)
     assert (again.verdict, again.attention, again.verified_at) == (
         kept.verdict,

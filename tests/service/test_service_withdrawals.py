@@ -20,7 +20,7 @@ from app.runs.maintenance.overrule import overrule_run
 from app.runs.maintenance.withdraw import withdraw, withdraw_with_secret
 from app.runs.rows.acts import acts_on
 from app.runs.run_object.bisection_state import BisectionRequest
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 from app.runs.submission.bisections import bisection_document, start_bisection
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, SubmitResult, submit
@@ -323,7 +323,7 @@ def test_a_bundle_of_a_withdrawn_run_is_a_new_submission(stage: Stage) -> None:
         withdraw(session, report_id_of(found), reason="private", who="ada")
     content = {name: value for name, value in bundle.items() if name != "digest"}
     with stage.session() as session:
-        data = json.dumps({**content, "digest": digest_of(content)}).encode()
+        data = json.dumps({**content, "digest": json_digest(content)}).encode()
         brought = contribute(session, data, by="Eve", settings=stage.settings)
     assert brought.created
     assert brought.document.report.id != report_id_of(found)

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from stage import Stage, result
 
 from app.runs.exchange.contribute import contribute, export
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import Device, ExceptionFacts, Observation, Outcome
@@ -214,7 +214,7 @@ def _others(stage: Stage) -> dict[str, str]:
     with stage.session() as session:
         contribute(
             session,
-            json.dumps({**content, "digest": digest_of(content)}).encode(),
+            json.dumps({**content, "digest": json_digest(content)}).encode(),
             by="Ada, who has the card",
             settings=stage.settings,
         )

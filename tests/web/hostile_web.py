@@ -14,7 +14,7 @@ from app.runs.exchange.contribute import contribute, export
 from app.runs.lookup.runs import run_document
 from app.runs.run_object.bisection_state import BisectionRequest
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 from app.runs.submission.bisections import start_bisection
 from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
@@ -87,7 +87,7 @@ def contributed(stage: Stage, run_id: str) -> RunDocument:
             for attempt in job["attempts"]:
                 attempt["result"]["node"] = "lab-of-others"
         content = {name: value for name, value in bundle.items() if name != "digest"}
-        data = json.dumps({**content, "digest": digest_of(content)}).encode()
+        data = json.dumps({**content, "digest": json_digest(content)}).encode()
         return contribute(session, data, by=NAME, settings=stage.settings).document
 
 

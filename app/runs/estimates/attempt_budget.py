@@ -8,7 +8,7 @@ from app.targets.planning.plan import RepeatPlan
 GROWN = 20
 
 
-def attempts_wanted(wanted: int, *, plan: RepeatPlan, ended: int, useless: int, leases: int) -> int:
+def attempts_required(wanted: int, *, plan: RepeatPlan, ended: int, useless: int, leases: int) -> int:
     """How many attempts should be waiting now, of the `wanted` that judging would like.
 
     Lost attempts take their place in the plan: a job ends whatever its nodes do.

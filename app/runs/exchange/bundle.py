@@ -14,7 +14,7 @@ from app.ids import PATTERN
 from app.intake.reading import Reading
 from app.judging.comparison.environments import digest_of as environment_digest
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts
-from app.runs.run_object.storable import digest_of, split_result, storable
+from app.runs.run_object.storable import json_digest, split_result, to_storable
 from app.states import ENDED_ATTEMPT_STATES, JobState, RunState
 from app.targets.target import Target
 from worker.contract import AttemptKind, Environment, Reason, Result, Start
@@ -163,8 +163,8 @@ def bundle_of(
         "jobs": cells,
     }
     # As JSON reads it back: the digest must be over what is sent.
-    plain: dict[str, Any] = json.loads(json.dumps(storable(data), allow_nan=False))
-    return {**plain, "digest": digest_of(plain)}
+    plain: dict[str, Any] = json.loads(json.dumps(to_storable(data), allow_nan=False))
+    return {**plain, "digest": json_digest(plain)}
 
 
 def _job(job: JobFacts, environments: dict[str, Environment]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _attempt(attempt: AttemptFacts, environments: dict[str, Environment]) -> dic
 def evidence_digest(bundle: Bundle) -> str:
     """The same for the same evidence, whatever ids it was given on its way, and whoever wrote it down."""
     jobs = sorted(
-        digest_of(
+        json_digest(
             {
                 "script": job.script,
                 "target": job.target.model_dump(mode="json"),
@@ -203,7 +203,7 @@ def evidence_digest(bundle: Bundle) -> str:
         )
         for job in bundle.jobs
     )
-    return digest_of(
+    return json_digest(
         {"report": bundle.report.model_dump(mode="json", include={"form", "text", "claim"}), "jobs": jobs}
     )
 
@@ -213,6 +213,6 @@ def _evidence(attempt: BundledAttempt) -> str:
     result = (
         None
         if attempt.result is None
-        else storable(attempt.result.model_dump(mode="json", exclude={*_NO_EVIDENCE, "environment"}))
+        else to_storable(attempt.result.model_dump(mode="json", exclude={*_NO_EVIDENCE, "environment"}))
     )
-    return digest_of({**facts, "result": result})
+    return json_digest({**facts, "result": result})

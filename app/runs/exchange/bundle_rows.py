@@ -11,7 +11,7 @@ from app.ids import moment_of, new_id
 from app.intake.reading import Reading
 from app.runs.exchange.bundle import Bundle, BundledAttempt, BundledJob
 from app.runs.lifecycle.doubt import rests_on
-from app.runs.run_object.storable import split_result, storable
+from app.runs.run_object.storable import split_result, to_storable
 from app.runs.submission.submit import keep_report
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.queries import keys
@@ -77,9 +77,9 @@ def keep_jobs(session: Session, bundle: Bundle, run: RunRow, *, moment: datetime
             run_id=run.id,
             position=position,
             script_digest=job.script,
-            target=storable(job.target.model_dump(mode="json")),
+            target=to_storable(job.target.model_dump(mode="json")),
             state=job.state,
-            reason=None if job.reason is None else storable(job.reason.model_dump(mode="json")),
+            reason=None if job.reason is None else to_storable(job.reason.model_dump(mode="json")),
             generation=1,
             environment_digest=_environment(job) if own else None,
         )

@@ -12,7 +12,6 @@ from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import new_id
 from app.intake.reading import Reading
-from app.judging.versions import JUDGING_RULES
 from app.runs.exchange.bundle import (
     Bundle,
     Said,
@@ -22,19 +21,20 @@ from app.runs.exchange.bundle import (
 )
 from app.runs.exchange.bundle_rows import check_scripts, keep_jobs, keep_submitted, report_like
 from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
-from app.runs.lifecycle.comparisons import keep_comparisons
+from app.runs.lifecycle.finish import store_end
 from app.runs.rows.by_id import get_run
 from app.runs.rows.events import emit
 from app.runs.rows.facts import (
     document_of,
     job_facts,
+    judge_stored,
     reading_of,
     report_of_run,
     results_by_attempt,
     run_facts,
 )
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.storable import storable
+from app.runs.run_object.storable import to_storable
 from app.runs.submission.submit import TITLE_CHARACTERS, check_report
 from app.settings import ServiceSettings
 from app.states import OPEN_STATES
@@ -182,21 +182,13 @@ def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, 
         summary="",
         contributed_by=by,
         evidence_digest=digest,
-        made_by=storable(made_by),
+        made_by=to_storable(made_by),
         created_at=moment,
         finished_at=moment,
     )
     session.add(run)
     session.flush()
-    jobs = keep_jobs(session, bundle, run, moment=moment, own=False)
+    keep_jobs(session, bundle, run, moment=moment, own=False)
     emit(session, run, "run.created")
     session.flush()
-    document = document_of(session, run)
-    verdicts = {part.id: part.verdict for part in document.jobs}
-    for job in jobs:
-        job.verdict, job.rules = verdicts[job.id], JUDGING_RULES
-    run.verdict, run.summary, run.rules = document.verdict, document.summary, JUDGING_RULES
-    keep_comparisons(session, document.comparisons)
-    emit(session, run, "run.finished" if run.state == "finished" else "run.cancelled")
-    session.flush()
-    return document.model_copy(update={"rules": run.rules})
+    return store_end(session, run, judge_stored(session, run))

@@ -27,7 +27,7 @@ from app.runs.exchange.bundle import (
 )
 from app.runs.rows.nodes import NODE_NAME
 from app.runs.run_object.digests import with_digests
-from app.runs.run_object.storable import digest_of, storable
+from app.runs.run_object.storable import json_digest, to_storable
 from app.settings import ServiceSettings
 from app.targets.parse import check_target
 from app.targets.target import Target
@@ -117,8 +117,8 @@ def _object(data: bytes) -> dict[str, Any]:
 def _check_digest(raw: dict[str, Any]) -> None:
     content = {name: value for name, value in raw.items() if name != "digest"}
     try:
-        found = digest_of(content)
-        storable_as_is = storable(raw) == raw
+        found = json_digest(content)
+        storable_as_is = to_storable(raw) == raw
     except (ValueError, RecursionError) as error:
         raise _refused(
             "This bundle holds what no bundle holds. Export the run again.", "bad_bundle"

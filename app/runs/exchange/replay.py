@@ -15,15 +15,14 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from app.intake.read import read
-from app.judging.versions import JUDGING_RULES
 from app.limits import NO_READ_LIMITS
 from app.runs.exchange.bundle import Bundle, BundledAttempt
 from app.runs.exchange.bundle_rows import check_scripts, keep_jobs, keep_submitted, report_like
 from app.runs.exchange.read_bundle import NO_LIMITS, read_bundle
 from app.runs.exchange.recorded_nodes import keep_nodes
-from app.runs.lifecycle.settle import end_run
+from app.runs.lifecycle.finish import end_run
 from app.runs.rows.events import emit
-from app.runs.rows.facts import document_of, reading_of
+from app.runs.rows.facts import reading_of
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
 
@@ -98,10 +97,7 @@ def _take_in(session: Session, recording: Recording) -> None:
     session.add(run)
     session.flush()
     emit(session, run, "run.created")
-    jobs = keep_jobs(session, bundle, run, moment=moment, own=True)
-    verdicts = {part.id: part.verdict for part in document_of(session, run).jobs}
-    for job in jobs:
-        job.verdict, job.rules = verdicts[job.id], JUDGING_RULES
+    keep_jobs(session, bundle, run, moment=moment, own=True)
     end_run(session, run, moment=moment)
     report.considered_at = moment
 

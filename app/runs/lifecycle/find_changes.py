@@ -1,8 +1,9 @@
-"""Flips: when a run of ours ends, its cells are held against older versions and against what was seen in the same place before."""
+"""Finds changes when a run ends: compares its cells with older versions, and with earlier results of the same cell."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import groupby
 
@@ -12,17 +13,18 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading, ScriptRole
-from app.judging.judgement import INCONCLUSIVE
+from app.judging.judgement import INCONCLUSIVE, JobJudgement
 from app.judging.report.axis import differs_by
 from app.judging.report.change import Change, Side, change_of, is_comparable, is_same_word
 from app.judging.verdict.job import judge_job
-from app.runs.lifecycle.report_verdict import by_age
+from app.runs.lifecycle.report_verdict import rows_by_age
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, results_by_attempt
+from app.runs.run_object.assemble import JudgedRun
 from app.storage.models import ChangeRow, EnvironmentRow, JobRow, RunRow
 from app.storage.queries import changes as queries
 from app.storage.queries import runs as run_queries
-from app.storage.queries.reports import report_verdict as standing_queries
+from app.storage.queries.reports import report_verdict as verdict_queries
 from app.storage.queries.rerun import toolchains
 from app.targets.packages import packages_of
 from app.targets.target import target_of
@@ -32,8 +34,8 @@ from worker.contract import Environment
 log = structlog.get_logger(__name__)
 
 
-def find_changes(session: Session, run: RunRow) -> None:
-    """Store what changed with this run. Its row and its report's must be locked, and both be flushed."""
+def find_changes(session: Session, run: RunRow, judged: JudgedRun) -> None:
+    """Store the changes that a run shows. The rows of the run and its report must be locked and flushed."""
     jobs = [
         job
         for job in run_queries.jobs_of_run(session, run.id)
@@ -41,116 +43,131 @@ def find_changes(session: Session, run: RunRow) -> None:
     ]
     if run.contributed_by is not None or not jobs:
         return
-    reading = reading_of(session, report_of_run(session, run))
     known = queries.judged_jobs(
         session, run.report_id, scripts={job.script_digest for job in jobs}, without=INCONCLUSIVE
     )
     if len(known) == len(jobs) == 1:
         return
-    found = run_queries.environments(
-        session, {job.environment_digest for job in known if job.environment_digest}
+    comparison = _Comparison(
+        session=session,
+        run=run,
+        reading=reading_of(session, report_of_run(session, run)),
+        environments=run_queries.environments(
+            session, {job.environment_digest for job in known if job.environment_digest}
+        ),
+        judgements={cell.job_id: cell.judgement for cell in judged.cells if cell.judgement is not None},
     )
-    for place, (before, after) in enumerate(_pairs(session, run, reading, known, found)):
-        _hold_against(session, run, reading, before, after, found=found, place=place)
+    for place, (before, after) in enumerate(comparison.pairs(known)):
+        _store_change(comparison, before, after, place=place)
 
 
-def forget_changes(session: Session, job_ids: Collection[str]) -> None:
-    """What rests on a job that is open again has not been seen."""
-    queries.forget(session, job_ids)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Comparison:
+    """One run against the history of its report. `judgements` are by job id; each job is judged at most once."""
 
+    session: Session
+    run: RunRow
+    reading: Reading
+    environments: Mapping[str, EnvironmentRow]
+    judgements: dict[str, JobJudgement] = field(default_factory=dict)
 
-def _pairs(
-    session: Session,
-    run: RunRow,
-    reading: Reading,
-    known: Sequence[JobRow],
-    found: Mapping[str, EnvironmentRow],
-) -> Iterator[tuple[JobRow, JobRow]]:
-    """The pairs that a run makes, older side first: each version with the next older one that compares, each cell with its own past."""
-    controls = {script.digest for script in reading.scripts if script.role is ScriptRole.CONTROL}
-    cells = {key: list(jobs) for key, jobs in groupby(sorted(known, key=_cell), key=_cell)}
-    newest = [max(jobs, key=lambda job: job.id) for jobs in cells.values()]
-    for line in by_age(session, newest, controls=controls).values():
-        sides = [sorted(cells[_cell(job)], key=lambda job: job.id, reverse=True) for job in line]
-        imported = _imported(reading, line[0].script_digest)
-        for place, side in enumerate(sides):
-            pair = _nearest(run, side, sides[:place][::-1], imported=imported, found=found)
+    def pairs(self, known: Sequence[JobRow]) -> Iterator[tuple[JobRow, JobRow]]:
+        """The pairs of jobs to compare, older side first.
+
+        Each version is paired with the next older one that it compares with, and each cell of this run with its past.
+        """
+        controls = {script.digest for script in self.reading.scripts if script.role is ScriptRole.CONTROL}
+        cells = {key: list(jobs) for key, jobs in groupby(sorted(known, key=_cell), key=_cell)}
+        newest = [max(jobs, key=_id) for jobs in cells.values()]
+        for row in rows_by_age(self.session, newest, controls=controls).values():
+            sides = [sorted(cells[_cell(job)], key=_id, reverse=True) for job in row]
+            imported = self.imported(row[0].script_digest)
+            for place, side in enumerate(sides):
+                pair = self._with_nearest(side, sides[:place][::-1], imported)
+                if pair is not None:
+                    yield pair
+                if side[0].run_id == self.run.id and len(side) > 1:
+                    yield self._best(side[1:], side[:1], imported) or (side[1], side[0])
+
+    def imported(self, digest: str) -> set[str]:
+        """The packages that a script imports."""
+        scripts = [script for script in self.reading.scripts if script.digest == digest]
+        return {package for script in scripts for package in packages_of(script)}
+
+    def _with_nearest(
+        self, side: Sequence[JobRow], older: Sequence[Sequence[JobRow]], imported: set[str]
+    ) -> tuple[JobRow, JobRow] | None:
+        """A cell with the nearest older version that it compares with, else with the nearest one.
+
+        None if this run has no part in the pair.
+        """
+        for other in older:
+            pair = self._best(other, side, imported)
             if pair is not None:
-                yield pair
-            if side[0].run_id == run.id and len(side) > 1:
-                yield _best(side[1:], side[:1], imported=imported, found=found) or (side[1], side[0])
+                return pair if self.run.id in {other[0].run_id, side[0].run_id} else None
+        if older and self.run.id in {older[0][0].run_id, side[0].run_id}:
+            return older[0][0], side[0]
+        return None
+
+    def _best(
+        self, before: Sequence[JobRow], after: Sequence[JobRow], imported: set[str]
+    ) -> tuple[JobRow, JobRow] | None:
+        """The newest jobs of two cells whose environments compare."""
+        pairs = [(one, other) for one in before for other in after]
+        pairs.sort(key=lambda pair: sorted((job.id for job in pair), reverse=True), reverse=True)
+        for one, other in pairs:
+            if is_comparable(differs_by(self.facts(one), self.facts(other), imported=imported)):
+                return one, other
+        return None
+
+    def facts(self, job: JobRow) -> Environment:
+        """The environment that a job ran in, empty if it is not known."""
+        environment = self.environments.get(job.environment_digest or "")
+        return {} if environment is None else environment.facts
+
+    def side(self, job: JobRow) -> Side:
+        """A job by the present rules: a verdict that only the rules have changed is no change."""
+        judgement = self.judgements.get(job.id)
+        if judgement is None:
+            judgement = self.judgements[job.id] = self._judge(job)
+        return Side(
+            verdict=judgement.verdict,
+            matched=judgement.matched,
+            of=judgement.of,
+            environment=self.facts(job),
+            label=target_of(job).label(),
+        )
+
+    def _judge(self, job: JobRow) -> JobJudgement:
+        """Judge a job of an earlier run."""
+        rows = verdict_queries.attempts_of_jobs(self.session, [job.id])
+        attempts = [row for row in rows if row.counted and row.state == "recorded"]
+        results = results_by_attempt(self.session, attempts)
+        run = run_queries.run_of(self.session, job.run_id)
+        return judge_job(
+            self.reading.claim,
+            self.reading.script_of(job.script_digest),
+            target_of(job),
+            [results[row.id] for row in attempts],
+            plan=None if run is None else repeat_plan_of(run),
+        )
+
+
+def _id(job: JobRow) -> str:
+    return job.id
 
 
 def _cell(job: JobRow) -> tuple[str, str]:
     return job.script_digest, target_of(job).label()
 
 
-def _imported(reading: Reading, digest: str) -> set[str]:
-    return {
-        package for script in reading.scripts if script.digest == digest for package in packages_of(script)
-    }
-
-
-def _nearest(
-    run: RunRow,
-    side: Sequence[JobRow],
-    older: Sequence[Sequence[JobRow]],
-    *,
-    imported: set[str],
-    found: Mapping[str, EnvironmentRow],
-) -> tuple[JobRow, JobRow] | None:
-    """The cell with the nearest older version that compares with it, else with the nearest; only what this run had a part in."""
-    for other in older:
-        pair = _best(other, side, imported=imported, found=found)
-        if pair is not None:
-            return pair if run.id in {other[0].run_id, side[0].run_id} else None
-    if older and run.id in {older[0][0].run_id, side[0].run_id}:
-        return older[0][0], side[0]
-    return None
-
-
-def _best(
-    before: Sequence[JobRow],
-    after: Sequence[JobRow],
-    *,
-    imported: set[str],
-    found: Mapping[str, EnvironmentRow],
-) -> tuple[JobRow, JobRow] | None:
-    """The newest jobs of two cells whose environments compare."""
-    pairs = sorted(
-        ((one, other) for one in before for other in after),
-        key=lambda pair: sorted((job.id for job in pair), reverse=True),
-    )
-    return next(
-        (
-            (one, other)
-            for one, other in reversed(pairs)
-            if is_comparable(differs_by(_facts(one, found), _facts(other, found), imported=imported))
-        ),
-        None,
-    )
-
-
-def _facts(job: JobRow, found: Mapping[str, EnvironmentRow]) -> Environment:
-    environment = found.get(job.environment_digest or "")
-    return {} if environment is None else environment.facts
-
-
-def _hold_against(
-    session: Session,
-    run: RunRow,
-    reading: Reading,
-    before: JobRow,
-    after: JobRow,
-    *,
-    found: Mapping[str, EnvironmentRow],
-    place: int,
-) -> None:
-    """Store what changed between two jobs, once: what was found between their targets before and is still so is not found again."""
+def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, place: int) -> None:
+    """Store what changed between two jobs. A change that is stored between their targets and still holds is skipped."""
+    session, run = comparison.session, comparison.run
     if before.verdict is None or after.verdict is None or is_same_word(before.verdict, after.verdict):
         return
-    sides = [_side(session, reading, job, found=found) for job in (before, after)]
-    change = change_of(*sides, imported=_imported(reading, after.script_digest))
+    sides = comparison.side(before), comparison.side(after)
+    change = change_of(*sides, imported=comparison.imported(after.script_digest))
     if change is None:
         return
     pair = {"script": after.script_digest, "target": sides[1].label, "before_target": sides[0].label}
@@ -164,33 +181,13 @@ def _hold_against(
     log.info("change_found", change=row.id, kind=row.kind)
 
 
-def _side(session: Session, reading: Reading, job: JobRow, *, found: Mapping[str, EnvironmentRow]) -> Side:
-    """A job judged anew: what only the rules have changed is no change."""
-    attempts = [
-        row
-        for row in standing_queries.attempts_of_jobs(session, [job.id])
-        if row.counted and row.state == "recorded"
-    ]
-    results = results_by_attempt(session, attempts)
-    run = run_queries.run_of(session, job.run_id)
-    target = target_of(job)
-    script = next(script for script in reading.scripts if script.digest == job.script_digest)
-    plan = None if run is None else repeat_plan_of(run)
-    judgement = judge_job(reading.claim, script, target, [results[row.id] for row in attempts], plan=plan)
-    return Side(
-        verdict=judgement.verdict,
-        matched=judgement.matched,
-        of=judgement.of,
-        environment=_facts(job, found),
-        label=target.label(),
-    )
-
-
 def _is_known(last: ChangeRow, change: Change, sides: Sequence[Side]) -> bool:
-    same = all(
-        is_same_word(said, side.verdict) for said, side in zip((last.before, last.after), sides, strict=True)
+    """Whether the last stored change has the same verdicts, kind and confounders."""
+    same_verdicts = all(
+        is_same_word(stored, side.verdict)
+        for stored, side in zip((last.before, last.after), sides, strict=True)
     )
-    return same and (last.kind, last.differs) == (change.kind, list(change.difference.confounders))
+    return same_verdicts and (last.kind, last.differs) == (change.kind, list(change.difference.confounders))
 
 
 def _row(
@@ -205,7 +202,8 @@ def _row(
 ) -> ChangeRow:
     difference = change.difference
     axis = difference.versions[0] if difference.axis is not None else ("", ("", ""))
-    # As old as the end of the run that showed it, also where a recorded run is taken in later; those of one run in their order.
+    # The change is as old as the end of its run, also for a recorded run that is replayed later. The place keeps
+    # the changes of one run in order.
     moment = run.finished_at or now()
     return ChangeRow(
         id=new_id(moment + timedelta(microseconds=place)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.runs.lifecycle.settle import settle_job, withdraw_preview
+from app.runs.lifecycle.settle import remove_preview, settle_job
 from app.runs.rows.events import emit
 from app.settings import ServiceSettings
 from app.states import HELD_ATTEMPT_STATES
@@ -23,7 +23,7 @@ def end_lease(
         attempt.state = "cancelled"
         return
     if attempt.kind is AttemptKind.PREVIEW:
-        withdraw_preview(session, run, job, attempt, settings=settings)
+        remove_preview(session, run, job, attempt, settings=settings)
         return
     attempt.leases_spent += int(spent)
     attempt.lease_until = None
@@ -42,7 +42,7 @@ def lose(
 ) -> None:
     """Give an attempt up; its job goes on without it."""
     if attempt.kind is AttemptKind.PREVIEW:
-        withdraw_preview(session, run, job, attempt, settings=settings)
+        remove_preview(session, run, job, attempt, settings=settings)
         return
     attempt.state = "lost"
     attempt.lease_until = None

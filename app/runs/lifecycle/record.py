@@ -13,12 +13,12 @@ from app.clock import now
 from app.judging.comparison.environments import digest_of
 from app.runs.lifecycle.doubt import doubt_cards, rests_on
 from app.runs.lifecycle.leases import end_lease, void_leases
-from app.runs.lifecycle.settle import restart_job, settle_job, withdraw_preview
+from app.runs.lifecycle.settle import remove_preview, restart_job, settle_job
 from app.runs.rows.events import emit
 from app.runs.rows.nodes import NODE_NAME, note_toolchains
 from app.runs.run_object.digests import with_digests
 from app.runs.run_object.erase import erased_result
-from app.runs.run_object.storable import split_result, storable
+from app.runs.run_object.storable import split_result, to_storable
 from app.settings import ServiceSettings
 from app.states import HELD_ATTEMPT_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
@@ -60,7 +60,7 @@ def receive(session: Session, message: Any, *, settings: ServiceSettings) -> Non
 
 def _hello(session: Session, message: Hello, *, settings: ServiceSettings) -> None:
     """A node offers itself. If it is a new instance, what the old one held is free at once."""
-    hello = storable(message.model_dump(mode="json"))
+    hello = to_storable(message.model_dump(mode="json"))
     note_toolchains(session, message)
     nodes.store_hello(session, name=message.node, instance=message.instance, hello=hello, moment=now())
     for run_id in queue.runs_held_by(session, node=message.node, other_than=message.instance):
@@ -144,7 +144,7 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
     elif attempt.kind is AttemptKind.PREVIEW and (
         message.start is not Start.WARM or not message.outcome.is_evidence
     ):
-        withdraw_preview(session, run, job, attempt, settings=settings)
+        remove_preview(session, run, job, attempt, settings=settings)
         return
     _keep(session, attempt, message if not run.is_withdrawn else erased_result(message))
     if stopped and message.outcome is Outcome.CANCELLED:

@@ -19,7 +19,7 @@ from app.runs.local.run import (
     require_toolchain,
 )
 from app.runs.run_object.bisection_document import AskPart, BisectionDocument
-from app.runs.run_object.bisection_state import Bisecting, BisectionRequest, subject_of
+from app.runs.run_object.bisection_state import BisectionRequest, BisectionState, subject_of
 from app.states import ENDED_ATTEMPT_STATES, UNSTARTED_ATTEMPT_STATES
 from app.targets.fleet import usable_toolchains
 from app.targets.planning.plan import Cell, Plan, RepeatPlan
@@ -73,7 +73,7 @@ def bisect_locally(
             required_level=required,
         )
         series = served(series, subject.script, [hello], required_level=required)
-        bisecting = Bisecting(
+        bisecting = BisectionState(
             subject,
             series,
             error=request.error,
@@ -93,7 +93,7 @@ def bisect_locally(
 class _Bisector(Conductor):
     """Keeps the node's slots busy with the trials that tell most, until the answer is there."""
 
-    def begin(self, bisecting: Bisecting, tried: Callable[[Target, Sighting], None]) -> None:
+    def begin(self, bisecting: BisectionState, tried: Callable[[Target, Sighting], None]) -> None:
         self._bisecting = bisecting
         self._tried = tried
         self._trials: list[_Trial] = []
@@ -105,7 +105,7 @@ class _Bisector(Conductor):
                 self._tell(trial)
         open_trials = [trial for trial in self._trials if not trial.told]
         places = [trial.place for trial in open_trials]
-        wanted = self._bisecting.wanted(self._hello.slots, under_way=places)
+        wanted = self._bisecting.next_places(self._hello.slots, under_way=places)
         if self._bisecting.done or not (wanted or places):
             self._take_back(open_trials)
         for place in wanted:
@@ -122,7 +122,7 @@ class _Bisector(Conductor):
             for attempt in trial.attempts
             if attempt.result is not None and attempt.state == "recorded"
         ]
-        self._tried(trial.job.cell.target, self._bisecting.tell(trial.place, results))
+        self._tried(trial.job.cell.target, self._bisecting.add_trial(trial.place, results))
 
     def _take_back(self, trials: Sequence[_Trial]) -> None:
         """What has not begun is not waited for; what runs may still say something against the answer."""

@@ -16,7 +16,7 @@ from app.intake.reading import Reading, Script
 from app.judging.judgement import JobJudgement
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.repeats import next_attempts
-from app.runs.estimates.attempt_budget import attempts_wanted
+from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.estimates.durations import Durations
 from app.runs.estimates.plan_document import estimated_plan, plan_document
 from app.runs.local.node_stream import NodeStream
@@ -330,7 +330,7 @@ class Conductor:
         target, claim = job.cell.target, self._reading.claim
         wanted = 0
         if job.cell.reason is None:
-            wanted = attempts_wanted(
+            wanted = attempts_required(
                 next_attempts(claim, job.script, target, job.results(), self._plan.repeats),
                 plan=self._plan.repeats,
                 ended=len(job.attempts) - len(job.waiting()),

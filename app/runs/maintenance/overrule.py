@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import ConflictError
 from app.judging.judgement import Verdict
-from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.rows.acts import keep_act
 from app.runs.rows.by_id import get_report, get_run
 from app.storage.models import ReportRow, RunRow
@@ -24,14 +24,14 @@ def overrule_run(session: Session, run_id: str, verdict: Verdict, *, reason: str
             "This run has no verdict yet, so there is nothing to overrule.", code="run_not_finished"
         )
     _overrule(session, "run", run, verdict, measured=run.verdict, reason=reason, who=who)
-    keep_standing(session, run.report_id)
+    store_report_verdict(session, run.report_id)
 
 
 def take_back_run(session: Session, run_id: str, *, reason: str, who: str) -> None:
     """Let the measured verdict of a run stand again. Raises NotFoundError, ConflictError, InputError."""
     run = get_run(session, run_id, lock=True)
     _take_back(session, "run", run, reason=reason, who=who)
-    keep_standing(session, run.report_id)
+    store_report_verdict(session, run.report_id)
 
 
 def overrule_report(session: Session, report_id: str, verdict: Verdict, *, reason: str, who: str) -> None:
@@ -45,13 +45,13 @@ def overrule_report(session: Session, report_id: str, verdict: Verdict, *, reaso
         reason=reason,
         who=who,
     )
-    keep_standing(session, report_id)
+    store_report_verdict(session, report_id)
 
 
 def take_back_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
     """Let what the runs of a report measured stand again. Raises NotFoundError, ConflictError, InputError."""
     _take_back(session, "report", get_report(session, report_id, lock=True), reason=reason, who=who)
-    keep_standing(session, report_id)
+    store_report_verdict(session, report_id)
 
 
 def _overrule(

@@ -9,15 +9,16 @@ from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
 from app.judging.versions import JUDGING_RULES
-from app.runs.lifecycle.find_changes import forget_changes
-from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.lifecycle.finish import store_judgement
+from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.rows.acts import checked_reason, keep_act
 from app.runs.rows.by_id import get_report
-from app.runs.rows.facts import judged_now, report_of_run
+from app.runs.rows.facts import judge_stored, report_of_run
 from app.runs.rows.page import MOST_ITEMS, page
-from app.runs.rows.search_index import keep_cells
+from app.runs.rows.search_index import index_run
 from app.runs.run_object.document import RunDocument
 from app.storage.models import JobRow, RunRow
+from app.storage.queries import changes
 from app.storage.queries import judgements as queries
 from app.storage.queries import runs as run_queries
 
@@ -96,7 +97,8 @@ def judge_again(
 
 
 def _judge(session: Session, run: RunRow, *, apply: bool, reason: str, who: str) -> Flip | None:
-    document = judged_now(session, run)
+    judged = judge_stored(session, run)
+    document = judged.document
     jobs = {job.id: job for job in run_queries.jobs_of_run(session, run.id, lock=apply)}
     flip = _flip(run, jobs, document)
     if apply:
@@ -107,13 +109,11 @@ def _judge(session: Session, run: RunRow, *, apply: bool, reason: str, who: str)
                 "rules": JUDGING_RULES,
             }
             keep_act(session, "run", run.id, "judged_again", reason=reason, who=who, details=details)
-        for part in document.jobs:
-            jobs[part.id].verdict, jobs[part.id].rules = part.verdict, JUDGING_RULES
-        run.verdict, run.summary, run.rules = document.verdict, document.summary, JUDGING_RULES
+        store_judgement(run, jobs.values(), judged)
         session.flush()
-        forget_changes(session, [] if flip is None else [job.job for job in flip.jobs])
-        keep_cells(session, report_of_run(session, run), document)
-        keep_standing(session, run.report_id)
+        changes.delete_of_jobs(session, [] if flip is None else [job.job for job in flip.jobs])
+        index_run(session, report_of_run(session, run), document)
+        store_report_verdict(session, run.report_id, judged)
     return flip
 
 

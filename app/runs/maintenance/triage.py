@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.errors import ConflictError, InputError
-from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.rows.acts import keep_act
 from app.runs.rows.by_id import get_report
 from app.storage.queries import runs as queries
@@ -63,7 +63,7 @@ def close_report(
         session, "report", report_id, "closed", reason=reason, who=who, details={"duplicate_of": duplicate_of}
     )
     report.closed_at, report.duplicate_of = now(), duplicate_of
-    keep_standing(session, report_id)
+    store_report_verdict(session, report_id)
 
 
 def reopen_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
@@ -81,7 +81,7 @@ def reopen_report(session: Session, report_id: str, *, reason: str, who: str) ->
         details={"duplicate_of": report.duplicate_of},
     )
     report.closed_at = report.duplicate_of = None
-    keep_standing(session, report_id)
+    store_report_verdict(session, report_id)
 
 
 def _label(text: str, field: str) -> str:

@@ -8,11 +8,10 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.errors import ConflictError, NotFoundError
 from app.runs.lifecycle.cancel import cancel_run
-from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.rows.acts import SUBMITTER, checked_reason, keep_act
 from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import document_of
-from app.runs.rows.search_index import forget_words
 from app.runs.rows.withdraw_secret import secret_digest
 from app.runs.run_object.erase import (
     erased_bisection,
@@ -21,12 +20,13 @@ from app.runs.run_object.erase import (
     erased_reading,
     erased_result,
 )
-from app.runs.run_object.storable import digests_in, join_result, split_result, storable
+from app.runs.run_object.storable import digests_in, join_result, split_result, to_storable
 from app.states import OPEN_STATES
 from app.storage.models import BisectionRow, ReportRow, RunRow
 from app.storage.queries import run_documents
 from app.storage.queries import runs as queries
 from app.storage.queries.reports import withdrawals
+from app.storage.queries.reports.search import delete_words
 
 log = structlog.get_logger(__name__)
 
@@ -64,8 +64,8 @@ def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None
         _erase_run(session, run)
     digests = digests_in(report.reading)
     _erase_report(report)
-    keep_standing(session, report_id)
-    forget_words(session, report_id)
+    store_report_verdict(session, report_id)
+    delete_words(session, report_id)
     run_documents.delete_of_report(session, report_id)
     erased = withdrawals.erase_scripts(session, digests, report_id=report_id, moment=now())
     details = {
@@ -92,7 +92,7 @@ def _erase_run(session: Session, run: RunRow) -> None:
     if bisection is not None:
         bisection.answer = erased_bisection(bisection.answer)
         bisection.points = erased_points(bisection.points)
-    run.withdrawn_record = storable(document.model_dump(mode="json", by_alias=True))
+    run.withdrawn_record = to_storable(document.model_dump(mode="json", by_alias=True))
 
 
 def _erase_report(report: ReportRow) -> None:

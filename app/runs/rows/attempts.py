@@ -1,4 +1,4 @@
-"""Queue attempts, and take those back that are not needed."""
+"""Queues attempts, and removes those that are no longer needed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ def new_attempts(
     kind: AttemptKind = AttemptKind.REPEAT,
     start: Start = Start.COLD,
 ) -> list[AttemptRow]:
-    """Queue attempts of a job. A preview starts warm or not at all, and never counts; a repeat that may start warm may also start cold."""
+    """Queue attempts of a job.
+
+    A preview always starts warm and never counts. A repeat with a warm start may also be started cold.
+    """
     moment = now()
-    preview = kind is AttemptKind.PREVIEW
+    is_preview = kind is AttemptKind.PREVIEW
     rows = [
         AttemptRow(
             id=new_id(),
@@ -28,9 +31,9 @@ def new_attempts(
             job_id=job.id,
             generation=job.generation,
             kind=kind,
-            start=Start.WARM if preview else start,
+            start=Start.WARM if is_preview else start,
             state="queued",
-            counted=not preview,
+            counted=not is_preview,
             lease_no=0,
             leases_spent=0,
             created_at=moment,
@@ -42,8 +45,8 @@ def new_attempts(
     return rows
 
 
-def withdraw(session: Session, attempt: AttemptRow) -> None:
-    """Take an attempt back that is not needed: one that no node ever held has not happened."""
+def remove_attempt(session: Session, attempt: AttemptRow) -> None:
+    """Delete a queued attempt that is not needed. One that a node has had before stays, as cancelled."""
     if attempt.lease_no == 0:
         session.delete(attempt)
     else:

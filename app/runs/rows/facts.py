@@ -1,4 +1,4 @@
-"""From rows to the facts that judging and the run object are made of."""
+"""Reads rows into the values that judging and the run object are made of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.intake.reading import Reading
 from app.judging.versions import JUDGING_RULES
 from app.runs.rows.acts import acts_on, overruling
 from app.runs.rows.by_id import get_report
-from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.run_object.assemble import AttemptFacts, JobFacts, JudgedRun, RunFacts, judge
 from app.runs.run_object.document import ContributedPart, HeldPart, OutdatedPart, RunDocument
 from app.runs.run_object.storable import digests_in, join_reading, join_result
 from app.states import OPEN_STATES
@@ -24,25 +24,25 @@ from worker.contract import Reason, Result
 
 
 def reading_of(session: Session, report: ReportRow) -> Reading:
-    """What was read from a report."""
+    """The stored reading of a report, with the texts of its scripts."""
     if report.withdrawn_at is not None:
-        # Another report may still have the same script; this one has it no more.
+        # The texts may still be stored for another report. This one must not show them.
         return join_reading(report.reading, dict.fromkeys(digests_in(report.reading), ""))
     return join_reading(report.reading, queries.scripts(session, digests_in(report.reading)))
 
 
 def report_of_run(session: Session, run: RunRow) -> ReportRow:
-    """The report of a run."""
+    """The report of a run. Raises NotFoundError."""
     return get_report(session, run.report_id)
 
 
 def results_by_attempt(session: Session, attempts: Iterable[AttemptRow]) -> dict[str, Result]:
-    """The results of those attempts that have one."""
-    done = [attempt for attempt in attempts if attempt.result is not None]
-    found = queries.environments(
-        session, (attempt.environment_digest for attempt in done if attempt.environment_digest)
+    """The results of those attempts that have one, by the id of the attempt."""
+    recorded = [attempt for attempt in attempts if attempt.result is not None]
+    environments = queries.environments(
+        session, (attempt.environment_digest for attempt in recorded if attempt.environment_digest)
     )
-    return {attempt.id: _result(attempt, found) for attempt in done}
+    return {attempt.id: _result(attempt, environments) for attempt in recorded}
 
 
 def _result(attempt: AttemptRow, environments: Mapping[str, EnvironmentRow]) -> Result:
@@ -56,7 +56,7 @@ def repeat_plan_of(run: RunRow) -> RepeatPlan:
 
 
 def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
-    """A run's own facts."""
+    """The facts of a run, without its jobs."""
     return RunFacts(
         id=run.id,
         state=run.state,
@@ -80,7 +80,7 @@ def _contributed(run: RunRow) -> ContributedPart | None:
 def job_facts(
     jobs: Sequence[JobRow], attempts: Sequence[AttemptRow], results: Mapping[str, Result]
 ) -> list[JobFacts]:
-    """Jobs with their attempts."""
+    """The facts of jobs and their attempts, in the order of the jobs."""
     by_job: dict[str, list[AttemptFacts]] = {}
     for attempt in attempts:
         facts = AttemptFacts(
@@ -106,34 +106,32 @@ def job_facts(
 
 
 def document_of(session: Session, run: RunRow) -> RunDocument:
-    """The run object from what is kept, with what maintainers said of it."""
-    document = (
-        judged_now(session, run) if not run.is_withdrawn else RunDocument.model_validate(run.withdrawn_record)
-    )
-    if (
-        not run.is_withdrawn
-        and run.state == "finished"
-        and run.verdict is not None
-        and run.rules != JUDGING_RULES
-    ):
-        document = _as_kept(session, run, document)
-    return as_told(session, run, document)
+    """The run object from the stored attempts, with the acts of maintainers.
+
+    A finished run keeps the verdicts that it ended with, also when the rules have changed since.
+    """
+    if run.is_withdrawn:
+        return with_maintainer_acts(session, run, RunDocument.model_validate(run.withdrawn_record))
+    document = judge_stored(session, run).document
+    if run.state == "finished" and run.verdict is not None and run.rules != JUDGING_RULES:
+        document = _with_stored_verdicts(session, run, document)
+    return with_maintainer_acts(session, run, document)
 
 
-def as_told(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
-    """With what maintainers said of it, and under which rules its verdict was reached."""
+def with_maintainer_acts(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
+    """The run object with the acts of maintainers, its quarantined parts, and the rules that its verdict was made by."""
     return document.model_copy(
         update={
             "rules": run.rules,
             "overruled": overruling(session, "run", run.id, run.overruled),
             "acts": acts_on(session, "run", run.id),
-            "held_back": _held(session, document) if run.state in OPEN_STATES else [],
+            "held_back": _quarantined_parts(session, document) if run.state in OPEN_STATES else [],
         }
     )
 
 
-def _as_kept(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
-    """By other rules than today's: the verdicts stay what they were until somebody judges again, and what today's would say is told."""
+def _with_stored_verdicts(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
+    """A run that was judged by other rules: shows its stored verdicts, and in `outdated` the one by the present rules."""
     verdicts = {job.id: job.verdict for job in queries.jobs_of_run(session, run.id)}
     jobs = [job.model_copy(update={"verdict": verdicts[job.id] or job.verdict}) for job in document.jobs]
     outdated = OutdatedPart(rules=run.rules, present_rules=JUDGING_RULES, verdict=document.verdict)
@@ -142,8 +140,8 @@ def _as_kept(session: Session, run: RunRow, document: RunDocument) -> RunDocumen
     )
 
 
-def _held(session: Session, document: RunDocument) -> list[HeldPart]:
-    """What is in quarantine of what the open jobs need."""
+def _quarantined_parts(session: Session, document: RunDocument) -> list[HeldPart]:
+    """The quarantined scripts and toolchains that open jobs need."""
     waiting = [job for job in document.jobs if job.state in OPEN_STATES]
     return [
         HeldPart(kind=row.kind, name=row.name, reason=row.reason)
@@ -153,10 +151,10 @@ def _held(session: Session, document: RunDocument) -> list[HeldPart]:
     ]
 
 
-def judged_now(session: Session, run: RunRow) -> RunDocument:
-    """The run object by the rules of today."""
+def judge_stored(session: Session, run: RunRow) -> JudgedRun:
+    """Judge a run by the present rules, from its stored attempts."""
     report = report_of_run(session, run)
     jobs = queries.jobs_of_run(session, run.id)
     attempts = queries.attempts_of_run(session, run.id)
     facts = job_facts(jobs, attempts, results_by_attempt(session, attempts))
-    return assemble(run_facts(run, report), reading_of(session, report), facts)
+    return judge(run_facts(run, report), reading_of(session, report), facts)

@@ -1,4 +1,4 @@
-"""By what a report is found: its words, and of each cell by our own nodes where it ran and what was seen; kept with each run that ends."""
+"""Maintains the search index of reports: their words, and for each cell where it ran and what it showed."""
 
 from __future__ import annotations
 
@@ -20,86 +20,84 @@ from app.targets.target import Target
 from worker.contract import Device
 from worker.contract.text import storable_text
 
-# Of a text, of what a cell said, and of all cells together.
-MOST_TEXT, MOST_SAID, MOST_SAID_TOGETHER = 50_000, 500, 50_000
-# Of one run of many cells.
+# The characters that are indexed: of a report's text, of one cell's output, and of all cells' output together.
+MOST_TEXT, MOST_OUTPUT, MOST_OUTPUT_TOGETHER = 50_000, 500, 50_000
+# Settings indexed for one cell.
 MOST_SETTINGS = 20
-AT_ONCE = 200
+# Reports read in one transaction by `index_all_reports`.
+PAGE = 200
 
 
-def keep_words(session: Session, report: ReportRow) -> None:
-    """Let a report be found that has no cells yet. The caller commits."""
-    queries.keep_search(session, report.id, rules=INDEX_RULES, facets=(), texts=words_of(report, ()))
+def index_report(session: Session, report: ReportRow) -> None:
+    """Index the words of a report that has no cells yet. The caller commits."""
+    queries.store_search(session, report.id, rules=INDEX_RULES, facets=(), texts=words_of(report, ()))
 
 
-def keep_cells(session: Session, report: ReportRow, document: RunDocument) -> None:
-    """Let a report be found by what a run of it showed. A contributed one decides nothing, here neither. The caller commits."""
+def index_run(session: Session, report: ReportRow, document: RunDocument) -> None:
+    """Index the cells of a run. A contributed run is skipped: it decides nothing about its report. The caller commits."""
     if document.contributed is not None:
         return
-    queries.keep_cells(session, [cell_of(report.id, job) for job in document.jobs if job.verdict is not None])
+    queries.store_cells(
+        session, [cell_of(report.id, job) for job in document.jobs if job.verdict is not None]
+    )
     cells = queries.cells_of(session, report.id)
     facets = {facet for cell in cells for facet in facets_of(cell)}
     if document.cause is not None:
         facets.add(f"cause:{document.cause}")
-    queries.keep_search(session, report.id, rules=INDEX_RULES, facets=facets, texts=words_of(report, cells))
+    queries.store_search(session, report.id, rules=INDEX_RULES, facets=facets, texts=words_of(report, cells))
 
 
-def forget_words(session: Session, report_id: str) -> None:
-    """Let nobody find a report by what it or its script said: its text was withdrawn. The caller commits."""
-    queries.forget_words(session, report_id)
-
-
-def keep_all(factory: sessionmaker[Session]) -> int:
-    """Make those reports findable that are not, or by older rules, a transaction each; how many there were."""
+def index_all_reports(factory: sessionmaker[Session]) -> int:
+    """Index the reports that are not indexed, or were by older rules, each in its own transaction. Returns their number."""
     done = 0
     while True:
         with factory.begin() as session:
-            ids = queries.not_searchable(session, rules=INDEX_RULES, limit=AT_ONCE)
+            ids = queries.not_searchable(session, rules=INDEX_RULES, limit=PAGE)
         if not ids:
             return done
         for report_id in ids:
             with factory.begin() as session:
-                _keep_again(session, report_id)
+                _index_again(session, report_id)
         done += len(ids)
 
 
-def _keep_again(session: Session, report_id: str) -> None:
-    """From all that is kept, oldest run first."""
+def _index_again(session: Session, report_id: str) -> None:
+    """Index a report and all its finished runs, oldest first."""
     report = run_queries.report_of(session, report_id)
     if report is None:
         return
-    keep_words(session, report)
+    index_report(session, report)
     for run in sorted(
         report_queries.runs_of_report(session, report_id),
         key=lambda run: (run.finished_at or run.created_at, run.id),
     ):
         if run.state == "finished":
-            keep_cells(session, report, document_of(session, run))
+            index_run(session, report, document_of(session, run))
 
 
 def words_of(report: ReportRow, cells: Iterable[ReportCellRow]) -> list[list[str]]:
-    """The words of a report and of what its cells said, text by text."""
-    return [*_texts(report), *_said(cells)]
+    """The words of a report and of its cells' output, one list for each text."""
+    return [*_report_texts(report), *_cell_outputs(cells)]
 
 
-def _texts(report: ReportRow) -> Iterator[list[str]]:
+def _report_texts(report: ReportRow) -> Iterator[list[str]]:
     for text in (report.title, report.source_url, report.claim_text, report.text[:MOST_TEXT]):
         if text:
             yield tokens(text)
 
 
-def _said(cells: Iterable[ReportCellRow]) -> Iterator[list[str]]:
-    """What cells said, each saying once, as far as it goes."""
-    left = MOST_SAID_TOGETHER
-    for said in dict.fromkeys(cell.said for cell in cells if cell.said):
-        left -= len(said)
+def _cell_outputs(cells: Iterable[ReportCellRow]) -> Iterator[list[str]]:
+    """The words of the cells' output, equal outputs once, until the limit is reached."""
+    left = MOST_OUTPUT_TOGETHER
+    for output in dict.fromkeys(cell.output for cell in cells if cell.output):
+        left -= len(output)
         if left < 0:
             return
-        yield tokens(said)
+        yield tokens(output)
 
 
 def cell_of(report_id: str, job: JobPart) -> dict[str, Any]:
-    """A job as it is found: by its counted attempts."""
+    """The index row of a job, from its counted attempts: the columns of `ReportCellRow`."""
     target = Target(
         device=Device(job.target.device),
         gpus=job.target.gpus,
@@ -119,29 +117,29 @@ def cell_of(report_id: str, job: JobPart) -> dict[str, Any]:
         "verdict": job.verdict,
         "outcomes": sorted({str(attempt.outcome) for attempt in counted}),
         "exceptions": sorted(storable_text(name) for name in types),
-        "said": _said_by(job),
+        "output": _output_of(job),
     }
 
 
-def _said_by(job: JobPart) -> str:
-    """The exception and the beginning of what was printed, of the first counted attempt that said anything."""
+def _output_of(job: JobPart) -> str:
+    """The exception and the beginning of the output, of the first counted attempt that has either."""
     for attempt in job.attempts:
         if attempt.counted and attempt.outcome is not None:
             raised = (
                 "" if attempt.exception is None else f"{attempt.exception.type}: {attempt.exception.message}"
             )
-            said = [
-                text[:MOST_SAID]
+            texts = [
+                text[:MOST_OUTPUT]
                 for text in (raised, attempt.stdout, "" if raised else attempt.stderr)
                 if text
             ]
-            if said:
-                return storable_text("\n".join(said))
+            if texts:
+                return storable_text("\n".join(texts))
     return ""
 
 
 def facets_of(cell: ReportCellRow) -> Sequence[str]:
-    """What is true of a cell, as a search asks for it."""
+    """The facets of a cell, `name:value`, as a search asks for them."""
     several = {"setting": cell.settings, "outcome": cell.outcomes, "exception": cell.exceptions}
     one = {"verdict": cell.verdict, "device": cell.device, "toolchain": cell.toolchain, "node": cell.node}
     return [

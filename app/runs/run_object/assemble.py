@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.intake.claim.claims import Check
-from app.intake.reading import Reading, Script
+from app.intake.reading import Reading
 from app.judging.comparison.comparison import digests_of, varying_names
 from app.judging.comparison.environments import digest_of
 from app.judging.comparison.exactness import exactly
@@ -17,7 +17,7 @@ from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, Verdict
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise
-from app.runs.run_object.comparison_parts import Shown, compared_jobs
+from app.runs.run_object.comparison_parts import ComparedPair, Shown, compare_jobs
 from app.runs.run_object.document import (
     AttemptPart,
     CheckPart,
@@ -41,7 +41,6 @@ STREAM_BYTES = 4 * KIB
 MOST_VALUES = 12
 MOST_WRITTEN = 200
 CONTRIBUTED = "Contributed from elsewhere, not run on our nodes:"
-# What is said of a job that still runs: never "no", which needs them all.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +84,41 @@ class RunFacts:
     contributed: ContributedPart | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedRun:
+    """A run with all that is computed from its attempts: each job judged once, each pair compared once."""
+
+    document: RunDocument
+    cells: tuple[JudgedCell, ...]
+    comparisons: tuple[ComparedPair, ...]
+
+    def cell_of(self, job_id: str) -> JudgedCell | None:
+        """The judged cell of a job, None if the job is not in this run."""
+        return next((cell for cell in self.cells if cell.job_id == job_id), None)
+
+
 def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDocument:
-    """The document of a run in any state; verdicts are judged anew from the attempts each time."""
-    scripts = {script.digest: script for script in reading.scripts}
+    """The run object of a run in any state. Its verdicts are computed from the attempts each time."""
+    return judge(run, reading, jobs).document
+
+
+def judge(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> JudgedRun:
+    """Judge the jobs of a run, compare its attempts, and assemble its run object."""
     finished = run.state == "finished"
-    cells = [_cell(reading, scripts[job.script], job, plan=run.repeats, finished=finished) for job in jobs]
+    cells = tuple(judge_cell(reading, job, plan=run.repeats, finished=finished) for job in jobs)
+    comparisons = tuple(compare_jobs(cells, [_shown(job) for job in jobs], reading.scripts))
+    document = _document(run, reading, jobs, cells, comparisons)
+    return JudgedRun(document=document, cells=cells, comparisons=comparisons)
+
+
+def _document(
+    run: RunFacts,
+    reading: Reading,
+    jobs: Sequence[JobFacts],
+    cells: Sequence[JudgedCell],
+    comparisons: Sequence[ComparedPair],
+) -> RunDocument:
+    finished = run.state == "finished"
     judgement = judge_run(reading, cells)
     decided = [cell for cell in cells if cell.judgement is not None]
     return RunDocument(
@@ -112,7 +141,7 @@ def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDo
         contributed=run.contributed,
         report=report_part(reading, report_id=run.report_id, title=run.title, source_url=run.source_url),
         jobs=[_job(reading, job, cell) for job, cell in zip(jobs, cells, strict=True)],
-        comparisons=compared_jobs(cells, [_shown(job) for job in jobs], reading.scripts),
+        comparisons=[pair.part for pair in comparisons],
         environments=_environments(jobs),
         created_at=run.created_at,
         finished_at=run.finished_at,
@@ -160,13 +189,12 @@ def _check(check: Check) -> CheckPart:
     return CheckPart(text=check.text, kind=check.kind, role=check.role, where=where, over=check.over)
 
 
-def _cell(
-    reading: Reading, script: Script, job: JobFacts, *, plan: RepeatPlan | None, finished: bool
-) -> JudgedCell:
-    """A job as judging sees it: judged once it has ended, and before that only where something was seen.
+def judge_cell(reading: Reading, job: JobFacts, *, plan: RepeatPlan | None, finished: bool) -> JudgedCell:
+    """Judge a job. An open job has a judgement only if its attempts already decide something.
 
-    One that was stopped, in a run that went on without it, has no result.
+    A job that was cancelled in a finished run is judged as one without a result.
     """
+    script = reading.script_of(job.script)
     results = tuple(
         attempt.result.model_copy(
             update={"attempt_id": attempt.id, "kind": attempt.kind, "start": attempt.start}
@@ -181,6 +209,7 @@ def _cell(
         judgement = judge_job(reading.claim, script, job.target, results, plan=plan)
     elif results:
         interim = judge_job(reading.claim, script, job.target, results)
+        # "Not reproduced" needs all attempts.
         judgement = interim if interim.verdict in DEVIATIONS else None
     if judgement is None and job.state == "cancelled" and finished:
         judgement = JobJudgement(verdict=Verdict.NO_RESULT)

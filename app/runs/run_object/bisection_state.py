@@ -1,10 +1,9 @@
-"""A bisection under way, apart from where its attempts run: what to try next, what came of it, and what is answered."""
+"""The state of a bisection: which points to try next, and the answer so far. Pure: independent of where attempts run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from app.errors import InputError
 from app.intake.claim.claims import Claim
@@ -13,6 +12,7 @@ from app.judging.comparison.environments import differing_fields
 from app.judging.verdict.repeats import may_vary
 from app.judging.verdict.sighting import Sighting, anywhere, attempts_of_trial, can_be_bisected, sighting
 from app.runs.run_object.bisection_document import BisectionDocument, ConfoundedPart, PointPart, TargetPart
+from app.states import RunState
 from app.targets.planning.plan import DEFAULT_REPEATS
 from app.targets.target import Target
 from app.targets.versions.bisection import ERROR, MOST_UNSEEN, Bisection, Found, Kind
@@ -20,12 +20,14 @@ from app.targets.versions.series import Series, missing_cell
 from worker.contract import Environment, Reason, Result, ToolchainFacts
 
 MOST_ATTEMPTS = 500
-State = Literal["queued", "running", "finished", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectionRequest:
-    """Over which series, and how sure. `base` holds the device and the settings that all points share."""
+    """The series to bisect and the error allowed. `base` holds the device and the settings that all points share.
+
+    `error` is the probability of a wrong answer.
+    """
 
     axis: str
     base: Target
@@ -38,26 +40,27 @@ class BisectionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is looked for: the claim, as far as it is about no version, and the script that shows it."""
+    """What a bisection looks for: the claim without its conditions on versions, and the script that shows it."""
 
     claim: Claim
     script: Script
 
     @property
     def attempts_of_trial(self) -> int:
-        """How many attempts one trial has."""
+        """The number of attempts in one trial."""
         return attempts_of_trial(self.claim)
 
 
 def subject_of(reading: Reading) -> Subject:
-    """What a report lets us look for. Raises InputError where one target alone can't show it."""
+    """The subject of a report. Raises InputError without a script, or if one target alone can't show the claim."""
     script = next((script for script in reading.scripts if script.role is ScriptRole.MAIN), None)
     if script is None:
         raise InputError("There is no script to bisect with.", code="no_script", field="report")
     claim = anywhere(reading.claim)
     if not can_be_bisected(claim):
         raise InputError(
-            "The report claims nothing that one target alone can show. Say what is seen where it is wrong, as in: --claim 'prints nan'",
+            "The report claims nothing that one target alone can show."
+            " Say what is seen where it is wrong, as in: --claim 'prints nan'",
             code="nothing_claimed",
             field="claim",
         )
@@ -65,16 +68,19 @@ def subject_of(reading: Reading) -> Subject:
 
 
 @dataclass(slots=True)
-class _Told:
-    """What is kept of a point beside its counts."""
+class _PointFacts:
+    """A point apart from its counts. `inconclusive` counts the trials that decided nothing."""
 
-    untold: int = 0
+    inconclusive: int = 0
     reason: Reason | None = None
     environment: Environment = field(default_factory=dict)
 
 
-class Bisecting:
-    """Feeds trials to a bisection, and words what it finds. `toolchains` are those that are known, for the cell that may be missing."""
+class BisectionState:
+    """Takes trials in, chooses the next points, and words the answer.
+
+    `toolchains` are all known ones. They are used to name the cell that would remove a confounder.
+    """
 
     def __init__(
         self,
@@ -95,66 +101,66 @@ class Bisecting:
             error=error,
             most_unseen=MOST_UNSEEN if may_vary(subject.claim, subject.script) else DEFAULT_REPEATS,
         )
-        self._told = [_Told(reason=point.lack) for point in series.points]
+        self._points = [_PointFacts(reason=point.lack) for point in series.points]
         for place, point in enumerate(series.points):
             if point.lack is not None:
                 self._bisection.skip(place, for_good=True)
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is to be tried."""
+        """Whether no further trial is needed or allowed."""
         return self._bisection.done or self._trials >= self._most_trials
 
-    def wanted(self, most: int, *, under_way: Sequence[int] = ()) -> list[int]:
-        """The points to try next, beside those under way."""
+    def next_places(self, most: int, *, under_way: Sequence[int] = ()) -> list[int]:
+        """The points to try next, besides those under way, as indices into the series."""
         if self.done:
             return []
         left = self._most_trials - self._trials - len(under_way)
         return self._bisection.wanted(min(most, len(under_way) + max(0, left)), under_way=under_way)
 
-    def tell(self, place: int, results: Sequence[Result]) -> Sighting:
-        """What came of one trial; of attempts that were lost nothing came."""
+    def add_trial(self, place: int, results: Sequence[Result]) -> Sighting:
+        """Take in the results of one trial. Lost attempts have no result."""
         self._trials += 1
-        told = self._told[place]
-        found = sighting(self.subject.claim, self.subject.script, self.series.points[place].target, results)
-        if found.seen is None:
-            told.untold += 1
-            told.reason = found.reason or told.reason
-            self._bisection.skip(place, for_good=found.for_good)
+        point = self._points[place]
+        seen = sighting(self.subject.claim, self.subject.script, self.series.points[place].target, results)
+        if seen.seen is None:
+            point.inconclusive += 1
+            point.reason = seen.reason or point.reason
+            self._bisection.skip(place, for_good=seen.for_good)
         else:
-            told.reason = found.reason
-            told.environment = next(
-                (result.environment for result in results if result.environment), told.environment
+            point.reason = seen.reason
+            point.environment = next(
+                (result.environment for result in results if result.environment), point.environment
             )
-            self._bisection.observe(place, seen=found.seen)
-        return found
+            self._bisection.observe(place, seen=seen.seen)
+        return seen
 
-    def document(self, bisection_id: str, state: State) -> BisectionDocument:
-        """The answer as it stands."""
-        found = self._bisection.found() if self._trials or self.done else None
-        neighbours = _neighbours(found, self.series)
-        one_axis, confounded = self._compared(found)
+    def document(self, bisection_id: str, state: RunState) -> BisectionDocument:
+        """The answer so far."""
+        answer = self._bisection.found() if self._trials or self.done else None
+        neighbours = _neighbours(answer, self.series)
+        one_axis, confounded = self._compare_neighbours(answer)
         return BisectionDocument(
             id=bisection_id,
             axis=self.series.axis,
             state=state,
-            kind=found.kind if found else None,
-            exact=found is not None and found.is_exact(),
-            probability=None if found is None else round(found.probability, 6),
+            kind=answer.kind if answer else None,
+            exact=answer is not None and answer.is_exact(),
+            probability=None if answer is None else round(answer.probability, 6),
             error=self._bisection.error,
             rate=round(self._bisection.rate(), 3)
-            if any(map(self._bisection.times_seen, range(len(self._told))))
+            if any(map(self._bisection.times_seen, range(len(self._points))))
             else None,
             one_axis=one_axis,
             confounded=confounded,
-            summary=_summary(found, self.series, confounded, given_up=not self._bisection.done),
+            summary=_summary(answer, self.series, confounded, given_up=not self._bisection.done),
             attempts=self._trials * self.subject.attempts_of_trial,
-            points=[self._point(place) for place in range(len(self._told))],
+            points=[self._point(place) for place in range(len(self._points))],
             **neighbours,
         )
 
     def _point(self, place: int) -> PointPart:
-        told = self._told[place]
+        point = self._points[place]
         target = self.series.points[place].target
         return PointPart(
             value=self.series.points[place].value,
@@ -163,16 +169,16 @@ class Bisecting:
             ),
             seen=self._bisection.times_seen(place),
             of=self._bisection.attempts(place),
-            untold=told.untold,
+            untold=point.inconclusive,
             given_up=self._bisection.is_untold(place),
-            reason=told.reason,
+            reason=point.reason,
         )
 
-    def _compared(self, found: Found | None) -> tuple[bool | None, ConfoundedPart | None]:
-        """Whether the two neighbours differ in the axis alone, as far as was found on them."""
+    def _compare_neighbours(self, found: Found | None) -> tuple[bool | None, ConfoundedPart | None]:
+        """Whether the environments of the two neighbours differ in the axis alone. None if they can't be compared."""
         if found is None or found.before is None or found.after is None:
             return None, None
-        older, newer = self._told[found.before], self._told[found.after]
+        older, newer = self._points[found.before], self._points[found.after]
         if not older.environment or not newer.environment:
             return None, None
         others = self.series.others_of(differing_fields(older.environment, newer.environment))
@@ -198,7 +204,7 @@ def _neighbours(found: Found | None, series: Series) -> Mapping[str, str | None]
 def _summary(
     found: Found | None, series: Series, confounded: ConfoundedPart | None, *, given_up: bool
 ) -> str:
-    """One or two sentences of ours, without a byte of report or script."""
+    """One or two sentences, without any text from the report or the script."""
     if found is None:
         return ""
     first, last = series.points[0].value, series.points[-1].value
@@ -209,7 +215,10 @@ def _summary(
         case Kind.NOWHERE:
             return f"It is seen neither in {axis} {first} nor in {last}, nor where it was looked for between them."
         case Kind.MIXED:
-            return f"It comes and goes between {axis} {first} and {last}: there is more than one change. Take a part of the series."
+            return (
+                f"It comes and goes between {axis} {first} and {last}: there is more than one change."
+                " Take a part of the series."
+            )
         case Kind.UNTOLD:
             return f"Fewer than two points between {axis} {first} and {last} can tell."
         case _:
@@ -228,10 +237,11 @@ def _change(found: Found, series: Series, confounded: ConfoundedPart | None, *, 
         text = f"It {says} one after {series.axis} {older} and not after {newer}: {why}."
     text += f" Probability {_percent(found.probability)}, if there is one change."
     if confounded is not None:
-        text += f" Confounded: the two also differ in {', '.join(confounded.differing[:3])}{' and more' * (len(confounded.differing) > 3)}."
+        more = " and more" if len(confounded.differing) > 3 else ""
+        text += f" Confounded: the two also differ in {', '.join(confounded.differing[:3])}{more}."
     return text
 
 
 def _percent(probability: float) -> str:
-    """Never rounded up to certain."""
+    """A probability in per cent, never rounded up to 100."""
     return f"{min(probability, 0.9999) * 100:.4g} %"

@@ -1,9 +1,10 @@
-"""Which attempts of a run are compared, and what documents say of a comparison: pure, for the service and the command line alike."""
+"""Chooses the attempts of a run to compare, and words the comparisons. Pure: the service and the command line share it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,12 +27,10 @@ from app.runs.run_object.document import ComparisonPart, DifferencePart
 from app.targets.target import Target
 from worker.contract import Result
 
-# Trouble of ours is a second column, in sight; it is compared with nothing.
-
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An attempt that showed something, with the target that it ran on and the digest of its script."""
+    """An attempt that is evidence, with its target and the digest of its script."""
 
     id: str
     script: str
@@ -39,8 +38,24 @@ class Shown:
     result: Result
 
 
+@dataclass(frozen=True)
+class ComparedPair:
+    """Two attempts with their comparison. `script` is None when they ran different scripts."""
+
+    baseline: Shown
+    candidate: Shown
+    repeats: Repeats
+    script: Script | None
+    comparison: Comparison
+
+    @cached_property
+    def part(self) -> ComparisonPart:
+        """The comparison as a run object shows it."""
+        return _comparison_part(self)
+
+
 class ComparisonContent(BaseModel):
-    """All that is said of two attempts beside each other; hostile text, bounded."""
+    """Everything we show about two attempts side by side. Untrusted text of bounded length."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,20 +66,21 @@ class ComparisonContent(BaseModel):
     environment: list[DifferencePart] = Field(default_factory=list)
     flags: list[DifferencePart] = Field(default_factory=list)
     endings: list[DifferencePart] = Field(default_factory=list)
-    # What nobody should read into it.
+    # What the comparison can't tell, as sentences.
     cannot_say: list[str] = Field(default_factory=list)
 
 
-def compared_jobs(
+def compare_jobs(
     cells: Sequence[JudgedCell], shown: Sequence[Sequence[Shown]], scripts: Iterable[Script]
-) -> list[ComparisonPart]:
-    """Within a job: the first attempt and the first that differs. Across the jobs of a script: each with the plainest target.
+) -> list[ComparedPair]:
+    """Compare the attempts of a run. `shown` holds the attempts of each cell, in the same order.
 
-    The plainest is looked for among targets that showed something of the claim, and on the same device before any other, so that a
-    difference stands beside the one setting that makes it.
+    Within a job, the first attempt is compared with the first one that differs from it. Across the jobs of a script,
+    each is compared with the job on the plainest target. A target on the same device is preferred, so that only one
+    setting differs, and jobs without a result are not taken for the plainest.
     """
-    parts: list[ComparisonPart] = []
-    told = {
+    compared: list[ComparedPair] = []
+    decided = {
         cell.job_id for cell in cells if cell.verdict not in {None, Verdict.CANNOT_SHOW, Verdict.NO_RESULT}
     }
     for script in {script.digest: script for script in scripts}.values():
@@ -75,58 +91,56 @@ def compared_jobs(
         ]
         mine = sorted(pairs, key=lambda pair: (len(pair[0].target.settings), pair[0].target.gpus))
         for _, attempts in mine:
-            part = _first_unlike(attempts, script)
-            parts += [] if part is None else [part]
-        telling = [pair for pair in mine if pair[0].job_id in told] or mine
-        for cell, attempts in telling[1:]:
-            plainest = next(others for other, others in telling if other.target.device is cell.target.device)
-            baseline = plainest if plainest is not attempts else telling[0][1]
+            pair = _first_unlike(attempts, script)
+            compared += [] if pair is None else [pair]
+        candidates = [pair for pair in mine if pair[0].job_id in decided] or mine
+        for cell, attempts in candidates[1:]:
+            plainest = next(
+                others for other, others in candidates if other.target.device is cell.target.device
+            )
+            baseline = plainest if plainest is not attempts else candidates[0][1]
             repeats = repeats_of(_digests(baseline), _digests(attempts), same_job=False)
-            parts.append(_part(baseline[0], attempts[0], repeats, script))
-    return parts
+            compared.append(compare_pair(baseline[0], attempts[0], repeats, script))
+    return compared
 
 
 def _digests(attempts: Sequence[Shown]) -> list[dict[str, str]]:
     return [digests_of(attempt.result) for attempt in attempts]
 
 
-def _first_unlike(attempts: Sequence[Shown], script: Script) -> ComparisonPart | None:
-    """The first attempt of a job and the first that is not like it."""
+def _first_unlike(attempts: Sequence[Shown], script: Script) -> ComparedPair | None:
+    """The first attempt of a job compared with the first one that differs from it."""
     repeats = repeats_of(_digests(attempts), _digests(attempts), same_job=True)
-    compared = (_part(attempts[0], other, repeats, script) for other in attempts[1:])
-    return next(
-        (
-            part
-            for part in compared
-            if part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}
-        ),
-        None,
-    )
+    alike = {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}
+    for other in attempts[1:]:
+        pair = compare_pair(attempts[0], other, repeats, script)
+        if pair.comparison.result not in alike:
+            return pair
+    return None
 
 
-def _part(baseline: Shown, candidate: Shown, repeats: Repeats, script: Script | None) -> ComparisonPart:
-    return comparison_part(
-        baseline, candidate, compare(baseline.result, candidate.result, repeats=repeats), script
-    )
+def compare_pair(baseline: Shown, candidate: Shown, repeats: Repeats, script: Script | None) -> ComparedPair:
+    """Compare two attempts. `script` is the one that both ran, None if they ran different ones."""
+    comparison = compare(baseline.result, candidate.result, repeats=repeats)
+    return ComparedPair(baseline, candidate, repeats, script, comparison)
 
 
-def comparison_part(
-    baseline: Shown, candidate: Shown, made: Comparison, script: Script | None
-) -> ComparisonPart:
-    """A comparison as the run object has it. Without the one script of both nothing is said about the cause."""
-    first = made.first
+def _comparison_part(pair: ComparedPair) -> ComparisonPart:
+    """Without a common script the cause is not analysed."""
+    baseline, candidate, comparison = pair.baseline, pair.candidate, pair.comparison
+    first = comparison.first
     cause = NOT_ANALYSED
-    if script is not None and made.result is ComparisonResult.DIFFERENT:
+    if pair.script is not None and comparison.result is ComparisonResult.DIFFERENT:
         cause = cause_of_pair(
-            script, (baseline.target, baseline.result), (candidate.target, candidate.result)
+            pair.script, (baseline.target, baseline.result), (candidate.target, candidate.result)
         )
     about = (
         {}
         if first is None
         else {
             "about": first.about,
-            "line": made.first_line,
-            "candidate_line": made.first_line_candidate,
+            "line": comparison.first_line,
+            "candidate_line": comparison.first_line_candidate,
             "baseline": first.baseline,
             "candidate": first.candidate,
             "note": first.note,
@@ -136,9 +150,9 @@ def comparison_part(
         id=f"{baseline.id}-{candidate.id}",
         baseline=baseline.id,
         candidate=candidate.id,
-        result=made.result,
+        result=comparison.result,
         cause=cause,
-        differences=_parts(made.differences),
+        differences=_parts(comparison.differences),
         first_difference=about,
     )
 
@@ -150,29 +164,33 @@ def _parts(differences: Iterable[Difference]) -> list[DifferencePart]:
     ]
 
 
-def content_of(
-    baseline: Shown, candidate: Shown, repeats: Repeats, script: Script | None
-) -> ComparisonContent:
+def content_of(pair: ComparedPair) -> ComparisonContent:
     """Two attempts side by side, in full."""
-    made = compare(baseline.result, candidate.result, repeats=repeats)
-    stderr = text_diff(stream_of(baseline.result, "stderr"), stream_of(candidate.result, "stderr"))
+    comparison = pair.comparison
+    stderr = None
+    if comparison.stdout is not None:
+        stderr = text_diff(*(stream_of(side.result, "stderr") for side in (pair.baseline, pair.candidate)))
     return ComparisonContent(
-        comparison=comparison_part(baseline, candidate, made, script),
-        stdout=made.stdout,
-        stderr=None if made.stdout is None else stderr,
-        values=list(made.values),
-        environment=_parts(made.environment),
-        flags=_parts(one for one in made.around if one.about.startswith("flag: ")),
-        endings=_parts(made.endings),
-        cannot_say=list(_limits_of(baseline, candidate, made, repeats)),
+        comparison=pair.part,
+        stdout=comparison.stdout,
+        stderr=stderr,
+        values=list(comparison.values),
+        environment=_parts(comparison.environment),
+        flags=_parts(one for one in comparison.around if one.about.startswith("flag: ")),
+        endings=_parts(comparison.endings),
+        cannot_say=list(_limits_of(pair)),
     )
 
 
-def _limits_of(baseline: Shown, candidate: Shown, made: Comparison, repeats: Repeats) -> Iterable[str]:
+def _limits_of(pair: ComparedPair) -> Iterable[str]:
+    baseline, candidate, comparison = pair.baseline, pair.candidate, pair.comparison
     if baseline.script != candidate.script:
         yield "The two ran different scripts, so a difference may be one of the scripts."
-    if made.result is ComparisonResult.INCOMPARABLE:
-        yield "One of the two shows nothing, or was cut off by a limit of ours: what it would have shown is not known."
+    if comparison.result is ComparisonResult.INCOMPARABLE:
+        yield (
+            "One of the two shows nothing, or was cut off by a limit of ours:"
+            " what it would have shown is not known."
+        )
     sides = (baseline.result.observation, candidate.result.observation)
     if any(seen.truncated for seen in sides):
         yield "A stream was longer than what is kept: its middle is not compared."
@@ -180,12 +198,12 @@ def _limits_of(baseline: Shown, candidate: Shown, made: Comparison, repeats: Rep
         yield "No values were captured on at least one side, so that only what was printed is compared."
     if omitted := max(seen.values_omitted for seen in sides):
         yield f"{omitted} more values of the script were not captured."
-    if any(value.result is ValueResult.UNKNOWN for value in made.values):
+    if any(value.result is ValueResult.UNKNOWN for value in comparison.values):
         yield "Of some values too little was kept to say whether they differ."
-    if any(value.varies and value.result is ValueResult.DIFFERENT for value in made.values):
+    if any(value.varies and value.result is ValueResult.DIFFERENT for value in comparison.values):
         yield "Values that are other ones in repeats of the same job are shown and decide nothing."
-    if not repeats.known and any(
-        value.kind == "number" and value.result is ValueResult.DIFFERENT for value in made.values
+    if not pair.repeats.known and any(
+        value.kind == "number" and value.result is ValueResult.DIFFERENT for value in comparison.values
     ):
         yield "Without repeats, plain numbers that differ decide nothing: they may differ each time."
     if not (baseline.result.environment and candidate.result.environment):

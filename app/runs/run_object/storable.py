@@ -1,4 +1,4 @@
-"""What rows can hold, and back: results and environments apart, readings without the text of scripts, no NUL, no NaN."""
+"""Converts values to what rows can hold, and back. Rows hold no NUL and no NaN; script texts and environments are apart."""
 
 from __future__ import annotations
 
@@ -13,59 +13,61 @@ from worker.contract import Environment, Result
 from worker.contract.text import storable_text
 
 
-def storable(value: Any) -> Any:
-    """JSON data as Postgres takes it: NaN and infinities become words."""
+def to_storable(value: Any) -> Any:
+    """JSON data that Postgres accepts. NaN and infinities become strings."""
     if isinstance(value, str):
         return storable_text(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {storable_text(str(key)): storable(item) for key, item in value.items()}
+        return {storable_text(str(key)): to_storable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [storable(item) for item in value]
+        return [to_storable(item) for item in value]
     return value
 
 
-def digest_of(value: Any) -> str:
-    """A digest of JSON data, the same for equal data."""
+def json_digest(value: Any) -> str:
+    """The SHA-256 digest of JSON data, `sha256:…`. Equal data has equal digests."""
     canonical = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def split_result(result: Result) -> tuple[dict[str, Any], Environment]:
-    """A result as kept, and its environment apart."""
-    kept = storable(result.model_dump(mode="json", exclude={"environment"}))
-    return kept, storable(result.environment)
+    """A result for its row, and its environment, which has a row of its own."""
+    data = to_storable(result.model_dump(mode="json", exclude={"environment"}))
+    return data, to_storable(result.environment)
 
 
-def join_result(kept: Mapping[str, Any], environment: Environment | None) -> Result:
-    """The result again."""
-    return Result.model_validate({**kept, "environment": environment or {}})
+def join_result(data: Mapping[str, Any], environment: Environment | None) -> Result:
+    """The reverse of `split_result`."""
+    return Result.model_validate({**data, "environment": environment or {}})
 
 
 def split_reading(reading: Reading) -> tuple[dict[str, Any], dict[str, str]]:
-    """A reading as kept, and its scripts' texts by digest."""
-    kept = storable(reading.model_dump(mode="json"))
+    """A reading for its row, and the texts of its scripts by digest.
+
+    `as_given` is None in the row where the script was not changed.
+    """
+    data = to_storable(reading.model_dump(mode="json"))
     texts: dict[str, str] = {}
-    for script in kept["scripts"]:
+    for script in data["scripts"]:
         texts[script["digest"]] = script["script"]
         if script["as_given"] == script["script"]:
             script["as_given"] = None
         script["script"] = None
-    return kept, texts
+    return data, texts
 
 
-def digests_in(kept: Mapping[str, Any]) -> list[str]:
-    """The digests of the scripts of a reading as kept."""
-    return [script["digest"] for script in kept["scripts"]]
+def digests_in(data: Mapping[str, Any]) -> list[str]:
+    """The digests of the scripts of a stored reading."""
+    return [script["digest"] for script in data["scripts"]]
 
 
-def join_reading(kept: Mapping[str, Any], texts: Mapping[str, str]) -> Reading:
-    """The reading again."""
+def join_reading(data: Mapping[str, Any], texts: Mapping[str, str]) -> Reading:
+    """The reverse of `split_reading`. Raises KeyError if the text of a script is missing."""
     scripts = []
-    for script in kept["scripts"]:
+    for script in data["scripts"]:
         text = texts[script["digest"]]
-        scripts.append(
-            {**script, "script": text, "as_given": text if script["as_given"] is None else script["as_given"]}
-        )
-    return Reading.model_validate({**kept, "scripts": scripts})
+        as_given = text if script["as_given"] is None else script["as_given"]
+        scripts.append({**script, "script": text, "as_given": as_given})
+    return Reading.model_validate({**data, "scripts": scripts})

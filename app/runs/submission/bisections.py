@@ -12,7 +12,7 @@ from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.intake.reading import Reading
-from app.runs.lifecycle.bisection import drive
+from app.runs.lifecycle.bisection import continue_bisection
 from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lifecycle.settle import finish_if_done
 from app.runs.rows.by_id import get_report, get_runnable_report
@@ -23,7 +23,7 @@ from app.runs.rows.page import Page, page
 from app.runs.rows.quarantined_parts import held_back
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.bisection_state import BisectionRequest, subject_of
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 from app.runs.submission.submit import answered_before
 from app.settings import ServiceSettings
 from app.storage.models import BisectionRow, RunRow
@@ -87,7 +87,7 @@ def start_bisection(
     )
     session.add(row)
     session.flush()
-    drive(session, run, settings=settings)
+    continue_bisection(session, run, settings=settings)
     finish_if_done(session, run)
     session.flush()
     return _document(row, run)
@@ -95,7 +95,7 @@ def start_bisection(
 
 def _digest(report_id: str, request: BisectionRequest) -> str:
     """Of what was asked, for the idempotency key."""
-    return digest_of(
+    return json_digest(
         {
             "bisect": report_id,
             "axis": request.axis,

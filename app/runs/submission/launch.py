@@ -16,15 +16,14 @@ from app.judging.judgement import Verdict
 from app.judging.verdict.repeats import next_attempts
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.plan_document import state_of
-from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.lifecycle.finish import store_end
 from app.runs.rows.attempts import new_attempts
 from app.runs.rows.events import emit
 from app.runs.rows.facts import job_facts, run_facts
 from app.runs.rows.nodes import whole_fleet
 from app.runs.rows.presets import known_presets
 from app.runs.rows.quarantined_parts import as_held, held_back
-from app.runs.rows.search_index import keep_cells
-from app.runs.run_object.assemble import assemble
+from app.runs.run_object.assemble import judge
 from app.runs.run_object.document import RunDocument
 from app.settings import ServiceSettings
 from app.states import Trigger
@@ -139,18 +138,9 @@ def launch_reading(
     else:
         run.state = "finished"
         run.finished_at = now()
-    document = assemble(run_facts(run, report), reading, job_facts(jobs, attempts, {}))
-    verdicts = {job.id: job.verdict for job in document.jobs}
-    for job in jobs:
-        if job.state == "judged":
-            job.verdict, job.rules = verdicts[job.id] or Verdict.CANNOT_SHOW, JUDGING_RULES
-    if not attempts:
-        run.verdict, run.summary, run.rules = document.verdict, document.summary, JUDGING_RULES
-        emit(session, run, "run.finished")
-        keep_cells(session, report, document)
-        keep_standing(session, report.id)
     session.flush()
-    return document.model_copy(update={"rules": run.rules})
+    judged = judge(run_facts(run, report), reading, job_facts(jobs, attempts, {}))
+    return judged.document if attempts else store_end(session, run, judged)
 
 
 def plan_of(

@@ -9,7 +9,7 @@ from app.ids import new_id
 from app.runs.rows.facts import reading_of
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 from app.runs.submission.launch import Wish, launch_reading
 from app.runs.submission.submit import answered_before
 from app.settings import ServiceSettings
@@ -36,7 +36,7 @@ def relaunch(
     wish = Wish(preset=preset, targets=targets, repeats=repeats, include=include, exclude=exclude)
     run_id = new_id()
     body = {"report": report_id, **wish.asked()}
-    answered = answered_before(session, idempotency_key, body_digest=digest_of(body), run_id=run_id)
+    answered = answered_before(session, idempotency_key, body_digest=json_digest(body), run_id=run_id)
     if answered is not None:
         return answered
     fleet = known_fleet(session, settings=settings)

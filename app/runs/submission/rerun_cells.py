@@ -12,8 +12,8 @@ from app.errors import ConflictError, NotFoundError
 from app.ids import is_id, new_id
 from app.judging.verdict.repeats import next_attempts
 from app.judging.verdict.rerunnable import Which, is_wanted
-from app.runs.lifecycle.find_changes import forget_changes
-from app.runs.lifecycle.report_verdict import keep_standing
+from app.runs.lifecycle.finish import reopen_job, reopen_run
+from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.lifecycle.settle import finish_if_done
 from app.runs.rows.attempts import new_attempts
 from app.runs.rows.by_id import get_run, withdrawn_error
@@ -23,13 +23,14 @@ from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.rows.nodes import whole_fleet
 from app.runs.rows.quarantined_parts import as_held, held_back
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.storable import digest_of
+from app.runs.run_object.storable import json_digest
 from app.runs.submission.launch import Wish, first_attempts, job_row, launch_reading, plan_of
 from app.runs.submission.submit import answered_before
 from app.settings import ServiceSettings
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES, UNSTARTED_ATTEMPT_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
+from app.storage.queries import changes
 from app.storage.queries import runs as queries
 from app.targets.planning.cell_limit import too_many
 from app.targets.planning.plan import Cell, Plan, plan_cell, runnable
@@ -77,11 +78,11 @@ def rerun(
         raise ConflictError(
             f"No node serves any of these cells now. {' '.join(details)}", code="still_not_served"
         )
-    _open_again(session, run, who=who)
+    reopen_run(session, run, who=who)
     for job, cell in served:
         _start_over(session, run, job, cell, attempts=[row for row in attempts if row.job_id == job.id])
-    forget_changes(session, {job.id for job, _cell in served})
-    keep_standing(session, run.report_id)
+    changes.delete_of_jobs(session, {job.id for job, _cell in served})
+    store_report_verdict(session, run.report_id)
     outbox(session).wake_dispatcher()
     session.flush()
     log.info("cells_run_again", run_id=run_id, jobs=len(served))
@@ -115,7 +116,7 @@ def add_cells(
     if len(jobs) + len(cells) > settings.cells:
         whole = [*(target_of(job) for job in jobs), *(cell.target for cell in cells)]
         raise too_many(whole, scripts=len(runnable(reading)), most=settings.cells, preset=None)
-    _open_again(session, run, who=who)
+    reopen_run(session, run, who=who)
     repeats = repeat_plan_of(run)
     start = max((job.position for job in jobs), default=-1) + 1
     for position, cell in enumerate(cells, start):
@@ -125,7 +126,7 @@ def add_cells(
         first_attempts(session, job, cell, reading=reading, repeats=repeats, fleet=fleet, settings=settings)
         emit(session, run, "job.added", job=job.id)
     outbox(session).wake_dispatcher()
-    keep_standing(session, run.report_id)
+    store_report_verdict(session, run.report_id)
     finish_if_done(session, run)
     session.flush()
     return document_of(session, run)
@@ -197,13 +198,6 @@ def _by(who: str | None) -> dict[str, str]:
     return {} if who is None else {"token": who}
 
 
-def _open_again(session: Session, run: RunRow, *, who: str | None) -> None:
-    if run.state in OPEN_STATES:
-        return
-    run.state, run.verdict, run.rules, run.finished_at, run.summary = "running", None, None, None, ""
-    emit(session, run, "run.reopened", **_by(who))
-
-
 def _planned(
     session: Session, run: RunRow, jobs: Sequence[JobRow], *, settings: ServiceSettings
 ) -> list[Cell]:
@@ -234,14 +228,8 @@ def _start_over(
         attempt.counted = False
     job.generation += 1
     job.target = cell.target.model_dump(mode="json")
-    job.state, job.verdict, job.rules, job.reason, job.node, job.environment_digest = (
-        "queued",
-        None,
-        None,
-        None,
-        None,
-        None,
-    )
+    reopen_job(job)
+    job.reason, job.node, job.environment_digest = None, None, None
     reading = reading_of(session, report_of_run(session, run))
     repeats = repeat_plan_of(run)
     count = next_attempts(reading.claim, reading.script_of(job.script_digest), cell.target, (), repeats)
@@ -257,7 +245,7 @@ def _anew(
     _refuse_bisection(run)
     fresh = new_id()
     answered = answered_before(
-        session, idempotency_key, body_digest=digest_of({"rerun": run_id}), run_id=fresh
+        session, idempotency_key, body_digest=json_digest({"rerun": run_id}), run_id=fresh
     )
     if answered is not None:
         return answered

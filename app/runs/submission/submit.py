@@ -19,11 +19,11 @@ from app.runs.estimates.plan_document import plan_document
 from app.runs.estimates.waiting import with_estimate
 from app.runs.rows.facts import document_of
 from app.runs.rows.nodes import fleet as known_fleet
-from app.runs.rows.search_index import keep_words
+from app.runs.rows.search_index import index_report
 from app.runs.rows.similar_reports import mark
 from app.runs.rows.withdraw_secret import give_secret
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.storable import digest_of, split_reading
+from app.runs.run_object.storable import json_digest, split_reading
 from app.runs.submission.launch import Wish, launch_reading, plan_of
 from app.settings import ServiceSettings
 from app.states import Trigger
@@ -63,7 +63,7 @@ class Submission:
         said = {name: getattr(self, name) for name in ("script", "report", "claim", "title", "source_url")}
         # As before there was this: a key of then is known again.
         unawaited = {} if self.awaited else {"awaited": False}
-        return digest_of(said | self.wish.asked() | unawaited)
+        return json_digest(said | self.wish.asked() | unawaited)
 
     @property
     def wish(self) -> Wish:
@@ -174,7 +174,7 @@ def keep_report(
     )
     session.add(report)
     session.flush()
-    keep_words(session, report)
+    index_report(session, report)
     return report
 
 

@@ -58,8 +58,8 @@ def newest_of_pair(
     )
 
 
-def forget(session: Session, job_ids: Collection[str]) -> None:
-    """Delete the changes that rest on these jobs."""
+def delete_of_jobs(session: Session, job_ids: Collection[str]) -> None:
+    """Delete the changes that rest on these jobs: they are no longer shown once a job is open again."""
     ids = list(job_ids)
     session.execute(delete(ChangeRow).where(or_(ChangeRow.job_id.in_(ids), ChangeRow.before_job_id.in_(ids))))
 

@@ -24,7 +24,7 @@ def comparison_of(session: Session, baseline: str, candidate: str, *, rules: int
     return row if row is not None and row.rules == rules else None
 
 
-def keep_comparison(
+def store_comparison(
     session: Session,
     baseline: str,
     candidate: str,
@@ -46,7 +46,7 @@ def keep_comparison(
     )
 
 
-def can_be_kept(session: Session, attempts: Iterable[str]) -> bool:
+def can_be_stored(session: Session, attempts: Iterable[str]) -> bool:
     """Whether the attempts can be referred to at once: whoever only looks waits for nobody, and never in a ring."""
     wanted = set(attempts)
     query = (

@@ -21,7 +21,7 @@ def ended_runs(session: Session, report_id: str) -> Sequence[RunRow]:
     ).all()
 
 
-def latest_words(session: Session, report_id: str, *, without: Collection[Verdict]) -> Sequence[JobRow]:
+def latest_judged_jobs(session: Session, report_id: str, *, without: Collection[Verdict]) -> Sequence[JobRow]:
     """Of each script and target the latest judged job of a run of ours that ended, but for those with one of these verdicts."""
     cell = (JobRow.script_digest, JobRow.target)
     statement = (

@@ -60,8 +60,11 @@ class Asked:
         return [name for value in field.values for name in self.toolchains[value]]
 
 
-def keep_cells(session: Session, cells: Sequence[Mapping[str, Any]]) -> None:
-    """Keep cells; what was known of the same is replaced. In order, so that two runs never wait for each other in a ring."""
+def store_cells(session: Session, cells: Sequence[Mapping[str, Any]]) -> None:
+    """Store cells, given by column name. An older row of the same cell is replaced.
+
+    Rows are written in the order of their keys, so that two runs never wait for each other in a circle.
+    """
     if not cells:
         return
     key = ("report_id", "script", "label")
@@ -88,18 +91,18 @@ def cells_of(session: Session, report_id: str) -> Sequence[ReportCellRow]:
     return session.scalars(query, execution_options={"populate_existing": True}).all()
 
 
-def keep_search(
+def store_search(
     session: Session, report_id: str, *, rules: int, facets: Iterable[str], texts: Iterable[Sequence[str]]
 ) -> None:
-    """Keep by what a report is found."""
+    """Store the facets and words of a report."""
     new = {"rules": rules, "facets": sorted(set(facets)), "words": as_vector(vector_of(texts))}
     statement = insert(ReportSearchRow).values(report_id=report_id, **new)
     session.execute(statement.on_conflict_do_update(index_elements=[ReportSearchRow.report_id], set_=new))
 
 
-def forget_words(session: Session, report_id: str) -> None:
-    """Forget what a report and its cells said."""
-    session.execute(update(ReportCellRow).where(ReportCellRow.report_id == report_id).values(said=""))
+def delete_words(session: Session, report_id: str) -> None:
+    """Delete the words of a report and its cells, so that no search finds a withdrawn text. The caller commits."""
+    session.execute(update(ReportCellRow).where(ReportCellRow.report_id == report_id).values(output=""))
     session.execute(
         update(ReportSearchRow).where(ReportSearchRow.report_id == report_id).values(words=as_vector(""))
     )
