@@ -25,9 +25,9 @@ exec(compile(source, "known_answer.py", "exec"))
 torch.cuda.mem_get_info = lambda card: (1 << 24, 1 << 24)
 FAULT
 card = torch.device("cpu")
-parts = [*products(torch, card), *whole(torch, card), *memory(torch, card, 1 << 20)]
+parts = [*products(torch, card), *integers(torch, card), *memory(torch, card, 1 << 20)]
 print(json.dumps({"right": [name for name, right in parts if right], "wrong": [name for name, right in parts if not right],
-    "rounded": {name: digest(torch, value) for name, value in rounded(torch, card)}}))
+    "rounded": {name: digest(torch, value) for name, value in rounding(torch, card)}}))
 """
 FAULTS = {
     "": [],

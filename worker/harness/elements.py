@@ -1,19 +1,21 @@
-"""Reads the elements of a tensor or an array from the memory of the script's process, and counts what they are.
+"""Reads the elements of a tensor or an array from the memory of the script's process, with statistics.
 
-Loaded by the harness beside `values.py`. No operation of torch is called, and memory that can't be read makes a system call fail
-instead of killing the script.
+`watch.py` loads it for `values.py`. It calls no operation of torch. Unreadable memory makes a system call
+fail instead of killing the script.
 """
 
 import os
 import sys
 
-# Of what is not contiguous, from its first to its last byte.
+# Limit for a tensor that is not contiguous, from its first to its last byte.
 SPAN_BYTES = 4 << 20
 CHUNK_BYTES = 64 << 10
-# Without numpy, elements are counted one by one.
+# Limit without numpy, where a Python loop reads the elements.
 SLOW_ELEMENTS = 1 << 16
 
-# Bytes of an element and how it reads as numbers, by the dtype's name in torch and numpy.
+# By the dtype's name in torch and numpy: bytes of an element, and the code of its number format ("" if
+# unknown). f, i, u and c are float, int, unsigned and complex; the digit is the number of bytes of a real
+# part.
 DTYPES = {
     "float64": (8, "f8"),
     "float32": (4, "f4"),
@@ -37,30 +39,28 @@ DTYPES = {
     "float8_e5m2fnuz": (1, ""),
     "float8_e8m0fnu": (1, ""),
 }
+# The same formats for the module `struct`.
 STRUCT_CODES = {
-    "f8": "d",
-    "f4": "f",
-    "f2": "e",
-    "i8": "q",
-    "i4": "i",
-    "i2": "h",
-    "i1": "b",
-    "u8": "Q",
-    "u4": "I",
-    "u2": "H",
-    "u1": "B",
-}
+    "f8": "d", "f4": "f", "f2": "e",
+    "i8": "q", "i4": "i", "i2": "h", "i1": "b",
+    "u8": "Q", "u4": "I", "u2": "H", "u1": "B",
+}  # fmt: skip
 
 
 class Region:
-    """Where the elements of a value lie; strides in bytes."""
+    """Where the elements of a value lie in memory.
+
+    `address` is that of the element with index 0 in every dimension, minus `offset`. `strides`, `size` (of
+    one element) and `offset` are in bytes. `flip` is a mask for the bits of an element to invert, `swapped`
+    the number of bytes to reverse, or False.
+    """
 
     def __init__(self, address, shape, strides, size, offset=0):
         self.address, self.shape, self.strides, self.size = address, shape, strides, size
         self.count = 1
         for length in shape:
             self.count *= length
-        # The first element's distance from the lowest address, for what runs backwards.
+        # The first element's distance from the lowest address: not 0 if a stride is negative.
         self.origin = (
             sum(-(length - 1) * stride for length, stride in zip(shape, strides) if stride < 0)
             if self.count
@@ -74,26 +74,31 @@ class Region:
         self.swapped = False
 
     def is_contiguous(self):
-        wanted = self.size
+        """Whether the elements lie row by row without gaps."""
+        expected = self.size
         for length, stride in zip(reversed(self.shape), reversed(self.strides)):
-            if length != 1 and stride != wanted:
+            if length != 1 and stride != expected:
                 return False
-            wanted *= length
+            expected *= length
         return True
 
     def chunks(self, limit):
-        """The elements' bytes, row by row; nothing where there are too many."""
+        """An iterator over the elements' bytes, row by row; None if they are more than `limit` bytes."""
         total = self.count * self.size
         if not total:
             return iter(())
         if self.is_contiguous() and not self.swapped:
-            return map(self.flipped, copied(self.address, total)) if total <= limit else None
+            return map(self.invert_bits, copy_memory(self.address, total)) if total <= limit else None
         if max(self.span, total) > min(limit, SPAN_BYTES):
             return None
-        data = self.gathered(b"".join(copied(self.address, self.span)))
-        return (self.flipped(data[at : at + CHUNK_BYTES]) for at in range(0, total, CHUNK_BYTES))
+        data = self.gather(b"".join(copy_memory(self.address, self.span)))
+        return (self.invert_bits(data[at : at + CHUNK_BYTES]) for at in range(0, total, CHUNK_BYTES))
 
-    def gathered(self, span):
+    def gather(self, span):
+        """The elements' bytes, row by row, out of all bytes of the span.
+
+        Raises ValueError if it would take long.
+        """
         numpy = sys.modules.get("numpy")
         if numpy is None:
             if self.count > SLOW_ELEMENTS:
@@ -107,6 +112,7 @@ class Region:
         return data
 
     def rows(self, span, axis, at):
+        """Yield each element's bytes from this dimension on; `at` is the offset in the span."""
         if axis == len(self.shape):
             yield span[at : at + self.size]
             return
@@ -114,21 +120,24 @@ class Region:
             for row in self.rows(span, axis + 1, at + index * self.strides[axis]):
                 yield row
 
-    def flipped(self, data):
-        """With the signs turned that torch only noted to be turned."""
+    def invert_bits(self, data):
+        """The data with `flip` applied: torch negates or conjugates a tensor without changing its memory."""
         if not self.flip:
             return data
         mask = int.from_bytes(self.flip * (len(data) // len(self.flip)), "little")
         return (int.from_bytes(data, "little") ^ mask).to_bytes(len(data), "little")
 
 
-def copied(address, total):
-    """Chunks of memory by way of a pipe: what is not mapped, or lies in a file that got shorter, is an error and no crash."""
+def copy_memory(address, total):
+    """Yield chunks of memory, copied through a pipe.
+
+    Raises OSError, instead of a crash, for memory that is not mapped or lies in a file that got shorter.
+    """
     import ctypes
 
     view = memoryview((ctypes.c_char * total).from_address(address)).cast("B")
     if os.name == "nt":
-        # Its pipes do not say how much they took; there, in a reporter's own Python, memory is trusted to be what torch says.
+        # Windows' pipes don't report how much they took. This is a reporter's own Python: trust torch there.
         for at in range(0, total, CHUNK_BYTES):
             yield bytes(view[at : at + CHUNK_BYTES])
         return
@@ -149,7 +158,7 @@ def copied(address, total):
 
 
 class Statistics:
-    """Of elements that come in chunks."""
+    """Statistics of elements that come in chunks; `code` is a number format as in `DTYPES`."""
 
     def __init__(self, code):
         self.code = code
@@ -159,6 +168,7 @@ class Statistics:
         self.nan = self.positive = self.negative = self.zero = 0
 
     def feed(self, data):
+        """Add one chunk: whole elements, little-endian."""
         if not self.known:
             return
         numpy = sys.modules.get("numpy")
@@ -176,14 +186,15 @@ class Statistics:
             else:
                 numbers = numpy.frombuffer(data, "<" + self.code)
             if self.code[0] not in "iu":
-                numbers = self.without_infinite(numpy, numbers)
+                numbers = self.drop_not_finite(numpy, numbers)
             if numbers.size:
                 self.zero += numbers.size - int(numpy.count_nonzero(numbers))
                 self.add(
                     float(numbers.min()), float(numbers.max()), float(numbers.sum(dtype="f8")), numbers.size
                 )
 
-    def without_infinite(self, numpy, numbers):
+    def drop_not_finite(self, numpy, numbers):
+        """Count NaN and infinities, and give the other numbers."""
         finite = numpy.isfinite(numbers)
         if finite.all():
             return numbers
@@ -193,6 +204,7 @@ class Statistics:
         return numbers[finite]
 
     def feed_slowly(self, data):
+        """As `feed`, without numpy; gives up on formats that `struct` lacks and on many elements."""
         import math
         import struct
 
@@ -212,19 +224,21 @@ class Statistics:
             self.add(float(min(finite)), float(max(finite)), float(sum(map(float, finite))), len(finite))
 
     def add(self, least, greatest, total, count):
+        """Add the facts of `count` finite numbers."""
         self.least = least if self.least is None else min(self.least, least)
         self.greatest = greatest if self.greatest is None else max(self.greatest, greatest)
         self.total += total
         self.finite += count
 
     def facts(self):
+        """The `statistics` of a captured value: a dict, or None if the format is unknown."""
         if not self.known:
             return None
         mean = self.total / self.finite if self.finite else None
         return {
             "least": self.least,
             "greatest": self.greatest,
-            # The sum of finite numbers may not be one.
+            # The sum of finite numbers may overflow.
             "mean": mean if mean is not None and abs(mean) <= sys.float_info.max else None,
             "nan": self.nan,
             "positive_infinite": self.positive,

@@ -1,11 +1,16 @@
-"""Keeps from the script what its interpreter imported beforehand, until the script imports it; loaded by the paused interpreter."""
+"""Hides modules that the paused interpreter imported, until the script imports them. `paused.py` loads it."""
 
 import os
 import sys
 
 
 class Hidden:
-    """Finder of the modules that the pause imported and the script has not: they come into sight as the script imports them."""
+    """A finder, first in `sys.meta_path`, for the modules that only the pause imported so far.
+
+    `modules`: module by name. `roots`: the site-packages folders, each with a `/` at its end. `watched`: the
+    name of the package that the warm start is about ("torch"). `trip`: a function that ends the attempt, or
+    None.
+    """
 
     def __init__(self, modules, roots, watched):
         self.modules = modules
@@ -14,6 +19,7 @@ class Hidden:
         self.trip = None
 
     def find_spec(self, name, path=None, target=None):
+        """The spec of a hidden module, whose loader shows it; None for every other module."""
         module = self.modules.get(name)
         if module is None:
             self.notice(name, path, target)
@@ -26,14 +32,15 @@ class Hidden:
         return spec
 
     def elsewhere(self, name, module):
-        """Whether the script made the name lead to something else."""
-        spec = self.found(name, None, None)
+        """Whether a cold start would import another file under this name; then it ends the attempt."""
+        spec = self.find_cold(name, None, None)
         if spec is not None and spec.origin != module.__spec__.origin:
-            self.tell()
+            self.end_attempt()
             return True
         return False
 
-    def found(self, name, path, target):
+    def find_cold(self, name, path, target):
+        """The spec that the other finders give, as in a cold start; None if they find nothing."""
         for finder in list(sys.meta_path):
             if getattr(finder, "__module__", "") != __name__ and hasattr(finder, "find_spec"):
                 spec = finder.find_spec(name, path, target)
@@ -42,20 +49,24 @@ class Hidden:
         return None
 
     def notice(self, name, path, target):
-        """What else is loaded before torch changes the order in which libraries come."""
-        # The start-up files of the toolchain come first, and again; the script's folder is on the path from the script on.
+        """End the attempt if the script imports another installed package before torch.
+
+        In a cold start that package would load its libraries before torch's.
+        """
+        # The toolchain's start-up files run before the script. Only the script has its folder on the path.
         started = sys.path[:1] == ["/home/u"]
         if started and path is None and self.watched in self.modules and self.trip is not None:
-            spec = self.found(name, path, target)
+            spec = self.find_cold(name, path, target)
             if spec is not None and str(spec.origin).startswith(self.roots):
-                self.tell()
+                self.end_attempt()
 
-    def tell(self):
+    def end_attempt(self):
+        """Call `trip`, if the tripwire is in place."""
         if self.trip is not None:
             self.trip()
 
     def show(self, name):
-        """The module and what came with it, in the order of a first import."""
+        """Put the module and those that came with it into `sys.modules`, in the order of a first import."""
         top = name.partition(".")[0]
         for other in list(self.modules):
             if top in (self.watched, other) or other.startswith(top + "."):
@@ -67,6 +78,8 @@ class Hidden:
 
 
 class Restore:
+    """A loader that gives the hidden module instead of executing it again."""
+
     def __init__(self, hidden, module, loader):
         self.hidden = hidden
         self.module = module
@@ -81,7 +94,10 @@ class Restore:
 
 
 def third_party(before):
-    """What is new since then and does not belong to Python, by the folder of its top-level package."""
+    """The modules that were imported since `before` and whose top-level package is installed.
+
+    Returns module by name, and a tuple of the site-packages folders, each with a `/` at its end.
+    """
     roots = tuple(
         os.path.join(entry, "") for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))
     )

@@ -1,4 +1,7 @@
-"""Starts the harness when there is one, which is only so inside a sandbox; written into every toolchain as `samehere_hook`."""
+"""Starts the harness where there is one: inside a sandbox.
+
+Every toolchain has this file as `samehere_hook`.
+"""
 
 import os
 
@@ -12,5 +15,5 @@ def start():
             source = file.read()
         exec(compile(source, path, "exec"), {"__name__": "samehere_harness"})  # noqa: S102
     except Exception:
-        # Whatever is wrong with us, the script runs as it would without us.
+        # An error of the harness must not change how the script runs.
         return

@@ -1,7 +1,15 @@
-"""Runs on a card, in the sandbox: computes what has one right answer, and what is the same on every sound card of a model.
+"""Checks cards from inside the sandbox: some answers are known, others are equal on all cards of a model.
 
-Standard library and torch only, Python 3.8 syntax. Prints one JSON object: `wrong` names each computation whose answer is not the
-right one, `varies` each that gave two answers, `digests` the answers that only another card can confirm.
+The argument is the number of bytes of card memory to check. Prints one JSON object, which
+`worker.cards.health` reads:
+
+    wrong    list[str]  "CARD: NAME" of each computation that gave a wrong answer; CARD counts from 0
+    varies   list[str]  "CARD: NAME" of each computation that gave two different answers
+    digests  object     by card, then by computation: 16 hex digits of the answer, equal on all good cards of
+                        a model
+    build    list[str]  versions of torch, CUDA and cuDNN
+
+Standard library and torch only, Python 3.8 syntax.
 """
 
 import hashlib
@@ -9,19 +17,19 @@ import json
 import sys
 
 SIZE = 512
-# So many products at once occupy every multiprocessor of any card.
+# This many products at once occupy every multiprocessor of any card.
 COPIES = 64
 PATTERNS = (0x00, 0xFF, 0xAA, 0x55)
 
 
-def whole_numbers(torch, rows, columns, salt):
-    """From -2 to 2: their sums of products are exact in every type that is tried."""
+def small_integers(torch, rows, columns, salt):
+    """An int64 matrix of numbers from -2 to 2: sums of their products are exact in every checked dtype."""
     steps = torch.arange(rows * columns, dtype=torch.int64)
     return ((steps * (2 * salt + 7919)) % 10007 % 5 - 2).reshape(rows, columns)
 
 
 def fractions(torch, *shape):
-    """Full mantissas, the same everywhere."""
+    """A float32 tensor of numbers between -0.5 and 0.5 with full mantissas, the same on every machine."""
     count = 1
     for length in shape:
         count *= length
@@ -30,23 +38,23 @@ def fractions(torch, *shape):
 
 
 def products(torch, card):
-    """Matrix products of whole numbers by each kind of unit, against the exact one."""
-    left, right = whole_numbers(torch, SIZE, SIZE, 1), whole_numbers(torch, SIZE, SIZE, 2)
+    """Yield a name, and whether the matrix product in that dtype is the exact one."""
+    left, right = small_integers(torch, SIZE, SIZE, 1), small_integers(torch, SIZE, SIZE, 2)
     exact = (left.double() @ right.double()).to(card)
     for name in ("float32", "float64", "float16", "bfloat16"):
         dtype = getattr(torch, name)
-        # Of 16 bits the sums are cut to those that fit exactly.
+        # 16 bits hold only shorter sums exactly.
         inner = SIZE if name in ("float32", "float64") else 64 if name == "bfloat16" else 256
-        wanted = exact if inner == SIZE else (left[:, :inner].double() @ right[:inner].double()).to(card)
+        expected = exact if inner == SIZE else (left[:, :inner].double() @ right[:inner].double()).to(card)
         a, b = left[:, :inner].to(card, dtype), right[:inner].to(card, dtype)
-        found = torch.matmul(a.expand(COPIES, -1, -1), b.expand(COPIES, -1, -1)).double()
-        yield "product " + name, bool((found == wanted).all())
-    found = torch._int_mm(left.to(card, torch.int8), right.to(card, torch.int8)).double()
-    yield "product int8", bool((found == exact).all())
+        product = torch.matmul(a.expand(COPIES, -1, -1), b.expand(COPIES, -1, -1)).double()
+        yield "product " + name, bool((product == expected).all())
+    product = torch._int_mm(left.to(card, torch.int8), right.to(card, torch.int8)).double()
+    yield "product int8", bool((product == exact).all())
 
 
-def whole(torch, card):
-    """Whole numbers through the other units: sums, order, indices, shifts."""
+def integers(torch, card):
+    """Yield a name, and whether the result is right, for sums, sorting, indexing, shifts and atomics."""
     steps = torch.arange(1 << 22, device=card)
     mixed = (steps * 2654435761) & 0xFFFFFFFF
     yield "sum", int(steps.sum()) == (1 << 21) * ((1 << 22) - 1)
@@ -60,7 +68,7 @@ def whole(torch, card):
 
 
 def memory(torch, card, most):
-    """What is written is read: several patterns over so many bytes of the card's memory."""
+    """Yield a name, and whether memory gives back a pattern; `most` bytes, at most half of the free ones."""
     free = torch.cuda.mem_get_info(card)[0]
     block = torch.empty(min(most, free // 2), dtype=torch.uint8, device=card)
     for pattern in PATTERNS:
@@ -68,8 +76,8 @@ def memory(torch, card, most):
         yield "memory %02x" % pattern, bool((block == pattern).all())
 
 
-def rounded(torch, card):
-    """Whose last bits are the model's and the libraries' own: equal on every sound card of it, whatever they are."""
+def rounding(torch, card):
+    """Yield a name and a tensor whose last bits depend on the model and the libraries, not on the card."""
     functional = torch.nn.functional
     x = fractions(torch, 256, 256).to(card)
     yield "float32", (x @ x.T)
@@ -88,26 +96,28 @@ def rounded(torch, card):
 
 
 def digest(torch, value):
+    """The first 16 hex digits of the SHA-256 of a tensor's bytes."""
     data = value.detach().contiguous().view(torch.uint8).cpu().flatten()
     return hashlib.sha256(bytes(data.numpy() if hasattr(data, "numpy") else data.tolist())).hexdigest()[:16]
 
 
 def main(most):
+    """Check all cards, with `most` bytes of each card's memory, and print the answer."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     wrong, varies, digests = [], [], {}
     cards = [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
     for index, card in enumerate(cards):
-        for part in (products(torch, card), whole(torch, card), memory(torch, card, most)):
+        for part in (products(torch, card), integers(torch, card), memory(torch, card, most)):
             wrong += ["%d: %s" % (index, name) for name, right in part if not right]
-    # Atomics were to be tried as well; from here on only what is the same twice.
+    # The checks above use atomics, which this mode forbids. The digests below need equal bits each time.
     torch.use_deterministic_algorithms(True, warn_only=True)
     for index, card in enumerate(cards):
-        once = {name: digest(torch, value) for name, value in rounded(torch, card)}
-        again = {name: digest(torch, value) for name, value in rounded(torch, card)}
-        varies += ["%d: %s" % (index, name) for name in once if once[name] != again[name]]
-        digests[str(index)] = once
+        first = {name: digest(torch, value) for name, value in rounding(torch, card)}
+        second = {name: digest(torch, value) for name, value in rounding(torch, card)}
+        varies += ["%d: %s" % (index, name) for name in first if first[name] != second[name]]
+        digests[str(index)] = first
     build = [str(torch.__version__), str(torch.version.cuda), str(torch.backends.cudnn.version())]
     print(json.dumps({"wrong": wrong, "varies": varies, "digests": digests, "build": build}))
 

@@ -1,10 +1,19 @@
-"""An interpreter that stops before the script, with torch imported, and goes on in a fork of itself for each job.
+"""An interpreter that imports torch and pauses before the script; each job goes on in a fork of it.
 
-It pauses inside the start-up of CPython, in the hook of the toolchain: a fork only has to return from here, and CPython itself opens
-and runs the script, with the same frames, tracebacks and end as in a process of its own. What a fork inherits and a cold start has
-not is undone before: seeds, modules that the script has not imported yet, descriptors.
+It pauses in the toolchain's hook, inside the start-up of CPython. A fork only has to return from here:
+CPython itself opens and runs the script, with the same frames, tracebacks and end as in a process of its own.
+Whatever a fork inherits and a cold start would not have is undone first: seeds, modules that the script has
+not imported yet, descriptors.
 
-Started twice: first by path, to become the script's interpreter with nothing inherited from the node, then by the hook.
+The file runs twice: first by its path, to execute the script's interpreter without anything of the node's,
+and then by the hook. `worker/harness/__init__.py` describes its config. `worker.warm.zygote` is the node's
+side of the socket:
+
+    from here   "ready" | "trouble REASON" | "alone REASON" (no forks here: it may take one job), once
+    to here     one message a job: bytes of scratch space and the paths of its files, separated by NUL; with
+                descriptors of the job's control socket, stdout, stderr, report channel and files' contents
+    from a job  on its control socket "init NUMBER", the descriptor of the report channel; with a pidfd of
+                its pid 1
 """
 
 import os
@@ -16,38 +25,18 @@ MESSAGE_BYTES = 1 << 16
 MOST_DESCRIPTORS = 32
 SCM_RIGHTS = 1
 PIDFD_OPEN = 434  # on every architecture
-PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_CAP_AMBIENT = 4, 22, 24, 47
-SECCOMP_MODE_FILTER, PR_CAP_AMBIENT_CLEAR_ALL = 2, 4
-CAPABILITY_VERSION = 0x20080522
-NEW_NAMESPACES = (
-    0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
-)  # user mnt pid net ipc uts cgroup
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = (
-    1,
-    2,
-    4,
-    8,
-    32,
-    4096,
-    16384,
-    1 << 18,
-)
-SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x49
-# What a script could look at so that its process, started this way, differs from one of its own.
-OBSERVERS = ("gc.get_objects", "gc.get_referrers", "gc.get_referents")
-# Where a path could come to be that leads an import elsewhere, with the path's place among the arguments.
-PATH_MAKERS = {"open": 0, "os.mkdir": 0, "os.rename": 1, "os.link": 1, "os.symlink": 1}
-TRIPPED = 121
+PR_SET_DUMPABLE = 4
 
 
 def read_config():
+    """The config that the node wrote, as a dict."""
     with open(CONFIG_PATH, encoding="utf-8") as file:
-        # As in the harness: importing json would show in the script's sys.modules.
+        # Importing json here would show in the script's sys.modules, and the node wrote the text.
         return eval(file.read(), {"__builtins__": {}, "true": True, "false": False, "null": None})  # noqa: S307
 
 
 def load(name, as_name):
-    """One of our own programs, as a namespace; no module of it is left behind."""
+    """The globals of another file of the harness. An import would leave a module in sys.modules."""
     namespace = {"__name__": as_name}
     with open(FOLDER + name, "rb") as file:
         exec(compile(file.read(), FOLDER + name, "exec"), namespace)  # noqa: S102
@@ -55,7 +44,7 @@ def load(name, as_name):
 
 
 def become_interpreter(config):
-    """With signals, limits and variables as the script's own process would have them."""
+    """Execute the script's interpreter, with the signals, limits and variables of a cold start."""
     init = load("init.py", "samehere_init")
     signals = init["_signal"]
     for number in signals.valid_signals():
@@ -70,7 +59,10 @@ def become_interpreter(config):
 
 
 def reseed():
-    """What a process of its own draws at start and a fork shares with its siblings; Python's own generator does so by itself."""
+    """Seed torch's and numpy's generators again: forks would share the seed.
+
+    Python's own does so by itself.
+    """
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None:
         torch.default_generator.seed()
@@ -78,20 +70,10 @@ def reseed():
         numpy.random.seed(None)
 
 
-def leads_elsewhere(event, arguments, imported):
-    """Whether a path comes to be at which an import of one of these, by the same script started cold, would find something else."""
-    path = arguments[PATH_MAKERS[event]]
-    if not isinstance(path, (str, bytes)) or (
-        event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)
-    ):
-        return False
-    stem, _, suffix = os.fsdecode(path).rpartition("/")[2].partition(".")
-    return stem in imported and (suffix.endswith(("py", "pyc", "so")) or (event != "open" and not suffix))
-
-
-def problem():
-    """Why forks of this process could not do what a process of its own can; empty when they can."""
-    # Before a fork numpy's BLAS ends its threads, one for each core, and a fork makes its own; those of others would be missing in it.
+def find_problem():
+    """Why a fork of this process would differ from a process of its own; "" if it would not."""
+    # numpy's BLAS ends its threads before a fork, and a fork starts its own. Threads of others would be
+    # missing there.
     pid = os.fork()
     if pid == 0:
         os._exit(0)
@@ -100,7 +82,7 @@ def problem():
         threads = next(int(line.split()[1]) for line in file if line.startswith("Threads:"))
     if threads > 1:
         return "%d threads after the import" % threads
-    # The driver may be loaded; once it was started, a fork can't use it. The descriptor of the listing itself is gone again.
+    # A fork can use a driver that is loaded, but not one that is started.
     if any(
         os.path.realpath("/proc/self/fd/" + name).startswith("/dev/nvidia")
         for name in os.listdir("/proc/self/fd")
@@ -110,11 +92,13 @@ def problem():
 
 
 class Pause:
+    """The paused interpreter: imports what jobs need, then waits for jobs."""
+
     def __init__(self, config):
         self.config = config
         before = set(sys.modules)
-        # What site reads meanwhile and will close itself.
-        self.kept = tuple(
+        # `site` reads these files now and closes them later.
+        self.open_fds = tuple(
             int(name) for name in os.listdir("/proc/self/fd") if 2 < int(name) != config["control_fd"]
         )
         self.watch = load("watch.py", "samehere_paused")
@@ -129,41 +113,33 @@ class Pause:
         self.freeze()
         self.init = load("init.py", "samehere_init")
         ctypes = self.init["ctypes"]
-        self.ctypes = ctypes
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.socket = self.init["_socket"]
         with open(FOLDER + "filter", "rb") as file:
-            self.filter = file.read()
+            program = file.read()
+        # Loaded now: a job has another folder at this path.
+        isolation = load("isolate.py", "samehere_harness")["Isolation"]
+        self.isolation = isolation(ctypes, self.libc, self.socket, program)
+        self.tripwire = load("tripwire.py", "samehere_harness")
         self.control = self.socket.socket(fileno=config["control_fd"])
         os.set_inheritable(config["control_fd"], False)
 
     @staticmethod
     def freeze():
-        """So that a fork neither copies nor walks what all share."""
+        """Keep a fork's garbage collector from visiting, and so copying, the memory that all forks share."""
         import gc
 
         gc.collect()
         gc.freeze()
-        # What the script leaves in a frozen namespace would never be collected: neither `__del__` nor `finally` would run at the end.
+        # The script's objects in a frozen namespace would never be collected: at the end, neither `__del__`
+        # nor `finally` would run.
         main = type(sys)("__main__")
         main.__dict__.clear()
         main.__dict__.update(vars(sys.modules["__main__"]))
         sys.modules["__main__"] = main
 
-    def check(self, result, what):
-        if result:
-            number = self.ctypes.get_errno()
-            raise OSError(number, "%s: %s" % (what, os.strerror(number)))
-
-    def mount(self, source, target, kind, flags, options=None):
-        texts = [None if text is None else text.encode() for text in (source, target, kind, options)]
-        self.check(
-            self.libc.mount(texts[0], texts[1], texts[2], self.ctypes.c_ulong(flags), texts[3]),
-            "mount " + target,
-        )
-
     def receive(self):
-        """A message and its descriptors; empty when nobody will send one any more."""
+        """A message and its descriptors; the message is empty if the node closed the socket."""
         space = self.socket.CMSG_SPACE(4 * MOST_DESCRIPTORS)
         message, extra, _, _ = self.control.recvmsg(MESSAGE_BYTES, space)
         fds = []
@@ -175,8 +151,8 @@ class Pause:
         return message, fds
 
     def wait(self):
-        """Until a job comes. Returns in a script's own process only."""
-        trouble = problem()
+        """Wait for jobs. Returns only in the process that becomes the script; the others never return."""
+        trouble = find_problem()
         alone = self.rehearse() if self.config["forks"] and not trouble else ""
         self.control.send(
             b"trouble " + trouble.encode() if trouble else b"alone " + alone.encode() if alone else b"ready"
@@ -188,14 +164,14 @@ class Pause:
             self.take(message, fds)
             return
         signals = self.init["_signal"]
-        # The kernel reaps what ends.
+        # The kernel then reaps children by itself.
         signals.signal(signals.SIGCHLD, signals.SIG_IGN)
         while True:
             message, fds = self.receive()
             if not message:
                 os._exit(0)
             if os.fork() == 0:
-                self.enter(fds[2])
+                self.isolation.enter(fds[2])
                 signals.signal(signals.SIGCHLD, signals.SIG_DFL)
                 self.take(message, fds)
                 return
@@ -203,58 +179,43 @@ class Pause:
                 os.close(fd)
 
     def rehearse(self):
-        """Whether this system lets a fork have namespaces of its own; why not, otherwise."""
+        """Why this system does not let a fork have its own namespaces; "" if it does."""
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
             try:
-                self.enter(writing)
-                self.furnish(1 << 20)
+                self.isolation.enter(writing)
+                self.isolation.furnish(1 << 20)
             except BaseException as error:
                 os.write(writing, str(error).encode())
             finally:
                 os._exit(0)
         os.close(writing)
-        said = b""
+        message = b""
         while True:
             chunk = os.read(reading, 4096)
             if not chunk:
                 break
-            said += chunk
+            message += chunk
         os.close(reading)
         os.waitpid(pid, 0)
         self.reap_all()
-        return said.decode(errors="replace")
+        return message.decode(errors="replace")
 
     @staticmethod
     def reap_all():
-        """Those that a child left behind become ours, since this is pid 1."""
+        """Reap all children. This process is pid 1, so it also got the orphans of its child."""
         try:
             while True:
                 os.wait()
         except OSError:
             return
 
-    def enter(self, complaints):
-        """Namespaces of its own; goes on as pid 1 in them."""
-        try:
-            uid, gid = os.getuid(), os.getgid()
-            self.check(self.libc.unshare(NEW_NAMESPACES), "unshare")
-            for name, text in (
-                ("setgroups", "deny"),
-                ("uid_map", "%d %d 1" % (uid, uid)),
-                ("gid_map", "%d %d 1" % (gid, gid)),
-            ):
-                with open("/proc/self/" + name, "w", encoding="ascii") as file:
-                    file.write(text)
-            if os.fork():
-                os._exit(0)
-        except BaseException as error:
-            os.write(complaints, str(error).encode())
-            os._exit(1)
-
     def take(self, message, fds):
-        """Pid 1 of the job: say so, set everything up, start the program and report its end. Returns in the program only."""
+        """As pid 1 of the job: set everything up, start the script and report its end.
+
+        Returns in the script only.
+        """
         control_fd, stdout, stderr, report = fds[:4]
         try:
             self.control.close()
@@ -263,19 +224,20 @@ class Pause:
             rights = [(self.socket.SOL_SOCKET, SCM_RIGHTS, pidfd.to_bytes(4, sys.byteorder))]
             control.sendmsg([b"init %d" % report], rights)
             os.close(pidfd)
-            # Opened anew: flags and locks of an open file stay with all who share it, the next job too.
-            nothing = os.open("/dev/null", os.O_RDWR)
-            for fd, number in ((nothing, 0), (stdout, 1), (stderr, 2)):
+            # Not the inherited descriptor: all processes that share an open file share its flags and locks,
+            # the next job too.
+            null = os.open("/dev/null", os.O_RDWR)
+            for fd, number in ((null, 0), (stdout, 1), (stderr, 2)):
                 os.dup2(fd, number)
-            os.close(nothing)
+            os.close(null)
             self.init["raise_oom_score"]()
             self.libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
             scratch, *paths = message.decode().split("\0")
             if self.config["forks"]:
-                self.furnish(int(scratch))
+                self.isolation.furnish(int(scratch))
             self.write_files(zip(paths, fds[4:]))
             if self.config["forks"]:
-                self.confine()
+                self.isolation.confine()
             for fd in (stdout, stderr):
                 os.close(fd)
         except BaseException as error:
@@ -283,27 +245,11 @@ class Pause:
             os._exit(1)
         self.init["serve"](control, self.libc.prctl, confined=True, start=self.resume)
 
-    def furnish(self, scratch):
-        """Folders, processes and network as those of a sandbox of its own."""
-        self.mount("none", "/", None, MS_REC | MS_PRIVATE)
-        self.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
-        for folder, mode in (("/tmp", "1777"), ("/dev/shm", "1777"), ("/home/u", "0700")):  # noqa: S108
-            self.mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=%s,size=%d" % (mode, scratch))
-        self.mount("tmpfs", "/run/samehere", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
-        self.mount(
-            "devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"
-        )
-        import fcntl
-
-        any_socket = self.socket.socket(self.socket.AF_INET, self.socket.SOCK_DGRAM)
-        fcntl.ioctl(
-            any_socket.fileno(),
-            SIOCSIFFLAGS,
-            b"lo".ljust(16, b"\0") + IFF_UP_RUNNING.to_bytes(2, sys.byteorder) + bytes(14),
-        )
-        any_socket.close()
-
     def write_files(self, files):
+        """Copy the job's files into place.
+
+        `files`: pairs of a path and a descriptor of the content, which it closes.
+        """
         for path, source in files:
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
             while True:
@@ -315,35 +261,16 @@ class Pause:
             os.close(fd)
             os.close(source)
         if not self.config["forks"]:
-            # The folder is no file system of its own that could be made read-only now.
+            # The folder is no file system of its own, so it can't be remounted read-only.
             os.chmod("/run/samehere", 0o555)  # noqa: S103
 
-    def confine(self):
-        """No privilege, no way to one, and the filter of system calls: for this process and all that it starts."""
-        remount = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV
-        self.mount("none", "/run/samehere", None, remount)
-        prctl, ctypes = self.libc.prctl, self.ctypes
-        number = 0
-        while prctl(PR_CAPBSET_DROP, number, 0, 0, 0) == 0:
-            number += 1
-        prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-        header = CAPABILITY_VERSION.to_bytes(4, sys.byteorder) + bytes(4)
-        self.check(self.libc.capset(header, bytes(24)), "capset")
-        program = ctypes.create_string_buffer(self.filter, len(self.filter))
-
-        class Program(ctypes.Structure):
-            _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
-
-        described = Program(len(self.filter) // 8, ctypes.addressof(program))
-        self.check(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(described), 0, 0), "seccomp")
-
     def resume(self, control, config, prctl):
-        """In the program's process: what init does before an exec, and what a fork has to undo."""
-        kept = control.fileno()
+        """Become the script: do what `init.start` does before an exec, and undo what a fork inherited."""
+        control_fd = control.fileno()
         try:
             fields = config.split(b"\0")
-            kept = self.init["clear_of"](control.detach(), int(fields[2]))
-            _, variables = self.init["settle"](fields, (kept, *self.kept), prctl)
+            control_fd = self.init["clear_of"](control.detach(), int(fields[2]))
+            _, variables = self.init["settle"](fields, (control_fd, *self.open_fds), prctl)
             self.set_variables({os.fsdecode(name): os.fsdecode(value) for name, value in variables.items()})
             reseed()
             threads = sys.modules.get("threading")
@@ -352,20 +279,22 @@ class Pause:
             hidden = self.hide()
             self.watcher.begin(self.watch["read_config"]())
             self.stretch_tripwire(hidden)
-            os.close(kept)
+            os.close(control_fd)
         except BaseException as error:
-            self.init["say_failed"](kept, error)
+            self.init["say_failed"](control_fd, error)
             os._exit(127)
 
     @staticmethod
-    def set_variables(wanted):
-        for name in [name for name in os.environ if name not in wanted]:
+    def set_variables(variables):
+        """Make the environment variables exactly these, with as few changes as possible."""
+        for name in [name for name in os.environ if name not in variables]:
             del os.environ[name]
-        for name, value in wanted.items():
+        for name, value in variables.items():
             if os.environ.get(name) != value:
                 os.environ[name] = value
 
     def hide(self):
+        """Take the modules that the pause imported out of the script's sight. Returns their finder."""
         for name in list(sys.modules):
             if name in self.hidden or name not in self.known:
                 del sys.modules[name]
@@ -374,41 +303,20 @@ class Pause:
         return hidden
 
     def stretch_tripwire(self, hidden):
-        """A change that would have come too late in this process, seen as it happens, ends the attempt: it is run again, cold."""
-        channel, getframe, leave, write = self.watcher.channel, sys._getframe, os._exit, os.write
-        read_at_start = tuple(self.config["read_at_start"])
-        package = tuple(root + "torch" + os.sep for root in self.roots)
+        """End the attempt if the script does something that this start is too late for."""
         imported = frozenset(name.partition(".")[0] for name in (*self.hidden, *self.known))
-
-        def trip():
-            try:
-                # With nothing that the script could have changed.
-                write(channel.fd, b'{"kind": "tripped"}\n')
-            finally:
-                leave(TRIPPED)
-
-        hidden.trip = trip
-
-        def by_torch():
-            frame = getframe(2)
-            while frame is not None and frame.f_code.co_filename.endswith(("/os.py", "<frozen os>")):
-                frame = frame.f_back
-            return frame is not None and frame.f_code.co_filename.startswith(package)
-
-        def hook(event, arguments):
-            if event in ("os.putenv", "os.unsetenv"):
-                name = arguments[0]
-                if os.fsdecode(name).startswith(read_at_start) and not by_torch():
-                    trip()
-            elif event in OBSERVERS and not by_torch():
-                trip()
-            elif event in PATH_MAKERS and leads_elsewhere(event, arguments, imported) and not by_torch():
-                trip()
-
-        sys.addaudithook(hook)
+        hidden.trip = self.tripwire["make_trip"](self.watcher.channel)
+        read_at_start = tuple(self.config["read_at_start"])
+        self.tripwire["stretch"](
+            hidden.trip, roots=self.roots, read_at_start=read_at_start, imported=imported
+        )
 
 
 def main():
+    """Become the interpreter, or pause in it.
+
+    Ends the process with a message on stderr if the pause fails.
+    """
     config = read_config()
     if __name__ == "__main__":
         become_interpreter(config)

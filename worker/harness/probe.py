@@ -1,7 +1,8 @@
-"""Records an environment, with the settings in force; prints one JSON object. Standard library, Python 3.8 syntax.
+"""Records the environment, with the settings in force, and prints one JSON object: value by dotted name.
 
-Runs inside the sandbox; and, as a part of `probe.py`, in the Python of a reporter, which may be on macOS or Windows.
-Holds only what two equal machines have in common: no host name, serial number, UUID, path or volatile value.
+It runs inside the sandbox, and, as a part of the reporters' `probe.py`, on any Linux, macOS or Windows. It
+records only facts that two equal machines share: no host name, serial number, UUID, path or volatile value.
+Standard library, Python 3.8 syntax.
 """
 
 import ctypes
@@ -15,75 +16,27 @@ import sys
 import tempfile
 
 VARIABLES = (
-    "ATEN_CPU_CAPABILITY",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "CUDA_LAUNCH_BLOCKING",
-    "CUDA_MODULE_LOADING",
-    "CUDA_VISIBLE_DEVICES",
-    "GOMP_CPU_AFFINITY",
-    "KMP_AFFINITY",
-    "MKL_CBWR",
-    "MKL_DYNAMIC",
-    "MKL_ENABLE_INSTRUCTIONS",
-    "MKL_NUM_THREADS",
-    "NVIDIA_TF32_OVERRIDE",
-    "OMP_NUM_THREADS",
-    "OMP_SCHEDULE",
-    "ONEDNN_MAX_CPU_ISA",
-    "OPENBLAS_CORETYPE",
-    "OPENBLAS_NUM_THREADS",
-    "PYTORCH_ALLOC_CONF",
-    "PYTORCH_CUDA_ALLOC_CONF",
-    "TORCHINDUCTOR_DETERMINISTIC",
-    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-    "TORCH_BLAS_PREFER_CUBLASLT",
-)
+    "ATEN_CPU_CAPABILITY", "CUBLAS_WORKSPACE_CONFIG", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
+    "CUDA_VISIBLE_DEVICES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY", "MKL_CBWR", "MKL_DYNAMIC",
+    "MKL_ENABLE_INSTRUCTIONS", "MKL_NUM_THREADS", "NVIDIA_TF32_OVERRIDE", "OMP_NUM_THREADS",
+    "OMP_SCHEDULE", "ONEDNN_MAX_CPU_ISA", "OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS",
+    "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "TORCHINDUCTOR_DETERMINISTIC",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "TORCH_BLAS_PREFER_CUBLASLT",
+)  # fmt: skip
 CPU_FLAGS = [
-    "sse4_1",
-    "sse4_2",
-    "avx",
-    "avx2",
-    "fma",
-    "f16c",
-    "avx512f",
-    "avx512bw",
-    "avx512vl",
-    "avx512dq",
-    "avx512_vnni",
-    "avx512_bf16",
-    "avx512_fp16",
-    "avx_vnni",
-    "amx_tile",
-    "amx_bf16",
-    "amx_int8",
-    "asimd",
-    "asimdhp",
-    "asimddp",
-    "bf16",
-    "i8mm",
-    "sve",
-    "sve2",
-]
-# The same by the names that macOS has for them, and by Windows' numbers.
+    "sse4_1", "sse4_2", "avx", "avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq",
+    "avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8", "asimd",
+    "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2",
+]  # fmt: skip
+# macOS' names of the same flags, and Windows' numbers.
 MACOS_FLAGS = {
-    "avx1_0": "avx",
-    "avx2_0": "avx2",
-    "sse4_1": "sse4_1",
-    "sse4_2": "sse4_2",
-    "avx512f": "avx512f",
-    "avx512bw": "avx512bw",
-    "avx512vl": "avx512vl",
-    "avx512dq": "avx512dq",
-    "advsimd": "asimd",
-    "neon": "asimd",
-    "neon_fp16": "asimdhp",
-    "feat_fp16": "asimdhp",
-    "feat_dotprod": "asimddp",
-    "feat_bf16": "bf16",
-    "feat_i8mm": "i8mm",
-}
+    "avx1_0": "avx", "avx2_0": "avx2", "sse4_1": "sse4_1", "sse4_2": "sse4_2", "avx512f": "avx512f",
+    "avx512bw": "avx512bw", "avx512vl": "avx512vl", "avx512dq": "avx512dq", "advsimd": "asimd",
+    "neon": "asimd", "neon_fp16": "asimdhp", "feat_fp16": "asimdhp", "feat_dotprod": "asimddp",
+    "feat_bf16": "bf16", "feat_i8mm": "i8mm",
+}  # fmt: skip
 WINDOWS_FLAGS = {"sse4_1": 37, "sse4_2": 38, "avx": 39, "avx2": 40, "avx512f": 41}
-# Words of MKL's own banner for the instruction set it will use, most specific first.
+# Words in MKL's banner that name the instruction set in use, most specific first.
 MKL_ISA = (
     ("AVX-512", "avx512"),
     ("AVX2", "avx2"),
@@ -93,31 +46,33 @@ MKL_ISA = (
 )
 ONEDNN_ISA = re.compile(r"onednn_verbose,(?:v\d+,)?info,cpu,isa:(.+)")
 
-found = {}
+facts = {}
 
 
 def put(name, function, *arguments):
-    """Keep a value; a thing that this system lacks is simply not there."""
+    """Record the function's result and return it; record nothing if it fails, as where a thing is absent."""
     try:
         value = function(*arguments)
     except Exception:
         return None
     if value is not None:
-        found[name] = value
+        facts[name] = value
     return value
 
 
 def first_line(*command):
+    """The first line that a command prints. Raises if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20, check=True)
     return done.stdout.decode("utf-8", "replace").strip().splitlines()[0]
 
 
 def os_name():
+    """The operating system and its version, in its own words."""
     if sys.platform == "darwin":
         return "macOS " + platform.mac_ver()[0]
     if sys.platform == "win32":
         release, build = platform.win32_ver()[:2]
-        # Older Pythons call Windows 11 by the name of 10.
+        # Older Pythons report Windows 11 as 10.
         release = "11" if release == "10" and int(build.split(".")[2]) >= 22000 else release
         return "Windows %s (%s)" % (release, build)
     with open("/usr/lib/os-release", encoding="utf-8") as file:
@@ -125,7 +80,8 @@ def os_name():
     return fields["PRETTY_NAME"].strip('"')
 
 
-def system():
+def record_system():
+    """Record the operating system, Python and compilers."""
     put("os.name", os_name)
     put("os.kernel", platform.release)
     put("os.machine", platform.machine)
@@ -134,28 +90,33 @@ def system():
     put("python.implementation", platform.python_implementation)
     put("python.compiler", platform.python_compiler)
     put("python.bits", lambda: sys.maxsize.bit_length() + 1)
-    # Without developer tools macOS opens a window that offers them.
+    # Without developer tools, macOS opens a window that offers to install them.
     for name in ("gcc", "clang", "cmake") if sys.platform != "darwin" else ():
         put("tool." + name, first_line, name, "--version")
 
 
-def processor():
+def record_processor():
+    """Record the CPU's model, flags and cores."""
     fields = {}
-    for source in (of_linux, of_macos, of_windows):
+    for source in (read_linux_processor, read_macos_processor, read_windows_processor):
         try:
             fields = source()
             break
-        except Exception:  # noqa: S112 - the next one may know
+        except Exception:  # noqa: S112 - this is another system
             continue
     for name in ("model", "vendor", "family", "number", "stepping"):
         put("cpu." + name, fields.get, name)
     flags = set(fields.get("flags", ()))
-    found["cpu.flags"] = [flag for flag in CPU_FLAGS if flag in flags]
+    facts["cpu.flags"] = [flag for flag in CPU_FLAGS if flag in flags]
     put("cpu.cores", os.cpu_count)
     put("cpu.affinity", lambda: len(os.sched_getaffinity(0)))
 
 
-def of_linux():
+def read_linux_processor():
+    """Model, vendor, family, number and stepping as text, and flags.
+
+    Raises on another system, as the next two.
+    """
     fields = {}
     with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -174,42 +135,36 @@ def of_linux():
     return dict(named, flags=(fields.get("flags") or fields.get("Features") or "").split())
 
 
-def of_macos():
-    done = subprocess.run(
+def read_macos_processor():
+    """The same from sysctl."""
+    process = subprocess.run(
         ("sysctl", "machdep.cpu", "hw.optional"),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         timeout=20,
         check=False,
     )
-    told = dict(
-        line.split(": ", 1) for line in done.stdout.decode("utf-8", "replace").splitlines() if ": " in line
-    )
-    fields = {"model": told["machdep.cpu.brand_string"]}
-    for ours, theirs in (
-        ("vendor", "vendor"),
-        ("family", "family"),
-        ("number", "model"),
-        ("stepping", "stepping"),
-    ):
-        if "machdep.cpu." + theirs in told:
-            fields[ours] = told["machdep.cpu." + theirs]
-    words = (
-        " ".join(told.get("machdep.cpu." + name, "") for name in ("features", "leaf7_features"))
-        .lower()
-        .split()
-    )
+    lines = process.stdout.decode("utf-8", "replace").splitlines()
+    values = dict(line.split(": ", 1) for line in lines if ": " in line)
+    fields = {"model": values["machdep.cpu.brand_string"]}
+    names = {"vendor": "vendor", "family": "family", "number": "model", "stepping": "stepping"}
+    for ours, theirs in names.items():
+        if "machdep.cpu." + theirs in values:
+            fields[ours] = values["machdep.cpu." + theirs]
+    features = [values.get("machdep.cpu." + name, "") for name in ("features", "leaf7_features")]
+    words = " ".join(features).lower().split()
     flags = {"avx" if word == "avx1.0" else word.replace(".", "_") for word in words}
     on = {
         name.rpartition(".")[2].lower()
-        for name, value in told.items()
+        for name, value in values.items()
         if name.startswith("hw.optional.") and value.strip() == "1"
     }
     flags |= {MACOS_FLAGS[name] for name in on if name in MACOS_FLAGS}
     return dict(fields, flags=flags)
 
 
-def of_windows():
+def read_windows_processor():
+    """The same from the registry."""
     import winreg
 
     with winreg.OpenKey(
@@ -218,19 +173,16 @@ def of_windows():
         fields = {"model": winreg.QueryValueEx(key, "ProcessorNameString")[0].strip()}
         fields["vendor"] = winreg.QueryValueEx(key, "VendorIdentifier")[0].strip()
         identifier = winreg.QueryValueEx(key, "Identifier")[0]
-    for name, pattern in (
-        ("family", "Family (\\d+)"),
-        ("number", "Model (\\d+)"),
-        ("stepping", "Stepping (\\d+)"),
-    ):
-        match = re.search(pattern, identifier)
+    for name, word in {"family": "Family", "number": "Model", "stepping": "Stepping"}.items():
+        match = re.search(word + " (\\d+)", identifier)
         if match:
             fields[name] = match.group(1)
     present = ctypes.windll.kernel32.IsProcessorFeaturePresent
     return dict(fields, flags={flag for flag, number in WINDOWS_FLAGS.items() if present(number)})
 
 
-def packages():
+def record_packages():
+    """Record the version of each installed package."""
     try:
         from importlib.metadata import distributions
     except ImportError:
@@ -238,66 +190,70 @@ def packages():
     for distribution in distributions():
         name = distribution.metadata["Name"]
         if name:
-            found.setdefault("package." + re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
+            facts.setdefault("package." + re.sub(r"[-_.]+", "-", name).lower(), distribution.version)
 
 
-def captured(function):
-    """What a native library prints on descriptor 1 meanwhile."""
+def capture_output(function):
+    """The text that native libraries print on descriptor 1 while the function runs."""
     sys.stdout.flush()
     with tempfile.TemporaryFile() as file:
-        kept = os.dup(1)
+        stdout = os.dup(1)
         os.dup2(file.fileno(), 1)
         try:
             function()
         finally:
-            os.dup2(kept, 1)
-            os.close(kept)
+            os.dup2(stdout, 1)
+            os.close(stdout)
         file.seek(0)
         return file.read().decode("utf-8", "replace")
 
 
 def sample(torch, rows, columns):
-    """The same float32 numbers everywhere, with full mantissas."""
+    """A float32 matrix of numbers between -0.5 and 0.5 with full mantissas, the same on every machine."""
     steps = torch.arange(rows * columns, dtype=torch.float64)
     return (torch.frac(steps * 0.6180339887498949) - 0.5).float().reshape(rows, columns)
 
 
-def blas(torch):
-    """Which library multiplies matrices and which of its code paths: the banner names it, the bits of a product tell it apart."""
+def record_blas(torch):
+    """Record which library multiplies matrices, and which of its code paths.
+
+    MKL's banner names them. The bits of a product distinguish code paths that no banner names.
+    """
     products = []
-    # Small and large products take different kernels.
+    # Small and large products use different kernels.
     pairs = [
         (sample(torch, rows, inner), sample(torch, inner, columns))
         for rows, inner, columns in ((4, 8, 16), (33, 129, 17))
     ]
-    text = captured(lambda: products.extend((left @ right).contiguous() for left, right in pairs))
+    text = capture_output(lambda: products.extend((left @ right).contiguous() for left, right in pairs))
     banner = re.search(r"MKL_VERBOSE (?:oneMKL|Intel\(R\) MKL) (.*)", text)
     digest = hashlib.sha256()
     for product in products:
         digest.update(bytes(product.view(torch.uint8).flatten().tolist()))
-    found["blas.fingerprint"] = digest.hexdigest()[:16]
+    facts["blas.fingerprint"] = digest.hexdigest()[:16]
     match = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
     library = "mkl" if banner else (match.group(1).lower() if match else "unknown")
-    found["blas.library"] = library
+    facts["blas.library"] = library
     path = library
     if banner:
         words = banner.group(1)
         put("blas.version", lambda: re.match(r"([\d.]+(?: Update \d+)?)", words).group(1))
-        # On CPUs of other vendors MKL names none; the bits still tell its paths apart.
+        # On CPUs of other vendors MKL names no instruction set.
         isa = next((name for mark, name in MKL_ISA if mark in words), "unnamed")
         branch = re.search(r"CNR:(\S+)", text)
         path = "mkl:" + isa
         if branch:
-            found["blas.cnr"] = branch.group(1).lower()
+            facts["blas.cnr"] = branch.group(1).lower()
             if branch.group(1) != "OFF":
                 path = "mkl:" + branch.group(1).lower()
     elif library.startswith("open"):
         put("blas.core", openblas_core)
-        path = library + ":" + str(found.get("blas.core", "unknown")).lower()
-    found["blas.path"] = path
+        path = library + ":" + str(facts.get("blas.core", "unknown")).lower()
+    facts["blas.path"] = path
 
 
 def openblas_core():
+    """The CPU core that OpenBLAS has chosen its kernels for. Raises if it is not loaded."""
     with open("/proc/self/maps", encoding="utf-8") as file:
         path = next(line.split()[-1] for line in file if "openblas" in line)
     function = ctypes.CDLL(path).openblas_get_corename
@@ -305,14 +261,16 @@ def openblas_core():
     return function().decode("ascii")
 
 
-def onednn(torch):
-    text = captured(lambda: torch.ones(4, 4, 8, 8).to_mkldnn().relu().to_dense())
+def record_onednn(torch):
+    """Record the instruction set that oneDNN uses."""
+    text = capture_output(lambda: torch.ones(4, 4, 8, 8).to_mkldnn().relu().to_dense())
     match = ONEDNN_ISA.search(text)
     if match:
-        found["onednn.isa"] = match.group(1).strip()
+        facts["onednn.isa"] = match.group(1).strip()
 
 
-def torch_build(torch):
+def record_torch_build(torch):
+    """Record how torch was built."""
     put("torch.version", lambda: str(torch.__version__))
     put("torch.git", lambda: torch.version.git_version)
     put("torch.debug", lambda: bool(torch.version.debug))
@@ -331,8 +289,8 @@ def torch_build(torch):
     put("onednn.version", lambda: re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show()).group(1))
 
 
-def torch_state(torch):
-    """The flags that the settings of a target are about, as a script finds them after `import torch`."""
+def record_torch_flags(torch):
+    """Record the flags that a target's settings change, as a script finds them after `import torch`."""
     native = torch._C
     put("threads.torch", torch.get_num_threads)
     put("threads.interop", torch.get_num_interop_threads)
@@ -352,17 +310,8 @@ def torch_state(torch):
     put("tf32.matmul", native._get_cublas_allow_tf32)
     put("tf32.cudnn", native._get_cudnn_allow_tf32)
     put("float32_matmul_precision", torch.get_float32_matmul_precision)
-    for backend, operation in (
-        ("cuda", "matmul"),
-        ("cuda", "conv"),
-        ("cuda", "rnn"),
-        ("mkldnn", "matmul"),
-        ("mkldnn", "conv"),
-    ):
-        put(
-            "precision.%s.%s" % (backend, operation),
-            lambda: native._get_fp32_precision_getter(backend, operation),
-        )  # noqa: B023
+    for name in ("cuda.matmul", "cuda.conv", "cuda.rnn", "mkldnn.matmul", "mkldnn.conv"):
+        put("precision." + name, lambda: native._get_fp32_precision_getter(*name.split(".")))  # noqa: B023
     put("matmul.fp16_reduction", lambda: str(native._get_cublas_allow_fp16_reduced_precision_reduction()))
     put("matmul.bf16_reduction", lambda: str(native._get_cublas_allow_bf16_reduced_precision_reduction()))
     put("cudnn.enabled", lambda: torch.backends.cudnn.enabled)
@@ -371,6 +320,7 @@ def torch_state(torch):
 
 
 def nvidia_driver():
+    """The version of NVIDIA's driver; None if it does not answer."""
     library = ctypes.CDLL("nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1")
     text = ctypes.create_string_buffer(96)
     if library.nvmlInit_v2() or library.nvmlSystemGetDriverVersion(text, 96):
@@ -379,7 +329,7 @@ def nvidia_driver():
 
 
 def cuda_driver():
-    """The newest CUDA that the driver speaks."""
+    """The newest version of CUDA that the driver supports; None if it does not answer."""
     number = ctypes.c_int()
     if ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1").cuDriverGetVersion(
         ctypes.byref(number)
@@ -388,9 +338,10 @@ def cuda_driver():
     return "%d.%d" % (number.value // 1000, number.value % 1000 // 10)
 
 
-def cards(torch):
+def record_cards(torch):
+    """Record CUDA, its libraries and the cards."""
     available = torch.cuda.is_available()
-    found["cuda.available"] = available
+    facts["cuda.available"] = available
     put("cudnn.version", torch.backends.cudnn.version)
     put("nccl.version", lambda: ".".join(map(str, torch.cuda.nccl.version())) if torch.version.cuda else None)
     put("cuda.arch_list", lambda: torch.cuda.get_arch_list() or None)
@@ -401,34 +352,42 @@ def cards(torch):
     put("gpu.count", torch.cuda.device_count)
     put("gpu.allocator", torch.cuda.get_allocator_backend)
     for index in range(torch.cuda.device_count()):
-        about = torch.cuda.get_device_properties(index)
+        card = torch.cuda.get_device_properties(index)
         prefix = "gpu.%d." % index
-        found[prefix + "model"] = about.name
-        found[prefix + "capability"] = "%d.%d" % (about.major, about.minor)
-        found[prefix + "memory_bytes"] = about.total_memory
-        found[prefix + "multiprocessors"] = about.multi_processor_count
+        facts[prefix + "model"] = card.name
+        facts[prefix + "capability"] = "%d.%d" % (card.major, card.minor)
+        facts[prefix + "memory_bytes"] = card.total_memory
+        facts[prefix + "multiprocessors"] = card.multi_processor_count
 
 
 def main():
-    # Read by the libraries at their first use, below; neither changes a path.
+    """Record all facts and print them."""
+    # The libraries read these at their first use, below. Neither variable changes a code path.
     os.environ["MKL_VERBOSE"] = "1"
     os.environ["ONEDNN_VERBOSE"] = "1"
-    system()
-    processor()
-    packages()
+    record_system()
+    record_processor()
+    record_packages()
     for name in VARIABLES:
         put("variable." + name, os.environ.get, name)
     try:
         import torch
     except Exception as error:
-        found["torch.import"] = type(error).__name__
+        facts["torch.import"] = type(error).__name__
     else:
-        for part in (torch_build, torch_state, blas, onednn, cards):
+        parts = {
+            "torch_build": record_torch_build,
+            "torch_state": record_torch_flags,
+            "blas": record_blas,
+            "onednn": record_onednn,
+            "cards": record_cards,
+        }
+        for name, record in parts.items():
             try:
-                part(torch)
+                record(torch)
             except Exception as error:  # noqa: PERF203
-                found["probe.failed." + part.__name__] = type(error).__name__
-    print(json.dumps(found, sort_keys=True))
+                facts["probe.failed." + name] = type(error).__name__
+    print(json.dumps(facts, sort_keys=True))
 
 
 main()

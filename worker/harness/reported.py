@@ -1,6 +1,14 @@
-"""Starts the watch in the process of a reporter's script; `probe.py` writes it as `sitecustomize` into a folder that comes first.
+"""Starts the harness in the process of a reporter's script.
 
-What it says goes into a file, by appending: descriptors can't be handed on everywhere, and the script finds none of ours.
+`reporter.py` writes it as `sitecustomize`, first on the path.
+
+The report goes to a file, line by line: not every system can hand on a descriptor, and the script must not
+meet ours. `reporter.py` writes its config as a Python literal to the file `watched` beside it:
+
+    path     str | None  the script's own PYTHONPATH
+    sources  str         folder with `watch.py`, `values.py` and `elements.py`
+    report   str         path of the file for the report
+    bytes    int         bytes that the report may have
 """
 
 import os
@@ -8,18 +16,20 @@ import sys
 
 
 class File:
-    """A channel of the watch."""
+    """A report channel that appends to a file; has the interface of `watch.Channel`."""
 
-    # The watch asks whether there is one.
+    # Any number from 0 on means that there is a channel.
     fd = 0
 
     def __init__(self, path):
         self.path, self.pid, self.sent = path, os.getpid(), 0
 
     def is_ours(self):
+        """Whether this is the process that opened the channel, and not a fork of it."""
         return os.getpid() == self.pid
 
     def send(self, message):
+        """Write one message, a dict, as a line of JSON."""
         import json
 
         line = json.dumps(message, allow_nan=False) + "\n"
@@ -29,9 +39,9 @@ class File:
 
 
 def start(folder):
-    """The script and what it starts find path and variables as they were."""
+    """Start the harness, after restoring `sys.path` and PYTHONPATH for the script and its child processes."""
     with open(os.path.join(folder, "watched"), encoding="utf-8") as file:
-        # Written by probe.py; importing json here would show in the script's sys.modules.
+        # `reporter.py` wrote it. Importing json here would show in the script's sys.modules.
         config = eval(file.read(), {"__builtins__": {}})  # noqa: S307
     if config["path"] is None:
         os.environ.pop("PYTHONPATH", None)
@@ -47,8 +57,8 @@ def start(folder):
     names["Watch"]().begin({"report_bytes": config["bytes"]}, File(config["report"]))
 
 
-def own_customization():
-    """The one that this file stood before, if there is one."""
+def import_own_customization():
+    """Import the reporter's own `sitecustomize`, which this file hid, if there is one."""
     ours = sys.modules.pop("sitecustomize", None)
     try:
         __import__("sitecustomize")
@@ -59,5 +69,6 @@ def own_customization():
 try:
     start(os.path.dirname(os.path.abspath(__file__)))
 except Exception:
+    # An error of the harness must not change how the script runs.
     pass
-own_customization()
+import_own_customization()

@@ -1,6 +1,17 @@
-"""The program of `probe.py`: runs a reporter's script in a process of its own, and prints what happened and where, to be pasted.
+"""The main program of the reporters' `probe.py`: runs a script in a process and prints a block to paste.
 
-Standard library, Python 3.8 syntax, any system. Stands in one file with the other programs, which are in `SOURCES` as text.
+`worker.contract.programs.probe` joins it with the other programs, which are in `SOURCES` as text by file
+name. `app.intake.probe_output` reads the block: one record a line, `KIND NAME = JSON`, with these kinds:
+
+    environment  a fact by dotted name, as `probe.py` records it; private ones are left out
+    outcome      exit_status: int or null; signal: name or null; interrupted: true; wall_seconds: float;
+                 exception.type, exception.message: text; devices_used: list; values_omitted: int;
+                 stdout_whole, stderr_whole: whether the lines below are all that was printed
+    stdout       a line of the stream's end; the name is the number of the line
+    stderr       the same
+    value        a captured value as in `worker/harness/__init__.py`, without `kind`
+
+Standard library, Python 3.8 syntax, any system.
 """
 
 import ast
@@ -21,7 +32,7 @@ SOURCES = globals().get("SOURCES", {})
 SCRIPT = globals().get("SCRIPT", "")
 FORMAT = 1
 ENVIRONMENT_SECONDS = 300
-# Of each stream the end, as it would be pasted.
+# Limits for the end of each stream that the block shows.
 MOST_LINES = 60
 MOST_BYTES = 4096
 MOST_LINE = 400
@@ -29,12 +40,18 @@ MOST_VALUES = 40
 MOST_DATA = 256
 MOST_TEXT = 1000
 REPORT_BYTES = 1 << 18
-# Packages that decide what numbers come out; and those that the script imports. Others are nobody's business.
+# Packages that influence numeric results. The block names these and those that the script imports; others are
+# private.
 PACKAGES = re.compile(
-    r"(?:py)?torch.*|functorch|triton.*|numpy|scipy|mkl.*|intel-openmp|onednn.*|nvidia-.*|cuda-.*|cupy.*|jax.*|tensorflow.*|keras|pandas"
-    r"|scikit-learn|transformers|accelerate|safetensors|xformers|flash-attn|deepspeed|lightning|pytorch-lightning|einops|sympy|networkx"
+    r"(?:py)?torch.*|functorch|triton.*"
+    r"|numpy|scipy|mkl.*|intel-openmp|onednn.*"
+    r"|nvidia-.*|cuda-.*|cupy.*"
+    r"|jax.*|tensorflow.*|keras"
+    r"|pandas|scikit-learn|einops|sympy|networkx"
+    r"|transformers|accelerate|safetensors|xformers|flash-attn|deepspeed|lightning|pytorch-lightning"
 )
-# As JSON may write them: nothing in a paste then is a fence, markup, a name that is called, or an entity.
+# JSON escapes for characters that could be a code fence, markup, a mention or an entity where the block is
+# pasted.
 ESCAPED = {ord(sign): "\\u%04x" % ord(sign) for sign in "<>&`@"}
 WINDOWS_FAULTS = {
     0xC0000005: "SIGSEGV",
@@ -45,72 +62,67 @@ WINDOWS_FAULTS = {
     0xC0000409: "SIGABRT",
     0x40000015: "SIGABRT",
 }
-WORDS = """\
+EXPLANATION = """\
 ----------------------------------------------------------------------------
-What follows is for the report: copy all of it, from one line of ``` to the other.
-It says which versions and which hardware this is, how the script ended, the end
-of what it printed, and its last numbers. Nothing was sent anywhere. Names of
-users and machines, folders and serial numbers are taken out, as far as a program
-can know them: look once yourself at what the script printed.
+Copy the block below into the report, all of it, from one line of ``` to the other.
+It shows your versions and hardware, how the script ended, the last lines that it
+printed, and its last numbers. Nothing was sent anywhere. This program removed
+names of users and machines, folders and serial numbers where it could recognise
+them. Please check the printed lines yourself before you paste them.
 ----------------------------------------------------------------------------"""
 
 
 class Tail:
-    """Passes a stream on as it comes, and keeps its end."""
+    """Copies a stream to another one as data arrives, and stores its end."""
 
-    def __init__(self, stream, onto):
-        self.kept, self.total = b"", 0
-        self.thread = threading.Thread(target=self.follow, args=(stream, onto), daemon=True)
+    def __init__(self, stream, target):
+        self.data, self.total_bytes = b"", 0
+        self.thread = threading.Thread(target=self.follow, args=(stream, target), daemon=True)
         self.thread.start()
 
-    def follow(self, stream, onto):
+    def follow(self, stream, target):
+        """Copy until the stream ends; in a thread of its own."""
         while True:
             data = os.read(stream.fileno(), 65536)
             if not data:
                 return
-            self.total += len(data)
-            self.kept = (self.kept + data)[-16 * MOST_BYTES :]
+            self.total_bytes += len(data)
+            self.data = (self.data + data)[-16 * MOST_BYTES :]
             try:
-                onto.write(data.decode("utf-8", "replace").replace("\r\n", "\n"))
-                onto.flush()
+                target.write(data.decode("utf-8", "replace").replace("\r\n", "\n"))
+                target.flush()
             except Exception:  # noqa: S112
                 continue
 
     def text(self):
-        return self.kept.decode("utf-8", "replace").replace("\r\n", "\n")
+        """The stored end as text."""
+        return self.data.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def lines(self):
-        """The last lines, and whether that is all there was."""
+        """The last lines, and whether the script printed nothing else."""
         lines = self.text().split("\n")
         lines = lines[:-1] if lines[-1] == "" else lines
-        kept, left = [], MOST_BYTES
+        last, bytes_left = [], MOST_BYTES
         for line in reversed(lines[-MOST_LINES:]):
-            left -= len(line) + 1
-            if left < 0:
+            bytes_left -= len(line) + 1
+            if bytes_left < 0:
                 break
-            kept.append(line[:MOST_LINE])
-        kept.reverse()
-        return kept, self.total == len(self.kept) and kept == lines
+            last.append(line[:MOST_LINE])
+        last.reverse()
+        return last, self.total_bytes == len(self.data) and last == lines
 
 
 def load(name):
+    """The globals of another program."""
     names = {"__name__": "samehere_" + name}
     exec(compile(SOURCES[name + ".py"], name + ".py", "exec"), names)  # noqa: S102
     return names
 
 
-def scrubber(folder):
-    """Knows what this machine and its user are called, and where their files lie."""
-    folders, names = (
-        {
-            folder,
-            os.path.realpath(folder),
-            os.getcwd(),
-            os.path.expanduser("~"),
-            os.path.realpath(os.path.expanduser("~")),
-        },
-        set(),
-    )
+def make_scrubber(folder):
+    """A Scrubber that knows the names of this machine and its user, and the folders of their files."""
+    home = os.path.expanduser("~")
+    folders, names = {folder, os.path.realpath(folder), os.getcwd(), home, os.path.realpath(home)}, set()
     for ask in (getpass.getuser, platform.node, lambda: platform.node().split(".")[0]):
         try:
             names.add(ask())
@@ -121,13 +133,13 @@ def scrubber(folder):
     return load("scrub")["Scrubber"](folders - roots, names)
 
 
-def environment(folder):
-    """What the node records of a sandbox, by the same program."""
+def read_environment(folder):
+    """The facts that `probe.py` records, value by name; a few facts and `probe.failed` if it fails."""
     path = os.path.join(folder, "environment.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(SOURCES["probe.py"])
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, path],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -135,18 +147,17 @@ def environment(folder):
             timeout=ENVIRONMENT_SECONDS,
             check=False,
         )
-        found = json.loads(done.stdout.decode("utf-8", "replace").strip().splitlines()[-1])
+        return json.loads(process.stdout.decode("utf-8", "replace").strip().splitlines()[-1])
     except Exception as error:
-        found = {
+        return {
             "python.version": platform.python_version(),
             "os.machine": platform.machine(),
             "probe.failed": type(error).__name__,
         }
-    return found
 
 
-def imported(script):
-    """The names of packages that a script imports."""
+def imported_packages(script):
+    """The names of packages that a script imports; none if Python can't parse it."""
     try:
         tree = ast.parse(script)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -160,25 +171,27 @@ def imported(script):
     return {name.replace("_", "-").lower() for name in names}
 
 
-def told_fields(found, script, scrub):
-    """The fields that may be told: as the node, those with someone's path or a serial number are left out."""
-    wanted, private = imported(script), load("scrub")["is_private"]
-    for name, value in sorted(found.items()):
+def public_facts(facts, script, scrub):
+    """Yield name and value of the facts that hold no private path and no serial number."""
+    imported, is_private = imported_packages(script), load("scrub")["is_private"]
+    for name, value in sorted(facts.items()):
         package = name[len("package.") :] if name.startswith("package.") else None
-        if package is not None and not PACKAGES.fullmatch(package) and package not in wanted:
+        if package is not None and not PACKAGES.fullmatch(package) and package not in imported:
             continue
-        texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
-        if not any(
-            private(text) or len(text) > MOST_TEXT or scrub.clean(text) != text for text in [name, *texts]
-        ):
+        texts = [name, *(value if isinstance(value, list) else [value] if isinstance(value, str) else [])]
+        if not any(is_private(text) or len(text) > MOST_TEXT or scrub.clean(text) != text for text in texts):
             yield name, value
 
 
 def run(path, arguments, folder):
-    """The script in a new process of this interpreter, started as by hand; what is seen of it from outside, and what the watch said."""
+    """Run the script in a new process of this interpreter, with the harness.
+
+    Returns the exit status, whether the user interrupted it, seconds, the Tails of stdout and stderr, and the
+    messages of the report. `folder` is an empty folder for our files.
+    """
     customization, sources, report = (os.path.join(folder, name) for name in ("first", "sources", "report"))
-    for made in (customization, sources):
-        os.mkdir(made)
+    for new_folder in (customization, sources):
+        os.mkdir(new_folder)
     for name in ("watch.py", "values.py", "elements.py"):
         with open(os.path.join(sources, name), "w", encoding="utf-8") as file:
             file.write(SOURCES[name])
@@ -193,20 +206,20 @@ def run(path, arguments, folder):
         [sys.executable, path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables
     )
     streams = Tail(process.stdout, sys.stdout), Tail(process.stderr, sys.stderr)
-    interrupted = not ended(process)
+    interrupted = not wait_for(process)
     seconds = time.monotonic() - began
     for stream in streams:
-        # What the script left behind may hold a stream open for ever.
+        # A process that the script left behind may hold a stream open for ever.
         stream.thread.join(5)
-    return process.returncode, interrupted, seconds, streams, said(report)
+    return process.returncode, interrupted, seconds, streams, read_messages(report)
 
 
-def ended(process):
-    """Wait for the end; False when somebody got tired of waiting."""
+def wait_for(process):
+    """Wait for the process's end; False if the user interrupted it."""
     try:
         process.wait()
     except KeyboardInterrupt:
-        # A terminal tells the script as well.
+        # A terminal sends the signal to the script as well.
         try:
             process.wait(5)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
@@ -216,7 +229,8 @@ def ended(process):
     return True
 
 
-def said(report):
+def read_messages(report):
+    """The messages in the report's file, as dicts; without lines that are no JSON object."""
     try:
         with open(report, encoding="ascii", errors="replace") as file:
             lines = file.read(4 * REPORT_BYTES).splitlines()
@@ -234,7 +248,7 @@ def said(report):
 
 
 def outcome(status, interrupted, seconds, streams, messages):
-    """The facts of the end, in our names."""
+    """Yield name and value of the facts about the script's end."""
     name = None
     if status < 0:
         try:
@@ -250,7 +264,7 @@ def outcome(status, interrupted, seconds, streams, messages):
     printed = last_line(streams[1].text()) if status == 1 else None
     if status == 1 and (exception or printed):
         kind, message = (exception.get("type"), exception.get("message")) if exception else printed
-        # One that the script's own code would compose stands in the traceback alone.
+        # Only the traceback has a message that the script's own code composes.
         message = printed[1] if message is None and printed else message
         yield "exception.type", str(kind)
         yield "exception.message", str(message or "")[:MOST_TEXT]
@@ -261,32 +275,36 @@ def outcome(status, interrupted, seconds, streams, messages):
 
 
 def last_line(text):
-    """Type and message from a traceback."""
+    """The type and the message of the exception in the last traceback; None if there is none."""
     at = text.rfind("Traceback (most recent call last):")
-    found = (
-        re.search(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", text[at:].split("\n", 1)[-1], re.MULTILINE)
-        if at >= 0
-        else None
-    )
-    return (found.group(1), found.group(2) or "") if found else None
+    if at < 0:
+        return None
+    after = text[at:].split("\n", 1)[-1]
+    match = re.search(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", after, re.MULTILINE)
+    return (match.group(1), match.group(2) or "") if match else None
 
 
-def told_values(messages):
+def values_of(messages):
+    """Yield the captured values, as dicts, and at the end the number of omitted ones if there are any."""
     values = [message for message in messages if message.get("kind") == "value"]
     for message in values[:MOST_VALUES]:
-        told = {name: value for name, value in message.items() if name != "kind"}
-        if len(told.get("data", "")) > MOST_DATA:
-            del told["data"]
-        yield told
-    omitted = sum(message.get("omitted", 0) for message in messages if message.get("kind") == "values") + len(
-        values[MOST_VALUES:]
-    )
+        value = {name: content for name, content in message.items() if name != "kind"}
+        if len(value.get("data", "")) > MOST_DATA:
+            del value["data"]
+        yield value
+    omitted = sum(message.get("omitted", 0) for message in messages if message.get("kind") == "values")
+    omitted += len(values[MOST_VALUES:])
     if omitted:
         yield omitted
 
 
-def block(records, scrub):
-    """The records as lines; each can be read without the others, the last says how many there should be."""
+def make_block(records, scrub):
+    """The text of the block.
+
+    Each line can be read without the others; the last one has the number of records.
+
+    `records`: tuples of kind, name and value.
+    """
 
     def clean(value):
         if isinstance(value, str):
@@ -296,16 +314,15 @@ def block(records, scrub):
     lines = ["samehere-probe %d" % FORMAT]
     for kind, name, value in records:
         safe = {key: clean(item) for key, item in value.items()} if isinstance(value, dict) else clean(value)
-        lines.append(
-            "%s %s = %s"
-            % (kind, name, json.dumps(safe, ensure_ascii=True, sort_keys=True).translate(ESCAPED))
-        )
+        text = json.dumps(safe, ensure_ascii=True, sort_keys=True).translate(ESCAPED)
+        lines.append("%s %s = %s" % (kind, name, text))
     lines.append("end %d" % (len(lines) - 1))
     return "\n".join(["```samehere-probe", *lines, "```"])
 
 
 def records_of(path, script, arguments, folder, scrub):
-    for name, value in told_fields(environment(folder), script, scrub):
+    """Yield the records, as kind, name and value; without a path, only those of the environment."""
+    for name, value in public_facts(read_environment(folder), script, scrub):
         yield "environment", name, value
     if path is None:
         return
@@ -317,16 +334,17 @@ def records_of(path, script, arguments, folder, scrub):
         yield "outcome", name + "_whole", whole
         for number, line in enumerate(lines, 1):
             yield name, str(number), line
-    for number, value in enumerate(told_values(messages), 1):
-        yield (
-            ("value", str(number), value) if isinstance(value, dict) else ("outcome", "values_omitted", value)
-        )
+    for number, value in enumerate(values_of(messages), 1):
+        if isinstance(value, dict):
+            yield "value", str(number), value
+        else:
+            yield "outcome", "values_omitted", value
 
 
 def probe(script="", arguments=()):
-    """Run a script, given as its path or as its text, and print the block; without one, the environment alone."""
+    """Run a script, given as path or text, and print the block; without one, print the environment."""
     if not sys.executable:
-        print("This Python does not know its own program, so no script can be run in it.")
+        print("This Python does not know the path of its own program, so it can't run a script.")
         return
     folder = tempfile.mkdtemp(prefix="probe-")
     try:
@@ -339,22 +357,23 @@ def probe(script="", arguments=()):
             path, text = os.path.join(folder, "script.py"), script
             with open(path, "w", encoding="utf-8") as file:
                 file.write(script)
-        scrub = scrubber(os.path.dirname(os.path.abspath(path)) if path else folder)
-        print(
-            "Looking at this machine%s: this takes a while." % (", then running the script" if path else "")
-        )
+        scrub = make_scrubber(os.path.dirname(os.path.abspath(path)) if path else folder)
+        then = ", then running the script" if path else ""
+        print("Examining this machine%s. This takes a while." % then)
         sys.stdout.flush()
-        made = block(list(records_of(path, text, list(arguments), folder, scrub)), scrub)
+        block = make_block(list(records_of(path, text, list(arguments), folder, scrub)), scrub)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print("\n" + WORDS + "\n")
-    print(made)
-    return
+    print("\n" + EXPLANATION + "\n")
+    print(block)
 
 
 def main():
-    """As a program by its arguments; in a notebook's cell by `SCRIPT`."""
-    # Some notebooks set a file as well; the words are then those of their own program.
+    """Probe the script that the arguments name; in a notebook's cell, the text in `SCRIPT`.
+
+    Returns the exit status.
+    """
+    # Some notebooks set `__file__` too. The arguments then belong to the notebook's own program.
     as_program = os.path.basename(globals().get("__file__", "")) == os.path.basename(sys.argv[0])
     words = sys.argv[1:] if as_program else []
     if words and words[0] in ("-h", "--help"):
@@ -365,7 +384,7 @@ def main():
     else:
         probe(words[0] if words else SCRIPT, words[1:])
         if not words and not SCRIPT.strip():
-            print("\nThis is the environment alone. To show what a script does: " + USAGE[as_program])
+            print("\nThis shows only the environment. To show what a script does: " + USAGE[as_program])
     return 0
 
 

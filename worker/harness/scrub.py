@@ -1,6 +1,7 @@
-"""What must not leave a machine: paths of someone's, identities of cards and people. Standard library, Python 3.8 syntax.
+"""Recognises what must not leave a machine: private paths, identities of cards and people.
 
-The node drops fields that hold any of it; `probe.py` writes something else in its place.
+The node drops fields that hold any of it. The reporters' `probe.py` replaces it. Standard library, Python 3.8
+syntax.
 """
 
 import re
@@ -8,52 +9,44 @@ from typing import Iterable, Match
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 PRIVATE_PATH = re.compile(
-    r"(?<![\w.])(?:/(?:home|root|Users|mnt|srv|opt|var|tmp|work|data|private|Volumes)|[A-Za-z]:[\\/]+(?:Users|Documents and Settings))"
+    r"(?<![\w.])(?:"
+    r"/(?:home|root|Users|mnt|srv|opt|var|tmp|work|data|private|Volumes)"
+    r"|[A-Za-z]:[\\/]+(?:Users|Documents and Settings))"
     r"(?:[\\/]|$)"
 )
 MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}")
-# The rest of a path up to its last part; in some places a folder's name may have spaces.
+# The rest of a path up to its last part. Between quotes, a folder's name may have spaces.
 _FOLDERS = r"(?:[^\s\"'<>|:*?\\/]{0,255}[\\/]+){0,40}"
 _QUOTED_FOLDERS = _FOLDERS.replace(r"\s", r"\n")
 _LIBRARY = re.compile(r"(?:site|dist)-packages[\\/]+(.*)", re.DOTALL)
-# Too short or too common to be told from an ordinary word.
+# A shorter or more common name can't be distinguished from an ordinary word.
 LEAST_NAME = 4
 COMMON_NAMES = frozenset(
-    (
-        "root",
-        "user",
-        "users",
-        "admin",
-        "administrator",
-        "runner",
-        "jovyan",
-        "ubuntu",
-        "colab",
-        "content",
-        "localhost",
-        "sandbox",
-        "home",
-    )
+    "root user users admin administrator runner jovyan ubuntu colab content localhost sandbox home".split()
 )
 
 
 def is_private(text: str) -> bool:
-    """Whether a text holds a path of someone's or a UUID."""
+    """Whether a text holds a private path or a UUID."""
     return UUID.search(text) is not None or PRIVATE_PATH.search(text) is not None
 
 
 class Scrubber:
-    """Takes out of a text what its machine and its user are called, and where their files lie."""
+    """Removes the names of this machine and its user, and the folders of their files, from a text.
+
+    `folders`: absolute paths of the user's own folders. `names`: names of the user and the machine.
+    """
 
     def __init__(self, folders: Iterable[str] = (), names: Iterable[str] = ()) -> None:
-        own = sorted({folder for folder in folders if len(folder) > 1}, key=len, reverse=True)
+        own_folders = sorted({folder for folder in folders if len(folder) > 1}, key=len, reverse=True)
         private = PRIVATE_PATH.pattern.replace("(?:[\\\\/]|$)", "[\\\\/]+")
-        ways = ["(?<=[\"'])" + private + _QUOTED_FOLDERS, private + _FOLDERS]
-        if own:
-            here = "(?:" + "|".join(re.escape(folder.rstrip("\\/")) for folder in own) + ")"
-            # What lies in these is the user's own for sure: rather a word too much than a name of a folder.
-            ways = [here + r"(?![\w\\/])", here + r"[\\/]+" + _QUOTED_FOLDERS] + ways  # noqa: RUF005
-        self.paths = re.compile("|".join(ways))
+        alternatives = ["(?<=[\"'])" + private + _QUOTED_FOLDERS, private + _FOLDERS]
+        if own_folders:
+            own_folder = "(?:" + "|".join(re.escape(folder.rstrip("\\/")) for folder in own_folders) + ")"
+            # These folders are the user's own: better remove a word too much than show a folder's name.
+            own = [own_folder + r"(?![\w\\/])", own_folder + r"[\\/]+" + _QUOTED_FOLDERS]
+            alternatives = [*own, *alternatives]
+        self.paths = re.compile("|".join(alternatives))
         words = sorted(
             {name for name in names if len(name) >= LEAST_NAME and name.lower() not in COMMON_NAMES},
             key=len,
@@ -68,15 +61,15 @@ class Scrubber:
         )
 
     def clean(self, text: str) -> str:
-        """The text without any of it."""
-        text = UUID.sub("UUID", self.paths.sub(_shorter, text))
+        """The text with paths shortened, and UUID, MAIL or NAME in place of the rest."""
+        text = UUID.sub("UUID", self.paths.sub(_shorten, text))
         text = MAIL.sub("MAIL", text)
         return self.names.sub("NAME", text) if self.names is not None else text
 
 
-def _shorter(found: Match[str]) -> str:
-    """Of a library's file the part below the library's folder says which it is; of any other its last part."""
-    library = _LIBRARY.search(found.group())
+def _shorten(match: Match[str]) -> str:
+    """Keep the part of a library's path below site-packages; drop all folders of any other path."""
+    library = _LIBRARY.search(match.group())
     if library:
         return ".../site-packages/" + library.group(1).replace("\\", "/")
-    return ".../" if found.group()[-1] in "\\/" else "..."
+    return ".../" if match.group()[-1] in "\\/" else "..."

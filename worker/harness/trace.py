@@ -1,7 +1,9 @@
-"""Keeps what each operation of torch was given and gave while a script runs; at the end another process says which of it is rounding.
+"""Records the inputs and outputs of torch's operations in a script, and has another process check them.
 
-Loaded by the harness in the script's process, after `import torch`, where the target asks for it. What it keeps goes to the oracle
-in a file: there no operation is replaced, whatever the script did to its own.
+`watch.py` loads it in the script's process, after `import torch`, if the target has the setting `trace`. At
+the end it writes *questions* to a file and runs `rounding_check.py` on it: in that process no operation is
+patched, whatever the script did in its own. `worker/harness/__init__.py` describes questions, the answer and
+the `trace` line of the report.
 """
 
 import itertools
@@ -16,65 +18,72 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 ROUNDING_CHECK_PATH = "/run/samehere/rounding_check.py"
-# As they are before the script may replace them.
+# Stored now, before the script can replace them.
 RUN, LOADS, SAVE, TEMPORARY = subprocess.run, json.loads, torch.save, tempfile.NamedTemporaryFile
 MOST_OPERATIONS = 4000
-# Of one tensor, and of all that is kept at a time.
+# Elements of one tensor, and bytes of all recorded operations.
 MOST_ELEMENTS = 1 << 20
 MOST_BYTES = 256 << 20
-# Handed to the oracle: operations, and their bytes.
-MOST_ASKED = 2000
-ASKED_BYTES = 128 << 20
-ORACLE_SECONDS = 40.0
+# Questions for the rounding check, and their bytes.
+MOST_QUESTIONS = 2000
+QUESTION_BYTES = 128 << 20
+CHECK_SECONDS = 40.0
 ANSWER_BYTES = 64 << 10
 PLAIN = (torch.Tensor, torch.nn.Parameter)
-# Give what they were given, or what nobody computed.
+# These return their input, or numbers that nobody computed.
 MOVES = {
-    "_to_copy", "copy_", "clone", "detach", "detach_", "fill_", "zero_", "full_like", "zeros_like", "ones_like", "empty_like", "new_empty",
-    "new_zeros", "new_ones", "new_full", "new_empty_strided", "lift_fresh", "lift_fresh_copy", "resize_", "set_", "contiguous",
-    "_local_scalar_dense", "equal", "is_same_size", "record_stream", "_pin_memory", "is_pinned", "masked_select", "nonzero",
-    "_reshape_copy",
+    "_to_copy", "copy_", "clone", "detach", "detach_", "fill_", "zero_", "full_like", "zeros_like",
+    "ones_like", "empty_like", "new_empty", "new_zeros", "new_ones", "new_full", "new_empty_strided",
+    "lift_fresh", "lift_fresh_copy", "resize_", "set_", "contiguous", "_local_scalar_dense", "equal",
+    "is_same_size", "record_stream", "_pin_memory", "is_pinned", "masked_select", "nonzero", "_reshape_copy",
 }  # fmt: skip
 
 
 def is_arithmetic(func):
-    """Whether it computes numbers from numbers, the same ones each time."""
+    """Whether the operation computes numbers from numbers, the same ones each time."""
     schema = func._schema
     name = schema.name
     if not name.startswith("aten::") or name[6:] in MOVES:
         return False
     if torch.Tag.nondeterministic_seeded in func.tags:
         return False
-    # A view gives another's memory without writing to it.
+    # A view returns the memory of its input without writing to it.
     return not any(out.alias_info is not None and not out.alias_info.is_write for out in schema.returns)
 
 
 def tensors_of(values):
+    """Yield all tensors in nested lists and tuples."""
     for value in values:
         if isinstance(value, torch.Tensor):
             yield value
         elif isinstance(value, (list, tuple)):
-            for one in tensors_of(value):
-                yield one
+            for tensor in tensors_of(value):
+                yield tensor
 
 
 def is_dense(tensor):
-    """Whether its elements lie in memory one by one: what is nested, sparse or quantised is left out."""
+    """Whether the elements lie in memory one by one: not nested, sparse or quantised."""
     return tensor.layout is torch.strided and not tensor.is_nested and not tensor.is_quantized
 
 
 def side_of(tensors):
-    """The one kind of device that all are on; a number of no dimensions on the CPU goes with any."""
+    """The kind of device ("cpu", "cuda") that all tensors are on; None if there are several kinds.
+
+    A tensor without dimensions on the CPU may go with any device.
+    """
     kinds = {tensor.device.type for tensor in tensors if tensor.dim() or tensor.device.type != "cpu"}
     return (kinds or {"cpu"}).pop() if len(kinds) < 2 else None
 
 
-def kept(value):
-    """A copy on the CPU, and only of what can be read again from a file."""
+def copy_to_cpu(value):
+    """A copy with tensors on the CPU, made of types that `torch.load(weights_only=True)` reads.
+
+    Raises TypeError for any other type.
+    """
     if isinstance(value, torch.Tensor):
         return value.detach().to("cpu", copy=True)
     if isinstance(value, (list, tuple)):
-        return [kept(one) for one in value]
+        return [copy_to_cpu(item) for item in value]
     if value is None or isinstance(value, (bool, int, float, complex, str, torch.dtype)):
         return value
     if isinstance(value, (torch.device, torch.layout, torch.memory_format)):
@@ -82,8 +91,8 @@ def kept(value):
     raise TypeError(type(value))
 
 
-def same(one, other):
-    """Bit for bit."""
+def is_same(one, other):
+    """Whether two tensors are equal bit for bit."""
     return (
         one.dtype == other.dtype
         and one.shape == other.shape
@@ -93,8 +102,8 @@ def same(one, other):
     )
 
 
-def cuts_factors(name, side):
-    """Whether a card may use TF32 for it right now; the getters are those that warn of nothing."""
+def may_use_tf32(name, side):
+    """Whether a card may use TF32 for the operation now. These getters cause no warnings."""
     if side != "cuda":
         return False
     kind = "conv" if "conv" in name else "matmul"
@@ -105,30 +114,29 @@ def cuts_factors(name, side):
 
 
 class Operation:
+    """One operation that ran. Its attributes are those of a question and of one of its sides."""
+
     def __init__(self, number, func, side, args, kwargs):
-        self.number, self.name, self.overload, self.side = (
-            number,
-            func._schema.name,
-            func._schema.overload_name,
-            side,
-        )
-        self.tf32 = cuts_factors(self.name, side)
-        # In which whole numbers become fractions.
+        self.number, self.side = number, side
+        self.name, self.overload = func._schema.name, func._schema.overload_name
+        self.tf32 = may_use_tf32(self.name, side)
+        # Integers convert to this dtype.
         self.default = torch.get_default_dtype()
         self.args, self.kwargs, self.out = args, kwargs, []
 
     def key(self):
-        return (
-            self.name,
-            self.overload,
-            tuple((tuple(one.shape), str(one.dtype)) for one in inputs_of(self)),
-        )
+        """The same for the same step of the script on another device."""
+        inputs = tuple((tuple(tensor.shape), str(tensor.dtype)) for tensor in inputs_of(self))
+        return self.name, self.overload, inputs
 
     def bytes(self):
-        return sum(one.numel() * one.element_size() for one in [*inputs_of(self), *self.out])
+        """Bytes of all recorded tensors."""
+        return sum(tensor.numel() * tensor.element_size() for tensor in [*inputs_of(self), *self.out])
 
 
 class Trace(TorchDispatchMode):
+    """Records operations. `whole` becomes False once an operation is left out."""
+
     def __init__(self):
         super().__init__()
         self.operations = []
@@ -137,17 +145,19 @@ class Trace(TorchDispatchMode):
         self.pid = os.getpid()
 
     def start(self):
-        """In this thread, and in each that is started from now on."""
+        """Record in this thread, and in each thread that starts from now on."""
         threading.setprofile(self.in_new_thread)
-        # What a child computes is not seen.
-        os.register_at_fork(after_in_parent=self.lose)
+        # A child process's operations are not recorded.
+        os.register_at_fork(after_in_parent=self.mark_incomplete)
         self.__enter__()
         return self
 
-    def lose(self):
+    def mark_incomplete(self):
+        """Note that an operation may have been left out."""
         self.whole = False
 
     def in_new_thread(self, *_):
+        """The profile function of a new thread: it only starts recording there."""
         sys.setprofile(None)
         try:
             self.__enter__()
@@ -155,6 +165,7 @@ class Trace(TorchDispatchMode):
             self.whole = False
 
     def stop(self):
+        """Stop recording in this thread and in new ones."""
         threading.setprofile(None)
         self.__exit__(None, None, None)
 
@@ -174,6 +185,7 @@ class Trace(TorchDispatchMode):
         return out
 
     def begin(self, func, types, args, kwargs):
+        """Copy the inputs, before the operation can change them; None if it is not recorded."""
         if not all(kind in PLAIN for kind in types) or not is_arithmetic(func):
             return None
         inputs = list(tensors_of([args, *kwargs.values()]))
@@ -184,123 +196,118 @@ class Trace(TorchDispatchMode):
         if side is None or not all(map(is_dense, inputs)):
             self.whole = False
             return None
-        if (
-            self.seen > MOST_OPERATIONS
-            or self.bytes > MOST_BYTES
-            or any(one.numel() > MOST_ELEMENTS for one in inputs)
-        ):
+        is_full = self.seen > MOST_OPERATIONS or self.bytes > MOST_BYTES
+        if is_full or any(tensor.numel() > MOST_ELEMENTS for tensor in inputs):
             self.whole = False
             return None
-        return Operation(
-            self.seen,
-            func,
-            side,
-            kept(args),
-            {name: kept(value) for name, value in kwargs.items() if name != "out"},
-        )
+        named = {name: copy_to_cpu(value) for name, value in kwargs.items() if name != "out"}
+        return Operation(self.seen, func, side, copy_to_cpu(args), named)
 
     def end(self, operation, out, args):
-        # Some change their first argument and give nothing.
+        """Copy the outputs, and add the operation if its first output is floating-point or complex."""
+        # Some operations change their first argument and return None.
         outputs = list(tensors_of([args[0] if out is None else out]))
         if not outputs or not (outputs[0].is_floating_point() or outputs[0].is_complex()):
             return
         if outputs[0].numel() > MOST_ELEMENTS or not is_dense(outputs[0]):
             self.whole = False
             return
-        # What comes after the results, for a later step, may be large.
-        operation.out = [
-            kept(one)
-            for one in itertools.takewhile(
-                lambda one: one.numel() <= MOST_ELEMENTS and is_dense(one), outputs
-            )
-        ]
+        # The outputs after the results serve a later step, and may be large.
+        small = itertools.takewhile(
+            lambda tensor: tensor.numel() <= MOST_ELEMENTS and is_dense(tensor), outputs
+        )
+        operation.out = [copy_to_cpu(tensor) for tensor in small]
         self.bytes += operation.bytes()
         self.operations.append(operation)
 
 
-def paired(operations):
-    """Operations of the CPU beside those of a card that are the same step of the script: the same kind, in the same order."""
+def pair(operations):
+    """Yield the operations of the CPU and of a card that are the same step: equal keys in the same order."""
     import difflib
 
-    cpu = [one for one in operations if one.side == "cpu"]
-    card = [one for one in operations if one.side == "cuda"]
-    matcher = difflib.SequenceMatcher(
-        None, [one.key() for one in cpu], [one.key() for one in card], autojunk=False
-    )
+    cpu = [operation for operation in operations if operation.side == "cpu"]
+    card = [operation for operation in operations if operation.side == "cuda"]
+    cpu_keys, card_keys = [operation.key() for operation in cpu], [operation.key() for operation in card]
+    matcher = difflib.SequenceMatcher(None, cpu_keys, card_keys, autojunk=False)
     for block in matcher.get_matching_blocks():
         for step in range(block.size):
             yield cpu[block.a + step], card[block.b + step]
 
 
 def inputs_of(operation):
+    """Yield all tensors among the arguments."""
     return tensors_of([operation.args, *operation.kwargs.values()])
 
 
 def agree(some, others):
-    return all(same(one, other) for one, other in zip(some, others))
+    """Whether all tensors are equal bit for bit."""
+    return all(is_same(one, other) for one, other in zip(some, others))
 
 
-def questions(operations):
-    """What the oracle is asked: pairs that gave something else, and each operation that is in no pair; with the number of pairs."""
-    pairs = list(paired(operations))
-    asked = [[cpu, card] for cpu, card in pairs if not agree(cpu.out, card.out)]
-    in_pairs = {one.number for pair in pairs for one in pair}
-    alone = [[one] for one in operations if one.number not in in_pairs]
-    return asked + alone, len(pairs)
+def select(operations):
+    """What to ask about: lists of one or two operations; and the number of pairs.
+
+    These are the pairs whose outputs differ, and each operation that is in no pair.
+    """
+    pairs = list(pair(operations))
+    different = [[cpu, card] for cpu, card in pairs if not agree(cpu.out, card.out)]
+    in_pairs = {operation.number for both in pairs for operation in both}
+    single = [[operation] for operation in operations if operation.number not in in_pairs]
+    return different + single, len(pairs)
 
 
-def packed(asked):
-    """As plain values and tensors, which a file can hold without code; and whether all of it fits."""
-    room, told = ASKED_BYTES, []
-    for sides in asked[:MOST_ASKED]:
-        room -= sum(one.bytes() for one in sides)
-        if room < 0:
-            return told, False
+def pack(selection):
+    """The questions, as plain values and tensors, and whether all of them fit into the limits."""
+    bytes_left, questions = QUESTION_BYTES, []
+    for sides in selection[:MOST_QUESTIONS]:
+        bytes_left -= sum(operation.bytes() for operation in sides)
+        if bytes_left < 0:
+            return questions, False
         first = sides[0]
         question = {"number": first.number, "name": first.name, "overload": first.overload}
         question["inputs_agree"] = agree(inputs_of(first), inputs_of(sides[1])) if len(sides) == 2 else None
-        question["sides"] = [
-            {name: getattr(one, name) for name in ("side", "tf32", "default", "args", "kwargs", "out")}
-            for one in sides
-        ]
-        told.append(question)
-    return told, len(asked) <= MOST_ASKED
+        fields = ("side", "tf32", "default", "args", "kwargs", "out")
+        question["sides"] = [{name: getattr(operation, name) for name in fields} for operation in sides]
+        questions.append(question)
+    return questions, len(selection) <= MOST_QUESTIONS
 
 
-def ask(told):
+def ask(questions):
+    """The answer of the rounding check. Raises if it fails, takes too long or answers too much."""
     with TEMPORARY(suffix=".pt") as file:
-        SAVE(told, file)
+        SAVE(questions, file)
         file.flush()
-        said = RUN(
+        answer = RUN(
             [sys.executable, ROUNDING_CHECK_PATH, file.name],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=ORACLE_SECONDS,
+            timeout=CHECK_SECONDS,
         ).stdout
-    if len(said) > ANSWER_BYTES:
+    if len(answer) > ANSWER_BYTES:
         raise ValueError("too long an answer")
-    return LOADS(said)
+    return LOADS(answer)
 
 
 def message(trace):
-    """What became of all operations, for the node; what goes wrong on the way is said, too."""
+    """The `trace` line of the report. It says `whole: False` if anything goes wrong here."""
     try:
-        return answered(trace)
+        return check(trace)
     except Exception:
         return {"kind": "trace", "operations_seen": trace.seen, "pairs": 0, "asked": 0, "whole": False}
 
 
-def answered(trace):
-    asked, pairs = questions(trace.operations)
-    told, whole = packed(asked)
+def check(trace):
+    """The `trace` line of the report, with the answer of the rounding check if there was anything to ask."""
+    selection, pairs = select(trace.operations)
+    questions, whole = pack(selection)
     facts = {
         "kind": "trace",
         "operations_seen": trace.seen,
         "pairs": pairs,
-        "asked": len(asked),
+        "asked": len(selection),
         "whole": trace.whole and whole,
     }
-    if told:
-        facts.update(ask(told))
+    if questions:
+        facts.update(ask(questions))
     return facts

@@ -1,7 +1,9 @@
-"""Watches a script from its own process: applies a target's settings after `import torch`; reports flags, devices, exception and values.
+"""The harness: watches a script from its own process, and reports flags, devices, the exception and values.
 
-Every process of the script can be asked where it stands, too. It stands in nobody's way: no wrapper is on the stack while the script or
-torch run, `sys.excepthook` stays as it is, and what it needs beyond `sys` and `os` is imported after the script has ended.
+It applies the target's settings after `import torch`, and lets each process of the script print its stacks on
+a signal. The script must not notice it: no wrapper is on the stack while the script or torch run,
+`sys.excepthook` stays as it is, and modules beyond `sys` and `os` are imported after the script has ended.
+`worker/harness/__init__.py` describes the config and the lines of the report.
 """
 
 import os
@@ -9,9 +11,10 @@ import sys
 
 CONFIG_PATH = "/run/samehere/harness.json"
 SCRIPT_PATHS = ("/home/u/script.py", "/run/samehere/probe.py")
-# Out of the way of the script's own descriptors, which start at 3 as they do by hand.
+# Far from the script's own descriptors, which start at 3 as without the harness.
 HIGH_FD = 900
-# Asks a process for its stacks; far from those that libraries take. The node knows it by the same name.
+# Makes a process print its stacks; far from the signals that libraries use. `worker.sandbox` sends the same
+# number.
 STACKS_SIGNAL = 61
 MOST_ANCESTORS = 16
 ELEMENTS_PATH = "/run/samehere/elements.py"
@@ -21,14 +24,18 @@ MAX_MESSAGE = 8192
 
 
 def read_config():
+    """The config that the node wrote, as a dict."""
     with open(CONFIG_PATH, encoding="utf-8") as file:
         text = file.read()
-    # The node wrote this file, and importing json here would show in the script's sys.modules.
+    # Importing json here would show in the script's sys.modules, and the node wrote the text.
     return eval(text, {"__builtins__": {}, "true": True, "false": False, "null": None})  # noqa: S307
 
 
 class Channel:
-    """The report channel; only the script's main process has one."""
+    """The report channel. Only the script's main process has one; elsewhere `fd` is -1.
+
+    `sent`: bytes that were written so far.
+    """
 
     def __init__(self, number):
         self.pid = os.getpid()
@@ -42,10 +49,11 @@ class Channel:
             self.identity = identity_of(HIGH_FD)
 
     def is_ours(self):
-        """Forked children share the descriptor and must stay silent; scripts may have closed it and opened something else in its place."""
+        """Whether this process may write to it. A fork must not, nor a script that put another file there."""
         return self.fd >= 0 and os.getpid() == self.pid and identity_of(self.fd) == self.identity
 
     def send(self, message):
+        """Write one message, a dict, as a line of JSON."""
         import json
 
         line = json.dumps(message, allow_nan=False).encode("ascii") + b"\n"
@@ -55,13 +63,14 @@ class Channel:
 
 
 def is_main_process():
-    """The program is the script itself, not a worker that it spawned; a copy of the script that it started has lost the channel."""
+    """Whether this process runs the script itself, and not a worker that it spawned."""
     with open("/proc/self/cmdline", "rb") as file:
         words = file.read().split(b"\0")
     return len(words) > 1 and words[1].decode("utf-8", "replace") in SCRIPT_PATHS
 
 
 def is_pipe(fd):
+    """Whether the descriptor is open and is a pipe or a socket."""
     try:
         mode = os.fstat(fd).st_mode
     except OSError:
@@ -70,14 +79,16 @@ def is_pipe(fd):
 
 
 def identity_of(fd):
+    """Tells one open file from another that has the same number. Raises OSError if it is not open."""
     status = os.fstat(fd)
     return (status.st_dev, status.st_ino)
 
 
 def answer_with_stacks(fd):
-    """From here on a signal makes this process write down where its threads stand; forks inherit that, what is executed starts anew.
+    """Have a signal make this process write the stacks of its threads to the report channel.
 
-    The handler is in C: it runs whatever the interpreter is stuck in, and `signal.getsignal` knows nothing of it.
+    Forks inherit this; a program that they execute does not. The handler is in C: it runs even if the
+    interpreter is stuck, and `signal.getsignal` does not show it.
     """
     if fd < 0:
         fd = channel_of_an_ancestor()
@@ -91,7 +102,7 @@ def answer_with_stacks(fd):
 
 
 def channel_of_an_ancestor():
-    """Opened anew: a program that was executed inherits none of its parent's own descriptors."""
+    """Open a parent process's report channel, for a program that was executed; -1 if there is none."""
     pid = os.getppid()
     for _ in range(MOST_ANCESTORS):
         if pid <= 1:
@@ -109,7 +120,7 @@ def channel_of_an_ancestor():
 
 
 def holds_values():
-    """Whether the capture is worth loading, which takes longer than a small script."""
+    """Whether the script may hold values to capture. Loading the capture takes longer than a small script."""
     if "torch" in sys.modules or "numpy" in sys.modules:
         return True
     return any(
@@ -119,7 +130,7 @@ def holds_values():
 
 
 def load_values():
-    """The capture of values; imported it would be a module that the script sees."""
+    """The globals of `values.py`. An import would show in the script's sys.modules."""
     module = type(sys)("samehere_elements")
     run(ELEMENTS_PATH, vars(module))
     names = {"__name__": "samehere_values", "elements": module}
@@ -128,7 +139,10 @@ def load_values():
 
 
 def start_trace():
-    """Every operation of torch from here on is kept, as far as there is room."""
+    """Start to record the operations of torch.
+
+    Returns the globals of `trace.py`, with `running` for the Trace.
+    """
     names = {"__name__": "samehere_trace"}
     run(TRACE_PATH, names)
     names["running"] = names["Trace"]().start()
@@ -136,13 +150,14 @@ def start_trace():
 
 
 def run(path, names):
+    """Execute a file with these globals."""
     with open(path, "rb") as file:
         source = file.read()
     exec(compile(source, path, "exec"), names)  # noqa: S102
 
 
 def attempt(function, *arguments):
-    """A value, or None where this torch has no such thing."""
+    """The function's result, or None if it fails, as it does where this version of torch lacks something."""
     try:
         return function(*arguments)
     except Exception:
@@ -150,18 +165,12 @@ def attempt(function, *arguments):
 
 
 def precision_flags(torch):
-    """TF32 state without waking torch's once-only warning about the older names, which would be the script's to show."""
+    """The state of TF32, value by name, without causing torch's warning, which appears once a process."""
     flags = {}
     get = getattr(torch._C, "_get_fp32_precision_getter", None)
     if get is not None:
-        for backend, operation in (
-            ("cuda", "matmul"),
-            ("cuda", "conv"),
-            ("cuda", "rnn"),
-            ("mkldnn", "matmul"),
-            ("mkldnn", "conv"),
-        ):
-            flags["precision.%s.%s" % (backend, operation)] = attempt(get, backend, operation)
+        for name in ("cuda.matmul", "cuda.conv", "cuda.rnn", "mkldnn.matmul", "mkldnn.conv"):
+            flags["precision." + name] = attempt(get, *name.split("."))
         return flags
     flags["tf32.matmul"] = attempt(torch._C._get_cublas_allow_tf32)
     flags["tf32.cudnn"] = attempt(torch._C._get_cudnn_allow_tf32)
@@ -170,7 +179,7 @@ def precision_flags(torch):
 
 
 def numeric_flags(torch):
-    """The switches that change what the same numbers give."""
+    """The flags of torch that change numeric results, value by name; those that it lacks are absent."""
     native = torch._C
     deterministic = sys.modules.get("torch.utils.deterministic")
     flags = {
@@ -201,7 +210,7 @@ def numeric_flags(torch):
 
 
 def devices_used(torch):
-    """Cards on which this process ever held memory; else the CPU."""
+    """The cards on which this process ever held memory, as "cuda:0"; ["cpu"] if there are none."""
     used = []
     if torch is not None and attempt(lambda: torch.cuda.is_initialized()):
         for index in range(attempt(lambda: torch.cuda.device_count()) or 0):
@@ -212,12 +221,16 @@ def devices_used(torch):
 
 
 def apply_settings(torch, settings):
-    """What a script's author would write in the line after `import torch`."""
+    """Apply the target's settings, as if the script did so in the line after `import torch`.
+
+    `settings` is text by name, as in the config. Raises if torch lacks something.
+    """
     if "deterministic" in settings or "fill" in settings:
         strict = "deterministic" in settings
-        # The public function would import all of torch._inductor first (a second); what it sets there comes by variable.
+        # The public function would import torch._inductor, which takes a second. The node sets an environment
+        # variable for what it would set there.
         torch._C._set_deterministic_algorithms(True, warn_only=not strict)
-        # Filling hides reads of uninitialised memory behind a stable NaN: only when it is what was asked for.
+        # Filling hides reads of uninitialised memory behind a stable NaN: only if the target asks for it.
         torch.utils.deterministic.fill_uninitialized_memory = settings.get("fill") == "nan"
     if "tf32" in settings:
         allowed = settings["tf32"] == "on"
@@ -235,7 +248,10 @@ def apply_settings(torch, settings):
 
 
 def describe_exception(kind, value):
-    """As a traceback's last line names it. A message that the script's own code would compose is left to the traceback."""
+    """The `exception` line of the report, with the type's name as in a traceback's last line.
+
+    It has no message if the script's own code would have to compose it.
+    """
     module = getattr(kind, "__module__", None)
     name = getattr(kind, "__qualname__", "")
     if isinstance(module, str) and module not in ("builtins", "__main__"):
@@ -249,12 +265,16 @@ def describe_exception(kind, value):
     return facts
 
 
-def call_after_import(wanted, action):
-    """Meets the one import of a module without a frame of ours on the stack, so that its failures look as they do by hand."""
+def call_after_import(module_name, action):
+    """Call `action` after the first import of a module.
+
+    No frame of ours is on the stack during the import: its failure has the same traceback as without the
+    harness.
+    """
     specification = type(sys.__spec__)
 
     class Spec(specification):
-        # The import system ends a module's execution by setting `_initializing` to False, whether it succeeded or not.
+        # The import system sets `_initializing` to False after it executed a module, even if that failed.
         def __setattr__(self, name, value):
             object.__setattr__(self, name, value)
             if name == "_initializing" and not value:
@@ -262,17 +282,14 @@ def call_after_import(wanted, action):
                 sys.meta_path[:] = [other for other in sys.meta_path if other is not Finder]
                 action()
 
-    # Whoever asks for it before the import sees what there is to see.
-    Spec.__name__, Spec.__qualname__, Spec.__module__ = (
-        specification.__name__,
-        specification.__qualname__,
-        specification.__module__,
-    )
+    # A script that looks for the module before it imports it must see an ordinary spec.
+    for attribute in ("__name__", "__qualname__", "__module__"):
+        setattr(Spec, attribute, getattr(specification, attribute))
 
     class Finder:
         @staticmethod
         def find_spec(name, path=None, target=None):
-            if name != wanted:
+            if name != module_name:
                 return None
             for finder in list(sys.meta_path):
                 if finder is Finder or not hasattr(finder, "find_spec"):
@@ -288,24 +305,27 @@ def call_after_import(wanted, action):
 
 
 class Watch:
+    """Applies the settings and writes the report, at `import torch` and at the end of the process."""
+
     def __init__(self):
         self.settings = {}
         self.report_bytes = 0
-        self.at_import = self.values = self.shown = self.channel = self.trace = None
+        self.at_import = self.values = self.printed = self.channel = self.trace = None
         self.registered = False
 
     def register(self):
+        """Have `at_exit` called after all other exit handlers."""
         known = "atexit" in sys.modules
         import atexit
 
-        # First in, last out: what the script and torch do at exit has been done by then.
+        # The first handler to be registered is the last one to run.
         atexit.register(self.at_exit)
         self.registered = True
         if not known:
             del sys.modules["atexit"]
 
     def begin(self, config, channel=None):
-        """With a channel of someone else's nobody asks for stacks."""
+        """Start with this config, a dict. A caller that brings its own channel gets no stacks on a signal."""
         self.settings = config.get("settings") or {}
         self.report_bytes = config.get("report_bytes") or 0
         call_after_import("torch", self.after_import)
@@ -316,6 +336,7 @@ class Watch:
             attempt(answer_with_stacks, self.channel.fd)
 
     def after_import(self):
+        """Apply the settings and send the `torch` line, right after `import torch`."""
         torch = sys.modules.get("torch")
         if torch is None:
             return
@@ -331,26 +352,29 @@ class Watch:
             return
 
     def watch_printing(self):
+        """Capture tensors that the script formats from now on."""
         if self.report_bytes:
             self.values = load_values()
-            shown = self.values["Shown"]()
-            shown.watch()
-            self.shown = shown
+            printed = self.values["PrintedTensors"]()
+            printed.watch()
+            self.printed = printed
 
     def send_values(self, exception):
-        """Last, so that whatever goes wrong with them takes nothing else away."""
+        """Send the captured values. This comes last, so that a failure here loses nothing else."""
         values = self.values or load_values()
-        room = max(0, self.report_bytes - self.channel.sent)
-        for message in values["messages"](self.shown, exception.get("message"), room):
+        bytes_left = max(0, self.report_bytes - self.channel.sent)
+        for message in values["messages"](self.printed, exception.get("message"), bytes_left):
             if self.channel.sent > self.report_bytes:
                 return
             self.channel.send(message)
 
     def at_exit(self):
+        """Send the lines that are due at the end of the process."""
         try:
             if self.channel is None or not self.channel.is_ours():
                 return
-            # The interpreter leaves an uncaught exception here before it prints it; no hook is needed, so none can be noticed.
+            # The interpreter stores an uncaught exception here before it prints it, so the harness needs no
+            # hook.
             kind = getattr(sys, "last_type", None)
             exception = {} if kind is None else describe_exception(kind, getattr(sys, "last_value", None))
             if exception:
@@ -367,7 +391,8 @@ class Watch:
             return
 
 
-# Python executes the start-up files of a virtual environment twice. A paused interpreter brings its own watch, by another name.
+# Python executes the start-up files of a virtual environment twice: the second time, the finder is already
+# there. A paused interpreter uses another name here and calls `begin` itself.
 if __name__ == "samehere_harness" and not any(
     getattr(finder, "__module__", None) == __name__ for finder in sys.meta_path
 ):
