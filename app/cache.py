@@ -1,61 +1,48 @@
-"""What was made lately, kept in the process for who asks for the same again: run objects that were read, pages that were drawn."""
+"""A cache in the memory of this process, for run objects and rendered pages."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from cachetools import TTLCache
+
 Value = TypeVar("Value")
-# Nothing is kept longer, so that what was erased elsewhere is gone from here, too.
+# A text that was erased in the database must not stay in memory for longer than this.
 MOST_SECONDS = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept(Generic[Value]):
-    value: Value
-    size: int
-    until: float
+class SizedCache(Generic[Value]):
+    """Drops the least recently used values when its bytes are used up, and every value after a time. Thread-safe.
 
+    A key is a digest of everything that its value was built from, so a value is never out of date.
+    """
 
-class Recent(Generic[Value]):
-    """By the digest of what they were made from, so that none is older than its sources. Several threads may use it."""
-
-    def __init__(self, most_bytes: int, *, most_seconds: float = MOST_SECONDS) -> None:
-        self._most_bytes = most_bytes
-        self._most_seconds = most_seconds
-        self._bytes = 0
-        # Those used last at the end.
-        self._kept: OrderedDict[str, _Kept[Value]] = OrderedDict()
+    def __init__(
+        self,
+        most_bytes: int,
+        *,
+        most_seconds: float = MOST_SECONDS,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._entries: TTLCache[str, tuple[Value, int]] = TTLCache(
+            maxsize=most_bytes, ttl=most_seconds, timer=timer, getsizeof=lambda entry: entry[1]
+        )
         self._lock = threading.Lock()
 
-    def find(self, made_from: str) -> Value | None:
-        """What was made from this, which is now the latest."""
+    def find(self, key: str) -> Value | None:
+        """The value of a key, which becomes the most recently used one. None if the cache does not have it."""
         with self._lock:
-            self._let_old_go()
-            kept = self._kept.get(made_from)
-            if kept is None:
-                return None
-            self._kept.move_to_end(made_from)
-            return kept.value
+            entry = self._entries.get(key)
+            return None if entry is None else entry[0]
 
-    def keep(self, made_from: str, value: Value, size: int) -> None:
-        """Keep it, and let go what was not used for longest where there is no room; one larger than all the room is not kept."""
+    def store(self, key: str, value: Value, size: int) -> None:
+        """Store a value of `size` bytes. One that is larger than the whole cache is not stored.
+
+        A key that is there already keeps its value and its age.
+        """
         with self._lock:
-            self._let_old_go()
-            if made_from in self._kept or size > self._most_bytes:
-                return
-            self._kept[made_from] = _Kept(value, size, time.monotonic() + self._most_seconds)
-            self._bytes += size
-            while self._bytes > self._most_bytes:
-                self._drop(next(iter(self._kept)))
-
-    def _let_old_go(self) -> None:
-        moment = time.monotonic()
-        for made_from in [made_from for made_from, kept in self._kept.items() if kept.until <= moment]:
-            self._drop(made_from)
-
-    def _drop(self, made_from: str) -> None:
-        self._bytes -= self._kept.pop(made_from).size
+            if size <= self._entries.maxsize:
+                self._entries.setdefault(key, (value, size))

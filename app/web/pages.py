@@ -14,12 +14,13 @@ from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.cache import Recent
+from app.cache import SizedCache
 from app.http.problems import Problem
 from app.judging.comparison.values import written
 from app.runs.estimates.wording import BASIS, how_long, place_in_line
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
-from app.web.text import labels, text_budget, untrusted
+from app.visible_text import visible
+from app.web.text import labels, text_budget
 from app.web.text.ansi import coloured
 from app.web.views import runs as views
 from app.web.views.grouped_rows import flips, planned, stretches
@@ -28,7 +29,7 @@ from app.web.views.matrices import again_of, missing_of, run_to_add_to
 # Of the application that answers: whether its history was recorded elsewhere. Every page says so, also those of problems.
 IS_DEMO: ContextVar[bool] = ContextVar("is_demo", default=False)
 # The page of a report with 400 cells takes 100 ms to draw; there is room for some hundreds.
-_RECENT: Recent[str] = Recent(32 * 2**20)
+_PAGES: SizedCache[str] = SizedCache(32 * 2**20)
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 # Rows of a page.
@@ -48,7 +49,7 @@ def environment() -> Environment:
     made.filters |= {
         "visible": text_budget.visible,
         # Of what has been cut, or is no longer than we made it.
-        "shown": untrusted.visible,
+        "shown": visible,
         "coloured": coloured,
         "head": text_budget.head,
         "ends": text_budget.ends,
@@ -103,10 +104,10 @@ def drawn_lately(made_from: str | None, draw: Callable[[], str]) -> str:
     if made_from is None:
         return draw()
     known = f"{IS_DEMO.get()} {made_from}"
-    text = _RECENT.find(known)
+    text = _PAGES.find(known)
     if text is None:
         text = draw()
-        _RECENT.keep(known, text, len(text))
+        _PAGES.store(known, text, len(text))
     return text
 
 

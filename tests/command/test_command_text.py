@@ -30,8 +30,20 @@ def test_one_line_is_one_line_of_bounded_length(text: str, most: int) -> None:
     assert len(line.splitlines()) <= 1
 
 
-def test_escapes_are_written_out() -> None:
-    assert visible("\x1b[31mred\x07\u202e\x9b\t|") == "\\x1b[31mred\\x07\\u202e\\x9b    |"
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x07\u202e\x9b\t|", "red⟨U+0007⟩⟨U+202E⟩⟨U+009B⟩    |"),
+        ("\u3164a\u115f\u2800", "⟨U+3164⟩a⟨U+115F⟩⟨U+2800⟩"),
+        ("b\ufe0fc\U000e0101", "b\ufe0fc⟨U+E0101⟩"),
+    ],
+)
+def test_what_acts_or_hides_is_written_as_its_number(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_marks_are_not_piled_up_without_end() -> None:
+    assert 3 <= visible("Z" + "\u0301" * 500).count("\u0301") <= 10
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.web.text.untrusted import one_line, visible
+from app.visible_text import visible
+from app.web.text.untrusted import one_line
 
 # Text that a script can print once its bytes were decoded, with many of the characters that hide or reorder.
 HOSTILE = "\x00\x07\x08\x1b\x7f\x85\x9b\u00ad\u061c\u115f\u180e\u200b\u200e\u202e\u2028\u2066\u3164\ufeff\ufff9\U000e0041\U0010ffff"
@@ -49,6 +50,7 @@ def test_plain_text_is_as_it_was(text: str) -> None:
         ("\x1b[1;31mred\x1b[0m \x1b[38;2;1;2;3mx", "red x"),
         ("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b", "ab"),
         ("\x1b[2J\x1b[Hgone", "gone"),
+        ("\x1b]0;a title without an end", "0;a title without an end"),
         ("a\r\nb", "a\nb"),
         ("50 %\rdone", "50 %⟨U+000D⟩done"),
         ("a\x00b\x08", "a⟨U+0000⟩b⟨U+0008⟩"),

@@ -7,7 +7,7 @@ from running_web import Web
 from stage import result
 from test_web_maintain import report_of, submitted
 
-from app.cache import Recent
+from app.cache import SizedCache
 from app.web import pages
 from app.web.views import reports as report_views
 
@@ -22,7 +22,7 @@ def drawn_anew(web: Web, path: str, monkeypatch: pytest.MonkeyPatch) -> bool:
         )
         text = web.client.get(path).text
     with monkeypatch.context() as patch:
-        patch.setattr(pages, "_RECENT", Recent(0))
+        patch.setattr(pages, "_PAGES", SizedCache(0))
         assert web.client.get(path).text == text
     return bool(drawn)
 

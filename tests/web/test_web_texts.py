@@ -8,9 +8,10 @@ from html_page import faults
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from app.visible_text import visible
 from app.web.text.ansi import coloured
 from app.web.text.cutting import ends, head
-from app.web.text.untrusted import short_url, visible
+from app.web.text.untrusted import short_url
 
 PAGE = (
     '<!doctype html><html lang="en"><head><title>t</title></head><body><h1>t</h1><pre>{}</pre></body></html>'

@@ -1,35 +1,18 @@
-"""Makes text of scripts and reports safe to show in a terminal: nothing in it can move the cursor, colour, or hide."""
+"""Untrusted text for a terminal: tabs have a fixed width, and a table's cell is one line."""
 
 from __future__ import annotations
 
-import unicodedata
+from app import visible_text
 
-# Letters and marks pass; what controls, reorders, or has no shape is written as its number.
-_NAMED = {"\t": "    "}
+_TAB = "    "
 
 
 def visible(text: str) -> str:
-    """The text with everything invisible or active written out; line ends stay."""
-    return "".join(char if char == "\n" else _shown(char) for char in text)
+    """The text with everything invisible or active written as its number; line ends stay."""
+    return visible_text.visible(text).replace("\t", _TAB)
 
 
 def one_line(text: str, *, most: int) -> str:
-    """The text on one line, line ends written out, cut with an ellipsis."""
-    line = visible(text.strip().replace("\r\n", "\n")).replace("\n", "⏎ ")
+    """The text on one line of at most `most` characters. A line end is shown as `⏎`, a cut as `…`."""
+    line = visible(text.strip()).replace("\n", "⏎ ")
     return line if len(line) <= most else line[: most - 1] + "…"
-
-
-def _shown(char: str) -> str:
-    if char in _NAMED:
-        return _NAMED[char]
-    category = unicodedata.category(char)
-    if category[0] != "C" and category not in {"Zl", "Zp"}:
-        return char
-    number = ord(char)
-    return (
-        f"\\x{number:02x}"
-        if number < 0x100
-        else f"\\u{number:04x}"
-        if number < 0x10000
-        else f"\\U{number:08x}"
-    )

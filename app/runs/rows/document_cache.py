@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sqlalchemy import inspect
 from sqlalchemy.orm import Session
 
-from app.cache import Recent
+from app.cache import SizedCache
 from app.judging.versions import COMPARISON_RULES, DOCUMENT_VERSION, JUDGING_RULES
 from app.runs.run_object.document import RunDocument
 from app.states import OPEN_ATTEMPT_STATES, OPEN_STATES
@@ -26,7 +26,7 @@ from app.storage.queries import runs as run_queries
 VERSIONS = (JUDGING_RULES, COMPARISON_RULES, DOCUMENT_VERSION)
 _COMPRESSION_LEVEL = 3
 # The budget counts bytes of JSON; the parsed objects take several times as much memory.
-_RECENT: Recent[RunDocument] = Recent(16 * 2**20)
+_DOCUMENTS: SizedCache[RunDocument] = SizedCache(16 * 2**20)
 
 
 def cached_json(session: Session, run: RunRow) -> bytes | None:
@@ -42,9 +42,9 @@ def cached_document(session: Session, run: RunRow) -> RunDocument | None:
     if run.state in OPEN_STATES:
         return None
     source_digest = _source_digest(session, run)
-    recent = _RECENT.find(source_digest)
-    if recent is not None:
-        return recent
+    document = _DOCUMENTS.find(source_digest)
+    if document is not None:
+        return document
     content = queries.find(session, run.id, source_digest=source_digest)
     if content is None:
         return None
@@ -52,7 +52,7 @@ def cached_document(session: Session, run: RunRow) -> RunDocument | None:
     # JSON has no infinite numbers. An object with one can't be parsed and is assembled again.
     with suppress(ValidationError):
         document = RunDocument.model_validate_json(text)
-        _RECENT.keep(source_digest, document, len(text))
+        _DOCUMENTS.store(source_digest, document, len(text))
         return document
     return None
 

@@ -6,7 +6,7 @@ import re
 
 from markupsafe import Markup, escape
 
-from app.web.text.untrusted import visible
+from app.visible_text import visible
 
 _COLOUR = re.compile(r"\x1b\[([0-9;]{0,40})m")
 _BOLD, _PLAIN = 1, {22, 39, 49}

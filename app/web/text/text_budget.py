@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from app import visible_text
 from app.judging.comparison.text_diff import Piece
 from app.web.text import cutting, untrusted
 from app.web.text.ansi import coloured
@@ -55,7 +56,7 @@ def room(size: int = PAGE_BYTES) -> Iterator[Room]:
 
 def weight(text: str) -> int:
     """The bytes of a text as a page shows it."""
-    shown = coloured(text) if "\x1b[" in text else escape(untrusted.visible(text))
+    shown = coloured(text) if "\x1b[" in text else escape(visible_text.visible(text))
     return len(shown.encode(errors="replace"))
 
 
@@ -84,7 +85,7 @@ def ends(text: str, characters: int = 8_000) -> Cut:
 
 def visible(text: str) -> str:
     """A name or a sentence with what can't be seen spelled out."""
-    return _line(untrusted.visible(text), characters=len(text) + LEAST_LINE, least=2 * LEAST_LINE)
+    return _line(visible_text.visible(text), characters=len(text) + LEAST_LINE, least=2 * LEAST_LINE)
 
 
 def one_line(text: str, most: int = 160) -> str:
@@ -110,7 +111,7 @@ def marked(line: Sequence[Piece]) -> Markup:
     for number, piece in enumerate(line):
         shown, left = piece.text[:left], left - len(piece.text[:left])
         mark = Markup("<mark>{}</mark>") if piece.differs and number < MOST_MARKED else Markup("{}")
-        made.insert(-1, mark.format(untrusted.visible(shown)) if shown else "")
+        made.insert(-1, mark.format(visible_text.visible(shown)) if shown else "")
     return Markup("").join(made)
 
 

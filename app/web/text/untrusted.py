@@ -1,39 +1,11 @@
-"""Text from scripts and reports made safe to look at: what can't be seen is shown, what could hide or reorder is not obeyed."""
+"""Short forms of untrusted text for a page: one line, a beginning, an address."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,1000}(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_SPECIAL = re.compile(r"[^\n\t\x20-\x7e]+")
-# Besides whole categories: fillers and blanks that count as letters and signs, joiners and selectors that count as marks.
-_INVISIBLE = {
-    *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
-    *range(0x180B, 0x1810),
-    *range(0xFE00, 0xFE0E),
-    *range(0xE0000, 0xE0200),
-}
-_HIDING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-# No writing piles up more; a page of them covers what stands around it.
-_MARKS = 6
-
-
-def visible(text: str) -> str:
-    """The text without terminal colours, and with control, zero-width and bidirectional characters spelled out."""
-    return _SPECIAL.sub(_shown, _ANSI.sub("", text).replace("\r\n", "\n"))
-
-
-def _shown(found: re.Match[str]) -> str:
-    marks = 0
-    shown = []
-    for character in found[0]:
-        category = unicodedata.category(character)
-        marks = marks + 1 if category in {"Mn", "Me"} else 0
-        hides = category in _HIDING or ord(character) in _INVISIBLE or marks > _MARKS
-        shown.append(f"⟨U+{ord(character):04X}⟩" if hides else character)
-    return "".join(shown)
+from app.visible_text import visible
 
 
 def one_line(text: str, most: int = 160) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.judging.judgement import CheckResult
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
 from app.runs.run_object.maintainer_acts import Overruling
+from app.visible_text import visible
 from app.web.text.labels import VERDICTS
-from app.web.text.untrusted import visible
 from app.web.views import runs as views
 from app.web.views import wording
 from app.web.views.environments import what_sets_apart
