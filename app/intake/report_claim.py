@@ -52,6 +52,38 @@ _MOST_PARTS = 1_000
 # `Expected: 3` and `Actual: 2` may be paragraphs of their own.
 _MOST_JOINED = 2_000
 _MENTIONS = re.compile(r"^[ \t]*(?:cc|/cc|ping)?[ \t]*@[\w-]", re.IGNORECASE)
+_ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
+_MARKS = r"[\s*_:>=-]{0,6}"
+_THING = r"(?:outputs?|results?|values?|behaviou?rs?|answers?|prints?)"
+_SEEN_CAPTION = re.compile(
+    rf"{_MARKS}(?:(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program "
+    rf"|script |seen ){{0,3}}{_THING}|actual(?:ly)?|observed|stdout|printed"
+    r"|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
+    r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?"
+    r"|shows?|seen|shown)|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?"
+    rf"|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens){_MARKS}",
+    re.IGNORECASE,
+)
+_WANTED_CAPTION = re.compile(
+    rf"{_MARKS}(?:(?:the |my )?(?:expected|desired|correct|wanted|right)(?: {_THING})?"
+    r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
+    r"|(?:(?:it|this|which|what it) )?(?:should|must) (?:be|print|give|return|show))"
+    rf"{_MARKS}",
+    re.IGNORECASE,
+)
+_OF_STATUS = re.compile(
+    r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE
+)
+_SHOULD_EXIT = re.compile(
+    r"\b(?:expected|(?:should|must|has to|ought to) (?:be|exit|return"
+    r"|give))\b[^\d.;\n]{0,30}(?<![\w.-])(\d{1,3})(?![\w.]*\d)",
+    re.IGNORECASE,
+)
+_STATUSES = 256
+_QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
+_MOST_LINE = 400
+# `… but I expected `Y`` stands in the words that follow the value.
+_MOST_AFTER = 200
 
 
 def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
@@ -103,9 +135,6 @@ def _only_times(part: Part) -> bool:
 def _says_what_should_be(part: Part) -> bool:
     """Whether a piece of prose stands under a heading of what is expected, and so tells of no bug."""
     return is_of_expectations(part.heading) and _ACTUAL_TOO.search(part.heading) is None
-
-
-_ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
 
 
 def _plain(text: str) -> str:
@@ -189,25 +218,6 @@ def _captioned(part: Part, lines: Sequence[str]) -> Part | None:
     return None
 
 
-_MARKS = r"[\s*_:>=-]{0,6}"
-_THING = r"(?:outputs?|results?|values?|behaviou?rs?|answers?|prints?)"
-_SEEN_CAPTION = re.compile(
-    rf"{_MARKS}(?:(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program |script |seen ){{0,3}}{_THING}"
-    r"|actual(?:ly)?|observed|stdout|printed|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
-    r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?|shows?|seen|shown)"
-    r"|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens)"
-    rf"{_MARKS}",
-    re.IGNORECASE,
-)
-_WANTED_CAPTION = re.compile(
-    rf"{_MARKS}(?:(?:the |my )?(?:expected|desired|correct|wanted|right)(?: {_THING})?"
-    r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
-    r"|(?:(?:it|this|which|what it) )?(?:should|must) (?:be|print|give|return|show))"
-    rf"{_MARKS}",
-    re.IGNORECASE,
-)
-
-
 def _exit_status(parts: Sequence[Part], outputs: Sequence[Part], said: Sequence[str]) -> list[Check]:
     """The exit status that a shell was asked for, where the words are about it; else it says no more than what was printed."""
     status = next((part.text for part in reversed(parts) if part.kind == "status"), None)
@@ -228,17 +238,6 @@ def _exit_status(parts: Sequence[Part], outputs: Sequence[Part], said: Sequence[
         if (lines := _lines(part)) and all(map(is_printed_line, lines))
     ]
     return [bug, *([expected] if wanted not in {None, int(status)} else []), *shown[:1]]
-
-
-_OF_STATUS = re.compile(
-    r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE
-)
-_SHOULD_EXIT = re.compile(
-    r"\b(?:expected|(?:should|must|has to|ought to) (?:be|exit|return|give))\b[^\d.;\n]{0,30}(?<![\w.-])(\d{1,3})(?![\w.]*\d)",
-    re.IGNORECASE,
-)
-_STATUSES = 256
-_QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 
 
 def _sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
@@ -312,11 +311,6 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
 def _line_at(text: str, place: int) -> str:
     start = text.rfind("\n", 0, place) + 1
     return text[start : start + _MOST_LINE].partition("\n")[0]
-
-
-_MOST_LINE = 400
-# `… but I expected `Y`` stands in the words that follow the value.
-_MOST_AFTER = 200
 
 
 def _printed(outputs: Sequence[Part]) -> list[Check]:

@@ -39,7 +39,8 @@ _SIDE_NAME = re.compile(
 _ACTUAL = re.compile(r"(?:actual|observed)(?: (?:results?|outputs?|behaviou?r))?\s*:\s*(\S.*)", re.IGNORECASE)
 # Words of someone who tells of a print: by itself, such a line is none.
 _TELLS = re.compile(
-    r"\b(?:but|must|ought|has to|i|we|prints?|printed|gives?|returns?|says?|shows?|yields?|drops?|jumps?|changes?|comes out)\b(?!\s*[:=])",
+    r"\b(?:but|must|ought|has to|i|we|prints?|printed|gives?|returns?|says?|shows?|yields?|drops?"
+    r"|jumps?|changes?|comes out)\b(?!\s*[:=])",
     re.IGNORECASE,
 )
 _ONLY_A_TYPE = re.compile(rf"{TYPE}[.!?]?")

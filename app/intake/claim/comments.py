@@ -12,21 +12,35 @@ from app.intake.code.syntax import nodes_of, normalised, tree_of
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
 _VALUE = re.compile(
-    r"(?:(?P<told>prints?|outputs?|returns?|gives?|output|result|got|=+>|-+>|>>>?|→)\s*:?\s*)?"
-    r"(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])|[-+]?(?:\d[\d_.]*(?:e[-+]?\d+)?|nan|inf)j?|True|False|None"
-    r"|[A-Z]\w*(?:Error|Exception)(?::.*)?)",
+    r"(?:(?P<told>prints?|outputs?|returns?|gives?|output|result|got|=+>|-+>|>>>?"
+    r"|→)\s*:?\s*)?(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])"
+    r"|[-+]?(?:\d[\d_.]*(?:e[-+]?\d+)?|nan|inf)j?|True|False|None|[A-Z]\w*(?:Error|Exception)(?::.*)?)",
     re.IGNORECASE,
 )
 _JUDGED_WRONG = re.compile(
-    r"\b(?:wrong|incorrect|bad|bug|unexpected|should(?:n't| not| be| have been)|must(?:n't| not)? be|(?:has|ought) to be|error here"
-    r"|instead of|rather than|(?:not|never) (?:as )?expected)\b|\bexpected:? +(?=[\[({\d+-]|tensor\(|array\(|(?:True|False|None|nan|inf)\b)"
-    r"|[!✗❌]{1,3}\s*$",
+    r"\b(?:wrong|incorrect|bad|bug|unexpected|should(?:n't| not| be| have been)|must(?:n't| not)? be"
+    r"|(?:has|ought) to be|error here|instead of|rather than|(?:not|never) (?:as )?expected)\b"
+    r"|\bexpected:? +(?=[\[({\d+-]|tensor\(|array\(|(?:True|False|None|nan|inf)\b)|[!✗❌]{1,3}\s*$",
     re.IGNORECASE,
 )
 _JUDGED_RIGHT = re.compile(
     r"\b(?:right|correct|ok|okay|good|expected|fine|as it should)\b|[✓✔✅]", re.IGNORECASE
 )
 _MOST_COMMENT = 500
+# `WRONG, must be tensor(3)`.
+_WANTED = re.compile(
+    r"\b(?:(?:should|must|has to|ought to) (?:be|print|give|return)|expected|instead of|rather than"
+    r"|not|correct is)\b:?\s*",
+    re.IGNORECASE,
+)
+_OUTPUT_BELOW = re.compile(
+    r"#+\s*(?:the |my |actual |real )?(?:outputs?|prints?|results?|stdout|printed|i get|we get|gives?"
+    r"|shows?)\s*:?\s*$",
+    re.IGNORECASE,
+)
+_EXPECTED_BELOW = re.compile(
+    r"#+\s*(?:expected|should (?:be|print|give)|correct)\b(?: outputs?| results?)?\s*:?\s*$", re.IGNORECASE
+)
 
 
 def comment_claim(script: str) -> str | None:
@@ -126,26 +140,10 @@ def _closed(text: str, at: int) -> int | None:
     return None
 
 
-# `WRONG, must be tensor(3)`.
-_WANTED = re.compile(
-    r"\b(?:(?:should|must|has to|ought to) (?:be|print|give|return)|expected|instead of|rather than|not|correct is)\b:?\s*",
-    re.IGNORECASE,
-)
-
-
 def _wanted(judgement: str) -> str | None:
     """What the words beside a value say should be printed."""
     found = _WANTED.search(judgement)
     return _value_of(judgement[found.end() :], set())[0] if found else None
-
-
-_OUTPUT_BELOW = re.compile(
-    r"#+\s*(?:the |my |actual |real )?(?:outputs?|prints?|results?|stdout|printed|i get|we get|gives?|shows?)\s*:?\s*$",
-    re.IGNORECASE,
-)
-_EXPECTED_BELOW = re.compile(
-    r"#+\s*(?:expected|should (?:be|print|give)|correct)\b(?: outputs?| results?)?\s*:?\s*$", re.IGNORECASE
-)
 
 
 def _below(text: str, last: int) -> tuple[list[str], list[str]]:

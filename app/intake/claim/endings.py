@@ -8,28 +8,80 @@ from dataclasses import dataclass
 from app.intake.claim.claims import CheckKind
 from app.intake.claim.vocabulary import FLAGS
 
-
-def _code(number: int) -> str:
-    """A shell's and Python's way to tell of a signal: `exit code 139`, `exited with status -11`."""
-    return (
-        r"\bexit(?:s|ed|ing)?\b[ -]?(?:with )?(?:an? |the )?(?:exit )?(?:code|status)(?: of| is| was)?[: =]{1,2}"
-        rf"(?:{128 + number}|-{number})(?!\d)"
-    )
-
-
-_QUIETLY = r"(?:without (?:an? |any |saying )?(?:\w+ )?(?:messages?|tracebacks?|errors?|word|trace|exceptions?|anything)|silently|hard)"
-_SEGV = (
-    r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\b0xC0000005\b|(?<!\d)-1073741819\b|\bsignal 11\b"
-    rf"|{_code(11)}"
-)
-_ABORT = (
-    r"\bsig ?abrt\b|\bzsh: abort\b|\baborted\b|\baborts\b(?! with)|\bcore abort|\bterminate called after|\bdouble free\b"
-    rf"|\bfree\(\): invalid|\bmalloc\(\):|\bstack smashing|{_code(6)}|\bsignal 6\b"
+_QUIETLY = (
+    r"(?:without (?:an? |any |saying )?(?:\w+ )?(?:messages?|tracebacks?|errors?|word|trace"
+    r"|exceptions?|anything)|silently|hard)"
 )
 _CORE = (
     r"\bcore dump\w*|\binterpreter (?:crash\w*|dies)|\bcrash\w* (?:the )?(?:python|interpreter|kernel)\b"
     r"|\bkernel (?:appears to have died|died|dies|crash\w*)|\bhard crash\w*"
     rf"|\b(?:crash(?:es|ed)|dies|died|quits?) {_QUIETLY}\b|\bsilently (?:crash(?:es|ed)|dies|died)\b"
+)
+# `does not return the right value` is no hang.
+_NO_OBJECT = (
+    r"(?!\s+(?:the|a|an|any|with|correct\w*|same|expected|right|what|to|nan|true|false|none|[\d\"'`\[(]))"
+)
+_HANG = re.compile(
+    r"\b(?:hangs?|hanging|hung|deadlocks?|deadlocked|infinite loop"
+    r"|(?:runs?|loops?|waits?|blocks?|spins?|stalls?|sits?|stays?"
+    r"|idles?)(?: (?:there|around|idle|idly)){0,2} (?:for ?ever|for good|indefinitely|endlessly"
+    r"|eternally|without end|until (?:i|you|it is) (?:kill|interrupt|press))"
+    r"|(?:prompt|shell|control|call|it|script|program) (?:never|does(?:n['’]t| not)"
+    r"|did(?:n['’]t| not)) (?:come|comes|came|return|returns) back"
+    r"|(?:makes|no) (?:further |more )?(?:progress|sign of life)(?= (?:after|any ?more|for|until)"
+    r"|[.!,]|$)|stops responding|unresponsive"
+    r"|(?:have|had|need(?:ed)?) to (?:kill|ctrl-?c|interrupt|terminate) (?:it|this|the \w{1,20}"
+    r"|python)(?! (?:early|because))|(?:gets?|got|is|stays|stuck|remains) (?:stuck|frozen)"
+    r"|freezes(?! (?:the|all|layers?|weights?))"
+    rf"|never (?:ends?|terminates?|returns?|finish(?:es)?|stops?|completes?){_NO_OBJECT}"
+    rf"|does(?:n['’]t| not) (?:end|terminate|return|finish|complete){_NO_OBJECT})\b",
+    FLAGS,
+)
+_OUT_OF_MEMORY = re.compile(r"\bout[- ]of[- ]memory\b|\boom\b|\boom-?kill\w*|\bnot enough memory\b", FLAGS)
+# A shell says no more of what the kernel ends.
+_KILLED = re.compile(r"\b(?:gets?|got|is|was|process) killed\b|^killed\.?$|\bexit code (?:137|-9)\b", FLAGS)
+_EXIT_STATUS = re.compile(
+    r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:an? |the )?(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(?:is "
+    r"|was |of )?(\d{1,3})\b(?!\s*times|\.\d)",
+    FLAGS,
+)
+_NEGATED = re.compile(
+    r"(?:\bnot|n['’]t|\bno|\bwithout|\bnever|\bno longer|\binstead of)\s+"
+    r"(?:(?:get|gets|see|seen|have|cause|causes|produce|lead to|result in|hit|give|gives|raise|ever)\s+)?"
+    r"(?:a\s+|an\s+|any\s+|the\s+|to\s+)?$",
+    FLAGS,
+)
+_BY_KILL = re.compile(r"\bsig ?kill\b|\bsignal 9\b", FLAGS)
+_EXIT_WORD = re.compile(r"code|status", FLAGS)
+_NO_STATUS = re.compile(
+    r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want|would|instead of|rather than"
+    r"|not|never|n['’]t|if|unless)\b(?:(?!\bbut\b)[^.;,\n]){0,25}$",
+    FLAGS,
+)
+_GONE = re.compile(
+    r"\s+(?:no longer|does(?:n['’]t| not) (?:happen|occur|appear)|did(?:n['’]t| not) (?:happen|occur)"
+    r"|(?:is|was|are|has been) (?:gone|fixed|resolved)"
+    r"|disappear(?:s|ed)|goes away|went away|any ?more)\b",
+    FLAGS,
+)
+
+
+def _code(number: int) -> str:
+    """A shell's and Python's way to tell of a signal: `exit code 139`, `exited with status -11`."""
+    return (
+        r"\bexit(?:s|ed|ing)?\b[ -]?(?:with )?(?:an? |the )?(?:exit )?(?:code|status)(?: of| is"
+        rf"| was)?[: =]{{1,2}}(?:{128 + number}|-{number})(?!\d)"
+    )
+
+
+_SEGV = (
+    r"\bsegmentation faults?|\bseg-?fault\w*|\bsig ?segv\b|\baccess violation\b|\b0xC0000005\b"
+    rf"|(?<!\d)-1073741819\b|\bsignal 11\b|{_code(11)}"
+)
+_ABORT = (
+    r"\bsig ?abrt\b|\bzsh: abort\b|\baborted\b|\baborts\b(?! with)|\bcore abort"
+    r"|\bterminate called after|\bdouble free\b|\bfree\(\): invalid|\bmalloc\(\):|\bstack smashing"
+    rf"|{_code(6)}|\bsignal 6\b"
 )
 _CRASHES = (
     (_SEGV, "SIGSEGV"),
@@ -41,36 +93,6 @@ _CRASHES = (
     (_CORE, None),
 )
 _CRASH = tuple((re.compile(pattern, FLAGS), signal) for pattern, signal in _CRASHES)
-# `does not return the right value` is no hang.
-_NO_OBJECT = (
-    r"(?!\s+(?:the|a|an|any|with|correct\w*|same|expected|right|what|to|nan|true|false|none|[\d\"'`\[(]))"
-)
-_HANG = re.compile(
-    rf"\b(?:hangs?|hanging|hung|deadlocks?|deadlocked|infinite loop"
-    r"|(?:runs?|loops?|waits?|blocks?|spins?|stalls?|sits?|stays?|idles?)(?: (?:there|around|idle|idly)){0,2} "
-    r"(?:for ?ever|for good|indefinitely|endlessly|eternally|without end|until (?:i|you|it is) (?:kill|interrupt|press))"
-    r"|(?:prompt|shell|control|call|it|script|program) (?:never|does(?:n['’]t| not)|did(?:n['’]t| not)) (?:come|comes|came|return"
-    r"|returns) back"
-    r"|(?:makes|no) (?:further |more )?(?:progress|sign of life)(?= (?:after|any ?more|for|until)|[.!,]|$)|stops responding|unresponsive"
-    r"|(?:have|had|need(?:ed)?) to (?:kill|ctrl-?c|interrupt|terminate) (?:it|this|the \w{1,20}|python)(?! (?:early|because))"
-    rf"|(?:gets?|got|is|stays|stuck|remains) (?:stuck|frozen)"
-    rf"|freezes(?! (?:the|all|layers?|weights?))|never (?:ends?|terminates?|returns?|finish(?:es)?|stops?|completes?){_NO_OBJECT}"
-    rf"|does(?:n['’]t| not) (?:end|terminate|return|finish|complete){_NO_OBJECT})\b",
-    FLAGS,
-)
-_OUT_OF_MEMORY = re.compile(r"\bout[- ]of[- ]memory\b|\boom\b|\boom-?kill\w*|\bnot enough memory\b", FLAGS)
-# A shell says no more of what the kernel ends.
-_KILLED = re.compile(r"\b(?:gets?|got|is|was|process) killed\b|^killed\.?$|\bexit code (?:137|-9)\b", FLAGS)
-_EXIT_STATUS = re.compile(
-    r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:an? |the )?(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(?:is |was |of )?(\d{1,3})\b(?!\s*times|\.\d)",
-    FLAGS,
-)
-_NEGATED = re.compile(
-    r"(?:\bnot|n['’]t|\bno|\bwithout|\bnever|\bno longer|\binstead of)\s+"
-    r"(?:(?:get|gets|see|seen|have|cause|causes|produce|lead to|result in|hit|give|gives|raise|ever)\s+)?"
-    r"(?:a\s+|an\s+|any\s+|the\s+|to\s+)?$",
-    FLAGS,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +131,6 @@ def ending_of(sentence: str) -> Ending | None:
     return None
 
 
-_BY_KILL = re.compile(r"\bsig ?kill\b|\bsignal 9\b", FLAGS)
-
-
 def exit_status_of(sentence: str) -> int | None:
     """The exit status that a sentence says is seen, and not what it should be."""
     hits = (
@@ -132,16 +151,6 @@ def is_told_as_status(sentence: str) -> bool:
     )
 
 
-_EXIT_WORD = re.compile(r"code|status", FLAGS)
-
-
-_NO_STATUS = re.compile(
-    r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want|would|instead of|rather than|not|never|n['’]t|if|unless)\b"
-    r"(?:(?!\bbut\b)[^.;,\n]){0,25}$",
-    FLAGS,
-)
-
-
 def _unless_negated(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
     found = pattern.search(sentence)
     return found if found and not _is_negated(sentence, found) else None
@@ -151,11 +160,3 @@ def _is_negated(text: str, found: re.Match[str]) -> bool:
     """Whether the words around say that this does not happen: `no segfault`, `the segfault no longer happens`."""
     before, after = text[max(0, found.start() - 60) : found.start()], text[found.end() : found.end() + 60]
     return _NEGATED.search(before) is not None or _GONE.match(after) is not None
-
-
-_GONE = re.compile(
-    r"\s+(?:no longer|does(?:n['’]t| not) (?:happen|occur|appear)|did(?:n['’]t| not) (?:happen|occur)"
-    r"|(?:is|was|are|has been) (?:gone|fixed|resolved)"
-    r"|disappear(?:s|ed)|goes away|went away|any ?more)\b",
-    FLAGS,
-)

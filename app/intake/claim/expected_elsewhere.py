@@ -17,9 +17,10 @@ _SHOULD = r"(?:should|must|ha(?:s|d) to|ought to) (?:be|have been|print|return|g
 _EXPECTED_LINE = re.compile(r"[\s>*_-]*(?:expected|expects?|should be|correct)\b[^:\n]{0,30}:", FLAGS)
 # A sentence that is about nothing else: `I expect 3.`, `It should print 3`, `Expected 3`, `Should be 3`.
 _EXPECTED_SENTENCE = re.compile(
-    r"[\s>*_-]*(?:(?:but|and|so|instead|here|of course|imho|in my opinion),? )?"
-    r"(?:(?:i|we)(?: would|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)\b|expected\b(?! (?:to|by|from))"
-    rf"|(?:(?:it|this|that|which|the (?:correct |right |printed |last )?(?:result|output|value|answer|number|sum|line)) )?{_SHOULD}\b"
+    r"[\s>*_-]*(?:(?:but|and|so|instead|here|of course|imho|in my opinion),? )?(?:(?:i|we)(?: would"
+    r"|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)\b|expected\b(?! (?:to|by|from))"
+    r"|(?:(?:it|this|that|which|the (?:correct |right |printed |last )?(?:result|output|value|answer"
+    rf"|number|sum|line)) )?{_SHOULD}\b"
     r"|(?:the )?(?:correct|right|exact|true)(?: (?:result|output|value|answer))? (?:is|would be)\b)",
     FLAGS,
 )

@@ -13,40 +13,50 @@ _NEAR = r"[^\"'`\d\n+\-\[]{0,30}?"
 _SHOULD = (
     r"(?:should(?:['’]ve)?|must|ha(?:s|ve|d) to|ought to|needs? to|would have to|suppose[ds]? to|meant to)"
 )
-_SHOW = r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?|evaluate to|produce|become|stay|answer)"
+_SHOW = (
+    r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?"
+    r"|evaluate to|produce|become|stay|answer)"
+)
 _EXPECT = rf"(?:expect(?:s|ed|ing)?|assume[ds]?|(?:i|we)['’]d (?:say|want|like)|{_SHOULD} {_SHOW})"
 _INSTEAD = r"(?:instead of|rather than|in place of|(?<=, )not|and not|but not)"
 _SEE = (
-    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said|gets?|got|getting|see|sees|saw|is|was"
-    r"|are"
-    r"|equals?|becomes?|comes? (?:out|back)(?: (?:is|as|to))?|evaluates to|computes?|reports?|answers?|produces?|results? in)"
+    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said"
+    r"|gets?|got|getting|see|sees|saw|is|was|are|equals?|becomes?"
+    r"|comes? (?:out|back)(?: (?:is|as|to))?|evaluates to|computes?|reports?|answers?|produces?"
+    r"|results? in)"
 )
 # Who else says another value: `numpy says 1.5`, `the documentation promises 3`.
-_SAYS_TOO = r"(?:says?|gives?|returns?|prints?|has|shows?|promises?|computes?|reports?|gets?|answers?|writes?|yields?|claims?|states?)"
+_SAYS_TOO = (
+    r"(?:says?|gives?|returns?|prints?|has|shows?|promises?|computes?|reports?|gets?|answers?|writes?"
+    r"|yields?|claims?|states?)"
+)
 
 # What stands before a verb where it tells of what should be, or of what someone else says: `it should print`, `the docs say it returns`.
 _NOT_SEEN = re.compile(
-    rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+|thought|think|guess\w*|believ\w+|if"
-    r"|unless|whether|doc(?:s|umentation)?"
-    r"|documented|docstring|manual|promis\w+|claims?|claimed|correct(?:ly)?|right|true|exact|real|n['’]t|not|never|no longer|used"
-    r"|previously|formerly|earlier|before|old(?:er)?)\b[^.;:,\n]{0,30}$",
+    rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+"
+    r"|thought|think|guess\w*|believ\w+|if|unless|whether|doc(?:s|umentation)?|documented|docstring"
+    r"|manual|promis\w+|claims?|claimed|correct(?:ly)?|right|true|exact|real|n['’]t|not|never"
+    r"|no longer|used|previously|formerly|earlier|before|old(?:er)?)\b[^.;:,\n]{0,30}$",
     FLAGS,
 )
 _MOST_BEFORE = 60
 _VALUE = rf"(?P<value>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})"
 _PRINTS = re.compile(
-    r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|evaluates to|comes? (?:out|back) (?:as|to be)"
-    r"|(?:what|all that|all i get|the only thing that) (?:comes out|i (?:get|see)|is (?:printed|returned|shown)) (?:is|was|are)"
+    r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|yields?|shows?|evaluates to"
+    r"|comes? (?:out|back) (?:as|to be)"
+    r"|(?:what|all that|all i get|the only thing that) (?:comes out|i (?:get|see)"
+    r"|is (?:printed|returned|shown)) (?:is|was|are)"
     rf"|all (?:i|we) (?:get|see) is)\s*:?\s*(?:(?:me|us|out|always|just|only|back) ){{0,2}}{_VALUE}",
     FLAGS,
 )
 # `I get 3 here`; without an end of its clause, what follows may be counted.
 _GETS = re.compile(
-    rf"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw)|(?:it|this|that|which|script|code|snippet|one-liner|line|^) ?"
-    rf"(?:says?|said))\s*:?\s*"
-    rf"(?:(?!{NUMBER})(?P<quoted>{LITERAL})|(?P<value>{NUMBER})(?=\.?$|[.,;:)!?](?!\d)|\s+(?:here|every|each|on|with|but|where|when"
-    r"|instead|for|and"
-    rf"|while|always|in|from|at|which|as|rather|after|again)\b))",
+    r"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw)"
+    r"|(?:it|this|that|which|script|code|snippet|one-liner|line|^) ?(?:says?"
+    rf"|said))\s*:?\s*(?:(?!{NUMBER})(?P<quoted>{LITERAL})"
+    rf"|(?P<value>{NUMBER})(?=\.?$|[.,;:)!?](?!\d)"
+    r"|\s+(?:here|every|each|on|with|but|where|when|instead|for|and|while|always|in|from|at|which|as"
+    r"|rather|after|again)\b))",
     FLAGS,
 )
 _VALUE_IS = re.compile(
@@ -55,15 +65,18 @@ _VALUE_IS = re.compile(
 )
 _EXPECTED_ALONE = re.compile(
     rf"\b(?:expected|(?:i|we)(?: would|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)|{_SHOULD} {_SHOW}"
-    rf"|(?:correct|right|exact|true)(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b|\s*[:=])"
-    rf"|(?:correct|right) (?:value|answer|result|output)s?)\b{_TO}(?P<wanted>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})",
+    r"|(?:correct|right|exact|true)(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b"
+    r"|\s*[:=])|(?:correct|right) (?:value|answer|result"
+    rf"|output)s?)\b{_TO}(?P<wanted>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})",
     FLAGS,
 )
 _INSTEAD_BEHIND = re.compile(
-    rf"^{_TO}(?:\b(?:rather than|instead of|in place of|and not|but not)|[,(;] ?not)\b{_TO}(?P<wanted>{LITERAL})"
-    rf"|^[\s,;(]{{0,3}}(?:where(?:as)?|while|but|although|though) (?:the |my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} "
-    rf"(?P<said>{LITERAL})"
-    rf"|^[\s,;(]{{0,3}}(?:where(?:as)?|while|but|and) (?P<judged>{LITERAL})(?: is| was| would be)? (?:expected|correct|right)\b",
+    rf"^{_TO}(?:\b(?:rather than|instead of|in place of|and not|but not)"
+    rf"|[,(;] ?not)\b{_TO}(?P<wanted>{LITERAL})"
+    r"|^[\s,;(]{0,3}(?:where(?:as)?|while|but|although|though) (?:the "
+    rf"|my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} (?P<said>{LITERAL})"
+    rf"|^[\s,;(]{{0,3}}(?:where(?:as)?|while|but|and) (?P<judged>{LITERAL})(?: is| was"
+    r"| would be)? (?:expected|correct|right)\b",
     FLAGS,
 )
 _EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)

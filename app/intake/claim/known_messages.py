@@ -39,7 +39,8 @@ _BEGINNINGS = (
 )
 _KNOWN = re.compile("|".join(f"(?:{beginning})" for beginning in _BEGINNINGS))
 _NOT_SEEN = re.compile(
-    r"\b(?:should(?: raise| say| be)?|expected|instead of|rather than|no longer|not|n['’]t|without)\s+[^.;\n]{0,30}$|\bif\s[^.;\n]{0,30}$",
+    r"\b(?:should(?: raise| say| be)?|expected|instead of|rather than|no longer|not|n['’]t"
+    r"|without)\s+[^.;\n]{0,30}$|\bif\s[^.;\n]{0,30}$",
     FLAGS,
 )
 _ENDS = re.compile(r"[`\"”\n]|(?<=[a-z!)])[.!?](?=\s+[A-Z])|\s[—–]\s|, (?:while|even|which|when)\b")

@@ -13,34 +13,41 @@ _TYPE = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)")
 # `no error is raised`, `without any exception`, `doesn't raise`, `it does not throw ValueError`, `raises nothing`.
 _NOTHING_RAISED = re.compile(
     rf"\b(?:no|without|zero) (?:an? |any )?(?:errors?|exceptions?|warning|{TYPE})\b"
-    rf"|\b(?:does|did|do|is|was|are|were)(?: not|n['’]t)(?: even)? (?:{_RAISE}\b|rejected\b|raised\b|thrown\b|detected\b|error\b)"
-    rf"|\b(?:never|not) (?:raises?|raised|throws?|thrown|rejected)\b|\bfails? to {_RAISE}\b"
-    r"|\bbut (?:it|this|that|the \w+)? ?(?:just |simply )?(?:runs|works|passes|succeeds|completes|returns)\b"
-    r"|\bnothing (?:happens|is raised|is thrown|gets raised)\b|\braises nothing\b"
-    r"|\bsilently (?:succeeds?|accepts?|accepted|passes|passed|returns?|ignores?|ignored|works|runs|completes|gives|produces|does)\b"
-    r"|\b(?:succeeds|passes|runs|returns|completes) (?:silently|without (?:an? |any )?(?:error|complaint|problem)s?)\b"
-    r"|\b(?:but|yet|though) (?:it|this|that)? ?(?:does(?:n['’]t| not)|did(?:n['’]t| not))\b(?! (?:crash|hang|fail))",
+    rf"|\b(?:does|did|do|is|was|are|were)(?: not|n['’]t)(?: even)? (?:{_RAISE}\b|rejected\b|raised\b"
+    r"|thrown\b|detected\b|error\b)|\b(?:never|not) (?:raises?|raised|throws?|thrown|rejected)\b"
+    rf"|\bfails? to {_RAISE}\b"
+    r"|\bbut (?:it|this|that|the \w+)? ?(?:just |simply )?(?:runs|works|passes|succeeds|completes"
+    r"|returns)\b|\bnothing (?:happens|is raised|is thrown|gets raised)\b|\braises nothing\b"
+    r"|\bsilently (?:succeeds?|accepts?|accepted|passes|passed|returns?|ignores?|ignored|works|runs"
+    r"|completes|gives|produces|does)\b"
+    r"|\b(?:succeeds|passes|runs|returns|completes) (?:silently"
+    r"|without (?:an? |any )?(?:error|complaint|problem)s?)\b"
+    r"|\b(?:but|yet|though) (?:it|this|that)? ?(?:does(?:n['’]t| not)"
+    r"|did(?:n['’]t| not))\b(?! (?:crash|hang|fail))",
     FLAGS,
 )
 # `it should raise ValueError`, `expected a TypeError`, `must be rejected`, `instead of raising an error`.
 _WANTED = re.compile(
-    rf"\b(?:should|must|ought to|supposed to|expect(?:ed)?(?: it)? to|would(?: have)? expect(?:ed)?(?: it)? to|needs? to)"
-    rf"(?: have)?(?: be)? ?(?:{_RAISE}|raised?|throw[ns]?|thrown|rejected|fail|errors? out)\b"
-    r"|\b(?:docs?|documentation|manual|spec\w*)\b[^.;\n]{0,30}\b(?:announce|promise|say|document|demand|require|state)s?\b"
-    rf"|\bexpect(?:s|ed|ing)?:? {_ERROR}(?!\w)|\bexpect(?:s|ed)? (?:to (?:see|get|have) )?{_ERROR}(?!\w)"
-    rf"|\b(?:instead of|rather than) (?:(?:raising|throwing|giving|reporting|producing) )?{_ERROR}(?!\w)"
-    rf"|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b|\bshould be {_ERROR}(?!\w)",
+    r"\b(?:should|must|ought to|supposed to|expect(?:ed)?(?: it)? to"
+    rf"|would(?: have)? expect(?:ed)?(?: it)? to|needs? to)(?: have)?(?: be)? ?(?:{_RAISE}|raised?"
+    r"|throw[ns]?|thrown|rejected|fail|errors? out)\b"
+    r"|\b(?:docs?|documentation|manual|spec\w*)\b[^.;\n]{0,30}\b(?:announce|promise|say|document"
+    rf"|demand|require|state)s?\b|\bexpect(?:s|ed|ing)?:? {_ERROR}(?!\w)"
+    rf"|\bexpect(?:s|ed)? (?:to (?:see|get|have) )?{_ERROR}(?!\w)"
+    r"|\b(?:instead of|rather than) (?:(?:raising|throwing|giving|reporting"
+    rf"|producing) )?{_ERROR}(?!\w)|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b"
+    rf"|\bshould be {_ERROR}(?!\w)",
     FLAGS,
 )
 # What is told of another place or another time, or as good news, is no complaint.
 _ELSEWHERE = re.compile(
-    r"\bno longer\b|\bany ?more\b|\bfixed\b|\bresolved\b|\bworks (?:fine|well|as expected)\b|\bif i\b|\bwhen i (?:remove|change|set|use)\b"
-    r"|\bworkaround\b|\bgoes away\b",
+    r"\bno longer\b|\bany ?more\b|\bfixed\b|\bresolved\b|\bworks (?:fine|well|as expected)\b|\bif i\b"
+    r"|\bwhen i (?:remove|change|set|use)\b|\bworkaround\b|\bgoes away\b",
     FLAGS,
 )
 _NAMED_MISSING = re.compile(
-    rf"(?:\b(?:does|did)(?: not|n['’]t) (?:raise|throw)|\b(?:never|not) (?:raises?|throws?)|\bfails to (?:raise|throw)) (?:an? |any "
-    rf"|the )?`?(?P<type>{TYPE})",
+    r"(?:\b(?:does|did)(?: not|n['’]t) (?:raise|throw)|\b(?:never|not) (?:raises?|throws?)"
+    rf"|\bfails to (?:raise|throw)) (?:an? |any |the )?`?(?P<type>{TYPE})",
 )
 _SEEN_INSTEAD = re.compile(rf"(?<![\w.]){TYPE}\b[^.;\n]{{0,60}}\b(?:instead of|rather than)\b")
 
@@ -53,6 +60,16 @@ _OUGHT_NOT = re.compile(
     FLAGS,
 )
 _WORTH_READING = re.compile(r"rais|throw|reject|error|exception|silent|nothing|fail|warn", FLAGS)
+_INSTEAD = re.compile(
+    rf"\b(?:instead of|rather than) (?:(?:raising|throwing|getting) )?(?:an? |the )?`?(?P<type>{TYPE})(?!\w)"
+)
+_EXPECTED_TYPE = re.compile(
+    rf"\b[Ee]xpect(?:s|ed|ing)?:? (?:an? |the |to (?:see|get|raise) (?:an? )?)?`?(?P<type>{TYPE})(?!\w)"
+    r"|\b(?:should|must|ought to) (?:be|raise|throw|have been"
+    rf"|have raised)(?: an?)? `?(?P<should>{TYPE})(?!\w)|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
+    rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right"
+    r"|correct|documented|better|appropriate)\b"
+)
 
 
 def missing_error(sentence: str) -> list[Check]:
@@ -95,18 +112,6 @@ def expected_error(sentence: str, kind: str) -> Check:
         exception_type=kind.rsplit(".", 1)[-1],
         message="",
     )
-
-
-_INSTEAD = re.compile(
-    rf"\b(?:instead of|rather than) (?:(?:raising|throwing|getting) )?(?:an? |the )?`?(?P<type>{TYPE})(?!\w)"
-)
-_EXPECTED_TYPE = re.compile(
-    rf"\b[Ee]xpect(?:s|ed|ing)?:? (?:an? |the |to (?:see|get|raise) (?:an? )?)?`?(?P<type>{TYPE})(?!\w)"
-    rf"|\b(?:should|must|ought to) (?:be|raise|throw|have been|have raised)(?: an?)? `?(?P<should>{TYPE})(?!\w)"
-    rf"|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
-    rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better"
-    r"|appropriate)\b"
-)
 
 
 def wanted_error(sentence: str) -> Check | None:

@@ -11,42 +11,51 @@ from app.intake.claim.vocabulary import FLAGS, TYPE
 _NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?")
 # What stands before the name, in its own clause, where it is not seen.
 _NOT_SEEN = re.compile(
-    r"\b(?:expect(?:s|ed|ing)?|should (?:raise|throw|be)|must (?:raise|throw|be)|ought to (?:raise|throw|be)|documented|promised"
-    r"|instead of|rather than|no longer raises?|without|no|not|missing|lacking|absent|supposed to (?:raise|throw))\b"
-    r"[^.;\n]{0,30}$"
+    r"\b(?:expect(?:s|ed|ing)?|should (?:raise|throw|be)|must (?:raise|throw|be)"
+    r"|ought to (?:raise|throw|be)|documented|promised|instead of|rather than|no longer raises?"
+    r"|without|no|not|missing|lacking|absent|supposed to (?:raise|throw))\b[^.;\n]{0,30}$"
     r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
     FLAGS,
 )
 # What stands behind it.
 _IS_NOT_SEEN = re.compile(
-    r"`? (?:(?:is|was|are|were|gets?|got)(?:n['’]t| not| never| no longer) (?:\w+ )?(?:raised|thrown|reported|given)"
-    r"|(?:is|was) what (?:[\w'’]+ ){1,4}?(?:expect|want|say|promise|demand|document)\w*"
-    r"|(?:(?:is|was|gets?) )?(?:silently )?(?:swallowed|missing|lost|suppressed|ignored|gone)"
-    r"|(?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better|appropriate))\b",
+    r"`? (?:(?:is|was|are|were|gets?|got)(?:n['’]t| not| never| no longer) (?:\w+ )?(?:raised|thrown"
+    r"|reported|given)|(?:is|was) what (?:[\w'’]+ ){1,4}?(?:expect|want|say|promise|demand"
+    r"|document)\w*|(?:(?:is|was|gets?) )?(?:silently )?(?:swallowed|missing|lost|suppressed|ignored"
+    r"|gone)|(?:is|was|would be|would have been) (?:the )?(?:expected|right|correct|documented|better"
+    r"|appropriate))\b",
     FLAGS,
 )
 _CLAUSE = re.compile(
     r"\b(?:but|yet|now|however|whereas|while|instead(?! of))\b|[;—–]"
-    r"|,(?= (?:but |and |then )?(?:i |we |it |this |that |which |python )?(?:get|got|gets|getting|see|saw|raises?|raised|throws?|threw"
-    r"|fails?|is)\b)",
+    r"|,(?= (?:but |and |then )?(?:i |we |it |this |that |which |python )?(?:get|got|gets|getting|see"
+    r"|saw|raises?|raised|throws?|threw|fails?|is)\b)",
     FLAGS,
 )
 # What follows the message in the reporter's own words: `ValueError: bad, since 2.1`, `… only on Windows`.
 PLACE_AFTER = re.compile(
-    r",? (?:since|starting (?:from|with)|only (?:on|in|with|under)) (?:(?:py)?torch|python|version|windows|macos|linux|v?\d)|, works in \d",
+    r",? (?:since|starting (?:from|with)|only (?:on|in|with|under)) (?:(?:py)?torch|python|version"
+    r"|windows|macos|linux|v?\d)|, works in \d",
     FLAGS,
 )
 _WORDS_AFTER = re.compile(
     r"\s[—–]\s|\s--?\s(?=(?:an?|the|it|i|this|that|which|why|but|works?)\b)|\?(?=\s|$)"
-    r"|,? (?:must|should|is|was|gets?|are|has to|can) (?:not |never |being |sometimes |always )?(?:be )?(?:raised|thrown|reported|shown"
-    r"|printed"
-    r"|unexpected|wrong)\b"
-    r"|,? (?:comes|appears|pops up|shows up)\b|,? (?:but (?:i|it|this|that|the|only|works|should)|even though|although|though|whereas"
+    r"|,? (?:must|should|is|was|gets?|are|has to|can) (?:not |never |being |sometimes "
+    r"|always )?(?:be )?(?:raised|thrown|reported|shown|printed|unexpected|wrong)\b"
+    r"|,? (?:comes|appears|pops up|shows up)\b"
+    r"|,? (?:but (?:i|it|this|that|the|only|works|should)|even though|although|though|whereas"
     r"|instead of|rather than|despite)\b|\s(?:here|now|there)[.!]?$",
     FLAGS,
 )
 _CLOSING = {"`": "`", '"': '"', "“": "”"}
 _MOST_BEFORE, _MOST_NAMES = 60, 40
+_ASSERTION = re.compile(
+    r"(?<!side )(?<!side-)(?<!static )\b(?:assert(?:ion)?s?(?: (?:in|on|at|of|below|above|statement"
+    r"|line|\d{1,3}|the|last|first|second|here)){0,4} (?:fails?|failed|is (?:violated|hit|false)"
+    r"|triggers|fires|does(?:n['’]t| not) hold)|assertion errors?)\b",
+    FLAGS,
+)
+_IF = re.compile(r"\b(?:if|unless|when|whether|until|no longer|used to)\b[^.;\n]{0,30}$", FLAGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +82,6 @@ def _assertion(sentence: str) -> NamedError | None:
     ):
         return None
     return NamedError("AssertionError", "", found.start(), found.end())
-
-
-_ASSERTION = re.compile(
-    r"(?<!side )(?<!side-)(?<!static )\b(?:assert(?:ion)?s?(?: (?:in|on|at|of|below|above|statement|line|\d{1,3}|the|last|first|second"
-    r"|here)){0,4} (?:fails?|failed"
-    r"|is (?:violated|hit|false)|triggers|fires|does(?:n['’]t| not) hold)|assertion errors?)\b",
-    FLAGS,
-)
-_IF = re.compile(r"\b(?:if|unless|when|whether|until|no longer|used to)\b[^.;\n]{0,30}$", FLAGS)
 
 
 def own_message(text: str) -> str:

@@ -23,32 +23,41 @@ from app.intake.claim.vocabulary import (
     unquoted,
 )
 
-_RUNS = r"(?:from run to run|from one run|between runs|across runs|between (?:identical|repeated|two) runs|run[- ]to[- ]run)"
+_RUNS = (
+    r"(?:from run to run|from one run|between runs|across runs|between (?:identical|repeated|two) runs"
+    r"|run[- ]to[- ]run)"
+)
 _OVER_RUNS = re.compile(rf"\b{_RUNS}\b", FLAGS)
 _VARIES = re.compile(
-    rf"\b(?:another|different|other|new|changing|varying|inconsistent)\b[^.;\n]{{0,40}}\b(?:every|each)\s+(?:time|run|execution)\b"
-    rf"|\b(?:every|each)\s+(?:time|run|execution)\b[^.;\n]{{0,30}}\b(?:another|different|differs|other|new|changes)\b"
-    rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}|(?:each|every) run)\b"
-    rf"|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b|\bnon-?deterministic\b|\bnon-?determinism\b"
-    rf"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{{0,40}}\bnot reproducible\b"
-    r"|\b(?:non|un|ir)-?reproducible (?:results?|outputs?|values?|numbers?|loss(?:es)?|training|behaviou?r)\b"
-    r"|\b(?:results?|outputs?|values?|numbers?|loss(?:es)?|training) (?:are|is) (?:non|un|ir)-?reproducible\b"
-    r"|\b(?:two|consecutive|successive|identical|repeated|several|multiple|three) (?:\w+ )?(?:runs|executions|invocations)\b[^.;\n]{0,20}"
-    r"\b(?:(?:do not|don['’]t|never) (?:agree|match)|disagree|differ|are (?:different|not (?:the same|equal|identical)))\b"
-    r"|\bsometimes\b(?! (?:i|we|you) (?:use|try|run|need|want|have))[^.;\n]{1,50}\b(?:comes?|prints?|gives?|returns?|get|is|shows?"
-    r"|outputs?|first|wins)\b"
-    r"[^.;\n]{0,30}\bsometimes\b"
+    r"\b(?:another|different|other|new|changing|varying|inconsistent)\b[^.;\n]{0,40}\b(?:every"
+    r"|each)\s+(?:time|run|execution)\b"
+    r"|\b(?:every|each)\s+(?:time|run|execution)\b[^.;\n]{0,30}\b(?:another|different|differs|other"
+    r"|new|changes)\b"
+    rf"|\b(?:changes?|var(?:y|ies)|differs?|different|inconsistent)\b[^.;\n]{{0,40}}\b(?:{_RUNS}"
+    r"|(?:each|every) run)\b|\b(?:not|non|n['’]t)[- ]?(?:be )?(?:deterministic|repeatable)\b"
+    r"|\bnon-?deterministic\b|\bnon-?determinism\b"
+    r"|\b(?:results?|outputs?|values?|numbers?|loss|training|runs?)\b[^.;\n]{0,40}\bnot reproducible\b"
+    r"|\b(?:non|un|ir)-?reproducible (?:results?|outputs?|values?|numbers?|loss(?:es)?|training"
+    r"|behaviou?r)\b"
+    r"|\b(?:results?|outputs?|values?|numbers?|loss(?:es)?|training) (?:are|is) (?:non|un"
+    r"|ir)-?reproducible\b"
+    r"|\b(?:two|consecutive|successive|identical|repeated|several|multiple|three) (?:\w+ )?(?:runs"
+    r"|executions|invocations)\b[^.;\n]{0,20}\b(?:(?:do not|don['’]t|never) (?:agree|match)|disagree"
+    r"|differ|are (?:different|not (?:the same|equal|identical)))\b"
+    r"|\bsometimes\b(?! (?:i|we|you) (?:use|try|run|need|want|have))[^.;\n]{1,50}\b(?:comes?|prints?"
+    r"|gives?|returns?|get|is|shows?|outputs?|first|wins)\b[^.;\n]{0,30}\bsometimes\b"
     r"|\b(?:prints?|gives?|returns?|get|is|shows?|outputs?) sometimes\b[^.;\n]{1,50}\bsometimes\b"
-    rf"|\bnot reproducible\b[^.;\n]{{0,20}}\bruns?\b",
+    r"|\bnot reproducible\b[^.;\n]{0,20}\bruns?\b",
     FLAGS,
 )
 _ALIKE = re.compile(
-    r"\bboth\b|\bthe same device\b|\bas well as\b|\balike\b|\beither\b|\bcpu[- ]only\b|\bneither\b|\bthe same on\b|\bidentical on\b",
+    r"\bboth\b|\bthe same device\b|\bas well as\b|\balike\b|\beither\b|\bcpu[- ]only\b|\bneither\b"
+    r"|\bthe same on\b|\bidentical on\b",
     FLAGS,
 )
 _CONTRAST = re.compile(
-    r"\bdiffer\w*|\binconsisten\w*|\bmismatch\w*|\bdisagree\w*|\bnot (?:the )?(?:same|equal)\b|\bdiverge\w*|\bdrifts?\b|\bunequal\b"
-    r"|\bdiscrepanc\w*|\bdon['’]t match\b|\bdo(?:es)? not match\b",
+    r"\bdiffer\w*|\binconsisten\w*|\bmismatch\w*|\bdisagree\w*|\bnot (?:the )?(?:same|equal)\b"
+    r"|\bdiverge\w*|\bdrifts?\b|\bunequal\b|\bdiscrepanc\w*|\bdon['’]t match\b|\bdo(?:es)? not match\b",
     FLAGS,
 )
 _WEAK_CONTRAST = re.compile(r"\bwhile\b|\bwhereas\b|\bwhere the\b|\bbut\b|\bvs\.?\b|\bversus\b", FLAGS)
@@ -57,9 +66,10 @@ _GIVES_EACH = re.compile(
     r"\b(?:the )?(?:cpu|gpu|cuda)\b[^.;\n]{0,80}\b(?:gives?|returns?|prints?|raises?|is)\b", FLAGS
 )
 _SIDE_VALUE = re.compile(
-    rf"(?<![\w.])(?P<side>cpu|gpu|cuda|eager|compiled|compile|inductor)(?: (?:mode|code))?(?: (?:results?|outputs?|values?))?"
-    rf"(?:(?P<verb>\s*(?:[=:]|->|gives?|gave|returns?|prints?|shows?|is)\s*)|\s+)"
-    rf"`?(?P<number>{NUMBER})",
+    r"(?<![\w.])(?P<side>cpu|gpu|cuda|eager|compiled|compile"
+    r"|inductor)(?: (?:mode|code))?(?: (?:results?|outputs?"
+    r"|values?))?(?:(?P<verb>\s*(?:[=:]|->|gives?|gave|returns?|prints?|shows?|is)\s*)"
+    rf"|\s+)`?(?P<number>{NUMBER})",
     FLAGS,
 )
 _SIDE_NAMES = {"gpu": "cuda", "compile": "compiled", "inductor": "compiled"}
@@ -68,10 +78,55 @@ _EAGER = re.compile(r"\beager\b", FLAGS)
 _CLAUSE = re.compile(r"[,;]|\b(?:but|while|whereas|and|where)\b", FLAGS)
 
 # `after the first step` is when, not where.
-_STEPS = r"(?:steps?|epochs?|iterations?|calls?|runs?|times?|batch(?:es)?|forward|pass|tr(?:y|ies)|attempts?|backward)"
+_STEPS = (
+    r"(?:steps?|epochs?|iterations?|calls?|runs?|times?|batch(?:es)?|forward|pass|tr(?:y|ies)"
+    r"|attempts?|backward)"
+)
 _NO_STEP = rf"\b(?! (?:few |couple |two |\d+ )?{_STEPS}\b)"
 _LAST = re.compile(rf"\b(?:last|final){_NO_STEP}", FLAGS)
 _FIRST = re.compile(rf"\bfirst{_NO_STEP}", FLAGS)
+_SEEN_IN_PLACE_OF_AN_ERROR = {
+    CheckKind.EXCEPTION,
+    CheckKind.VALUE,
+    CheckKind.OUTPUT,
+    CheckKind.CRASH,
+    CheckKind.HANG,
+}
+# A card named by its model, as in `on an A100`.
+_CARD = re.compile(
+    r"\b(?:on|with|using) (?:an? |the |my |our )?(?:nvidia )?(?:geforce )?(?:tesla )?(?:[ahv]100|h200"
+    r"|b200|t4|l4|l40s?|a10g?|a40|rtx ?[a-z]?\d{3,4}|gtx ?\d{3,4}|[2345]0[5-9]0|titan|quadro)\b",
+    FLAGS,
+)
+_CONTRARY = re.compile(r"[,;]|\b(?:but|while|whereas)\b", FLAGS)
+_OF_A_VERSION = re.compile(
+    r"\b((?:since|version|release|torch|pytorch|numpy|scipy|python|cuda|cudnn|regression in"
+    r"|(?:works?|worked|fails?|failed|broken?|breaks) (?:in|on|with)|upgrad\w+ to"
+    r"|from) v?)(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w%]|\.\d)",
+    FLAGS,
+)
+# `never changes between runs` is the opposite.
+_NEVER_VARIES = re.compile(r"(?:\b(?:never|not|no longer|hardly)|n['’]t) (?:\w+ )?$", FLAGS)
+# `must give another number each time` is what is wanted.
+_SHOULD_VARY = re.compile(
+    r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want)\b[^.;,\n]{0,30}$", FLAGS
+)
+# `the result is 5`: a number as short as this is found in many places, so it counts beside its name.
+_MOST_CHANCE = 3
+_LABEL = re.compile(
+    r"\b(?!(?:it|this|that|which|what|there|here|answer|one|actual|now|code|script|program|version"
+    r"|class|index|i|n|k)\b)(?P<label>[A-Za-z_][\w.]{2,30}) (?:is|was|becomes|equals|=|comes out as"
+    r"|turns out to be) (?:now |only |always |just |still |actually )?[`\"']?$",
+    FLAGS,
+)
+# Nothing at all is printed; `returns nothing` and `prints nothing useful` say another thing.
+_NOTHING = re.compile(
+    r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply "
+    r"|literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|on my|although|instead)\b)"
+    r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]"
+    r"|$| (?:and|when|here|although|instead)\b)|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)",
+    FLAGS,
+)
 
 
 def phrase_checks(sentence: str) -> list[Check]:
@@ -99,15 +154,6 @@ def _with_wanted(checks: list[Check], sentence: str) -> list[Check]:
     return checks if same or wanted is None else [*checks, wanted]
 
 
-_SEEN_IN_PLACE_OF_AN_ERROR = {
-    CheckKind.EXCEPTION,
-    CheckKind.VALUE,
-    CheckKind.OUTPUT,
-    CheckKind.CRASH,
-    CheckKind.HANG,
-}
-
-
 def expectation(sentence: str, *, behind: bool = False) -> Check | None:
     """What a sentence by itself says should be seen, as `It should print 13` does; `behind`: the words after what is seen."""
     wanted = wanted_behind(sentence) if behind else wanted_alone(sentence)
@@ -122,14 +168,6 @@ def where_said(text: str) -> Where:
     return Where(device=other_device_of(text))
 
 
-# A card named by its model, as in `on an A100`.
-_CARD = re.compile(
-    r"\b(?:on|with|using) (?:an? |the |my |our )?(?:nvidia )?(?:geforce )?(?:tesla )?"
-    r"(?:[ahv]100|h200|b200|t4|l4|l40s?|a10g?|a40|rtx ?[a-z]?\d{3,4}|gtx ?\d{3,4}|[2345]0[5-9]0|titan|quadro)\b",
-    FLAGS,
-)
-
-
 def _clause_at(sentence: str, place: int, *, ends: re.Pattern[str] = _CLAUSE) -> str:
     """The part of a sentence, between its commas and conjunctions, that holds a place."""
     start = max((found.end() for found in ends.finditer(sentence, 0, place)), default=0)
@@ -142,9 +180,6 @@ def _clause_of(check: Check, sentence: str) -> str:
     value = check.number or (check.lines[0] if len(check.lines) == 1 else "")
     found = re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", sentence) if value else None
     return _clause_at(sentence, found.start(), ends=_CONTRARY) if found else ""
-
-
-_CONTRARY = re.compile(r"[,;]|\b(?:but|while|whereas)\b", FLAGS)
 
 
 def _where_at(sentence: str, place: int) -> Where:
@@ -185,14 +220,6 @@ def _exception(sentence: str, named: NamedError) -> list[Check]:
             where=where,
         )
     ]
-
-
-_OF_A_VERSION = re.compile(
-    r"\b((?:since|version|release|torch|pytorch|numpy|scipy|python|cuda|cudnn|regression in|(?:works?|worked|fails?|failed|broken?"
-    r"|breaks) (?:in|on|with)"
-    r"|upgrad\w+ to|from) v?)(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w%]|\.\d)",
-    FLAGS,
-)
 
 
 def _without_versions(sentence: str) -> str:
@@ -287,14 +314,6 @@ def _varies(sentence: str) -> list[Check]:
     return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=where_said(sentence))]
 
 
-# `never changes between runs` is the opposite.
-_NEVER_VARIES = re.compile(r"(?:\b(?:never|not|no longer|hardly)|n['’]t) (?:\w+ )?$", FLAGS)
-# `must give another number each time` is what is wanted.
-_SHOULD_VARY = re.compile(
-    r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want)\b[^.;,\n]{0,30}$", FLAGS
-)
-
-
 def _prints(sentence: str) -> list[Check]:
     found = seen_alone(_without_versions(sentence))
     check = _labelled(literal_check(found, sentence, Role.BUG) if found else None, sentence)
@@ -307,16 +326,6 @@ def _exits(sentence: str) -> list[Check]:
     if status is None or not is_told_as_status(sentence):
         return []
     return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=where_said(sentence))]
-
-
-# `the result is 5`: a number as short as this is found in many places, so it counts beside its name.
-_MOST_CHANCE = 3
-_LABEL = re.compile(
-    r"\b(?!(?:it|this|that|which|what|there|here|answer|one|actual|now|code|script|program|version|class|index|i|n|k)\b)"
-    r"(?P<label>[A-Za-z_][\w.]{2,30}) (?:is|was|becomes|equals|=|comes out as|turns out to be) (?:now |only |always |just |still "
-    r"|actually )?[`\"']?$",
-    FLAGS,
-)
 
 
 def _labelled(check: Check | None, sentence: str) -> Check | None:
@@ -341,17 +350,6 @@ def _attribute(sentence: str) -> list[Check]:
     found = attribute_value(sentence)
     check = literal_check(found[1], sentence, Role.BUG) if found else None
     return [check.model_copy(update={"label": found[0]})] if found and check else []
-
-
-# Nothing at all is printed; `returns nothing` and `prints nothing useful` say another thing.
-_NOTHING = re.compile(
-    r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply |literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and"
-    r"|when|here|on my|although|instead)\b)"
-    r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|although"
-    r"|instead)\b)"
-    r"|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)",
-    FLAGS,
-)
 
 
 def _nothing(sentence: str) -> list[Check]:

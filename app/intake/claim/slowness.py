@@ -9,14 +9,15 @@ from app.intake.claim.vocabulary import DTYPE, FLAGS
 
 _WORDS_OF_NUMBERS = {"two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "ten": 10.0, "twice": 2.0}
 _FACTOR = re.compile(
-    r"(?<![\w.])(?P<times>\d{1,6}(?:\.\d{1,3})?)\s?(?:[-–~]\s?\d{1,6}(?:\.\d{1,3})?\s?)?(?:x|×|times|fold|-fold)(?![\w])(?!\s*\d)"
-    r"|(?<![\w.])(?P<percent>\d{1,5}(?:\.\d{1,2})?)\s?%"
+    r"(?<![\w.])(?P<times>\d{1,6}(?:\.\d{1,3})?)\s?(?:[-–~]\s?\d{1,6}(?:\.\d{1,3})?\s?)?(?:x|×|times"
+    r"|fold|-fold)(?![\w])(?!\s*\d)|(?<![\w.])(?P<percent>\d{1,5}(?:\.\d{1,2})?)\s?%"
     r"|\b(?:by )?a factor (?:of )?(?:about |around |~)?(?P<factor>\d{1,6}(?:\.\d{1,3})?)(?![\w])"
     r"|\b(?P<word>two|three|four|five|ten)\s(?:times|x)\b|\b(?P<twice>twice)\b",
     FLAGS,
 )
 _SLOWER = re.compile(
-    r"\bslower\b|\bslow(?:ed)?[- ]?downs?\b|\btakes? (?:much |far |way )?(?:longer|more time)\b|\bperformance regression\b",
+    r"\bslower\b|\bslow(?:ed)?[- ]?downs?\b|\btakes? (?:much |far |way )?(?:longer|more time)\b"
+    r"|\bperformance regression\b",
     FLAGS,
 )
 _TWICE_AS_LONG = re.compile(r"\b(?:as (?:slow|long)|longer|the time|more time)\b", FLAGS)
@@ -28,17 +29,19 @@ _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bno longer|\bnever)\s+(?:any\s+|be\s+
 _SHOULD = re.compile(r"\b(?:should|expected|supposed|must|ought|would)\b[^.;\n]{0,25}$", FLAGS)
 # The sides that a script's labels can name. A dotted name is its own label.
 _SIDE = re.compile(
-    r"(?<![\w./-])(?:(?P<cpu>cpus?)|(?P<cuda>gpus?|cuda(?!\.)|nvidia)|(?P<mps>mps|metal)|(?P<compiled>(?:torch\.)?compil(?:ed?|ing|ation)"
-    r"|inductor)"
-    rf"|(?P<eager>eager|uncompiled)|(?P<dtype>{DTYPE}|bf16|fp16|fp32|fp64|half|double)"
-    r"|(?P<call>(?:torch|np|F|nn|numpy|scipy)(?:\.[A-Za-z_]\w{0,40}){1,4})|(?P<library>numpy|scipy|jax|tensorflow|cupy|pandas|numba)"
+    r"(?<![\w./-])(?:(?P<cpu>cpus?)|(?P<cuda>gpus?|cuda(?!\.)|nvidia)|(?P<mps>mps|metal)"
+    r"|(?P<compiled>(?:torch\.)?compil(?:ed?|ing|ation)|inductor)|(?P<eager>eager|uncompiled)"
+    rf"|(?P<dtype>{DTYPE}|bf16|fp16|fp32|fp64|half|double)"
+    r"|(?P<call>(?:torch|np|F|nn|numpy|scipy)(?:\.[A-Za-z_]\w{0,40}){1,4})"
+    r"|(?P<library>numpy|scipy|jax|tensorflow|cupy|pandas|numba)"
     r"|`(?P<quoted>[A-Za-z_][\w.]{0,60})(?:\(\))?`)(?![\w])",
     FLAGS,
 )
 _TORCH = re.compile(r"(?<![\w.])(?:py)?torch(?![\w.])", FLAGS)
 _THAN = re.compile(r"\b(?:than|compared (?:to|with)|as compared to|vs\.?|versus|relative to|as|of)\b", FLAGS)
 _VERSION = re.compile(
-    r"(?<![\w.])v?(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)(?!\s?(?:x|×|times|%|s\b|ms\b|fold))",
+    r"(?<![\w.])v?(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)(?!\s?(?:x|×|times|%|s\b|ms\b"
+    r"|fold))",
     FLAGS,
 )
 _SHORT = {
@@ -49,6 +52,7 @@ _SHORT = {
     "fp64": "float64",
     "double": "float64",
 }
+_LIBRARIES = {"numpy", "scipy", "jax", "tensorflow", "cupy", "pandas", "numba"}
 
 
 def slowness(sentence: str) -> list[Check]:
@@ -114,9 +118,6 @@ def _sides(sentence: str, start: int, end: int) -> tuple[tuple[str, ...], Over]:
     both = list(dict.fromkeys(_named(sentence)))
     # `torch.compile makes it slower`: slower than without.
     return (("compiled", "eager") if both == ["compiled"] else ()), Over.ATTEMPT
-
-
-_LIBRARIES = {"numpy", "scipy", "jax", "tensorflow", "cupy", "pandas", "numba"}
 
 
 def _sort_of(side: str) -> str:

@@ -18,11 +18,14 @@ _SYSTEMS = {
     "ubuntu": "linux",
 }
 _SYSTEM = (
-    r"(?P<{name}>windows(?! of)|win1[01]|linux|ubuntu|mac ?os(?: ?x)?|osx|wsl2?|(?:(?:an? |my |the )?(?:apple[ -]silicon|mac(?:book"
-    r"|s)?(?: pro| air| mini)?\b"
-    r"|apple m[1-5]|m[1-5] mac\w*)))(?: server)?(?: \d[\d.]*)?"
+    r"(?P<{name}>windows(?! of)|win1[01]|linux|ubuntu|mac ?os(?: ?x)?|osx|wsl2?"
+    r"|(?:(?:an? |my |the )?(?:apple[ -]silicon|mac(?:book|s)?(?: pro| air| mini)?\b|apple m[1-5]"
+    r"|m[1-5] mac\w*)))(?: server)?(?: \d[\d.]*)?"
 )
-_VERSION = r"(?:(?:py)?torch |version |release |numpy )?v?(?P<{name}>\d{{1,2}}\.\d{{1,2}})(?:\.\d{{1,2}})?(?![\w.]*\d)"
+_VERSION = (
+    r"(?:(?:py)?torch |version |release "
+    r"|numpy )?v?(?P<{name}>\d{{1,2}}\.\d{{1,2}})(?:\.\d{{1,2}})?(?![\w.]*\d)"
+)
 _PYTHON = re.compile(
     r"\b(?:only|fails|failing|broken|crashes|breaks|raises|happens)\b[^.;\n]{0,30}\b(?:with|on|under|in"
     r"|for) python (?P<version>3\.\d{1,2})\b"
@@ -30,11 +33,17 @@ _PYTHON = re.compile(
     FLAGS,
 )
 _FAILS = (
-    r"(?:fail(?:s|ed|ing)?|broken?|breaks|crash(?:es|ed)?|wrong|happens?|occurs?|raises?|segfaults?|hangs?|does(?:n['’]t| not) work|bad"
-    r"|buggy|affected)"
+    r"(?:fail(?:s|ed|ing)?|broken?|breaks|crash(?:es|ed)?|wrong|happens?|occurs?|raises?|segfaults?"
+    r"|hangs?|does(?:n['’]t| not) work|bad|buggy|affected)"
 )
-_WORKS = r"(?<!n['’]t )(?<!not )(?<!never )(?:work(?:s|ed|ing)?|fine|ok(?:ay)?|good|correct(?:ly)?|pass(?:es|ed)?|not affected|unaffected)"
-_LINK = r"(?: (?:fine|well|correctly|ok|as expected|properly|only|just|it|for me))*(?: (?:on|in|with|under|at|for))? (?:the )?"
+_WORKS = (
+    r"(?<!n['’]t )(?<!not )(?<!never )(?:work(?:s|ed|ing)?|fine|ok(?:ay)?|good|correct(?:ly)?"
+    r"|pass(?:es|ed)?|not affected|unaffected)"
+)
+_LINK = (
+    r"(?: (?:fine|well|correctly|ok|as expected|properly|only|just|it|for me))*(?: (?:on|in|with|under"
+    r"|at|for))? (?:the )?"
+)
 _ONLY_SYSTEM = re.compile(
     rf"\bonly\b[^.;\n]{{0,30}}\b(?:on|under|in|affects?) {_SYSTEM.format(name='one')}(?!\w)"
     rf"|\b{_SYSTEM.format(name='two')}[- ]only\b|\b(?:on|under) {_SYSTEM.format(name='three')},? only\b",
@@ -45,13 +54,15 @@ _TITLE_SYSTEM = re.compile(rf"^\s*\[{_SYSTEM.format(name='one')}\]", FLAGS)
 _ON_SYSTEM = re.compile(rf"\b(?:on|under|my|our) {_SYSTEM.format(name='one')}(?!\w)", FLAGS)
 _WORKS_ON = re.compile(rf"\b{_WORKS}{_LINK}(?=(?:windows|win1|linux|ubuntu|mac|osx|wsl))", FLAGS)
 _ON_WORKS = re.compile(
-    rf"\b(?:on|under) {_SYSTEM.format(name='one')},? (?:it(?:['’]s)? |this |that |everything |all |the same \w+ )?"
-    rf"(?:is |are |runs )?{_WORKS}\b",
+    rf"\b(?:on|under) {_SYSTEM.format(name='one')},? (?:it(?:['’]s)? |this |that |everything |all "
+    rf"|the same \w+ )?(?:is |are |runs )?{_WORKS}\b",
     FLAGS,
 )
 _SINCE = re.compile(
-    r"\b(?:since|starting (?:from|with|in)|as of|from|after (?:the )?(?:upgrade|update|upgrading|updating) to|beginning with|introduced in|"
-    rf"regression (?:in|since|from)) {_VERSION.format(name='version')}(?P<on> (?:on|onwards?|and (?:later|up|above|newer)))?",
+    r"\b(?:since|starting (?:from|with|in)|as of|from"
+    r"|after (?:the )?(?:upgrade|update|upgrading|updating) to|beginning with|introduced in"
+    rf"|regression (?:in|since|from)) {_VERSION.format(name='version')}(?P<on> (?:on|onwards?"
+    r"|and (?:later|up|above|newer)))?",
     FLAGS,
 )
 _NEEDS_ON = re.compile(r"^from\b", FLAGS)
@@ -61,6 +72,19 @@ _NO_PLACE = re.compile(
     r"\b(?:also|too|both|either|regardless|same on|not only|and linux|all platforms)\b", FLAGS
 )
 _MOST_TEXT = 20_000
+# How a script was started: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
+_MODE = re.compile(
+    r"(?<![\w-])(?P<mode>torchrun|torch\.distributed\.(?:launch|run)|mpirun|mpiexec|accelerate launch"
+    r"|horovodrun|deepspeed(?= launcher)|python3? -(?:O{1,2}|[BEISu]|X \w+|W \w+)(?!\w)"
+    r"|(?i:under|with|in|inside|when|using|from|by) (?:a |an |the )?(?i:pytest|gdb|valgrind"
+    r"|jupyter(?: notebook)?|colab|ipython|spyder|pyinstaller|cron)"
+    r"|(?i:with|when|if|under|setting|set) `?[A-Z][A-Z0-9]*_[A-Z0-9_]+ ?= ?\w+)\b",
+)
+_OF_APPLE = re.compile(r"\bmac|\bosx|\bapple|\bm[1-5] ")
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_OF_BUGS = re.compile(
+    rf"\b(?:{_FAILS}|regression|bug|issue|problem|errors?|only|started|broke)\b|^\s*\[|Error\b", FLAGS
+)
 
 
 def said_place(text: str, *, about_it: bool = False) -> Where:
@@ -69,15 +93,6 @@ def said_place(text: str, *, about_it: bool = False) -> Where:
     return Where(
         os=_system(text, about_it=about_it), version=_version(text), mode=_mode(text) if about_it else None
     )
-
-
-# How a script was started: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
-_MODE = re.compile(
-    r"(?<![\w-])(?P<mode>torchrun|torch\.distributed\.(?:launch|run)|mpirun|mpiexec|accelerate launch|horovodrun|deepspeed(?= launcher)"
-    r"|python3? -(?:O{1,2}|[BEISu]|X \w+|W \w+)(?!\w)|(?i:under|with|in|inside|when|using|from|by) (?:a |an |the )?(?i:pytest|gdb|valgrind"
-    r"|jupyter(?: notebook)?|colab"
-    r"|ipython|spyder|pyinstaller|cron)|(?i:with|when|if|under|setting|set) `?[A-Z][A-Z0-9]*_[A-Z0-9_]+ ?= ?\w+)\b",
-)
 
 
 def _mode(text: str) -> str | None:
@@ -110,9 +125,6 @@ def _family(name: str) -> str:
     )
 
 
-_OF_APPLE = re.compile(r"\bmac|\bosx|\bapple|\bm[1-5] ")
-
-
 def _version(text: str) -> str | None:
     python = _PYTHON.search(text)
     if python:
@@ -133,12 +145,6 @@ def place_in(texts: Sequence[str]) -> Where:
             if _OF_BUGS.search(sentence) and (where := said_place(sentence)) != Where():
                 return where
     return Where()
-
-
-_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
-_OF_BUGS = re.compile(
-    rf"\b(?:{_FAILS}|regression|bug|issue|problem|errors?|only|started|broke)\b|^\s*\[|Error\b", FLAGS
-)
 
 
 def placed(checks: Sequence[Check], where: Where) -> list[Check]:

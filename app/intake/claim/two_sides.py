@@ -17,9 +17,9 @@ _SHORT = {
 }
 _NAME = re.compile(rf"(?<![\w.])(?:{DTYPE}|bf16|fp16|fp32|fp64|half|double)(?!\w)", FLAGS)
 _DIFFER = re.compile(
-    r"\bdiffer(?:s|ed|ence|ent)?\b|\binconsisten\w*|\bmismatch\w*|\bdisagree\w*|\bnot (?:the )?(?:same|equal)\b|\bdiverge\w*"
-    r"|\bdiscrepanc\w*"
-    r"|\bdo(?:es)?(?:n['’]t| not) match\b|\bunequal\b|\banother result\b",
+    r"\bdiffer(?:s|ed|ence|ent)?\b|\binconsisten\w*|\bmismatch\w*|\bdisagree\w*"
+    r"|\bnot (?:the )?(?:same|equal)\b|\bdiverge\w*|\bdiscrepanc\w*|\bdo(?:es)?(?:n['’]t| not) match\b"
+    r"|\bunequal\b|\banother result\b",
     FLAGS,
 )
 _ALIKE = re.compile(
@@ -27,8 +27,8 @@ _ALIKE = re.compile(
     FLAGS,
 )
 _OF_RESULTS = re.compile(
-    r"\b(?:results?|outputs?|values?|answers?|behaviou?rs?|numbers?|gives?|returns?|prints?|produces?|differ|predictions?|loss(?:es)?"
-    r"|gradients?)\b",
+    r"\b(?:results?|outputs?|values?|answers?|behaviou?rs?|numbers?|gives?|returns?|prints?|produces?"
+    r"|differ|predictions?|loss(?:es)?|gradients?)\b",
     FLAGS,
 )
 _IN_ONE_CALL = re.compile(
@@ -44,10 +44,38 @@ _ABOUT_VERSIONS = re.compile(
 )
 _CPU, _MPS = re.compile(r"\bcpu\b", FLAGS), re.compile(r"\bmps\b", FLAGS)
 _ONE_OTHER = re.compile(
-    r"\b(?:works?|fine|correct(?:ly)?|ok)\b[^.;\n]{0,30}\bcpu\b[^.;\n]{0,30}\b(?:fails?|wrong|incorrect|broken|not|n['’]t"
-    r"|errors?)\b[^.;\n]{0,30}\bmps\b"
-    r"|\b(?:fails?|wrong|incorrect|broken|errors?)\b[^.;\n]{0,30}\bmps\b[^.;\n]{0,30}\b(?:works?|fine|correct(?:ly)?|ok"
-    r"|right)\b[^.;\n]{0,30}\bcpu\b",
+    r"\b(?:works?|fine|correct(?:ly)?|ok)\b[^.;\n]{0,30}\bcpu\b[^.;\n]{0,30}\b(?:fails?|wrong"
+    r"|incorrect|broken|not|n['’]t|errors?)\b[^.;\n]{0,30}\bmps\b"
+    r"|\b(?:fails?|wrong|incorrect|broken|errors?)\b[^.;\n]{0,30}\bmps\b[^.;\n]{0,30}\b(?:works?|fine"
+    r"|correct(?:ly)?|ok|right)\b[^.;\n]{0,30}\bcpu\b",
+    FLAGS,
+)
+
+# `x.grad is None`, `out.requires_grad is False`, `the dtype is torch.float32`: what a name is found to be.
+_ATTRIBUTE = re.compile(
+    r"(?<![\w.])`?(?P<name>[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,4}(?:\(\))?"
+    r"|(?:\w{1,30} )?(?:d?type|shape|grad(?:ient)?(?: of \w{1,30})?))`? (?:is|was|are|becomes?|became"
+    r"|stays?|remains?|==?) (?:always |still |silently |suddenly |actually )?`?(?P<value>None|True"
+    rf"|False|torch\.Size\(\[[\d, ]{{0,60}}\]\)|\([\d, ]{{1,60}}\)|{DTYPE})(?!\w)",
+    FLAGS,
+)
+_CONDITION = re.compile(
+    r"\b(?:if|when|unless|whether|while|until|should|expect\w*|want|must|assume[ds]?|assuming|since"
+    r"|because|ensure|check that)\b[^.;,\n]{0,30}$",
+    FLAGS,
+)
+# `the loss becomes nan`, `the output contains inf`, `gradients are NaN`.
+_NOT_FINITE = re.compile(
+    r"\b(?:becom(?:es?|ing)|became|contains?|containing|is|are|turns? (?:in)?to|goes to|gets?|gives?"
+    r"|has|have|produces?|yields?) (?:all |a |an |only |suddenly "
+    r"|some )?`?(?P<value>[-+]?(?:nan|inf))(?:s"
+    r"|inity)?\b(?!\s*(?:[:=/]|True\b|False\b|or|and|check|mask"
+    r"|values? (?:are|is) (?:ignored|masked)))",
+    FLAGS,
+)
+_NO_NAN = re.compile(
+    r"\b(?:no|not|never|without|n['’]t|should|must|ha(?:s|ve) to|ought|expect\w*|would"
+    r"|supposed)\b[^.;,\n]{0,30}$|\b(?:if|when|unless|where|input|contain)\b[^.;,\n]{0,20}$",
     FLAGS,
 )
 
@@ -85,33 +113,6 @@ def _versions(sentence: str) -> list[Check]:
     return [
         Check(text=sentence, kind=CheckKind.DIFFERS, over=Over.PAIR, sides=tuple(versions), where=Where())
     ]
-
-
-# `x.grad is None`, `out.requires_grad is False`, `the dtype is torch.float32`: what a name is found to be.
-_ATTRIBUTE = re.compile(
-    rf"(?<![\w.])`?(?P<name>[A-Za-z_]\w{{0,40}}(?:\.[A-Za-z_]\w{{0,40}}){{1,4}}(?:\(\))?|(?:\w{{1,30}} )?(?:d?type|shape"
-    rf"|grad(?:ient)?(?: of \w{{1,30}})?))`?"
-    r" (?:is|was|are|becomes?|became|stays?|remains?|==?) (?:always |still |silently |suddenly |actually )?"
-    rf"`?(?P<value>None|True|False|torch\.Size\(\[[\d, ]{{0,60}}\]\)|\([\d, ]{{1,60}}\)|{DTYPE})(?!\w)",
-    FLAGS,
-)
-_CONDITION = re.compile(
-    r"\b(?:if|when|unless|whether|while|until|should|expect\w*|want|must|assume[ds]?|assuming|since|because|ensure"
-    r"|check that)\b[^.;,\n]{0,30}$",
-    FLAGS,
-)
-# `the loss becomes nan`, `the output contains inf`, `gradients are NaN`.
-_NOT_FINITE = re.compile(
-    r"\b(?:becom(?:es?|ing)|became|contains?|containing|is|are|turns? (?:in)?to|goes to|gets?|gives?|has|have|produces?|yields?)"
-    r" (?:all |a |an |only |suddenly |some )?`?(?P<value>[-+]?(?:nan|inf))(?:s|inity)?\b(?!\s*(?:[:=/]|True\b|False\b|or|and|check|mask"
-    r"|values? (?:are|is) (?:ignored|masked)))",
-    FLAGS,
-)
-_NO_NAN = re.compile(
-    r"\b(?:no|not|never|without|n['’]t|should|must|ha(?:s|ve) to|ought|expect\w*|would|supposed)\b[^.;,\n]{0,30}$"
-    r"|\b(?:if|when|unless|where|input|contain)\b[^.;,\n]{0,20}$",
-    FLAGS,
-)
 
 
 def attribute_value(sentence: str) -> tuple[str, str] | None:

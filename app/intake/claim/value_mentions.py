@@ -14,20 +14,22 @@ from app.intake.claim.vocabulary import FLAGS, LITERAL, unquoted
 
 # What is counted, and `should be below 1e-6`, name no value.
 NO_COUNT = (
-    r"(?!\.?\d|[%°]|-[a-z]|\s+(?:different |more |extra |wrong |empty |separate |identical |of |such )?"
-    r"(?!(?:as|is|was|plus|unless|always|vs|has|does|this|sometimes|versus|perhaps|whereas|comes|appears|gives|prints|returns|says"
-    r"|shows)\b)[a-z]{2,20}s\b"
+    r"(?!\.?\d|[%°]|-[a-z]|\s+(?:different |more |extra |wrong |empty |separate |identical |of "
+    r"|such )?(?!(?:as|is|was|plus|unless|always|vs|has|does|this|sometimes|versus|perhaps|whereas"
+    r"|comes|appears|gives|prints|returns|says|shows)\b)[a-z]{2,20}s\b"
     r"|\s+(?:different|more|extra|of|or|to|out|and \d|[-–] ?\d)\b)"
 )
 BOUND = re.compile(
-    r"(?:\b(?:below|under|above|within|about|around|roughly|approximately|near|up to|at (?:most|least)|close to"
-    r"|(?:less|more|smaller|larger|greater|lower|higher|fewer|better|other) than)|[<>≤≥~±]=?)\s*[\"'`]?$",
+    r"(?:\b(?:below|under|above|within|about|around|roughly|approximately|near|up to|at (?:most|least)"
+    r"|close to|(?:less|more|smaller|larger|greater|lower|higher|fewer|better|other) than)"
+    r"|[<>≤≥~±]=?)\s*[\"'`]?$",
     FLAGS,
 )
 # What speaks of what goes in, and not of what comes out.
 OF_INPUTS = re.compile(
-    r"\b(?:inputs?|arguments?|args?|param\w*|options?|sizes?|shapes?|dim\w*|ind(?:ex|ices)|lengths?|seeds?|axis|rank|batch\w*|versions?"
-    r"|threads?|processes|gpus?|tolerances?|(?<!['’])(?-i:[b-hj-z]))\b[^.;\n]{0,20}$",
+    r"\b(?:inputs?|arguments?|args?|param\w*|options?|sizes?|shapes?|dim\w*|ind(?:ex|ices)|lengths?"
+    r"|seeds?|axis|rank|batch\w*|versions?|threads?|processes|gpus?|tolerances?"
+    r"|(?<!['’])(?-i:[b-hj-z]))\b[^.;\n]{0,20}$",
     FLAGS,
 )
 _SHOULD = r"(?:should(?:['’]ve)?|must|ha(?:s|ve|d) to|ought to|needs? to|suppose[ds]? to|meant to|would)"
@@ -36,33 +38,35 @@ _SHOW = (
     r"|produce|become|stay|answer|see|get)"
 )
 _SEE = (
-    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said|gets?|got|getting|see|sees|saw|seeing"
-    r"|is|are|was|were|equals?|becomes?|became|comes? (?:out|back|up)|came (?:out|back|up)|evaluates to|computes?|reports?|answers?"
-    r"|produces?|produced|results? in|obtain(?:s|ed)?|end(?:s|ed)? up (?:with|at)|displays?|turns? (?:out|into))"
+    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said"
+    r"|gets?|got|getting|see|sees|saw|seeing|is|are|was|were|equals?|becomes?|became"
+    r"|comes? (?:out|back|up)|came (?:out|back|up)|evaluates to|computes?|reports?|answers?|produces?"
+    r"|produced|results? in|obtain(?:s|ed)?|end(?:s|ed)? up (?:with|at)|displays?|turns? (?:out|into))"
 )
 _NOUN = r"(?:value|answer|result|output|number|one|sum|reply|outcome|behaviou?r)s?"
 # What says of the value behind it that it should be seen, or is elsewhere, and what says that it is seen. The longest comes first.
 _CUES = re.compile(
     rf"(?P<seen_not>\bshould(?:n['’]t| not| never) {_SHOW}\b)"
-    rf"|(?P<wanted>\b(?:should|must|would|could)n['’]t (?:it|this|that|the \w{{1,20}}) {_SHOW}\b|\b{_SHOULD} (?:\w{{1,12}} )?{_SHOW}\b"
-    r"|\b(?:expect(?:s|ed|ing|ation)?|assum(?:e[ds]?|ing)|desired|wanted|want|(?:i|we)['’]d (?:say|want|like)|hoped for)\b"
-    r"|\b(?:correct|right|true|exact|real|proper|documented|(?:doc(?:s|umentation)?|manual) (?:promises?|says?"
-    rf"|states?))(?: {_NOUN})?(?: (?:is|was|would be|being))?(?!\w)"
-    r"|\b(?:instead of|rather than|in place of|as opposed to)\b"
-    rf"|\b(?:used to {_SHOW}|previously|formerly)\b"
-    rf"|(?:\b(?:{_SEE}|and|but)|(?<=,)) not\b|\b(?:is|was|are|were|does|did)n['’]t(?: {_SHOW})?\b|\b(?:does|did) not {_SHOW}\b)"
+    rf"|(?P<wanted>\b(?:should|must|would|could)n['’]t (?:it|this|that|the \w{{1,20}}) {_SHOW}\b"
+    rf"|\b{_SHOULD} (?:\w{{1,12}} )?{_SHOW}\b"
+    r"|\b(?:expect(?:s|ed|ing|ation)?|assum(?:e[ds]?|ing)|desired|wanted|want"
+    r"|(?:i|we)['’]d (?:say|want|like)|hoped for)\b"
+    r"|\b(?:correct|right|true|exact|real|proper|documented"
+    rf"|(?:doc(?:s|umentation)?|manual) (?:promises?|says?|states?))(?: {_NOUN})?(?: (?:is|was|would be"
+    r"|being))?(?!\w)|\b(?:instead of|rather than|in place of|as opposed to)\b"
+    rf"|\b(?:used to {_SHOW}|previously|formerly)\b|(?:\b(?:{_SEE}|and|but)|(?<=,)) not\b"
+    rf"|\b(?:is|was|are|were|does|did)n['’]t(?: {_SHOW})?\b|\b(?:does|did) not {_SHOW}\b)"
     rf"|(?P<seen>\b(?:now|actual(?:ly)?|observed|currently|output|result|{_SEE})\b)",
     FLAGS,
 )
 # What says it of the value before it.
 _BEHIND = re.compile(
-    r"^[\s\"'`)*]{0,4}(?:\([^()\n]{0,30}\)\s?)?(?P<is>(?:is|was|were|are|would be|would have been|being|as|which|that) )?"
-    r"(?:(?P<wanted>(?:the )?(?:expected|correct|right|wanted|desired|exact|true|documented|what (?:\w+ ){1,6}?(?:says?|said|promis\w+"
-    r"|expect\w*"
-    r"|wants?|gives?))\b)"
-    r"|(?P<seen>(?:the )?(?:wrong|incorrect|printed|returned|shown|seen|observed|actual\w*|what (?:i|we) (?:get|see|got|saw|have)"
-    r"|what (?:it|the \w+) (?:prints?|returns?|gives?|says?)|comes? out|came out|appears?|is printed|came back|comes? back|pops? (?:up"
-    r"|out))\b))(?!\s*[:=])",
+    r"^[\s\"'`)*]{0,4}(?:\([^()\n]{0,30}\)\s?)?(?P<is>(?:is|was|were|are|would be|would have been"
+    r"|being|as|which|that) )?(?:(?P<wanted>(?:the )?(?:expected|correct|right|wanted|desired|exact"
+    r"|true|documented|what (?:\w+ ){1,6}?(?:says?|said|promis\w+|expect\w*|wants?|gives?))\b)"
+    r"|(?P<seen>(?:the )?(?:wrong|incorrect|printed|returned|shown|seen|observed|actual\w*"
+    r"|what (?:i|we) (?:get|see|got|saw|have)|what (?:it|the \w+) (?:prints?|returns?|gives?|says?)"
+    r"|comes? out|came out|appears?|is printed|came back|comes? back|pops? (?:up|out))\b))(?!\s*[:=])",
     FLAGS,
 )
 _BOUNDARY = re.compile(
@@ -71,37 +75,38 @@ _BOUNDARY = re.compile(
 )
 # Of another time or another program: what it shows is what is wanted here, if this one shows something else.
 _ONCE = re.compile(
-    r"\b(?:on|in|with|under|before|until|till|up to|at) (?:\w{2,12} ){0,2}v?(?:_{2,}|\d{1,2}\.(?:\d{1,2}|x))|\b(?:used to|earlier"
-    r"|previous\w*|before|formerly|(?:last|old|older|former) (?:\w+ )?(?:release|version|one|build))\b",
+    r"\b(?:on|in|with|under|before|until|till|up to|at) (?:\w{2,12} ){0,2}v?(?:_{2,}"
+    r"|\d{1,2}\.(?:\d{1,2}|x))"
+    r"|\b(?:used to|earlier|previous\w*|before|formerly"
+    r"|(?:last|old|older|former) (?:\w+ )?(?:release|version|one|build))\b",
     FLAGS,
 )
 _PAST = re.compile(r"\b(?:was|were|gave|printed|returned|got|saw|showed|said|yielded)\b[^\n]{0,12}$", FLAGS)
 _OWN = re.compile(
-    rf"^\W*(?:(?:on|in|with|under|using|for|at|since) [^,;]{{1,40}}? (?=(?:i|we|it|this|that|the|my)\b))?(?:(?:so|then|here|still|now"
-    rf"|today|always|again|instead|actually|just|only|also|why|how|but|for me|on my \w+) ){{0,3}}"
-    rf"(?:(?:i|we|you|it|this|that|which|what|there|mine|the|my|our|your|each|all|both|any|actual|observed)\b"
+    r"^\W*(?:(?:on|in|with|under|using|for|at"
+    r"|since) [^,;]{1,40}? (?=(?:i|we|it|this|that|the|my)\b))?(?:(?:so|then|here|still|now|today"
+    r"|always|again|instead|actually|just|only|also|why|how|but|for me|on my \w+) ){0,3}(?:(?:i|we|you"
+    r"|it|this|that|which|what|there|mine|the|my|our|your|each|all|both|any|actual|observed)\b"
     r"|(?:of|for|from) (?:the|my|a|an|this) [\w ]{1,30}?(?= (?:is|was|are)\b)"
     rf"|(?:output|result|value|script|code|program|snippet|bug)s?\b|{_SEE}\b|$)",
     FLAGS,
 )
 _IDEA = re.compile(
-    r"\b(?:want\w*|expect\w*|thought|think|believ\w*|guess\w*|assum\w*|like|hop(?:e[ds]?|ing)|promis\w*|demands?|requires?|according"
-    r"|claims?|docs?"
-    r"|documentation|manual"
-    r"|documented|docstring)\b",
+    r"\b(?:want\w*|expect\w*|thought|think|believ\w*|guess\w*|assum\w*|like|hop(?:e[ds]?|ing)"
+    r"|promis\w*|demands?|requires?|according|claims?|docs?|documentation|manual|documented"
+    r"|docstring)\b",
     FLAGS,
 )
 _IF = re.compile(r"\b(?:if|unless|whether)\b", FLAGS)
 _OTHERS = re.compile(
-    r"^\W*(?:the )?(?:docs?|documentation|manual|docstring|spec\w*|paper|numpy|scipy|matlab|octave|r|julia|pandas|sklearn|jax|tensorflow"
-    r"|tf|excel|wolfram\w*"
-    r"|mathematica|everyone else|others?|everybody else|all others?|python|c|c\+\+|java)\b",
+    r"^\W*(?:the )?(?:docs?|documentation|manual|docstring|spec\w*|paper|numpy|scipy|matlab|octave|r"
+    r"|julia|pandas|sklearn|jax|tensorflow|tf|excel|wolfram\w*|mathematica|everyone else|others?"
+    r"|everybody else|all others?|python|c|c\+\+|java)\b",
     FLAGS,
 )
 _NO_VALUE = re.compile(
-    r"(?:\b(?:(?<!instead )of|after|for|(?<!up )with|seed|size|dim|axis|shape|step|line|python|torch|numpy|version|index|item|issue"
-    r"|section|about"
-    r"|n|k)[ =:#]{1,2}|[#$%]|--?[\w-]+[ =])$",
+    r"(?:\b(?:(?<!instead )of|after|for|(?<!up )with|seed|size|dim|axis|shape|step|line|python|torch"
+    r"|numpy|version|index|item|issue|section|about|n|k)[ =:#]{1,2}|[#$%]|--?[\w-]+[ =])$",
     FLAGS,
 )
 _ON_VERSION = re.compile(r"\b(?:on|in|under|since|until) (?:\w{2,12} )?v?$", FLAGS)
@@ -109,14 +114,15 @@ _LIKE_VERSION = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?$")
 _COUNTED = re.compile(NO_COUNT, FLAGS)
 # `5 != 4`, and a value with nothing but `should be 4` behind it.
 _BESIDE = re.compile(
-    rf"^[\s`\"']{{0,3}}(?:!=|≠|<>|=/=)[\s`\"']{{0,3}}$"
-    rf"|^[\"'`]?\s?(?:[,;:.(–—-]{{1,3}}\s?(?:(?:but|and|it|that|which|this) ){{0,2}}|\b(?:but|which|it) (?:it )?)(?:{_SHOULD} (?:be"
-    rf"|have been)|(?:i |we )?expected)\b[^\n]{{0,12}}$",
+    r"^[\s`\"']{0,3}(?:!=|≠|<>|=/=)[\s`\"']{0,3}$"
+    r"|^[\"'`]?\s?(?:[,;:.(–—-]{1,3}\s?(?:(?:but|and|it|that|which|this) ){0,2}"
+    rf"|\b(?:but|which|it) (?:it )?)(?:{_SHOULD} (?:be|have been)|(?:i |we )?expected)\b[^\n]{{0,12}}$",
     FLAGS,
 )
 _LISTED = re.compile(r"\d, ?$")
 _AGAINST = re.compile(
-    r"\b(?:instead of|rather than|in place of|as opposed to)\b[^\d\n]{0,20}$|(?P<not>(?:,|\band|\bbut) not )(?:the )?[\"'`]?$",
+    r"\b(?:instead of|rather than|in place of|as opposed to)\b[^\d\n]{0,20}$"
+    r"|(?P<not>(?:,|\band|\bbut) not )(?:the )?[\"'`]?$",
     FLAGS,
 )
 _MODAL = re.compile(rf"\b{_SHOULD} (?:\w{{1,12}} )?{_SHOW}[^\n]{{0,12}}$", FLAGS)

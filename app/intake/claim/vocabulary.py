@@ -6,31 +6,46 @@ import re
 from collections.abc import Iterable
 
 # The name of an exception type, and a line that is one: `SomeError: message`.
-TYPE = r"(?:[A-Za-z_]\w{0,80}\.){0,8}_?[A-Z]\w{0,80}?(?:Error|Exception|Interrupt|Iteration|Failed|Warning|NotImplemented)"
+TYPE = (
+    r"(?:[A-Za-z_]\w{0,80}\.){0,8}_?[A-Z]\w{0,80}?(?:Error|Exception|Interrupt|Iteration|Failed"
+    r"|Warning|NotImplemented)"
+)
 EXCEPTION_LINE = re.compile(
     rf"(?P<type>{TYPE})(?::\s*(?P<message>.*)|\.)?|(?P<dotted>(?:[a-z_]\w*\.)+_?[A-Z]\w+):\s+(?P<said>.*)",
     re.DOTALL,
 )
 EXCEPTION_NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?::[ \t]*(?P<message>[^\n]+))?")
 
-NUMBER = r"[-+]?(?:nan|inf|0x[0-9a-f]+(?:\.[0-9a-f]+)?(?:p[-+]?\d+)?|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
+NUMBER = (
+    r"[-+]?(?:nan|inf|0x[0-9a-f]+(?:\.[0-9a-f]+)?(?:p[-+]?\d+)?"
+    r"|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
+)
 QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[^'\n]{1,500}'(?!\w))"
 # What can be held against a print: a quoted text, a number, a word of Python, a tensor, a list.
 _COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
 # `torch.float64`, `float32`, `torch.Size([2, 3])`, `torch.channels_last`: what a print of a dtype, a shape or a layout says.
-DTYPE = r"(?:(?:torch|np|numpy)\.)?(?:b?float(?:8_\w{1,20}|16|32|64|128)|u?int(?:8|16|32|64)|complex(?:32|64|128))(?!\w|\.\w)"
+DTYPE = (
+    r"(?:(?:torch|np|numpy)\.)?(?:b?float(?:8_\w{1,20}|16|32|64|128)|u?int(?:8|16|32|64)"
+    r"|complex(?:32|64|128))(?!\w|\.\w)"
+)
 # Since numpy 2 a scalar is printed with its type: `np.float64(0.5)`, `np.True_`.
 _OF_NUMPY = (
     r"(?:np|numpy)\.(?:float(?:16|32|64|128)|u?int(?:8|16|32|64)|complex(?:64|128|256)|bool_?|str_|bytes_"
     r"|longdouble|datetime64|timedelta64)"
 )
 SCALAR = rf"(?:{DTYPE}|{_OF_NUMPY}|(?:np|numpy)\.(?:True|False)_|torch\.(?:Size|bool|strided))"
-_OF_TORCH = rf"(?:torch\.Size\(\[[\d, ]{{0,60}}\]\)|torch\.(?:bool|strided|sparse_\w{{1,10}}|channels_last\w{{0,3}}|contiguous_format)\b|{DTYPE})"
+_OF_TORCH = (
+    r"(?:torch\.Size\(\[[\d, ]{0,60}\]\)"
+    rf"|torch\.(?:bool|strided|sparse_\w{{1,10}}|channels_last\w{{0,3}}|contiguous_format)\b|{DTYPE})"
+)
 _TUPLE = r"\((?:-?\d[\d.]*, ?){1,8}(?:-?\d[\d.]*)?\)"
 _LISTED = (
     rf"(?:tensor|array|{_OF_NUMPY})\([^()\n]{{0,300}}\)|(?:np|numpy)\.(?:True|False)_|\[[^\[\]\n]{{0,300}}\]"
 )
-LITERAL = rf"(?:{QUOTED}|{_COMPLEX}|{_LISTED}|(?<![\w.]){_OF_TORCH}|{_TUPLE}|(?:True|False|None)\b|(?<![\w.]){NUMBER})"
+LITERAL = (
+    rf"(?:{QUOTED}|{_COMPLEX}|{_LISTED}|(?<![\w.]){_OF_TORCH}|{_TUPLE}|(?:True|False|None)\b"
+    rf"|(?<![\w.]){NUMBER})"
+)
 FLAGS = re.IGNORECASE
 
 _DEVICE_END = r"(?![A-Za-z])"
@@ -47,13 +62,14 @@ _NO_NAME = r"(?!\s*[:=]|\s+[-+]?\d)"
 _PROSE = re.compile(
     r"\b(?:(?:a|i|it|if)\b"
     + _NO_NAME
-    + r"|the|is(?! (?:nan|inf|finite|none|zero|equal|close)\s*[:=])|are|when|because|which|that|should|expected|instead|every|each|between"
-    r"|happens?|then|we|you|my|an|this|these"
-    r"|does|do|not|no|raises?|raised|throws?|can|will|with|for|same|different|please|using"
+    + r"|the|is(?! (?:nan|inf|finite|none|zero|equal|close)\s*[:=])|are|when|because|which|that|should"
+    r"|expected|instead|every|each|between|happens?|then|we|you|my|an|this|these|does|do|not|no"
+    r"|raises?|raised|throws?|can|will|with|for|same|different|please|using"
     # Common words of other languages that no program prints beside a value.
-    r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit|debería|devrait|deve|não"
-    r"|wants?|wanted|becomes?|takes|differs? (?:from|between|by))\b"
-    r"|\b(?:works?|worked|fail(?:s|ed)|crash(?:es|ed)|slower|faster) (?:in|on|with|under|than|since|fine)\b"
+    r"|es|el|los|las|una|der|das|ist|und|nicht|eine?r?|mit|statt|sollte|le|les|est|une|au lieu|doit"
+    r"|debería|devrait|deve|não|wants?|wanted|becomes?|takes|differs? (?:from|between|by))\b"
+    r"|\b(?:works?|worked|fail(?:s|ed)|crash(?:es|ed)|slower|faster) (?:in|on|with|under|than|since"
+    r"|fine)\b"
     # `gradients contain nan` is said, `contains nan: True` is printed.
     r"|\bcontains? (?:nan|inf)s?\b(?!\s*[:=]|\s+(?:True|False)\b)"
     # Scripts without spaces or Latin letters: what they hold besides numbers is read as a sentence.
@@ -61,12 +77,32 @@ _PROSE = re.compile(
     FLAGS,
 )
 _VALUE_AHEAD = re.compile(
-    rf"(?:[^\s:=,]{{1,60}}[ \t:=,]+){{0,7}}"
-    rf"(?:{NUMBER}|[\[({{]|(?:tensor|array|(?:np|numpy|torch)\.\w{{1,20}})\(|(?:(?:np|numpy)\.(?:True|False)_|True)\b|False\b|None\b|nan\b|inf\b)",
+    rf"(?:[^\s:=,]{{1,60}}[ \t:=,]+){{0,7}}(?:{NUMBER}|[\[({{]"
+    r"|(?:tensor|array|(?:np|numpy|torch)\.\w{1,20})\(|(?:(?:np|numpy)\.(?:True|False)_|True)\b"
+    r"|False\b|None\b|nan\b|inf\b)",
     FLAGS,
 )
 _TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")
 _MOST_LINE = 2_000
+_TIMING = re.compile(r"(?<![\w.])\d[\d.]*(?:e-?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|it/s)(?![\w/])", FLAGS)
+# `1.24.3`, `'2.1.0+cu121'`, `PyTorch version: 2.1.0`, `numpy==1.26.4`, `3.11.4 (main, Jul 5 2023, …) [GCC 11.2.0]`.
+_VERSION_NUMBER = (
+    r"v?\d{1,4}\.\d{1,4}(?:\.\d{1,4}(?:\.?(?:dev|post|a|b|rc)\d{0,8})?(?:\+\w{1,20}(?:\.\w{1,20})?)?"
+    r"|(?<=\d)(?:a|b|rc)\d{1,2})"
+)
+_VERSION_LINE = re.compile(
+    r"(?:(?:using |running )?(?:py)?(?:torch|thon|numpy|scipy|pandas|cuda|cudnn|torchvision|jax"
+    r"|tensorflow|sklearn|scikit-learn)(?:[ _.]{0,3}version(?:_{2})?)?\s*[:= ]{1,3}\s*)?"
+    rf"(?:version:? ?)?['\"]?{_VERSION_NUMBER}(?: \([^()\n]{{1,80}}\).{{0,60}}| \|.{{0,100}})?['\"]?",
+    FLAGS,
+)
+# `cpu IndexError index 7 is out of bounds`: a caught error as a script prints it for one of its sides.
+_SIDE_ERROR = re.compile(
+    r"\W?(?:cpu|cuda|gpu|mps|eager|compiled"
+    rf"|inductor)(?::\d)?\W{{1,3}}{TYPE}\W{{1,3}}(?!(?:when|if|for|in|on|with|because|is|but|while"
+    r"|and)\b)\w",
+    FLAGS,
+)
 
 
 def is_printed_line(line: str) -> bool:
@@ -81,35 +117,14 @@ def is_printed_line(line: str) -> bool:
     return _VALUE_AHEAD.match(line) is not None and _PROSE.search(_without_quotes(line)) is None
 
 
-_TIMING = re.compile(r"(?<![\w.])\d[\d.]*(?:e-?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|it/s)(?![\w/])", FLAGS)
-
-
 def is_timing(line: str) -> bool:
     """Whether a printed line tells how long something took."""
     return _TIMING.search(line[:_MOST_LINE]) is not None
 
 
-# `1.24.3`, `'2.1.0+cu121'`, `PyTorch version: 2.1.0`, `numpy==1.26.4`, `3.11.4 (main, Jul 5 2023, …) [GCC 11.2.0]`.
-_VERSION_NUMBER = r"v?\d{1,4}\.\d{1,4}(?:\.\d{1,4}(?:\.?(?:dev|post|a|b|rc)\d{0,8})?(?:\+\w{1,20}(?:\.\w{1,20})?)?|(?<=\d)(?:a|b|rc)\d{1,2})"
-_VERSION_LINE = re.compile(
-    r"(?:(?:using |running )?(?:py)?(?:torch|thon|numpy|scipy|pandas|cuda|cudnn|torchvision|jax|tensorflow|sklearn|scikit-learn)"
-    r"(?:[ _.]{0,3}version(?:_{2})?)?\s*[:= ]{1,3}\s*)?(?:version:? ?)?"
-    rf"['\"]?{_VERSION_NUMBER}(?: \([^()\n]{{1,80}}\).{{0,60}}| \|.{{0,100}})?['\"]?",
-    FLAGS,
-)
-
-
 def is_version_line(line: str) -> bool:
     """Whether a printed line is a version, by itself or beside the name of a package."""
     return _VERSION_LINE.fullmatch(line.strip()[:200]) is not None
-
-
-# `cpu IndexError index 7 is out of bounds`: a caught error as a script prints it for one of its sides.
-_SIDE_ERROR = re.compile(
-    rf"\W?(?:cpu|cuda|gpu|mps|eager|compiled|inductor)(?::\d)?\W{{1,3}}{TYPE}\W{{1,3}}(?!(?:when|if|for|in|on|with|because|is|but|while"
-    r"|and)\b)\w",
-    FLAGS,
-)
 
 
 def is_error_of_a_side(line: str) -> bool:

@@ -22,6 +22,8 @@ _SHINGLE = 4
 _MOST_TOKENS = 5_000
 # Part of what is stored: raise it when shapes are spelled in another way.
 _SPELLING = 1
+_PRIME = (1 << 89) - 1
+_MASK = (1 << (8 * _VALUE_BYTES)) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +97,6 @@ def sketched_likeness(one: bytes, other: bytes) -> float:
         return 0.0
     equal = sum(map(int.__eq__, memoryview(one).cast("I"), memoryview(other).cast("I")))
     return equal / SKETCH_VALUES
-
-
-_PRIME = (1 << 89) - 1
-_MASK = (1 << (8 * _VALUE_BYTES)) - 1
 
 
 def _order(number: int) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from app.errors import InputError
 
 _MOST_KEPT = 4
 _KEPT: ContextVar[dict[str, ast.Module] | None] = ContextVar("kept", default=None)
+_NODES: WeakKeyDictionary[ast.AST, list[ast.AST]] = WeakKeyDictionary()
 
 
 def normalised(text: str) -> str:
@@ -110,9 +111,6 @@ def error_line(text: str) -> int | None:
     except (ValueError, RecursionError, MemoryError):
         return None
     return None
-
-
-_NODES: WeakKeyDictionary[ast.AST, list[ast.AST]] = WeakKeyDictionary()
 
 
 def nodes_of(tree: ast.AST) -> list[ast.AST]:

@@ -42,6 +42,8 @@ LOCAL_MODULES = frozenset(
         "options", "opts", "src", "train", "trainer", "util", "utils",
     }
 )  # fmt: skip
+_FILE_ERRORS = {"FileNotFoundError", "OSError", "IOError", "Exception", "BaseException"}
+_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 
 def _constants(tree: ast.Module) -> dict[str, str]:
@@ -153,10 +155,6 @@ def _may_fail(tree: ast.Module, errors: set[str]) -> set[int]:
 def _waits_for(handler: ast.ExceptHandler, errors: set[str]) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(each is None or bool({*dotted(each)[-1:]} & errors) for each in caught)
-
-
-_FILE_ERRORS = {"FileNotFoundError", "OSError", "IOError", "Exception", "BaseException"}
-_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 
 
 def _own_modules(tree: ast.Module) -> list[tuple[str, int]]:

@@ -37,6 +37,8 @@ _WIDTHS = {
     **dict.fromkeys(("complex128", "cdouble"), 16),
 }
 _ELSEWHERE = ("cuda", "meta", "mps", "xpu")
+_MOST_DEPTH = 20
+_MOST_EXPONENT = 64
 
 
 def memory_needs(tree: ast.Module) -> list[Need]:
@@ -131,10 +133,6 @@ def _number(node: ast.expr, known: Mapping[str, int], depth: int = 0) -> int | N
         return None
     left, right = _number(node.left, known, depth + 1), _number(node.right, known, depth + 1)
     return None if left is None or right is None else _computed(node.op, left, right)
-
-
-_MOST_DEPTH = 20
-_MOST_EXPONENT = 64
 
 
 def _computed(operator: ast.operator, left: int, right: int) -> int | None:

@@ -28,6 +28,10 @@ _NETWORK_CALLS = {
 _FETCHING = {"wget", "curl", "git", "pip", "pip3", "aria2c", "kaggle", "huggingface-cli"}
 _LAUNCHER_VARIABLES = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
 _MOST_NAME = 200
+_ASKING = {("fileinput", "input"), ("getpass", "getpass"), ("getpass",)}
+# What is asked of the input itself, and not of whoever types.
+_ABOUT_INPUT = {"isatty", "fileno", "encoding", "reconfigure", "close", "closed", "name"}
+_SAID_BY_ITSELF = {"RANK", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"}
 
 
 def needs_of(tree: ast.Module) -> tuple[Need, ...]:
@@ -188,11 +192,6 @@ def _from_outside(tree: ast.Module) -> list[Need]:
     return found
 
 
-_ASKING = {("fileinput", "input"), ("getpass", "getpass"), ("getpass",)}
-# What is asked of the input itself, and not of whoever types.
-_ABOUT_INPUT = {"isatty", "fileno", "encoding", "reconfigure", "close", "closed", "name"}
-
-
 def _standard_input(tree: ast.Module) -> list[Need]:
     """Where the script reads its standard input, unless it puts another in its place."""
     nodes = nodes_of(tree)
@@ -218,9 +217,6 @@ def _is_launched(call: ast.Call, tree: ast.Module) -> bool:
         and len(call.args) < 2
         and not texts & _SAID_BY_ITSELF
     )
-
-
-_SAID_BY_ITSELF = {"RANK", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"}
 
 
 def _variables_set(tree: ast.Module) -> set[object]:

@@ -17,7 +17,8 @@ _ENVIRONMENT = re.compile(
     re.IGNORECASE,
 )
 _EXPECTED = re.compile(
-    r"\b(?:expected|should (?:be|have been|give|print|return|output|look)|desired|correct (?:result|output|answer)|must be|supposed to)\b",
+    r"\b(?:expected|should (?:be|have been|give|print|return|output|look)|desired"
+    r"|correct (?:result|output|answer)|must be|supposed to)\b",
     re.IGNORECASE,
 )
 _ACTUAL = re.compile(
@@ -25,7 +26,8 @@ _ACTUAL = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(
-    r"\b(?:documentation|docs?\b|docstring|according to|promises|states|manual|quote\w*|source code|pull request)\b",
+    r"\b(?:documentation|docs?\b|docstring|according to|promises|states|manual|quote\w*|source code"
+    r"|pull request)\b",
     re.IGNORECASE,
 )
 _COLLECTED = re.compile(
@@ -70,11 +72,25 @@ _OTHER_LANGUAGES = {
 
 # `Expected behaviour`, `What should happen`; but `Expected all tensors to be on the same device` is the title of a report.
 _OF_EXPECTATIONS = re.compile(
-    r"^\W*(?:\d{1,2}[.)]\s*)?(?:the |my )?(?:what (?:\w{1,12} ){0,3})?(?:expect(?:ed|ations?)?|desired|correct|should|supposed)\b"
-    r"(?! (?:all|scalar|types?|input|\d|\w{1,30} (?:but|got|to|types?|instead))\b)"
-    r"(?!.*\b(?:but|got|found|instead of|not|Error)\b)[^.\n]{0,40}$",
+    r"^\W*(?:\d{1,2}[.)]\s*)?(?:the |my )?(?:what (?:\w{1,12} ){0,3})?(?:expect(?:ed|ations?)?|desired"
+    r"|correct|should|supposed)\b(?! (?:all|scalar|types?|input|\d"
+    r"|\w{1,30} (?:but|got|to|types?|instead))\b)(?!.*\b(?:but|got|found|instead of|not"
+    r"|Error)\b)[^.\n]{0,40}$",
     re.IGNORECASE,
 )
+
+_MEANT = re.compile(
+    r"^[ \t]*(?:import \w|from [\w.]+ import|def \w+\(|class \w+|print "
+    r"|(?:if|for|while|with|elif|except)\b.*:[ \t]*(?:#.*)?$|(?:else|try):|return\b|exec )",
+    re.MULTILINE,
+)
+_MARK = re.compile(r" {0,3}>(?!>>) ?")
+# A report of more blocks than this is a log.
+_MOST_BLOCKS = 4_000
+# Shorter and shorter beginnings of a section are tried this often; a longer section is prose.
+_MOST_SHORTER = 30
+# Of more places where code may start, the rest is prose.
+_MOST_STARTS = 20
 
 
 def is_of_expectations(heading: str) -> bool:
@@ -187,13 +203,6 @@ def _is_foreign(block: Block) -> bool:
     )
 
 
-_MEANT = re.compile(
-    r"^[ \t]*(?:import \w|from [\w.]+ import|def \w+\(|class \w+|print |(?:if|for|while|with|elif|except)\b.*:[ \t]*(?:#.*)?$|(?:else|try):"
-    r"|return\b|exec )",
-    re.MULTILINE,
-)
-
-
 def _meant_as_code(text: str) -> bool:
     return _MEANT.search(text) is not None and "Traceback (most recent" not in text
 
@@ -232,12 +241,3 @@ def _without_marks(text: str) -> str:
     """A paragraph without the marks of a quote where all of it is one: a mail program may put them before code."""
     lines = text.split("\n")
     return "\n".join(_MARK.sub("", line) for line in lines) if all(map(_MARK.match, lines)) else text
-
-
-_MARK = re.compile(r" {0,3}>(?!>>) ?")
-# A report of more blocks than this is a log.
-_MOST_BLOCKS = 4_000
-# Shorter and shorter beginnings of a section are tried this often; a longer section is prose.
-_MOST_SHORTER = 30
-# Of more places where code may start, the rest is prose.
-_MOST_STARTS = 20

@@ -25,6 +25,8 @@ _DETAILS = {
     "line_numbers": "Removed the numbers of the lines.",
     "html_entities": "Read `&gt;` and the like as the signs that they stand for.",
 }
+_NUMBERED = re.compile(r"[ \t]{0,6}(\d{1,5})(?:[:.|]? |[:.|]?$)(.*)$")
+_LEAST_NUMBERED = 2
 
 
 def readable(text: str) -> tuple[str, tuple[Repair, ...]]:
@@ -102,8 +104,6 @@ def _numbers(text: str) -> tuple[str, tuple[Repair, ...]]:
     return "\n".join(plain), (_repair("line_numbers"),)
 
 
-_NUMBERED = re.compile(r"[ \t]{0,6}(\d{1,5})(?:[:.|]? |[:.|]?$)(.*)$")
-_LEAST_NUMBERED = 2
 _REWRITES: tuple[Callable[[str], tuple[str, tuple[Repair, ...]]], ...] = (
     _numbers,
     _entities,

@@ -15,17 +15,83 @@ from app.intake.snippets.rewrites import readable
 from app.intake.snippets.transcripts import without_magics
 
 _WORKS = re.compile(
-    r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|is fine|runs fine|passes|behaves|no (?:error|problem|crash)s?|workaround"
-    r"|for comparison|is (?:correct|right|ok)|as it should|as expected)\b",
+    r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|is fine|runs fine|passes|behaves"
+    r"|no (?:error|problem|crash)s?|workaround|for comparison|is (?:correct|right|ok)|as it should"
+    r"|as expected)\b",
     re.IGNORECASE,
 )
 _WRONGLY = re.compile(
-    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off|instead|rather than|and not)\b",
+    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off"
+    r"|instead|rather than|and not)\b",
     re.IGNORECASE,
 )
 _ABOUT_VERSIONS = re.compile(
-    r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name|sys\.version"
+    r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name"
+    r"|sys\.version"
 )
+_MOST_INTRODUCTION = 300
+# `Docs:`, `The example of the manual:`, `while the equivalent`, `numpy version:`.
+_COMPARED = re.compile(
+    r"^\W*(?:(?:and|while|whereas|in|from|the|with|an?|here is|here['’]s"
+    r"|this is) ){0,3}(?:(?:official )?(?:docs?|documentation|manual|tutorial"
+    r"|readme)(?:['’]s)?(?: \w+){0,2}|equivalent(?: \w+){0,3}"
+    r"|(?:numpy|scipy|jax|tensorflow|matlab|r"
+    r"|julia)(?:['’]s)?(?: (?:equivalent|version|code|counterpart))?|reference(?: \w+)?"
+    r"|(?:example|snippet|code) (?:from|in|of) (?:the )?(?:official )?(?:docs?|documentation|manual"
+    r"|tutorial|readme))\W*$",
+    re.IGNORECASE,
+)
+# `The fix would be:`, `or replace the body with`, `Proposed change`.
+_REMEDY = re.compile(
+    r"\b(?:(?:possible|proposed?|suggested|potential|my|the|a|quick|simple|one) (?:bug ?)?(?:fix|patch"
+    r"|solution|change)(?:es)?\b|work-?arounds?\b"
+    r"|(?:replac\w+|chang\w+|patch\w*) .{1,60}\b(?:with|to|by|like this|as follows)\W*$"
+    r"|(?:fix|solv|avoid)(?:e[ds]|ed|ing)? (?:it|this) )",
+    re.IGNORECASE,
+)
+_NO_REMEDY = re.compile(
+    r"\b(?:after|since|without|before|no|doesn['’]t|does not|not|but|still|fail\w*|reproduc\w*|repro"
+    r"|crash\w*|raises?|wrong\w*|trigger\w*)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
+_WARNED = re.compile(
+    r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$",
+    re.IGNORECASE,
+)
+_NOT_TO_RUN = re.compile(
+    r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?(?:repro\w*"
+    r"|script to run)\b|\bnot (?:meant )?to be run\b"
+    r"|\b(?:ignore|disregard|skip) (?:this|that|it|me|the following|what follows|please)?\W*$"
+    r"|[,(;:] (?:please )?(?:ignore|disregard)\b|\bpseudo-?code\b"
+    r"|\b(?:i|we)(?:['’]d| would) (?:like|love|prefer|wish|propose|imagine"
+    r"|suggest) (?:\w+ ){0,4}(?:api|syntax|interface|signature|spelling|way)\b"
+    r"|\b(?:proposed|desired|ideal|wished|future) (?:api|syntax|interface|signature|usage)\b",
+    re.IGNORECASE,
+)
+_WHERE_SOURCE_IS = (
+    r"(?:library|package|repo(?:sitory)?|upstream|site-packages|module|master|main branch|(?:py)?torch"
+    r"|numpy|scipy|pandas|cpython|`?[\w./]+\.(?:py|cpp|h|cu)`?"
+    r"|the (?:function|method|class|operator|kernel|decorator)|`[\w.]{2,60}(?:\(\))?`)"
+)
+_SOURCE = re.compile(
+    r"\b(?:source(?: code)?|implementation|definition|relevant (?:code|lines?|part|function)"
+    r"|offending (?:code|lines?)|code) (?:\w+ ){0,2}?(?:of|in|from"
+    rf"|at) (?:\w+ ){{0,4}}?{_WHERE_SOURCE_IS}"
+    r"|\b(?:library|upstream|torch|numpy)(?:['’]s)? (?:own )?(?:source|code|implementation)\b",
+    re.IGNORECASE,
+)
+_OUTDATED = re.compile(
+    r"\b(?:outdated|obsolete|superseded|unrelated"
+    r"|(?:just |only )?for (?:context|illustration|completeness))\b",
+    re.IGNORECASE,
+)
+_OF_THE_BUG = re.compile(
+    r"\b(?:my|our|reproduc\w*|repro|fail\w*|crash\w*|triggers?|runs?|running|bug|shows?|minimal"
+    r"|self-contained|to test|script)\b",
+    re.IGNORECASE,
+)
+_PREPARES = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +151,6 @@ def shown_to_work(before: str) -> bool:
     return (_WORKS.search(last) or _COMPARED.search(last)) is not None and _WRONGLY.search(last) is None
 
 
-_MOST_INTRODUCTION = 300
-# `Docs:`, `The example of the manual:`, `while the equivalent`, `numpy version:`.
-_COMPARED = re.compile(
-    r"^\W*(?:(?:and|while|whereas|in|from|the|with|an?|here is|here['’]s|this is) ){0,3}"
-    r"(?:(?:official )?(?:docs?|documentation|manual|tutorial|readme)(?:['’]s)?(?: \w+){0,2}|equivalent(?: \w+){0,3}"
-    r"|(?:numpy|scipy|jax|tensorflow|matlab|r|julia)(?:['’]s)?(?: (?:equivalent|version|code|counterpart))?|reference(?: \w+)?"
-    r"|(?:example|snippet|code) (?:from|in|of) (?:the )?(?:official )?(?:docs?|documentation|manual|tutorial|readme))\W*$",
-    re.IGNORECASE,
-)
-# `The fix would be:`, `or replace the body with`, `Proposed change`.
-_REMEDY = re.compile(
-    r"\b(?:(?:possible|proposed?|suggested|potential|my|the|a|quick|simple|one) (?:bug ?)?(?:fix|patch|solution|change)(?:es)?\b"
-    r"|work-?arounds?\b|(?:replac\w+|chang\w+|patch\w*) .{1,60}\b(?:with|to|by|like this|as follows)\W*$|(?:fix|solv|avoid)(?:e[ds]|ed"
-    r"|ing)? (?:it|this) )",
-    re.IGNORECASE,
-)
-_NO_REMEDY = re.compile(
-    r"\b(?:after|since|without|before|no|doesn['’]t|does not|not|but|still|fail\w*|reproduc\w*|repro|crash\w*|raises?|wrong\w*"
-    r"|trigger\w*)\b",
-    re.IGNORECASE,
-)
-
-
 def is_warned_of(before: str) -> bool:
     """Whether the words right before a block say that it must not be run, or are struck through."""
     return _WARNED.search(_last_sentence(before)) is not None
@@ -124,42 +167,6 @@ def is_aside(before: str, heading: str = "") -> bool:
 def _last_sentence(text: str) -> str:
     last = text.strip().splitlines()[-1:] or [""]
     return _SENTENCE.split(last[0][-_MOST_INTRODUCTION:].strip())[-1]
-
-
-_SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
-_WARNED = re.compile(
-    r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$",
-    re.IGNORECASE,
-)
-_NOT_TO_RUN = re.compile(
-    r"\b(?:not|isn['’]t|is no|no) (?:yet )?(?:the |a |my |an |meant as )?(?:actual |real )?(?:repro\w*|script to run)\b"
-    r"|\bnot (?:meant )?to be run\b"
-    r"|\b(?:ignore|disregard|skip) (?:this|that|it|me|the following|what follows|please)?\W*$|[,(;:] (?:please )?(?:ignore|disregard)\b"
-    r"|\bpseudo-?code\b"
-    r"|\b(?:i|we)(?:['’]d| would) (?:like|love|prefer|wish|propose|imagine|suggest) (?:\w+ ){0,4}(?:api|syntax|interface|signature"
-    r"|spelling|way)\b"
-    r"|\b(?:proposed|desired|ideal|wished|future) (?:api|syntax|interface|signature|usage)\b",
-    re.IGNORECASE,
-)
-_WHERE_SOURCE_IS = (
-    r"(?:library|package|repo(?:sitory)?|upstream|site-packages|module|master|main branch|(?:py)?torch|numpy|scipy|pandas|cpython"
-    r"|`?[\w./]+\.(?:py|cpp|h|cu)`?"
-    r"|the (?:function|method|class|operator|kernel|decorator)|`[\w.]{2,60}(?:\(\))?`)"
-)
-_SOURCE = re.compile(
-    r"\b(?:source(?: code)?|implementation|definition|relevant (?:code|lines?|part|function)|offending (?:code|lines?)"
-    rf"|code) (?:\w+ ){{0,2}}?(?:of|in|from|at) "
-    rf"(?:\w+ ){{0,4}}?{_WHERE_SOURCE_IS}|\b(?:library|upstream|torch|numpy)(?:['’]s)? (?:own )?(?:source|code|implementation)\b",
-    re.IGNORECASE,
-)
-_OUTDATED = re.compile(
-    r"\b(?:outdated|obsolete|superseded|unrelated|(?:just |only )?for (?:context|illustration|completeness))\b",
-    re.IGNORECASE,
-)
-_OF_THE_BUG = re.compile(
-    r"\b(?:my|our|reproduc\w*|repro|fail\w*|crash\w*|triggers?|runs?|running|bug|shows?|minimal|self-contained|to test|script)\b",
-    re.IGNORECASE,
-)
 
 
 def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
@@ -201,6 +208,3 @@ def is_next_cell(code: Code, following: Code) -> bool:
     return all(isinstance(statement, _PREPARES) for statement in tree.body) and bool(
         used_names(after) & bound_names(tree)
     )
-
-
-_PREPARES = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)

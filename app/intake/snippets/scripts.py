@@ -14,6 +14,10 @@ from app.intake.snippets.repairs import missing_imports
 from app.intake.snippets.rewrites import readable
 from app.intake.snippets.transcripts import shows_last_value, shows_values, without_magics
 
+_PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
+_OF_NAMES = {"NameError", "UnboundLocalError"}
+_OF_SYNTAX = {"SyntaxError", "IndentationError", "TabError"}
+
 
 def digest_of(script: str) -> str:
     """`sha256:` and the SHA-256 of the script."""
@@ -30,9 +34,6 @@ class Mending:
 
 
 EVERYTHING = Mending()
-_PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
-_OF_NAMES = {"NameError", "UnboundLocalError"}
-_OF_SYNTAX = {"SyntaxError", "IndentationError", "TabError"}
 
 
 def mending_for(claim: Claim) -> Mending:

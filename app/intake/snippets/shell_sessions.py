@@ -9,11 +9,13 @@ from app.intake.snippets.blocks import Piece
 
 _SHOWS = re.compile(r"\b(?:cat|more|less|bat|type)\b[^|<>&;\n]{1,200}\.py\s*$")
 _HERE = re.compile(
-    r"(?:\bcat\b[^<\n]{0,200}|\bpython[\d.]*(?: -)?|\btee\b[^<\n]{0,200})\s*<<-?\s*(['\"]?)(?P<end>\w{1,40})\1"
+    r"(?:\bcat\b[^<\n]{0,200}|\bpython[\d.]*(?: -)?"
+    r"|\btee\b[^<\n]{0,200})\s*<<-?\s*(['\"]?)(?P<end>\w{1,40})\1"
 )
 _INLINE = re.compile(r"\bpython[\d.]* (?:-[A-Zu] )*-c\s*(?P<quote>['\"])(?P<code>.*)$")
 _ASKS_STATUS = re.compile(
-    r"(?:^|[\s;&])(?:echo\s+[\"']?(?:[\w ]{0,20}[:=]? ?)?(?:\$\?|%errorlevel%|\$lastexitcode)[\"']?|\$lastexitcode)\s*$",
+    r"(?:^|[\s;&])(?:echo\s+[\"']?(?:[\w ]{0,20}[:=]? ?)?(?:\$\?|%errorlevel%|\$lastexitcode)[\"']?"
+    r"|\$lastexitcode)\s*$",
     re.IGNORECASE,
 )
 _STATUS = re.compile(r"\s*(?:[A-Za-z ]{1,20}[:=]? ?)?(-?\d{1,10})\s*$")

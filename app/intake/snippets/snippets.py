@@ -27,8 +27,10 @@ _FAILURE = re.compile(
     re.MULTILINE,
 )
 _TAKEN_BACK = re.compile(
-    r"\b(?:sorry|oops|my (?:bad|mistake))\b.{0,80}\b(?:right|wrong|correct|real|actual)\b|\b(?:posted|pasted|sent|gave) the wrong\b"
-    r"|\b(?:ignore|disregard|forget) the (?:above|first|previous|other) (?:script|code|snippet|example|one)\b",
+    r"\b(?:sorry|oops|my (?:bad|mistake))\b.{0,80}\b(?:right|wrong|correct|real|actual)\b"
+    r"|\b(?:posted|pasted|sent|gave) the wrong\b"
+    r"|\b(?:ignore|disregard|forget) the (?:above|first|previous|other) (?:script|code|snippet|example"
+    r"|one)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _WITH_ARGUMENTS = re.compile(r"\bpython3? +[\w./-]+\.py +-{1,2}\w")

@@ -17,9 +17,13 @@ _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 _IPYTHON_IN = re.compile(r"In ?\[[\d *]{1,6}\]: ?")
 _IPYTHON_OUT = re.compile(r"Out ?\[\d{1,6}\]: ?")
 _IPYTHON_MORE = re.compile(r" {2,}\.{3,}: ?")
-_COMMANDS = r"conda|mamba|pip3?|git|apt(?:-get)?|sudo|cd|export|docker|wget|curl|source|python3?(?:\.\d+)?|torchrun|bash|uv|nvidia-smi"
+_COMMANDS = (
+    r"conda|mamba|pip3?|git|apt(?:-get)?|sudo|cd|export|docker|wget|curl|source|python3?(?:\.\d+)?"
+    r"|torchrun|bash|uv|nvidia-smi"
+)
 _SHELL = re.compile(
-    rf"\s*(?:[\w.@:~/-]{{0,80}}\$ +|% +(?=\w)|\([\w.-]+\) +\S{{0,80}}\$ *|> *(?=python|pip|conda)|(?=(?:{_COMMANDS})\s+[\w./-])|(?=cat >)"
+    r"\s*(?:[\w.@:~/-]{0,80}\$ +|% +(?=\w)|\([\w.-]+\) +\S{0,80}\$ *|> *(?=python|pip|conda)"
+    rf"|(?=(?:{_COMMANDS})\s+[\w./-])|(?=cat >)"
     # The prompts of zsh and fish with a sign of their own, of Windows, and of root.
     r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
     r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
@@ -27,8 +31,8 @@ _SHELL = re.compile(
 )
 _MAGIC = re.compile(r"[ \t]*(?:%{1,2}[a-z]\w*(?:[ \t]|$)|![\w./~-])")
 _LIKE_CODE = re.compile(
-    r"\s*(?:import |from \w[\w.]* import |def |class |@\w|for .+:|while .+:|(?:el)?if .+:|with .+:|else:|try:|except\b.*:|finally:"
-    r"|print[( \"']"
+    r"\s*(?:import |from \w[\w.]* import |def |class |@\w|for .+:|while .+:|(?:el)?if .+:|with .+:"
+    r"|else:|try:|except\b.*:|finally:|print[( \"']"
     r"|(?:return|raise|assert|del|exec|yield|await|global|lambda) |[A-Za-z_][\w.]*(?:\[.{0,80}\])? = "
     r"|(?!torch\.(?:Size|device|return_types))[a-z_]\w*(?:\.[A-Za-z_]\w*)+\()"
 )
@@ -38,6 +42,32 @@ _MOST_CUTS = 12
 _MOST_LINES = 20_000
 # A session of more expressions than this is no report of a bug.
 _MOST_SHOWN = 500
+_TELLING = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.Call,
+    ast.Assign,
+    ast.AugAssign,
+    ast.FunctionDef,
+    ast.ClassDef,
+    ast.For,
+    ast.With,
+    ast.Assert,
+    ast.Raise,
+)
+_REPRESENTATIONS = {
+    "tensor",
+    "array",
+    "Parameter",
+    "Size",
+    "OrderedDict",
+    "defaultdict",
+    "device",
+    "Linear",
+    "Sequential",
+}
+_BARE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple)
+DISPLAY = '__import__("sys").displayhook('
 
 
 def take_apart(text: str) -> Piece:
@@ -73,21 +103,6 @@ def does_something(text: str) -> bool:
     if tree is None:
         return False
     return any(isinstance(node, _TELLING) for node in nodes_of(tree)) and not _all_printed(tree)
-
-
-_TELLING = (
-    ast.Import,
-    ast.ImportFrom,
-    ast.Call,
-    ast.Assign,
-    ast.AugAssign,
-    ast.FunctionDef,
-    ast.ClassDef,
-    ast.For,
-    ast.With,
-    ast.Assert,
-    ast.Raise,
-)
 
 
 def _all_printed(tree: ast.Module) -> bool:
@@ -133,19 +148,6 @@ def _is_of_library(value: ast.expr, bound: set[str]) -> bool:
     ):
         return False
     return re.fullmatch(SCALAR, f"{value.value.id}.{value.attr}") is not None
-
-
-_REPRESENTATIONS = {
-    "tensor",
-    "array",
-    "Parameter",
-    "Size",
-    "OrderedDict",
-    "defaultdict",
-    "device",
-    "Linear",
-    "Sequential",
-}
 
 
 def _without_tail(text: str, given: list[str]) -> Piece:
@@ -272,9 +274,6 @@ def shows_last_value(code: str) -> tuple[str, int]:
     return _displayed(code, bare)
 
 
-_BARE = (ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple)
-
-
 def _displayed(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
     """The code with the values of these statements displayed. It is normalised, so that the parser's columns are its own."""
     lines = [line.encode() for line in code.split("\n")]
@@ -290,9 +289,6 @@ def _displayed(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
         wrapped += 1
     shown = b"\n".join(lines).decode()
     return (shown, wrapped) if 0 < wrapped <= _MOST_SHOWN and parses(shown) else (code, 0)
-
-
-DISPLAY = '__import__("sys").displayhook('
 
 
 def _prints(value: ast.expr) -> bool:

@@ -13,6 +13,33 @@ _BULLET = r"^[ \t>*_`|-]{0,10}"
 _AFTER = r"[ \t*_`]{0,4}(?:\(e\.g\.[^)\n]{0,30}\))?[ \t*_`]{0,4}[:：=|][ \t*_`:=]{0,6}"
 _WORDS = r"([^\n|`*]{2,100}?)[ \t.;,*`|]*$"
 _VERSION = r"v?(\d+\.\d+[\w.+]*)"
+_SYSTEM_WORDS = re.compile(
+    r"\b((?:Microsoft )?Windows(?: Server)? ?(?:\d{1,4}|XP)?|Ubuntu(?: \d{2}\.\d{2}(?:\.\d)?)?"
+    r"|Debian(?: \d+)?|CentOS(?: \d)?|Arch Linux|WSL ?2?|Fedora(?: \d+)?|mac ?OS ?[\w.]{0,12}"
+    r"|Mac OS ?X ?[\d.]{0,8})(?![\w/])",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(r"^(?:could not collect|n/?a|none|no|unknown|-+|\?+|no cuda)\b", re.IGNORECASE)
+_MOST_CHARACTERS = 200_000
+_MOST_VALUE = 100
+_ALSO_TOLD = (
+    ("torch.version", "torch"),
+    ("torch.version", "pytorch"),
+    ("python.version", "python"),
+    ("torch.cuda_build", "pytorch-cuda"),
+    ("torch.cuda_build", "cudatoolkit"),
+)
+_MACHINE = re.compile(r"\((x86_64|arm64|aarch64|amd64)\)\s*$", re.IGNORECASE)
+# The labels of `collect_env`, for a report in which its lines were run together.
+_LABELS = re.compile(
+    r"[ \t](?=(?:Is debug build|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|GCC version"
+    r"|Clang version|CMake version|Libc version|Python version|Python platform|Is CUDA available"
+    r"|CUDA runtime version|CUDA_MODULE_LOADING set to|GPU models and configuration|GPU \d"
+    r"|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version"
+    r"|Is XNNPACK available|CPU|Architecture|Model name|Versions of relevant libraries"
+    r"|PyTorch version): ?|\[(?:pip3?|conda)\] )"
+)
+_LEAST_LABELS = 4
 
 
 def _field(name: str, pattern: str) -> tuple[str, re.Pattern[str]]:
@@ -68,7 +95,8 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     _field("gpu.0.model", rf"{_BULLET}GPU 0:[ \t]*([^\n(|]{{2,80}}?)[ \t]*(?:\(|\||$)"),
     _field(
         "gpu.0.model",
-        r"^\|[ \t]{1,4}0[ \t]{1,4}((?:NVIDIA|Tesla|GeForce|Quadro|GRID)[^\n|]{2,40}?)(?:\.{2,3})?[ \t]+(?:On|Off|WDDM|TCC)\b",
+        r"^\|[ \t]{1,4}0[ \t]{1,4}((?:NVIDIA|Tesla|GeForce|Quadro"
+        r"|GRID)[^\n|]{2,40}?)(?:\.{2,3})?[ \t]+(?:On|Off|WDDM|TCC)\b",
     ),
     _field(
         "gpu.0.model", r"\bget_device_name\((?:0)?\)[ \t]*\)?[ \t]*\n?[ \t>]{0,4}['\"]([^'\"\n]{2,60})['\"]"
@@ -76,7 +104,8 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     _field("gpu.0.model", rf"{_BULLET}GPUs?(?:[ -](?:model|name|type))?{_AFTER}{_WORDS}"),
     _field(
         "gpu.0.model",
-        r"\b((?:NVIDIA[ \t])?(?:RTX|GTX|Tesla|Quadro|GeForce)[ \t]?(?:RTX[ \t]|GTX[ \t])?[A-Z]?\d{2,4}(?:[ \t]?(?:Ti|Super))?)\b",
+        r"\b((?:NVIDIA[ \t])?(?:RTX|GTX|Tesla|Quadro|GeForce)[ \t]?(?:RTX[ \t]"
+        r"|GTX[ \t])?[A-Z]?\d{2,4}(?:[ \t]?(?:Ti|Super))?)\b",
     ),
     _field(
         "gpu.0.model",
@@ -106,14 +135,6 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     _field("cpu.model", rf"{_BULLET}Model name{_AFTER}{_WORDS}"),
     _field("os.libc", rf"{_BULLET}Libc version{_AFTER}{_WORDS}"),
 )
-_SYSTEM_WORDS = re.compile(
-    r"\b((?:Microsoft )?Windows(?: Server)? ?(?:\d{1,4}|XP)?|Ubuntu(?: \d{2}\.\d{2}(?:\.\d)?)?|Debian(?: \d+)?|CentOS(?: \d)?|Arch Linux"
-    r"|WSL ?2?|Fedora(?: \d+)?|mac ?OS ?[\w.]{0,12}|Mac OS ?X ?[\d.]{0,8})(?![\w/])",
-    re.IGNORECASE,
-)
-_NOTHING = re.compile(r"^(?:could not collect|n/?a|none|no|unknown|-+|\?+|no cuda)\b", re.IGNORECASE)
-_MOST_CHARACTERS = 200_000
-_MOST_VALUE = 100
 
 
 def claimed_environment(text: str) -> Environment:
@@ -164,15 +185,6 @@ def _of_packages(found: Environment, packages: Mapping[str, str]) -> Environment
     )
 
 
-_ALSO_TOLD = (
-    ("torch.version", "torch"),
-    ("torch.version", "pytorch"),
-    ("python.version", "python"),
-    ("torch.cuda_build", "pytorch-cuda"),
-    ("torch.cuda_build", "cudatoolkit"),
-)
-
-
 def _as_captured(found: Environment) -> Environment:
     """The fields that people and programs write in another way than the recorder does."""
     changed: Environment = {}
@@ -186,9 +198,6 @@ def _as_captured(found: Environment) -> Environment:
     return changed
 
 
-_MACHINE = re.compile(r"\((x86_64|arm64|aarch64|amd64)\)\s*$", re.IGNORECASE)
-
-
 def _cudnn_number(version: str) -> int | None:
     """`8.9.2` as the library itself says it, 8902; since 9 with two more digits."""
     if version.isdigit():
@@ -197,17 +206,6 @@ def _cudnn_number(version: str) -> int | None:
     if len(parts) < 3:
         return None
     return parts[0] * (10_000 if parts[0] >= 9 else 1_000) + parts[1] * 100 + parts[2]
-
-
-# The labels of `collect_env`, for a report in which its lines were run together.
-_LABELS = re.compile(
-    r"[ \t](?=(?:Is debug build|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|GCC version|Clang version|CMake version"
-    r"|Libc version"
-    r"|Python version|Python platform|Is CUDA available|CUDA runtime version|CUDA_MODULE_LOADING set to|GPU models and configuration|GPU \d"
-    r"|Nvidia driver version|cuDNN version|HIP runtime version|MIOpen runtime version|Is XNNPACK available|CPU|Architecture|Model name"
-    r"|Versions of relevant libraries|PyTorch version): ?|\[(?:pip3?|conda)\] )"
-)
-_LEAST_LABELS = 4
 
 
 def _unfolded(text: str) -> str:

@@ -23,6 +23,19 @@ _QUOTED_AGAIN = re.compile(r"^( {0,3}>)(?: ?>)+")
 _MOST_NESTING = 20
 # What is below this line of a report is not read: it is a log.
 MOST_LINES = 20_000
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
+# Of a block that begins here: quotes and list items may stand before it.
+_BLOCK_START = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t>]*$")
+_PRE = re.compile(r"[ \t>]*<pre\b([^>\n]{0,200})>(.*)$", re.IGNORECASE)
+_PRE_END = re.compile(r"</pre\s*>", re.IGNORECASE)
+_CODE_TAG = re.compile(
+    r"</?code\b[^>\n]{0,200}>|</?(?:span|b|i|em|strong|font)\b[^>\n]{0,200}>", re.IGNORECASE
+)
+_LANGUAGE = re.compile(r"(?:lang(?:uage)?-|lang=[\"']?|source-|highlight-)(\w{1,20})", re.IGNORECASE)
+# Longer than any fence that the code itself may hold.
+_PRE_FENCE = "~" * 20
+_FIRST_LINE = re.compile(r"(?:import|from) \w|[A-Za-z_][\w.]*(?: = |\()")
+_ONE_LINE = re.compile(r"[ \t>]*```(?:(?:python|py)[ \t]+)?([^`\n]{3,2000})```[ \t]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +106,6 @@ def _closed_in_paragraph(lines: list[str]) -> list[bool]:
     return found
 
 
-_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
-# Of a block that begins here: quotes and list items may stand before it.
-_BLOCK_START = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t>]*$")
-
-
 def _shown(line: str, *, commented: bool, inline_goes_on: bool) -> tuple[str, bool]:
     """What of a line is outside of comments, and whether one goes on."""
     shown, at, begun, ticks = [], 0, commented, 0
@@ -119,16 +127,6 @@ def _shown(line: str, *, commented: bool, inline_goes_on: bool) -> tuple[str, bo
         if found < 0:
             return "".join(shown), commented
         at, commented, begun = found + len(mark), not commented, False
-
-
-_PRE = re.compile(r"[ \t>]*<pre\b([^>\n]{0,200})>(.*)$", re.IGNORECASE)
-_PRE_END = re.compile(r"</pre\s*>", re.IGNORECASE)
-_CODE_TAG = re.compile(
-    r"</?code\b[^>\n]{0,200}>|</?(?:span|b|i|em|strong|font)\b[^>\n]{0,200}>", re.IGNORECASE
-)
-_LANGUAGE = re.compile(r"(?:lang(?:uage)?-|lang=[\"']?|source-|highlight-)(\w{1,20})", re.IGNORECASE)
-# Longer than any fence that the code itself may hold.
-_PRE_FENCE = "~" * 20
 
 
 def _fenced_pre(text: str) -> str:
@@ -175,10 +173,6 @@ def _code_block(info: str, content: str, *, fenced: bool) -> Block:
     if fenced and content.rstrip().endswith("```"):
         content = content.rstrip().rstrip("`") + "\n"
     return Block("code", content, language, fenced=fenced)
-
-
-_FIRST_LINE = re.compile(r"(?:import|from) \w|[A-Za-z_][\w.]*(?: = |\()")
-_ONE_LINE = re.compile(r"[ \t>]*```(?:(?:python|py)[ \t]+)?([^`\n]{3,2000})```[ \t]*$")
 
 
 def _fenced_lines(text: str) -> str:

@@ -6,12 +6,13 @@ import re
 
 # `numpy==1.26.4`, `[pip3] numpy==1.26.4`, `[conda] numpy  1.26.4  pypi_0  pypi`.
 _FROZEN = re.compile(
-    r"^[ \t>*-]{0,8}(?:\[(?:pip3?|conda)\][ \t]+)?(?P<name>[A-Za-z][\w.-]{0,60})==(?P<version>\d[\w.+!-]{0,40})[ \t]*$",
+    r"^[ \t>*-]{0,8}(?:\[(?:pip3?"
+    r"|conda)\][ \t]+)?(?P<name>[A-Za-z][\w.-]{0,60})==(?P<version>\d[\w.+!-]{0,40})[ \t]*$",
     re.MULTILINE,
 )
 _CONDA_LINE = re.compile(
-    r"^[ \t>]{0,8}(?P<tag>\[conda\][ \t]+)?(?P<name>[a-z_][\w.-]{0,60})[ \t]+(?P<version>\d[\w.+!-]{0,40})[ \t]+(?P<build>[\w.]{1,60})"
-    r"(?:[ \t]+[\w.:/<>-]{1,60})?[ \t]*$",
+    r"^[ \t>]{0,8}(?P<tag>\[conda\][ \t]+)?(?P<name>[a-z_][\w.-]{0,60})[ \t]+"
+    r"(?P<version>\d[\w.+!-]{0,40})[ \t]+(?P<build>[\w.]{1,60})(?:[ \t]+[\w.:/<>-]{1,60})?[ \t]*$",
     re.MULTILINE,
 )
 _PIP_TABLE = re.compile(

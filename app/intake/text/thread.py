@@ -26,9 +26,10 @@ _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _AGREEING = " \t\r\n+1:!.👍"
 _NAME = r"(?:scripts?|repro\w*|code|snippets?|examples?|mre|mwe|test ?case|program)"
 _CORRECTS = re.compile(
-    rf"\b(?:sorry|oops|apolog\w+|my (?:bad|mistake|fault)|i (?:made|had) a (?:mistake|typo))\b"
-    rf"|\b(?:right|correct(?:ed)?|updated?|fixed|new|newer|better|simpler|shorter|smaller|actual|real|proper|revised|final|minimal|working"
-    rf"|complete|full|self-contained|runnable|standalone)\b[^.\n]{{0,40}}\b{_NAME}\b"
+    r"\b(?:sorry|oops|apolog\w+|my (?:bad|mistake|fault)|i (?:made|had) a (?:mistake|typo))\b"
+    r"|\b(?:right|correct(?:ed)?|updated?|fixed|new|newer|better|simpler|shorter|smaller|actual|real"
+    r"|proper|revised|final|minimal|working|complete|full|self-contained|runnable"
+    rf"|standalone)\b[^.\n]{{0,40}}\b{_NAME}\b"
     rf"|\b(?:wrong|incorrect|broken|incomplete)\b[^.\n]{{0,20}}\b{_NAME}\b",
     re.IGNORECASE,
 )
@@ -37,14 +38,16 @@ _NO_REPRO = re.compile(
     re.IGNORECASE,
 )
 _DENIES = re.compile(
-    r"\b(?:can(?:no|['’]?)t|could ?n(?:o|['’])t|unable to|not able to|do(?:es)? ?n(?:o|['’])t|did ?n(?:o|['’])t|fail(?:ed|s)? to|not)"
-    r" (?:\w+ ){0,2}(?:repro\w*|confirm|see)\b|\bworks (?:for me|fine)\b|\bno longer\b",
+    r"\b(?:can(?:no|['’]?)t|could ?n(?:o|['’])t|unable to|not able to|do(?:es)? ?n(?:o|['’])t"
+    r"|did ?n(?:o|['’])t|fail(?:ed|s)? to|not) (?:\w+ ){0,2}(?:repro\w*|confirm|see)\b"
+    r"|\bworks (?:for me|fine)\b|\bno longer\b",
     re.IGNORECASE,
 )
 _AGREES = re.compile(
-    rf"^\W{{0,9}}(?:yes|yep|yeah|exactly|right|correct|indeed|precisely|confirmed|that(?:['’]s| is) (?:it|right|exactly))\b"
-    rf"|\b(?:your|this|that|the|his|her|their) {_NAME}\b[^.\n]{{0,40}}\b(?:shows?|reproduces?|fails|does (?:it|show)|triggers?|demonstrates"
-    r"|is (?:it|the one|what|exactly))\b",
+    r"^\W{0,9}(?:yes|yep|yeah|exactly|right|correct|indeed|precisely|confirmed"
+    r"|that(?:['’]s| is) (?:it|right|exactly))\b"
+    rf"|\b(?:your|this|that|the|his|her|their) {_NAME}\b[^.\n]{{0,40}}\b(?:shows?|reproduces?|fails"
+    r"|does (?:it|show)|triggers?|demonstrates|is (?:it|the one|what|exactly))\b",
     re.IGNORECASE,
 )
 _NOT_YET = re.compile(
