@@ -36,14 +36,14 @@ def rows(text: str) -> dict[str, str]:
         (Verdict, "Verdicts"),
         (DifferentKind, "Verdicts"),
         (Scope, "Verdicts"),
-        (Defect, "Whether it is a defect, and why"),
-        (CheckResult, "What became of a check"),
+        (Defect, "Defect and cause"),
+        (CheckResult, "Results of a check"),
         (Outcome, "Outcomes of an attempt"),
         (ComparisonResult, "Comparisons"),
         (ChangeKind, "Changes"),
-        (Attention, "What a report waits for"),
+        (Attention, "Attention"),
         (Level, "Isolation levels"),
-        (WhoCanAct, "Who can act"),
+        (WhoCanAct, "People who can act"),
     ],
 )
 def test_every_word_has_one_plain_sentence(words: type[StrEnum], heading: str) -> None:
