@@ -25,7 +25,7 @@ from scale_shapes import ATTEMPT, BASELINE, CANDIDATE, DIGEST, NODE, Cell, Shape
 
 from app.embedded.postgres import EmbeddedPostgres
 from app.ids import ALPHABET
-from app.judging.comparison.environments import digest_of
+from app.judging.comparison.environments import environment_digest
 from app.judging.versions import COMPARISON_RULES
 from app.serve.database import migrate
 from app.storage.models import ReportRow
@@ -115,7 +115,7 @@ class Maker:
                 "torch.version": f"{version}+{toolchain.rpartition('-')[2]}",
                 "cpu.model": f"Xeon of {node}",
             }
-            self.environments[key] = digest_of(facts)
+            self.environments[key] = environment_digest(facts)
             if self.environments[key] not in self.kept:
                 self.kept.add(self.environments[key])
                 self.add("environment", self.environments[key], escaped(json.dumps(facts)), str(BEGAN))

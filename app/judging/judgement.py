@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
 
-from worker.contract import Reason
+from app.intake.reading import ScriptRole
+from app.targets.target import Target
+from worker.contract import Reason, Result
 
 
 class Verdict(StrEnum):
@@ -110,3 +113,20 @@ class JobJudgement(BaseModel):
     # Of the cold attempts among them; None where the claim is not about single attempts.
     rate_interval: RateInterval | None = None
     findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCell:
+    """One script on one target, with its judgement (None until it is judged) and the results of its counted attempts."""
+
+    job_id: str
+    script: str
+    target: Target
+    judgement: JobJudgement | None
+    results: tuple[Result, ...] = ()
+    role: ScriptRole = ScriptRole.MAIN
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict of the job; None until it is judged."""
+        return None if self.judgement is None else self.judgement.verdict

@@ -19,7 +19,7 @@ def builds_on(name: str, toolchain: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldBack:
+class Quarantines:
     """The names of what is in quarantine; scripts by digest."""
 
     nodes: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class HeldBack:
     def __bool__(self) -> bool:
         return bool(self.nodes or self.toolchains or self.scripts)
 
-    def holds_toolchain(self, name: str) -> bool:
+    def has_toolchain(self, name: str) -> bool:
         """Whether a toolchain is held back, by itself or with what it builds on."""
         return any(builds_on(name, held) for held in self.toolchains)
 
@@ -37,5 +37,5 @@ class HeldBack:
         """What a node may still be given; None: nothing."""
         if hello.node in self.nodes:
             return None
-        kept = [facts for facts in hello.toolchains if not self.holds_toolchain(facts.name)]
+        kept = [facts for facts in hello.toolchains if not self.has_toolchain(facts.name)]
         return hello if len(kept) == len(hello.toolchains) else hello.model_copy(update={"toolchains": kept})

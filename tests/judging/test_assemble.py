@@ -12,7 +12,7 @@ from judging_builders import CPU, CUDA, claim, prints, result, script
 from app.ids import PATTERN, new_id
 from app.intake.claim.claims import Role
 from app.intake.reading import Ask, Reading
-from app.judging.comparison.environments import digest_of
+from app.judging.comparison.environments import environment_digest
 from app.runs.run_object.assemble import MOST_VALUES, AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.run_object.document import RunDocument
 from app.states import JobState, RunState
@@ -138,7 +138,7 @@ def test_what_varies_among_repeats_is_named() -> None:
 def test_environments_stand_once_under_their_digest() -> None:
     environment = {"torch.version": "2.13.0", "blas.path": "mkl:avx2"}
     made = document(job(*three("loss nan\n", environment=environment)))
-    assert made.environments == {digest_of(environment): environment}
+    assert made.environments == {environment_digest(environment): environment}
     assert {part.environment for part in made.jobs[0].attempts} == set(made.environments)
 
 

@@ -9,7 +9,7 @@ from judging_builders import CPU, CUDA, claim, differs, result, script, several
 
 from app.intake.reading import Reading, Script
 from app.judging.cause.cause import cause_of_pair
-from app.judging.judged_cells import JudgedCell
+from app.judging.judgement import JudgedCell
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import judge_run
 from app.targets.target import Target

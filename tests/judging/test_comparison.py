@@ -8,7 +8,7 @@ import pytest
 from judging_builders import result
 
 from app.judging.comparison.comparison import compare
-from app.judging.comparison.environments import differing_fields, digest_of
+from app.judging.comparison.environments import differing_fields, environment_digest
 from worker.contract import Outcome
 
 
@@ -101,9 +101,9 @@ def test_long_values_are_cut() -> None:
 
 
 def test_a_digest_is_of_what_is_said_and_not_of_its_order() -> None:
-    assert digest_of({"a": 1, "b": ["x"]}) == digest_of({"b": ["x"], "a": 1})
-    assert digest_of({"a": 1}) != digest_of({"a": "1"})
-    assert digest_of({}).startswith("sha256:")
+    assert environment_digest({"a": 1, "b": ["x"]}) == environment_digest({"b": ["x"], "a": 1})
+    assert environment_digest({"a": 1}) != environment_digest({"a": "1"})
+    assert environment_digest({}).startswith("sha256:")
 
 
 def test_the_likeliest_culprit_comes_first() -> None:

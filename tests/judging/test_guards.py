@@ -6,7 +6,7 @@ import pytest
 from judging_builders import CPU, CUDA, check, claim, prints, raises, result, script, several
 
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.judging.verdict.guards import has_part_for_gpu
+from app.judging.check.guards import has_part_for_gpu
 from app.judging.verdict.job import judge_job
 from app.targets.target import Target
 from worker.contract import Result

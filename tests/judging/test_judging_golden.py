@@ -12,7 +12,7 @@ from judging_builders import NO_CUDA, check, claim, differs, prints, raises, res
 
 from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.reading import Reading, Script
-from app.judging.judged_cells import JudgedCell
+from app.judging.judgement import JudgedCell
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import judge_run
 from app.targets.target import Target

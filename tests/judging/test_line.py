@@ -12,10 +12,10 @@ from targets.test_plan import CPU_BUILD, CUDA_BUILD, node
 from app.runs.estimates.durations import Durations, attempts_of, cell_estimate, machine_seconds
 from app.runs.estimates.queue_position import Mine, Standing, line
 from app.runs.run_object.document import RangePart, WaitingPart
+from app.storage.queries.queue.queue_position import AttemptDuration, WaitingCell
 from app.targets.parse import parse_target
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
-from app.targets.versions.version_rows import Took, WaitingCell
 from worker.contract import Hello, Level
 
 CPU = parse_target("cpu@torch-2.13-cpu")
@@ -43,8 +43,11 @@ def standing(
     return Standing(fleet=fleet, held=held or {}, at_work=at_work or {}, required_level=Level.NAMESPACES)
 
 
-def took(*seconds: float, script: str = "d", target: Target = CPU) -> list[Took]:
-    return [Took(script=script, target=target.model_dump(mode="json"), seconds=each) for each in seconds]
+def took(*seconds: float, script: str = "d", target: Target = CPU) -> list[AttemptDuration]:
+    return [
+        AttemptDuration(script=script, target=target.model_dump(mode="json"), seconds=each)
+        for each in seconds
+    ]
 
 
 FOUR = Durations(wall_seconds=60, scripts=took(4, 4, 4), lately=took(4, 4, 4, script="x"))

@@ -7,8 +7,8 @@ from judging_builders import CPU, check, claim, prints, result, script, several
 
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.claims import Check, CheckKind, Where
+from app.judging.check.checks import judge_check
 from app.judging.judgement import CheckResult, Verdict
-from app.judging.verdict.checks import judge_check
 from app.judging.verdict.job import judge_job
 from worker.contract import Result
 

@@ -11,10 +11,9 @@ from judging_builders import CPU, CUDA, NO_CUDA, check, claim, differs, prints, 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.reading import Reading, Script
 from app.judging.cause.random_draws import draws_on_device
+from app.judging.check.checks import judge_check
 from app.judging.comparison.comparison import compare
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import CheckResult, ComparisonResult, Verdict
-from app.judging.verdict.checks import judge_check
+from app.judging.judgement import CheckResult, ComparisonResult, JudgedCell, Verdict
 from app.judging.verdict.job import counted, judge_job
 from app.judging.verdict.repeats import next_attempts
 from app.judging.verdict.run import judge_run

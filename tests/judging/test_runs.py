@@ -11,8 +11,7 @@ from app.intake.claim.claims import Check, CheckKind, Claim, Over
 from app.intake.probe_output import ReportersProbe
 from app.intake.reading import Ask, Reading, Script, ScriptRole
 from app.judging.cause.cause import sentence
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import JobJudgement, Verdict
+from app.judging.judgement import JobJudgement, JudgedCell, Verdict
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise

@@ -8,12 +8,11 @@ import pytest
 from judging_builders import CPU, check, claim, result, script
 
 from app.intake.claim.claims import CheckKind, Over
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import CheckResult, JobJudgement, Verdict
+from app.judging.check.speed import judge_ratios, spread
+from app.judging.judgement import CheckResult, JobJudgement, JudgedCell, Verdict
 from app.judging.output.durations import durations_of_sides
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.pairs import judge_pairs
-from app.judging.verdict.speed import judge_ratios, spread
 
 
 @pytest.mark.parametrize(

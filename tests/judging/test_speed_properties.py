@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from judging_builders import CPU, check, claim, result, script
 
 from app.intake.claim.claims import CheckKind
+from app.judging.check.speed import is_slower, judge_ratios, spread
 from app.judging.judgement import CheckResult, Verdict
 from app.judging.verdict.job import judge_job
-from app.judging.verdict.speed import is_slower, judge_ratios, spread
 
 RATIOS = st.lists(st.floats(min_value=1e-6, max_value=1e6), min_size=1, max_size=12)
 FACTORS = st.none() | st.floats(min_value=1.01, max_value=1000)

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class CheckKind(StrEnum):
-    """What a check looks at. Each kind has one judge in `app.judging.verdict.checks`."""
+    """What a check looks at. Each kind has one judge in `app.judging.check.checks`."""
 
     EXCEPTION = "exception"  # type and masked message
     CRASH = "crash"  # a signal, such as SIGSEGV

@@ -19,8 +19,7 @@ from app.judging.cause.explanations import (
 )
 from app.judging.cause.random_draws import draws_on_device
 from app.judging.cause.trace_verdict import cause_by_trace
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import DEVIATIONS, Defect, Verdict
+from app.judging.judgement import DEVIATIONS, Defect, JudgedCell, Verdict
 from app.judging.output.failure_signature import masked
 from app.judging.output.sides import lines_of_sides, sides_agree
 from app.targets.target import Target

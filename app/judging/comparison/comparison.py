@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from app.judging.check.reach import ended_by_limit
 from app.judging.comparison.environments import differing_fields
 from app.judging.comparison.text_diff import (
     Piece,
@@ -24,7 +25,6 @@ from app.judging.comparison.text_diff import (
 )
 from app.judging.comparison.values import ValueComparison, ValueResult, compare_values, told
 from app.judging.judgement import ComparisonResult
-from app.judging.verdict.reach import ended_by_limit
 from worker.contract import Environment, Result, Scalar
 
 MOST_SHOWN = 300

@@ -35,7 +35,7 @@ _CULPRITS = (
 )
 
 
-def digest_of(environment: Environment) -> str:
+def environment_digest(environment: Environment) -> str:
     """`sha256:` and the SHA-256 of the environment as canonical JSON."""
     text = json.dumps(environment, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()

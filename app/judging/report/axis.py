@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
+from app.judging.check.places import release_of
 from app.judging.comparison.environments import differing_fields
-from app.judging.verdict.places import release_of
 from worker.contract import Environment
 
 # What comes with a release of torch, and what it says of itself, which another release may say in another way.

@@ -11,7 +11,7 @@ from app.judging.judgement import Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunWord:
+class RunVerdict:
     """What a run that ended says. `contributed_by` is None for a run of our own nodes."""
 
     run: str
@@ -19,7 +19,7 @@ class RunWord:
     contributed_by: str | None = None
 
 
-class ContributedWord(BaseModel):
+class ContributedVerdict(BaseModel):
     """What a contributed run says; `shown_here`: a run of our own has come to the same verdict."""
 
     model_config = ConfigDict(frozen=True)
@@ -30,27 +30,27 @@ class ContributedWord(BaseModel):
     shown_here: bool
 
 
-class Standing(BaseModel):
+class CurrentVerdict(BaseModel):
     """`verdict` is null, and so is `run`, until a run of our own has ended."""
 
     model_config = ConfigDict(frozen=True)
 
     verdict: Verdict | None = None
     run: str | None = None
-    contributed: tuple[ContributedWord, ...] = ()
+    contributed: tuple[ContributedVerdict, ...] = ()
 
 
-def standing(runs: Sequence[RunWord]) -> Standing:
+def current_verdict(runs: Sequence[RunVerdict]) -> CurrentVerdict:
     """Of the runs of a report, newest first. A run without a result is trouble of ours: an older one that has one stands."""
     own = [run for run in runs if run.contributed_by is None]
     telling = [run for run in own if run.verdict is not Verdict.NO_RESULT]
     stands = next(iter(telling or own), None)
     here = {run.verdict for run in own}
-    return Standing(
+    return CurrentVerdict(
         verdict=None if stands is None else stands.verdict,
         run=None if stands is None else stands.run,
         contributed=tuple(
-            ContributedWord(
+            ContributedVerdict(
                 run=run.run, by=run.contributed_by, verdict=run.verdict, shown_here=run.verdict in here
             )
             for run in runs

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role
 from app.intake.reading import Script, ScriptRole
+from app.judging.check.checks import SILENT, judge_check
+from app.judging.check.guards import left_out
+from app.judging.check.places import excluded
+from app.judging.check.reach import NO_SIDES, NOT_ADDED, TOO_FEW_ATTEMPTS, TOO_NOISY, commonest, lack_of
+from app.judging.check.speed import judge_ratios, ratio_in, spread
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
 from app.judging.output.numbers import near, numbers_in
-from app.judging.verdict.checks import SILENT, judge_check
-from app.judging.verdict.guards import left_out
-from app.judging.verdict.places import excluded
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
-from app.judging.verdict.reach import NO_SIDES, NOT_ADDED, TOO_FEW_ATTEMPTS, TOO_NOISY, commonest, lack_of
-from app.judging.verdict.speed import judge_ratios, ratio_in, spread
 from app.judging.verdict.variation import Variation, judge_repeats
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target

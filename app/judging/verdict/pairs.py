@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import CheckResult, Finding, Verdict
+from app.judging.check.places import same_release, torch_of
+from app.judging.check.reach import NO_SIDES, NO_TIMES, TOO_FEW_ATTEMPTS, TOO_NOISY
+from app.judging.check.speed import judge_ratios, spread
+from app.judging.judgement import CheckResult, Finding, JudgedCell, Verdict
 from app.judging.output.durations import all_durations
 from app.judging.output.printed_lines import Token, contains, equal_tokens, steady, tokens_of
 from app.judging.output.sides import without_name
 from app.judging.verdict.job import LEAST_FOR_NEVER, counted
-from app.judging.verdict.places import same_release, torch_of
-from app.judging.verdict.reach import NO_SIDES, NO_TIMES, TOO_FEW_ATTEMPTS, TOO_NOISY
-from app.judging.verdict.speed import judge_ratios, spread
 from worker.contract import Outcome, Result, Start
 
 _SHOWS = {Verdict.OBSERVED, Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT, Verdict.NOT_REPRODUCED}

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from app.intake.claim.claims import Claim, Role
 from app.intake.reading import Script
+from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
 from app.judging.verdict.job import counted, judge_job
-from app.judging.verdict.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Result, Start

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from app.intake.claim.claims import Role
 from app.intake.reading import NeedKind, Reading, ScriptRole
 from app.judging.cause.cause import cause_of
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import SIGHTINGS, CheckResult, Defect, Finding, Scope, Verdict
+from app.judging.check.places import release_of, same_release, system_of, torch_of
+from app.judging.judgement import SIGHTINGS, CheckResult, Defect, Finding, JudgedCell, Scope, Verdict
 from app.judging.verdict.pairs import judge_pairs
-from app.judging.verdict.places import release_of, same_release, system_of, torch_of
 from worker.contract import Environment
 
 # `reproduced` and `flaky` are sightings of the claim itself.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.judging.cause.cause import sentence
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import DEVIATIONS, Defect, Scope, Verdict
+from app.judging.judgement import DEVIATIONS, Defect, JudgedCell, Scope, Verdict
 from app.judging.verdict.run import RunJudgement, without_tests
 
 MOST_LABELS = 4

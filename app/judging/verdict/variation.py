@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 from app.intake.claim.claims import Check
 from app.intake.reading import Script
+from app.judging.check.checks import MOST_OBSERVED
+from app.judging.check.failure_checks import is_broken
+from app.judging.check.places import excluded
+from app.judging.check.reach import ENDED_EARLIER, NOTHING_SHOWN, TOO_FEW_ATTEMPTS, commonest, lack_of
 from app.judging.judgement import CheckResult, Finding
 from app.judging.output.failure_signature import last_name
 from app.judging.output.printed_lines import fingerprint
-from app.judging.verdict.checks import BROKEN, MOST_OBSERVED
-from app.judging.verdict.places import excluded
-from app.judging.verdict.reach import ENDED_EARLIER, NOTHING_SHOWN, TOO_FEW_ATTEMPTS, commonest, lack_of
 from app.targets.target import Target
 from worker.contract import Outcome, Reason, Result
 
@@ -30,7 +31,7 @@ class Variation:
 def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, target: Target) -> Variation:
     """Whether the attempts show another result each time. Two different ones are enough for "yes"; one attempt is for nothing."""
     reached = [
-        result for result in results if lack_of(result, script, target) is None and not _broken(result)
+        result for result in results if lack_of(result, script, target) is None and not is_broken(result)
     ]
     said = [_said(result) for result in reached]
     lack = excluded(check, target) or _why_not(reached, results, script=script, target=target)
@@ -61,11 +62,6 @@ def _said(result: Result) -> tuple[object, ...]:
         seen.signal,
         None if seen.exception is None else last_name(seen.exception.type),
     )
-
-
-def _broken(result: Result) -> bool:
-    raised = result.observation.exception
-    return raised is not None and last_name(raised.type) in BROKEN
 
 
 def _why_not(

@@ -8,9 +8,9 @@ from statistics import median
 
 from app.runs.estimates.attempt_budget import GROWN
 from app.runs.run_object.document import Basis, CellEstimatePart, RangePart
+from app.storage.queries.queue.queue_position import AttemptDuration
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target, target_of
-from app.targets.versions.version_rows import Took
 from worker.contract import Device
 
 # On top of what the script takes: the sandbox, the probe of the environment, the way there and back.
@@ -35,8 +35,8 @@ class Durations:
     """How long attempts took: of the scripts asked about, and of any lately."""
 
     wall_seconds: float
-    scripts: Sequence[Took] = ()
-    lately: Sequence[Took] = ()
+    scripts: Sequence[AttemptDuration] = ()
+    lately: Sequence[AttemptDuration] = ()
     _answers: dict[tuple[str, str], Seconds] = field(default_factory=dict)
 
     def of(self, script: str, target: Target) -> Seconds:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from app.runs.estimates.durations import Durations
 from app.runs.run_object.document import RangePart, WaitingPart
+from app.storage.queries.queue.queue_position import WaitingCell
 from app.targets.fleet import can_serve, usable_cards
 from app.targets.target import Target, target_of
-from app.targets.versions.version_rows import WaitingCell
 from worker.contract import Device, Hello, Level
 
 # A node that has just become free is given work within this.

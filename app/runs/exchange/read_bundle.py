@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from app.errors import InputError, TooLargeError
 from app.intake.snippets.scripts import digest_of as script_digest
-from app.judging.comparison.environments import digest_of as environment_digest
+from app.judging.comparison.environments import environment_digest
 from app.runs.exchange.bundle import (
     FORMAT,
     VERSION,

@@ -27,7 +27,7 @@ from app.storage.queries.queue import nodes as node_queries
 from app.storage.queries.queue import quarantines, queue
 from app.storage.queries.queue.queue import Candidate, Hold
 from app.targets.fleet import can_serve, usable_cards
-from app.targets.quarantines import HeldBack
+from app.targets.quarantines import Quarantines
 from app.targets.target import Target, target_of
 from worker.contract import CONTRACT_VERSION, Attempt, AttemptKind, Heartbeat, Hello, Level
 
@@ -72,7 +72,9 @@ class Place:
         self.gpus -= target.cards_needed
 
 
-def living(rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat], held: HeldBack) -> dict[str, Hello]:
+def living(
+    rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat], held: Quarantines
+) -> dict[str, Hello]:
     """The nodes that take attempts: alive, as the instance that said hello, not draining, of our contract; without what is held back."""
     found: dict[str, Hello] = {}
     for row in rows:

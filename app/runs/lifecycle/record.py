@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.judging.comparison.environments import digest_of
+from app.judging.comparison.environments import environment_digest
 from app.runs.lifecycle.doubt import doubt_cards, rests_on
 from app.runs.lifecycle.leases import end_lease, void_leases
 from app.runs.lifecycle.settle import remove_preview, restart_job, settle_job
@@ -165,7 +165,7 @@ def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
     kept, environment = split_result(
         message.model_copy(update={"kind": attempt.kind, "start": start, "observation": observation})
     )
-    digest = digest_of(environment) if environment else None
+    digest = environment_digest(environment) if environment else None
     if digest is not None:
         keys.keep_environment(session, digest, environment, moment=moment)
     attempt.state = "recorded"

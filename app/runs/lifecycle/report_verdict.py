@@ -8,11 +8,10 @@ from itertools import groupby
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.intake.reading import ScriptRole
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, Scope, Verdict
+from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, JudgedCell, Scope, Verdict
 from app.judging.report.attention import Attention, Line, attention_of, attention_said
 from app.judging.report.axis import Age, age_of
-from app.judging.report.current_verdict import RunWord, standing
+from app.judging.report.current_verdict import RunVerdict, current_verdict
 from app.judging.verdict.run import judge_run
 from app.runs.rows.document_cache import cached_document
 from app.runs.rows.facts import document_of, job_facts, reading_of, repeat_plan_of, results_by_attempt
@@ -43,11 +42,11 @@ def store_report_verdict(session: Session, report_id: str, judged: JudgedRun | N
         return
     runs = queries.ended_runs(session, report_id)
     verdicts = [
-        RunWord(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by)
+        RunVerdict(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by)
         for run in runs
         if run.verdict is not None
     ]
-    current = standing(verdicts)
+    current = current_verdict(verdicts)
     run = next((run for run in runs if run.id == current.run), None)
     if judged is not None and (run is None or judged.document.id != run.id):
         judged = None

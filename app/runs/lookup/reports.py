@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
-from app.judging.report.current_verdict import RunWord, Standing, standing
+from app.judging.report.current_verdict import CurrentVerdict, RunVerdict, current_verdict
 from app.runs.lookup.search import asked, finds_nothing
 from app.runs.rows.acts import acts_on, overruling
 from app.runs.rows.by_id import get_report
@@ -81,7 +81,7 @@ class ReportDetails(BaseModel):
     text: str
     claim_text: str | None
     report: ReportPart
-    standing: Standing = Field(
+    standing: CurrentVerdict = Field(
         description="the verdict of our own runs; beside it what was contributed, which decides nothing"
     )
     runs: list[RunSummary]
@@ -186,9 +186,9 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         text=row.text,
         claim_text=row.claim_text,
         report=assemble(facts, reading_of(session, row), ()).report,
-        standing=standing(
+        standing=current_verdict(
             [
-                RunWord(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by)
+                RunVerdict(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by)
                 for run in runs
                 if run.verdict is not None
             ]

@@ -10,27 +10,27 @@ from sqlalchemy.orm import Session
 from app.storage.queries.queue import quarantines as queries
 from app.targets.fleet import nearest_lack
 from app.targets.planning.plan import Plan
-from app.targets.quarantines import QUARANTINED, HeldBack
+from app.targets.quarantines import QUARANTINED, Quarantines
 from app.targets.target import Target
 from worker.contract import Hello, Level
 
 
-def held_back(session: Session) -> HeldBack:
+def held_back(session: Session) -> Quarantines:
     """What is in quarantine."""
     rows = queries.active(session)
     names = {
         kind: frozenset(row.name for row in rows if row.kind == kind)
         for kind in ("node", "toolchain", "script")
     }
-    return HeldBack(nodes=names["node"], toolchains=names["toolchain"], scripts=names["script"])
+    return Quarantines(nodes=names["node"], toolchains=names["toolchain"], scripts=names["script"])
 
 
-def offers(fleet: Iterable[Hello], held: HeldBack) -> list[Hello]:
+def offers(fleet: Iterable[Hello], held: Quarantines) -> list[Hello]:
     """What the nodes may be given."""
     return [offer for hello in fleet if (offer := held.offer(hello)) is not None]
 
 
-def as_held(plan: Plan, held: HeldBack, *, whole_fleet: Iterable[Hello], required_level: Level) -> Plan:
+def as_held(plan: Plan, held: Quarantines, *, whole_fleet: Iterable[Hello], required_level: Level) -> Plan:
     """A plan that says of its cells which only a quarantine keeps from running."""
     fleet = list(whole_fleet)
     offered = offers(fleet, held)

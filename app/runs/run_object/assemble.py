@@ -9,11 +9,10 @@ from datetime import datetime
 from app.intake.claim.claims import Check
 from app.intake.reading import Reading
 from app.judging.comparison.comparison import digests_of, varying_names
-from app.judging.comparison.environments import digest_of
+from app.judging.comparison.environments import environment_digest
 from app.judging.comparison.exactness import exactly
 from app.judging.comparison.values import written
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, Verdict
+from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, JudgedCell, Verdict
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise
@@ -300,7 +299,7 @@ def _attempt(attempt: AttemptFacts) -> AttemptPart:
             "peak_memory_bytes": seen.peak_memory_bytes,
             "stacks": _short(seen.stacks),
             "values": [_value(value) for value in seen.values[:MOST_VALUES]],
-            "environment": digest_of(result.environment) if result.environment else None,
+            "environment": environment_digest(result.environment) if result.environment else None,
         }
     )
 
@@ -317,7 +316,7 @@ def _environments(jobs: Sequence[JobFacts]) -> dict[str, Environment]:
     found = [
         attempt.result.environment for job in jobs for attempt in job.attempts if attempt.result is not None
     ]
-    return {digest_of(environment): environment for environment in found if environment}
+    return {environment_digest(environment): environment for environment in found if environment}
 
 
 def _shown(job: JobFacts) -> list[Shown]:

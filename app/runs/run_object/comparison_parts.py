@@ -21,8 +21,7 @@ from app.judging.comparison.comparison import (
 )
 from app.judging.comparison.text_diff import TextDiff, text_diff
 from app.judging.comparison.values import ValueComparison, ValueResult
-from app.judging.judged_cells import JudgedCell
-from app.judging.judgement import ComparisonResult, Verdict
+from app.judging.judgement import ComparisonResult, JudgedCell, Verdict
 from app.runs.run_object.document import ComparisonPart, DifferencePart
 from app.targets.target import Target
 from worker.contract import Result

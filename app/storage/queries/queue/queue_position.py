@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import func, select, true
 from sqlalchemy.orm import Session
 
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
-from app.targets.versions.version_rows import Took, WaitingCell
 from worker.contract import AttemptKind
 
 # Of other runs: a longer line is told as longer.
@@ -22,6 +23,25 @@ MOST_RECENT = 60
 
 
 _UNAWAITED = RunRow.occasion != "submitted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingCell:
+    """A job with no attempt on a node yet. `unawaited` cells come after all cells of submitted runs."""
+
+    run_id: str
+    job_id: str
+    target: dict[str, Any]
+    unawaited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptDuration:
+    """The seconds that an attempt took on its node, from its start to its result."""
+
+    script: str
+    target: dict[str, Any]
+    seconds: float
 
 
 def is_unawaited(session: Session, run_id: str) -> bool:
@@ -72,7 +92,7 @@ _RAN = (
 )
 
 
-def took(session: Session, scripts: Iterable[str]) -> list[Took]:
+def took(session: Session, scripts: Iterable[str]) -> list[AttemptDuration]:
     """How long the latest attempts of these scripts took, on whichever target."""
     wanted = sorted(set(scripts))
     if not wanted:
@@ -93,12 +113,12 @@ def took(session: Session, scripts: Iterable[str]) -> list[Took]:
         .limit(MOST_JOBS * 50)
     )
     return [
-        Took(script=row.script_digest, target=row.target, seconds=float(row.seconds))
+        AttemptDuration(script=row.script_digest, target=row.target, seconds=float(row.seconds))
         for row in session.execute(query)
     ]
 
 
-def took_lately(session: Session) -> list[Took]:
+def took_lately(session: Session) -> list[AttemptDuration]:
     """How long the latest attempts of anyone took."""
     query = (
         select(JobRow.script_digest, JobRow.target, _SECONDS.label("seconds"))
@@ -109,7 +129,7 @@ def took_lately(session: Session) -> list[Took]:
         .limit(MOST_RECENT)
     )
     return [
-        Took(script=row.script_digest, target=row.target, seconds=float(row.seconds))
+        AttemptDuration(script=row.script_digest, target=row.target, seconds=float(row.seconds))
         for row in session.execute(query)
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.targets.quarantines import HeldBack
+from app.targets.quarantines import Quarantines
 from worker.contract import Hello, Level, ToolchainFacts
 
 NAMES = ("torch-2.1", "torch-2.13", "torch-2.13+einops", "torch-2.13+dev", "numpy-2")
@@ -18,19 +18,19 @@ def node() -> Hello:
 @pytest.mark.parametrize(
     ("held", "left"),
     [
-        (HeldBack(), NAMES),
-        (HeldBack(nodes=frozenset({"other"})), NAMES),
-        (HeldBack(nodes=frozenset({"lab"})), None),
-        (HeldBack(toolchains=frozenset({"torch-2.1"})), NAMES[1:]),
-        (HeldBack(toolchains=frozenset({"torch-2.13"})), ("torch-2.1", "numpy-2")),
+        (Quarantines(), NAMES),
+        (Quarantines(nodes=frozenset({"other"})), NAMES),
+        (Quarantines(nodes=frozenset({"lab"})), None),
+        (Quarantines(toolchains=frozenset({"torch-2.1"})), NAMES[1:]),
+        (Quarantines(toolchains=frozenset({"torch-2.13"})), ("torch-2.1", "numpy-2")),
         (
-            HeldBack(toolchains=frozenset({"torch-2.13+einops"})),
+            Quarantines(toolchains=frozenset({"torch-2.13+einops"})),
             ("torch-2.1", "torch-2.13", "torch-2.13+dev", "numpy-2"),
         ),
-        (HeldBack(scripts=frozenset({"sha256:0"})), NAMES),
+        (Quarantines(scripts=frozenset({"sha256:0"})), NAMES),
     ],
 )
-def test_what_a_node_may_be_given(held: HeldBack, left: tuple[str, ...] | None) -> None:
+def test_what_a_node_may_be_given(held: Quarantines, left: tuple[str, ...] | None) -> None:
     offer = held.offer(node())
     assert (None if offer is None else tuple(facts.name for facts in offer.toolchains)) == left
-    assert bool(held) == (held != HeldBack())
+    assert bool(held) == (held != Quarantines())

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from app.intake.code.syntax import dotted, nodes_of, tree_of
 from app.intake.reading import NeedKind, Script
-from app.judging.verdict.reach import NO_GPU, PATH_NOT_TAKEN, uses_gpu
+from app.judging.check.reach import NO_GPU, PATH_NOT_TAKEN, uses_gpu
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.judging.check.reach import NO_GPU, OTHER_DEVICE, OTHER_MODE, OTHER_OS, OTHER_VERSION, uses_gpu
 from app.judging.output.sides import lacks_a_side
-from app.judging.verdict.reach import NO_GPU, OTHER_DEVICE, OTHER_MODE, OTHER_OS, OTHER_VERSION, uses_gpu
 from app.targets.target import Target
 from worker.contract import Device, Reason, Result
 

@@ -6,25 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.judging.judgement import Verdict
-from app.judging.report.current_verdict import RunWord, standing
+from app.judging.report.current_verdict import RunVerdict, current_verdict
 
 ENDED = [verdict for verdict in Verdict if verdict is not Verdict.NEEDS_INFO]
 words = st.builds(
-    RunWord,
+    RunVerdict,
     run=st.uuids().map(str),
     verdict=st.sampled_from(ENDED),
     contributed_by=st.sampled_from([None, "ada", "eve"]),
 )
 
 
-def run(verdict: Verdict, by: str | None = None) -> RunWord:
-    return RunWord(run=f"{verdict}-{by}", verdict=verdict, contributed_by=by)
+def run(verdict: Verdict, by: str | None = None) -> RunVerdict:
+    return RunVerdict(run=f"{verdict}-{by}", verdict=verdict, contributed_by=by)
 
 
 @given(st.lists(words, max_size=12))
-def test_what_is_contributed_never_changes_what_stands(runs: list[RunWord]) -> None:
-    found = standing(runs)
-    own = standing([one for one in runs if one.contributed_by is None])
+def test_what_is_contributed_never_changes_what_stands(runs: list[RunVerdict]) -> None:
+    found = current_verdict(runs)
+    own = current_verdict([one for one in runs if one.contributed_by is None])
     assert (found.verdict, found.run) == (own.verdict, own.run)
     assert [word.run for word in found.contributed] == [
         one.run for one in runs if one.contributed_by is not None
@@ -32,7 +32,7 @@ def test_what_is_contributed_never_changes_what_stands(runs: list[RunWord]) -> N
 
 
 def test_without_a_run_of_our_own_nothing_stands() -> None:
-    found = standing([run(Verdict.REPRODUCED, "ada"), run(Verdict.NOT_REPRODUCED, "eve")])
+    found = current_verdict([run(Verdict.REPRODUCED, "ada"), run(Verdict.NOT_REPRODUCED, "eve")])
     assert (found.verdict, found.run) == (None, None)
     assert [(word.by, word.verdict, word.shown_here) for word in found.contributed] == [
         ("ada", Verdict.REPRODUCED, False),
@@ -47,11 +47,11 @@ def test_the_newest_run_of_our_own_stands_and_says_what_else_was_shown() -> None
         run(Verdict.CANNOT_SHOW, "ada"),
         run(Verdict.REPRODUCED),
     ]
-    found = standing(runs)
+    found = current_verdict(runs)
     assert found.verdict is Verdict.NOT_REPRODUCED
     assert [word.shown_here for word in found.contributed] == [True, False]
 
 
 def test_trouble_of_ours_takes_nothing_back() -> None:
-    assert standing([run(Verdict.NO_RESULT), run(Verdict.FLAKY)]).verdict is Verdict.FLAKY
-    assert standing([run(Verdict.NO_RESULT)]).verdict is Verdict.NO_RESULT
+    assert current_verdict([run(Verdict.NO_RESULT), run(Verdict.FLAKY)]).verdict is Verdict.FLAKY
+    assert current_verdict([run(Verdict.NO_RESULT)]).verdict is Verdict.NO_RESULT

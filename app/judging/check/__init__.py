@@ -1,0 +1,1 @@
+"""One check of a claim judged in one attempt."""

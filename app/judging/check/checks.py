@@ -1,0 +1,242 @@
+"""The result of a check in one attempt: the judge of its kind, then what the target lacks, then the claimed place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from app.intake.claim.claims import Check, CheckKind, Role
+from app.intake.claim.vocabulary import device_of
+from app.intake.reading import Script
+from app.judging.check.failure_checks import (
+    is_broken,
+    judge_crash,
+    judge_exception,
+    judge_exit_status,
+    judge_hang,
+    judge_no_error,
+    judge_out_of_memory,
+)
+from app.judging.check.guards import left_out
+from app.judging.check.output_checks import (
+    claimed_number,
+    judge_difference,
+    judge_output,
+    judge_value,
+    numbers_in_place,
+)
+from app.judging.check.places import away, excluded
+from app.judging.check.reach import (
+    ABSOLUTE_TIME,
+    ENDED_EARLIER,
+    MEMORY_LIMIT,
+    NO_SIDES,
+    NO_TIMES,
+    NOTHING_SHOWN,
+    PATH_NOT_TAKEN,
+    ended_by_limit,
+    lack_of,
+)
+from app.judging.check.speed import is_slower, ratio_in
+from app.judging.check.spelling import judge_spelling
+from app.judging.judgement import CheckResult, Finding
+from app.judging.output.numbers import matches as same_number
+from app.judging.output.numbers import numbers_in, same_value
+from app.judging.output.printed_lines import is_duration, nearest_line
+from app.judging.output.sides import lines_of_sides
+from app.targets.target import Target
+from worker.contract import Device, Outcome, Reason, Result
+
+MOST_OBSERVED = 400
+# Longer output is data. It holds no sentence that names both values.
+_MOST_LINES = 200
+# Such an attempt says nothing by itself. Beside attempts that showed the claim, it counts as one that did not.
+SILENT = {NOTHING_SHOWN.code, PATH_NOT_TAKEN.code}
+_PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
+_PRINTED_OR_COMPARED = {*_PRINTED, CheckKind.VARIES, CheckKind.DIFFERS}
+_SHOWN_INSTEAD = {*_PRINTED, CheckKind.EXCEPTION}
+
+
+def judge_check(
+    check: Check, result: Result, *, expected: Sequence[Check], script: Script, target: Target
+) -> Finding:
+    """Judge a check in one attempt. `expected` are the claim's checks of the correct behaviour."""
+    elsewhere = excluded(check, target)
+    if elsewhere is not None:
+        return _finding(check, CheckResult.UNREACHED, result, reason=elsewhere)
+    check_result = _judge_output_only(check, result, expected)
+    reason = _outweighing_lack(check, result, lack_of(result, script, target), check_result)
+    if (
+        reason is None
+        and (check_result is not CheckResult.MET or _is_met_by_any_failure(check))
+        and device_of(check.text) != Device.CPU
+    ):
+        reason = left_out(result, script, target)
+    if reason is None and check_result is not CheckResult.MET:
+        reason = ABSOLUTE_TIME if _is_about_time(check) else away(check, result, target)
+    if reason is None and check_result is CheckResult.UNREACHED:
+        reason = _why_unreached(check, result)
+    return _finding(
+        check, CheckResult.UNREACHED if reason is not None else check_result, result, reason=reason
+    )
+
+
+def observed(check: Check, result: Result) -> str:
+    """The output or failure in place of the claim, in the script's own words: hostile text."""
+    seen = result.observation
+    if check.kind is CheckKind.DIFFERS and check.sides:
+        lines = lines_of_sides(seen.stdout, check.sides)
+        if any(lines.values()):
+            return "\n".join(line for side in lines.values() for line in side)
+    if check.kind in _PRINTED_OR_COMPARED and seen.stdout.strip():
+        near = nearest_line(check.lines, seen.stdout) if check.lines else None
+        return near or seen.stdout.strip()
+    if seen.exception is not None:
+        return f"{seen.exception.type}: {seen.exception.message}"
+    return seen.signal or str(result.outcome)
+
+
+def _finding(
+    check: Check, check_result: CheckResult, result: Result, *, reason: Reason | None = None
+) -> Finding:
+    return Finding(
+        text=check.text, result=check_result, observed=observed(check, result)[:MOST_OBSERVED], reason=reason
+    )
+
+
+def _outweighing_lack(
+    check: Check, result: Result, lack: Reason | None, check_result: CheckResult
+) -> Reason | None:
+    """The lack, if it counts more than the result of the check. It always does, unless the claim was plainly met."""
+    if lack is None or check_result is not CheckResult.MET:
+        return lack
+    limit = ended_by_limit(result)
+    match check.kind:
+        case CheckKind.EXIT_STATUS | CheckKind.NO_ERROR:
+            return lack
+        case CheckKind.OUT_OF_MEMORY:
+            return limit
+        case CheckKind.EXCEPTION if lack.code in {"no_gpu", "too_few_gpus"} or _is_met_by_any_failure(check):
+            return None if lack == MEMORY_LIMIT and limit is None else lack
+        case _:
+            return None
+
+
+def _is_met_by_any_failure(check: Check) -> bool:
+    """Whether the check names no message, so that an unrelated failure of its kind would meet it."""
+    return check.kind in {CheckKind.EXIT_STATUS, CheckKind.NO_ERROR} or (
+        check.kind is CheckKind.EXCEPTION and not (check.message or "").strip()
+    )
+
+
+def _is_about_time(check: Check) -> bool:
+    """Whether the claimed value is a duration."""
+    if check.kind is CheckKind.VALUE:
+        number_with_unit = rf"(?<![\w.]){re.escape(check.number or '')}\s?[\w/µ]+"
+        return any(is_duration(text) for text in re.findall(number_with_unit, check.text))
+    return check.kind is CheckKind.OUTPUT and bool(check.lines) and all(map(is_duration, check.lines))
+
+
+def _why_unreached(check: Check, result: Result) -> Reason:
+    if result.outcome is not Outcome.COMPLETED:
+        return ENDED_EARLIER
+    if check.kind is CheckKind.SLOWER:
+        return NO_TIMES
+    return NO_SIDES if check.kind is CheckKind.DIFFERS else NOTHING_SHOWN
+
+
+def _judge_output_only(check: Check, result: Result, expected: Sequence[Check]) -> CheckResult:
+    """The result by the output and the failure alone, without regard to what the target lacks."""
+    spelling = judge_spelling(check, expected, result.observation.stdout)
+    if spelling is not None:
+        return spelling
+    result = _without_echo(check, result, expected)
+    check_result = _judge_kind(check, result)
+    if check_result is CheckResult.MET:
+        return CheckResult.ABSENT if _is_met_by_rounding(check, result, expected) else check_result
+    if _shows_expected(expected, result):
+        return CheckResult.ABSENT
+    if check_result is CheckResult.OTHER and is_broken(result):
+        return CheckResult.UNREACHED
+    return check_result
+
+
+def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Result:
+    """The result without lines that name both the claimed and the expected value, as `prints 17 instead of 18`.
+
+    Such lines stay if no other line shows either value.
+    """
+    expected = [other for other in expected if other.kind in _PRINTED]
+    lines = result.observation.stdout.splitlines()
+    if check.kind not in _PRINTED or not expected or not 1 < len(lines) <= _MOST_LINES:
+        return result
+
+    def with_lines(shown: Sequence[str]) -> Result:
+        observation = result.observation.model_copy(update={"stdout": "\n".join(shown)})
+        return result.model_copy(update={"observation": observation})
+
+    def meets(other: Check, shown: Result) -> bool:
+        number = claimed_number(other)
+        if other.kind is CheckKind.VALUE and number is not None:
+            return any(same_number(number, each) for each in numbers_in(shown.observation.stdout))
+        return _judge_kind(other, shown) is CheckResult.MET
+
+    single = [(line, with_lines([line])) for line in lines]
+    others = [
+        line
+        for line, shown in single
+        if not (meets(check, shown) and all(meets(other, shown) for other in expected))
+    ]
+    rest = with_lines(others)
+    return (
+        rest if len(others) < len(lines) and any(meets(each, rest) for each in (check, *expected)) else result
+    )
+
+
+def _shows_expected(expected: Sequence[Check], result: Result) -> bool:
+    """Whether all of the expected behaviour is shown. False if nothing is expected."""
+    checks = [check for check in expected if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD]
+    return bool(checks) and all(_judge_kind(check, result) is CheckResult.MET for check in checks)
+
+
+def _is_met_by_rounding(check: Check, result: Result, expected: Sequence[Check]) -> bool:
+    """Whether the expected number is printed exactly, and the claimed one fits only because prints are short."""
+    expected_numbers = [claimed_number(other) for other in expected if other.kind is CheckKind.VALUE]
+    claimed = claimed_number(check)
+    if check.kind is not CheckKind.VALUE or claimed is None or not expected_numbers:
+        return False
+    shown = [number.value for number in numbers_in_place(check, result)]
+    is_exact = any(same_value(claimed.value, value) for value in shown)
+    return not is_exact and all(
+        number is not None and any(same_value(number.value, value) for value in shown)
+        for number in expected_numbers
+    )
+
+
+def _judge_kind(check: Check, result: Result) -> CheckResult:
+    return _JUDGES[check.kind](check, result)
+
+
+def _judge_variation(_: Check, __: Result) -> CheckResult:
+    """One attempt by itself says nothing about repeats."""
+    return CheckResult.UNREACHED
+
+
+def _judge_slowness(check: Check, result: Result) -> CheckResult:
+    ratio = ratio_in(check, result)
+    return CheckResult.UNREACHED if ratio is None else is_slower(ratio, check.factor)
+
+
+_JUDGES: Mapping[CheckKind, Callable[[Check, Result], CheckResult]] = {
+    CheckKind.EXCEPTION: judge_exception,
+    CheckKind.CRASH: judge_crash,
+    CheckKind.EXIT_STATUS: judge_exit_status,
+    CheckKind.OUTPUT: judge_output,
+    CheckKind.VALUE: judge_value,
+    CheckKind.HANG: judge_hang,
+    CheckKind.OUT_OF_MEMORY: judge_out_of_memory,
+    CheckKind.VARIES: _judge_variation,
+    CheckKind.DIFFERS: judge_difference,
+    CheckKind.SLOWER: _judge_slowness,
+    CheckKind.NO_ERROR: judge_no_error,
+}

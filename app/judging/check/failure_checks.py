@@ -1,0 +1,97 @@
+"""Checks of a failure: exceptions, crashes, exit statuses, memory, hangs, and errors that are missing."""
+
+from __future__ import annotations
+
+import re
+
+from app.intake.claim.claims import Check
+from app.judging.judgement import CheckResult
+from app.judging.output.failure_signature import (
+    crashed_as,
+    failures_of,
+    last_name,
+    matches_exception,
+    printed_failure,
+    prints_exception,
+    warnings_in,
+)
+from worker.contract import Outcome, Result
+
+# A script that ends with one of these was broken before it came to its point, unless the claim is about that error.
+BROKEN = {"NameError", "SyntaxError", "IndentationError", "TabError"}
+_OUT_OF_MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "_ArrayMemoryError"}
+_OUT_OF_MEMORY_MESSAGES = ("out of memory", "not enough memory", "can't allocate memory")
+
+
+def judge_exception(check: Check, result: Result) -> CheckResult:
+    """An exception, raised or printed; for a type that ends in `Warning` also a warning on stderr."""
+    failures = failures_of(result)
+    if (check.exception_type or "").endswith("Warning"):
+        failures = [*failures, *warnings_in(result.observation.stderr)]
+    matches = any(matches_exception(check.exception_type, check.message, failure) for failure in failures)
+    return _failure_result(
+        matches or prints_exception(check.exception_type, check.message, result.observation.stdout), result
+    )
+
+
+def judge_no_error(check: Check, result: Result) -> CheckResult:
+    """A missing error: MET while it is missing, ABSENT when it is raised, OTHER when something else fails."""
+    if check.exception_type is not None:
+        any_message = check.model_copy(update={"message": ""})
+        if judge_exception(any_message, result) is CheckResult.MET:
+            return CheckResult.ABSENT
+        if _names(check.exception_type, result.observation.stdout):
+            return CheckResult.OTHER
+    return CheckResult.MET if _ended_well(result) else CheckResult.OTHER
+
+
+def judge_crash(check: Check, result: Result) -> CheckResult:
+    """A crash by the claimed signal."""
+    return _failure_result(crashed_as(check.signal, result), result)
+
+
+def judge_exit_status(check: Check, result: Result) -> CheckResult:
+    """The claimed exit status, unless a broken script is the reason for it."""
+    status = result.observation.exit_status
+    return _failure_result(
+        status is not None and status == check.exit_status and not is_broken(result), result
+    )
+
+
+def judge_out_of_memory(_: Check, result: Result) -> CheckResult:
+    """A failure whose type or message says that memory ran out."""
+    ran_out = any(
+        last_name(failure.type) in _OUT_OF_MEMORY_TYPES
+        or any(words in failure.message.lower() for words in _OUT_OF_MEMORY_MESSAGES)
+        for failure in failures_of(result)
+    )
+    return _failure_result(ran_out, result)
+
+
+def judge_hang(check: Check, result: Result) -> CheckResult:
+    """A timeout counts if the processes were idle, or if the claimed message is in the stacks."""
+    if result.outcome is Outcome.TIMED_OUT:
+        is_in_stacks = bool(check.message) and (check.message or "") in result.observation.stacks
+        return CheckResult.MET if result.observation.idle or is_in_stacks else CheckResult.UNREACHED
+    return _failure_result(is_met=False, result=result)
+
+
+def is_broken(result: Result) -> bool:
+    """Whether the script ended with an error of its own text, such as a NameError."""
+    exception = result.observation.exception
+    return exception is not None and last_name(exception.type) in BROKEN
+
+
+def _failure_result(is_met: bool, result: Result) -> CheckResult:  # noqa: FBT001 - the one thing it is about
+    """MET, or ABSENT if the script ended well, or OTHER if it failed in another way."""
+    if is_met:
+        return CheckResult.MET
+    return CheckResult.ABSENT if _ended_well(result) else CheckResult.OTHER
+
+
+def _ended_well(result: Result) -> bool:
+    return result.outcome is Outcome.COMPLETED and not printed_failure(result)
+
+
+def _names(exception_type: str, stdout: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(exception_type)}(?!\w)", stdout) is not None

@@ -1,0 +1,138 @@
+"""Checks of the output: printed lines, a printed number, and two sides that differ."""
+
+from __future__ import annotations
+
+import re
+import signal as signals
+
+from app.intake.claim.claims import Check
+from app.intake.claim.vocabulary import DTYPE
+from app.judging.judgement import CheckResult
+from app.judging.output.numbers import Number, numbers_in
+from app.judging.output.numbers import matches as same_number
+from app.judging.output.printed_lines import found_lines
+from app.judging.output.sides import lines_of_sides, side_of, side_says, sides_agree
+from app.judging.output.value_position import has_label, lines_with, numbers_of, numbers_standing, stands
+from worker.contract import Outcome, Result
+
+# Lines of tracebacks and of warnings.
+_LINE_OF_CODE = re.compile(r"\.py:\d+\b|\bline \d+, in\b|^\s|\w(?:Error|Exception|Warning)\b")
+_SIGNAL_NUMBERS = {each.name: each.value for each in signals.Signals}
+_STATUS_WORDS = re.compile(r"\b(?:returns?|returned|exits?|exited|status|code)\b", re.IGNORECASE)
+
+
+def judge_output(check: Check, result: Result) -> CheckResult:
+    """The claimed lines in stdout or stderr. Without claimed text: the script prints nothing."""
+    seen = result.observation
+    if len(check.lines) == 1 and re.fullmatch(DTYPE, check.lines[0]):
+        return _judge_dtype(check.lines[0], _labelled(check, seen.stdout), result)
+    stdout = _labelled(check, _lines_of_device(check, seen.stdout))
+    if not any(line.strip() for line in check.lines):
+        return _judge_silence(result)
+    shown = stands(check.lines[0], stdout.splitlines()) if len(check.lines) == 1 else None
+    if shown or (shown is None and found_lines(check.lines, stdout)) or found_lines(check.lines, seen.stderr):
+        return CheckResult.MET
+    return _other_or_unreached(bool(seen.stdout.strip()), result)
+
+
+def judge_value(check: Check, result: Result) -> CheckResult:
+    """The claimed number at a place where a value may stand.
+
+    A claimed number inside a longer line may be anything. The result is then UNREACHED.
+    """
+    claimed = claimed_number(check)
+    if claimed is None:
+        return CheckResult.UNREACHED
+    in_place = any(same_number(claimed, number) for number in numbers_in_place(check, result))
+    if in_place or _is_exit_status(claimed, check, result):
+        return CheckResult.MET
+    anywhere = [number for line in _value_lines(check, result) for number in numbers_of(line)]
+    if check.position is None and any(same_number(claimed, number) for number in anywhere):
+        return CheckResult.UNREACHED
+    return _other_or_unreached(bool(anywhere), result)
+
+
+def judge_difference(check: Check, result: Result) -> CheckResult:
+    """Two sides that print different values, and each claimed line on its side."""
+    lines = lines_of_sides(result.observation.stdout, check.sides)
+    if not check.sides or not all(lines.values()):
+        return CheckResult.UNREACHED
+    if sides_agree(lines):
+        return CheckResult.ABSENT
+    claimed = [(side, line) for side, line in zip(check.sides, check.side_lines, strict=False) if line]
+    return (
+        CheckResult.MET
+        if all(side_says(lines[side], side, line) for side, line in claimed)
+        else CheckResult.OTHER
+    )
+
+
+def claimed_number(check: Check) -> Number | None:
+    """The claimed value as a number; None if the check has none."""
+    return next(iter(numbers_in(check.number or "")), None)
+
+
+def numbers_in_place(check: Check, result: Result) -> list[Number]:
+    """The printed numbers that may be the claimed one: at the claimed position, else where a value stands."""
+    lines = _value_lines(check, result)
+    if check.position is None:
+        return [number for line in lines for number in numbers_standing(line, check.label)]
+    numbers = [number for line in lines for number in numbers_in(line)]
+    return numbers[-1:] if check.position == "last" else numbers[:1]
+
+
+def _judge_dtype(claimed: str, stdout: str, result: Result) -> CheckResult:
+    """A dtype may stand anywhere in the output, also inside `tensor(1., dtype=torch.float64)`."""
+    name = claimed.rsplit(".", 1)[-1]
+    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", stdout):
+        return CheckResult.MET
+    return _other_or_unreached(bool(stdout.strip()), result)
+
+
+def _judge_silence(result: Result) -> CheckResult:
+    if result.outcome is not Outcome.COMPLETED:
+        return CheckResult.UNREACHED
+    return CheckResult.OTHER if result.observation.stdout.strip() else CheckResult.MET
+
+
+def _other_or_unreached(has_output: bool, result: Result) -> CheckResult:  # noqa: FBT001 - the one thing it is about
+    """OTHER if there is output or a failure in place of the claim, else UNREACHED."""
+    failed = result.outcome in {Outcome.RAISED, Outcome.CRASHED}
+    return CheckResult.OTHER if has_output or failed else CheckResult.UNREACHED
+
+
+def _labelled(check: Check, stdout: str) -> str:
+    """The lines with the check's label; all lines if none has it."""
+    lines = stdout.splitlines()
+    return "\n".join([line for line in lines if check.label and has_label(line, check.label)] or lines)
+
+
+def _lines_of_device(check: Check, stdout: str) -> str:
+    """The lines that name the check's device; all lines if the check has no device or none names it."""
+    if check.where.device not in {"cpu", "cuda"}:
+        return stdout
+    lines = [line for line in stdout.splitlines() if side_of(line, ("cpu", "cuda")) == check.where.device]
+    return "\n".join(lines) if lines else stdout
+
+
+def _value_lines(check: Check, result: Result) -> list[str]:
+    """The lines that may show the claimed value: those of its device, with its label."""
+    stdout = result.observation.stdout
+    lines = _lines_of_device(check, stdout).splitlines()
+    if not stdout.strip():
+        # Logs go to stderr. There, warnings and tracebacks hold line numbers, which are no values.
+        lines = [
+            line for line in result.observation.stderr.splitlines() if _LINE_OF_CODE.search(line) is None
+        ]
+    return lines_with(check.label, lines)
+
+
+def _is_exit_status(claimed: Number, check: Check, result: Result) -> bool:
+    """Whether the number is the status that a shell shows for the end of the script, as in `returns 139`."""
+    seen = result.observation
+    signal_number = _SIGNAL_NUMBERS.get(seen.signal or "")
+    status = seen.exit_status if signal_number is None else 128 + signal_number
+    ended = result.outcome in {Outcome.EXITED, Outcome.CRASHED} and status is not None
+    return (
+        ended and claimed.whole and claimed.value == status and _STATUS_WORDS.search(check.text) is not None
+    )
