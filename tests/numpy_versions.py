@@ -9,6 +9,7 @@ from stage import Stage, result
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.storage.models import ChangeRow, ReportRow
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import (
     Attempt,
@@ -59,7 +60,7 @@ def again(stage: Stage, report_id: str, *versions: str) -> None:
     """Run a report once more."""
     with stage.session() as session:
         targets = tuple(Target(toolchain=f"numpy-{version}") for version in versions)
-        relaunch(session, report_id, settings=stage.settings, targets=targets, repeats=3)
+        relaunch(session, report_id, RunRequest(targets=targets, repeats=3), settings=stage.settings)
 
 
 def answer(

@@ -15,6 +15,7 @@ from app.runs.run_object.document import RunDocument
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.targets.parse import make_target
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import Attempt, CardState, Gpu, Hello, Level, Observation, Result, ToolchainFacts
 
@@ -112,7 +113,9 @@ def replay(
             )
             document = submit(session, request, settings=stage.settings).document
         else:
-            document = relaunch(session, report, settings=stage.settings, targets=targets, repeats=repeats)
+            document = relaunch(
+                session, report, RunRequest(targets=targets, repeats=repeats), settings=stage.settings
+            )
     by_label = {target.label(): job for target, job in zip(targets, recorded["jobs"], strict=True)}
     answer(stage, by_label, recorded["environments"], variation, most=most)
     return stage.run(document.id)

@@ -18,6 +18,7 @@ from app.runs.submission.submit import Submission
 from app.targets.parse import make_target
 from app.targets.pattern import FORM
 from app.targets.planning.presets import Preset
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 
 Item = TypeVar("Item")
@@ -97,8 +98,8 @@ class TargetBody(Body):
         return make_target(self.model_dump())
 
 
-class WishBody(Body):
-    """Where to run: a preset or targets; neither means the default preset."""
+class RunRequestBody(Body):
+    """The cells to run: a preset or targets. Without both, the default preset is meant."""
 
     preset: Words | None = Field(default=None, max_length=100, examples=["quick"])
     targets: list[TargetBody] | None = Field(default=None, max_length=400)
@@ -118,12 +119,22 @@ class WishBody(Body):
         examples=[["cpu:*"]],
     )
 
-    def made_targets(self) -> tuple[Target, ...] | None:
-        """The checked targets."""
+    def checked_targets(self) -> tuple[Target, ...] | None:
+        """The targets. Raises InputError."""
         return None if self.targets is None else tuple(target.target() for target in self.targets)
 
+    def run_request(self) -> RunRequest:
+        """The request. Raises InputError."""
+        return RunRequest(
+            preset=self.preset,
+            targets=self.checked_targets(),
+            repeats=self.repeats,
+            include=tuple(self.include),
+            exclude=tuple(self.exclude),
+        )
 
-class RunBody(WishBody):
+
+class RunBody(RunRequestBody):
     """A submission: a script or a report."""
 
     model_config = ConfigDict(
@@ -162,7 +173,7 @@ class RunBody(WishBody):
             report=self.report,
             claim=self.claim,
             preset=self.preset,
-            targets=self.made_targets(),
+            targets=self.checked_targets(),
             repeats=self.repeats,
             include=tuple(self.include),
             exclude=tuple(self.exclude),

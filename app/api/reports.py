@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from app.api.bodies import PageBody, ReadBody, ReadingBody, WishBody
+from app.api.bodies import PageBody, ReadBody, ReadingBody, RunRequestBody
 from app.api.runs import Key
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit
@@ -82,7 +82,7 @@ def get_matrix(report_id: str, session: SessionDep, _may: CanRead) -> Matrix:
 def post_report_run(
     *,
     report_id: str,
-    body: WishBody,
+    body: RunRequestBody,
     response: Response,
     session: SessionDep,
     settings: SettingsDep,
@@ -93,12 +93,8 @@ def post_report_run(
     document = relaunch(
         session,
         report_id,
+        body.run_request(),
         settings=settings,
-        preset=body.preset,
-        targets=body.made_targets(),
-        repeats=body.repeats,
-        include=tuple(body.include),
-        exclude=tuple(body.exclude),
         idempotency_key=idempotency_key,
     )
     response.headers["Location"] = f"/api/v1/runs/{document.id}"

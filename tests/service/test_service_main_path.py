@@ -17,6 +17,7 @@ from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.storage.broker import QUEUE_DISPATCHER
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow, ScriptRow
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import Device, Draining, Observation, Outcome
 from worker.contract.names import cancel_key
@@ -152,7 +153,7 @@ def test_a_report_is_launched_again(stage: Stage) -> None:
     stage.submit()
     with stage.session() as session:
         report_id = list_reports(session).items[0].id
-        again = relaunch(session, report_id, settings=stage.settings, repeats=2)
+        again = relaunch(session, report_id, RunRequest(repeats=2), settings=stage.settings)
     with stage.session() as session:
         details = report_details(session, report_id)
     assert details.runs[0].id == again.id

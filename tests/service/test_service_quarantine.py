@@ -25,6 +25,7 @@ from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.states import QuarantineKind
 from app.storage.models import AttemptRow, NodeRow
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import Attempt, Device, ToolchainFacts
 
@@ -145,13 +146,13 @@ def test_without_a_time_it_is_what_is_open_or_stands(stage: Stage) -> None:
     finish(stage, node="lab")
     assert first.report.id is not None
     with stage.session() as session:
-        second = relaunch(session, first.report.id, settings=stage.settings, repeats=2).id
+        second = relaunch(session, first.report.id, RunRequest(repeats=2), settings=stage.settings).id
     finish(stage, node="lab")
     with stage.session() as session:
-        third = relaunch(session, first.report.id, settings=stage.settings, repeats=5).id
+        third = relaunch(session, first.report.id, RunRequest(repeats=5), settings=stage.settings).id
     give(stage, stage.dispatch()[:1], node="lab")
     with stage.session() as session:
-        cancelled = relaunch(session, first.report.id, settings=stage.settings, repeats=5).id
+        cancelled = relaunch(session, first.report.id, RunRequest(repeats=5), settings=stage.settings).id
         cancel_run(session, cancelled)
     assert hold(stage, "node", "lab").reopened == 2
     states = [stage.run(run_id).state for run_id in (first.id, second, third, cancelled)]

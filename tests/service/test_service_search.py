@@ -22,6 +22,7 @@ from app.runs.submission.submit import Submission, submit
 from app.search.terms import QueryError
 from app.storage.models import ChangeRow, JobRow, ReportCellRow, ReportRow, ReportSearchRow
 from app.storage.queries.reports.search import delete_words
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import Device, ExceptionFacts, Observation, Outcome
 
@@ -133,7 +134,7 @@ def test_what_cells_have_must_be_in_one_of_them(stage: Stage) -> None:
 def test_a_later_run_replaces_its_cells_and_leaves_the_others(stage: Stage, filled: dict[str, str]) -> None:
     with stage.session() as session:
         targets = (Target(device=Device.CPU), Target(settings={"threads": "1"}))
-        relaunch(session, filled["breaks"], settings=stage.settings, targets=targets, repeats=1)
+        relaunch(session, filled["breaks"], RunRequest(targets=targets, repeats=1), settings=stage.settings)
     for attempt in stage.dispatch():
         stage.say(result(attempt, node="n1", outcome=Outcome.COMPLETED, observation=FINE))
     assert found(stage, "exception:RuntimeError") == set()

@@ -16,6 +16,7 @@ from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.storage.models import ReportRow
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import Observation, Outcome
 
@@ -54,7 +55,12 @@ def test_a_later_no_in_the_same_place_shows_it_fixed_only_in_a_newer_version(sta
     first = report_of(stage, report_id).verified_at
     stage.node("n1", toolchain="torch-2.14-cpu")
     with stage.session() as session:
-        relaunch(session, report_id, settings=stage.settings, targets=(Target(toolchain="torch-2.14-cpu"),))
+        relaunch(
+            session,
+            report_id,
+            RunRequest(targets=(Target(toolchain="torch-2.14-cpu"),)),
+            settings=stage.settings,
+        )
     while attempts := stage.dispatch():
         for attempt in attempts:
             said = result(

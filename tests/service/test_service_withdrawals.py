@@ -25,6 +25,7 @@ from app.runs.submission.bisections import bisection_document, start_bisection
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, SubmitResult, submit
 from app.storage.models import Base, ReportRow, ScriptRow
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import (
     CapturedValue,
@@ -199,7 +200,7 @@ def test_what_is_withdrawn_stays_so(stage: Stage) -> None:
     for again in (
         lambda session: withdraw_with_secret(session, found.withdraw_secret or ""),
         lambda session: withdraw(session, report_id, reason="x", who="ada"),
-        lambda session: relaunch(session, report_id, settings=stage.settings),
+        lambda session: relaunch(session, report_id, RunRequest(), settings=stage.settings),
         lambda session: export(session, found.document.id),
         lambda session: contribute(
             session, json.dumps(bundle).encode(), by="x", settings=stage.settings, report_id=report_id
@@ -293,7 +294,7 @@ def test_results_come_in_and_it_is_run_again_meanwhile(stage: Stage, turn: int) 
 
     def again() -> None:
         with stage.session() as session:
-            relaunch(session, report_id_of(found), settings=stage.settings, repeats=1)
+            relaunch(session, report_id_of(found), RunRequest(repeats=1), settings=stage.settings)
 
     results = [
         lambda attempt=attempt: stage.say(result(attempt, node="n", **talkative())) for attempt in attempts

@@ -13,8 +13,9 @@ from app.errors import InputError
 from app.intake.reading import Reading
 from app.targets.fleet import can_serve, is_meant, nearest_lack, resolve_toolchain
 from app.targets.parse import parse_target
-from app.targets.planning.plan import Plan, plan
+from app.targets.planning.plan import Plan, make_plan
 from app.targets.planning.presets import PRESETS
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import Device, Gpu, Hello, Level, ToolchainFacts
 
@@ -71,11 +72,15 @@ ONE = reading("print(1)")
 def planned(
     *targets: str, fleet: tuple[Hello, ...] = (GPU_NODE,), report: Reading = ONE, **options: Any
 ) -> Plan:
-    return plan(
+    request = RunRequest(
+        targets=tuple(map(parse_target, targets)) or None,
+        **{
+            name: options.pop(name) for name in ("preset", "repeats", "include", "exclude") if name in options
+        },
+    )
+    return make_plan(
         report,
-        preset=options.pop("preset", None),
-        targets=[parse_target(target) for target in targets] or None,
-        repeats=options.pop("repeats", None),
+        request,
         fleet=fleet,
         required_level=options.pop("required_level", Level.NAMESPACES),
         **options,

@@ -10,7 +10,8 @@ from default_limits import read
 from app.intake.reading import Reading
 from app.targets.fleet import can_serve, has_kernels, usable_toolchains
 from app.targets.parse import parse_target
-from app.targets.planning.plan import Plan, plan
+from app.targets.planning.plan import Plan, make_plan
+from app.targets.planning.run_request import RunRequest
 from worker.contract import Gpu, Hello, Level, ToolchainFacts
 
 KERNELS = ["sm_75", "sm_80", "sm_86", "sm_90"]
@@ -59,10 +60,8 @@ def report(imports: str, said: str = "") -> Reading:
 
 
 def planned(fleet: Hello, reading: Reading, *targets: str, preset: str | None = None) -> Plan:
-    wanted = [parse_target(target) for target in targets] or None
-    return plan(
-        reading, preset=preset, targets=wanted, repeats=None, fleet=[fleet], required_level=Level.NAMESPACES
-    )
+    request = RunRequest(preset=preset, targets=tuple(map(parse_target, targets)) or None)
+    return make_plan(reading, request, fleet=[fleet], required_level=Level.NAMESPACES)
 
 
 def cells(of: Plan) -> list[tuple[str, str | None]]:

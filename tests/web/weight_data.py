@@ -15,6 +15,7 @@ from app.runs.submission.bisections import start_bisection
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import Submission, submit
 from app.storage.models import RunRow
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import (
     Attempt,
@@ -237,7 +238,12 @@ def _busy(stage: Stage, report_id: str) -> None:
     """Forty more runs, and sixty acts of maintainers."""
     for number in range(40):
         with stage.session() as session:
-            relaunch(session, report_id, settings=stage.settings, targets=(_target(number, 0),), repeats=1)
+            relaunch(
+                session,
+                report_id,
+                RunRequest(targets=(_target(number, 0),), repeats=1),
+                settings=stage.settings,
+            )
     for number in range(60):
         with stage.session() as session:
             label_report(

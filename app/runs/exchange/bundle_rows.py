@@ -12,7 +12,7 @@ from app.intake.reading import Reading
 from app.runs.exchange.bundle import Bundle, BundledAttempt, BundledJob
 from app.runs.lifecycle.doubt import rests_on
 from app.runs.run_object.storable import split_result, to_storable
-from app.runs.submission.submit import keep_report
+from app.runs.submission.report_intake import store_report
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.queries import keys
 from app.storage.queries.reports import reports as queries
@@ -44,7 +44,7 @@ def keep_submitted(
 ) -> ReportRow:
     """Store the report of a bundle, as of now or of a moment in the past."""
     submitted = bundle.report
-    return keep_report(
+    return store_report(
         session,
         reading,
         form=submitted.form,

@@ -35,7 +35,7 @@ from app.runs.rows.facts import (
 )
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import to_storable
-from app.runs.submission.submit import TITLE_CHARACTERS, check_report
+from app.runs.submission.report_intake import TITLE_CHARACTERS, check_report
 from app.settings import ServiceSettings
 from app.states import OPEN_STATES
 from app.storage.models import ReportRow, RunRow

@@ -24,8 +24,9 @@ from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assem
 from app.runs.run_object.document import RunDocument
 from app.states import HELD_ATTEMPT_STATES, OPEN_ATTEMPT_STATES, AttemptState, JobState, RunState
 from app.targets.fleet import usable
-from app.targets.planning.plan import Cell, Plan, plan
+from app.targets.planning.plan import Cell, Plan, make_plan
 from app.targets.planning.presets import PRESETS, Preset
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import (
     Attempt,
@@ -163,15 +164,18 @@ def plan_locally(reading: Reading, wish: LocalWish, *, title: str = "") -> RunDo
 
 
 def _plan(reading: Reading, wish: LocalWish, hello: Hello) -> Plan:
-    return plan(
-        reading,
+    request = RunRequest(
         preset=wish.preset,
         targets=wish.targets,
         repeats=wish.repeats,
-        fleet=[hello],
-        required_level=wish.level or Level.NAMESPACES,
         include=wish.include,
         exclude=wish.exclude,
+    )
+    return make_plan(
+        reading,
+        request,
+        fleet=[hello],
+        required_level=wish.level or Level.NAMESPACES,
         presets=wish.presets,
     )
 

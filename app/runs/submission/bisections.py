@@ -24,7 +24,7 @@ from app.runs.rows.quarantined_parts import held_back
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.bisection_state import BisectionRequest, subject_of
 from app.runs.run_object.storable import json_digest
-from app.runs.submission.submit import answered_before
+from app.runs.submission.idempotency import earlier_answer
 from app.settings import ServiceSettings
 from app.storage.models import BisectionRow, RunRow
 from app.storage.queries import bisections as queries
@@ -49,11 +49,11 @@ def start_bisection(
     """Plan the series and queue the first trials. Raises NotFoundError, InputError, ConflictError, IdempotencyError; the caller commits."""
     report = get_runnable_report(session, report_id)
     bisection_id = new_id()
-    answered = answered_before(
+    earlier_run = earlier_answer(
         session, idempotency_key, body_digest=_digest(report_id, request), run_id=bisection_id
     )
-    if answered is not None:
-        return bisection_document(session, answered.id)
+    if earlier_run is not None:
+        return bisection_document(session, earlier_run.id)
     reading = reading_of(session, report)
     nodes = known_fleet(session, settings=settings)
     series = _series(reading, request, nodes, settings=settings)

@@ -1,15 +1,12 @@
-"""Make a run of what was read: plan its cells, store jobs and first attempts, or finish it at once when nothing can run."""
+"""Store a run with its jobs and first attempts. A run without anything to run is finished at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.errors import ConflictError, InputError
 from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
@@ -18,97 +15,64 @@ from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.plan_document import state_of
 from app.runs.lifecycle.finish import store_end
 from app.runs.rows.attempts import new_attempts
+from app.runs.rows.by_id import get_runnable_report
 from app.runs.rows.events import emit
 from app.runs.rows.facts import job_facts, run_facts
-from app.runs.rows.nodes import whole_fleet
-from app.runs.rows.presets import known_presets
-from app.runs.rows.quarantined_parts import as_held, held_back
 from app.runs.run_object.assemble import judge
 from app.runs.run_object.document import RunDocument
+from app.runs.submission.plan_run import plan_run
 from app.settings import ServiceSettings
 from app.states import Trigger
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.outbox import outbox
-from app.storage.queries import runs as queries
 from app.targets.fleet import can_serve
-from app.targets.planning.plan import DEFAULT_REPEATS, Cell, Plan, RepeatPlan, plan, plan_cell, runnable
-from app.targets.target import Target
+from app.targets.planning.plan import Cell, Plan, RepeatPlan
+from app.targets.planning.run_request import RunRequest
 from worker.contract import AttemptKind, Hello
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What a run should cover; neither preset nor targets means the default preset. `include` and `exclude` are patterns, as written."""
-
-    preset: str | None = None
-    targets: tuple[Target, ...] | None = None
-    repeats: int | None = None
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    # Those of a run before, as many times; a preset beside them is only the name that they had.
-    cells: tuple[tuple[str, Target], ...] | None = None
-    plan: RepeatPlan | None = None
-
-    def asked(self) -> dict[str, Any]:
-        """As data, for what an idempotency key stands for; what was not asked for leaves it as it was before it could be."""
-        targets = (
-            None if self.targets is None else [target.model_dump(mode="json") for target in self.targets]
-        )
-        patterns = {"include": list(self.include), "exclude": list(self.exclude)}
-        always = {"preset": self.preset, "targets": targets, "repeats": self.repeats}
-        return always | {name: texts for name, texts in patterns.items() if texts}
-
-
-def make_plan(reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings) -> Plan:
-    """The cells of a run. Raises InputError for a wish that can't be planned."""
-    if wish.targets is not None and not wish.targets:
-        raise InputError("Send at least one target.", code="no_targets", field="targets")
-    if wish.cells is not None:
-        scripts = runnable(reading)
-        cells = (
-            plan_cell(scripts[digest], target, fleet, required_level=settings.required_level, explicit=False)
-            for digest, target in wish.cells
-        )
-        return Plan(tuple(cells), wish.plan or RepeatPlan(DEFAULT_REPEATS), wish.preset)
-    return plan(
-        reading,
-        preset=settings.preset if wish.targets is None and wish.preset is None else wish.preset,
-        targets=wish.targets,
-        repeats=wish.repeats,
-        fleet=fleet,
-        required_level=settings.required_level,
-        include=wish.include,
-        exclude=wish.exclude,
-        presets=known_presets(settings),
-        most_cells=settings.cells,
-        most_repeats=settings.repeats,
-    )
 
 
 def launch_reading(
     session: Session,
     report: ReportRow,
     reading: Reading,
-    wish: Wish,
+    request: RunRequest,
     *,
     run_id: str,
     fleet: Sequence[Hello],
     settings: ServiceSettings,
-    occasion: Trigger = "submitted",
+    trigger: Trigger = "submitted",
 ) -> RunDocument:
-    """Store a run with its jobs and first attempts, and wake the dispatcher. Raises InputError, ConflictError for a withdrawn report."""
-    held = queries.hold_report(session, report.id)
-    if held is None or held.withdrawn_at is not None:
-        raise ConflictError("This report was withdrawn: there is nothing left to run.", code="withdrawn")
-    made = None if reading.ask else plan_of(session, reading, wish, fleet=fleet, settings=settings)
-    cells = () if made is None else made.cells
-    repeats = RepeatPlan(at_most=1, exact=False) if made is None else made.repeats
+    """Plan and store a run of a report, and wake the dispatcher.
+
+    Raises InputError for a request that can't be planned, ConflictError for a withdrawn report.
+    """
+    get_runnable_report(session, report.id)
+    plan = None if reading.ask else plan_run(session, reading, request, fleet=fleet, settings=settings)
+    return launch_plan(
+        session, report, reading, plan, run_id=run_id, fleet=fleet, settings=settings, trigger=trigger
+    )
+
+
+def launch_plan(
+    session: Session,
+    report: ReportRow,
+    reading: Reading,
+    plan: Plan | None,
+    *,
+    run_id: str,
+    fleet: Sequence[Hello],
+    settings: ServiceSettings,
+    trigger: Trigger = "submitted",
+) -> RunDocument:
+    """Store a run with the cells of a plan, and wake the dispatcher. None stands for a report that lacks something."""
+    cells = () if plan is None else plan.cells
+    repeats = RepeatPlan(at_most=1, exact=False) if plan is None else plan.repeats
     run = RunRow(
         id=run_id,
         report_id=report.id,
         state="queued",
-        occasion=occasion,
-        preset=None if made is None else made.preset,
+        occasion=trigger,
+        preset=None if plan is None else plan.preset,
         repeats_at_most=repeats.at_most,
         repeats_exact=repeats.exact,
         last_event=0,
@@ -131,8 +95,21 @@ def launch_reading(
             repeats=repeats,
             fleet=fleet,
             settings=settings,
-            preview=occasion == "submitted",
+            # Nobody watches the other runs, so they need no preview.
+            preview=trigger == "submitted",
         )
+    return _store_outcome(session, run, report, reading, jobs, attempts)
+
+
+def _store_outcome(
+    session: Session,
+    run: RunRow,
+    report: ReportRow,
+    reading: Reading,
+    jobs: Sequence[JobRow],
+    attempts: Sequence[AttemptRow],
+) -> RunDocument:
+    """Wake the dispatcher. A run without attempts is finished instead."""
     if attempts:
         outbox(session).wake_dispatcher()
     else:
@@ -141,24 +118,6 @@ def launch_reading(
     session.flush()
     judged = judge(run_facts(run, report), reading, job_facts(jobs, attempts, {}))
     return judged.document if attempts else store_end(session, run, judged)
-
-
-def plan_of(
-    session: Session, reading: Reading, wish: Wish, *, fleet: Sequence[Hello], settings: ServiceSettings
-) -> Plan:
-    """The plan, saying what a quarantine keeps from running. Raises InputError for a wish that can't be planned."""
-    held = held_back(session)
-    if not held:
-        return make_plan(reading, wish, fleet=fleet, settings=settings)
-    whole = whole_fleet(session, settings=settings)
-    try:
-        made = make_plan(reading, wish, fleet=fleet, settings=settings)
-    except InputError as error:
-        if error.code != "unknown_toolchain":
-            raise
-        # One that is held back is known all the same.
-        made = make_plan(reading, wish, fleet=whole, settings=settings)
-    return as_held(made, held, whole_fleet=whole, required_level=settings.required_level)
 
 
 def first_attempts(
@@ -172,18 +131,18 @@ def first_attempts(
     settings: ServiceSettings,
     preview: bool = True,
 ) -> list[AttemptRow]:
-    """What a new cell starts with; nothing where no node serves it. Nobody watches what was not submitted: no `preview` of that."""
+    """Queue the first attempts of a cell. There are none where no node serves it."""
     if cell.reason is not None:
         return []
     attempts: list[AttemptRow] = []
-    if preview and settings.preview and _is_shown_first(cell, fleet, settings=settings):
+    if preview and settings.preview and _may_preview(cell, fleet, settings=settings):
         attempts += new_attempts(session, job, count=1, kind=AttemptKind.PREVIEW)
     count = next_attempts(reading.claim, reading.script_of(cell.script), cell.target, (), repeats)
     return attempts + new_attempts(session, job, count=max(1, count))
 
 
-def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:
-    """Whether some node takes previews of a cell; whether it has one for this script is the node's to say, when it comes to that."""
+def _may_preview(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:
+    """Whether a node takes previews of this target. Whether it can preview this script, the node decides later."""
     return any(
         hello.previews > 0
         and any(facts.name == cell.target.toolchain and facts.torch is not None for facts in hello.toolchains)
@@ -193,7 +152,7 @@ def _is_shown_first(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSett
 
 
 def job_row(run: RunRow, cell: Cell, *, position: int) -> JobRow:
-    """A cell as it is kept; one that no node serves is judged with its reason."""
+    """The row of a cell. A cell that no node serves is judged from the start."""
     return JobRow(
         id=new_id(),
         run_id=run.id,

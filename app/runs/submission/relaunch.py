@@ -1,45 +1,39 @@
-"""A new run of a report that is stored."""
+"""Start a new run of a report that is stored."""
 
 from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from app.errors import NotFoundError
 from app.ids import new_id
+from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import reading_of
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import json_digest
-from app.runs.submission.launch import Wish, launch_reading
-from app.runs.submission.submit import answered_before
+from app.runs.submission.idempotency import earlier_answer
+from app.runs.submission.launch import launch_reading
 from app.settings import ServiceSettings
-from app.storage.queries import runs as queries
-from app.targets.target import Target
+from app.targets.planning.run_request import RunRequest
 
 
 def relaunch(
     session: Session,
     report_id: str,
+    request: RunRequest,
     *,
     settings: ServiceSettings,
-    preset: str | None = None,
-    targets: tuple[Target, ...] | None = None,
-    repeats: int | None = None,
-    include: tuple[str, ...] = (),
-    exclude: tuple[str, ...] = (),
     idempotency_key: str | None = None,
 ) -> RunDocument:
-    """A new run of a report that is kept. Raises NotFoundError, ConflictError when it was withdrawn, InputError; the caller commits."""
-    row = queries.report_of(session, report_id)
-    if row is None:
-        raise NotFoundError("There is no report with this id.")
-    wish = Wish(preset=preset, targets=targets, repeats=repeats, include=include, exclude=exclude)
+    """Start a new run of a stored report. The caller commits.
+
+    Raises NotFoundError, ConflictError for a withdrawn report, InputError.
+    """
+    report = get_report(session, report_id)
     run_id = new_id()
-    body = {"report": report_id, **wish.asked()}
-    answered = answered_before(session, idempotency_key, body_digest=json_digest(body), run_id=run_id)
-    if answered is not None:
-        return answered
+    body_digest = json_digest({"report": report_id, **request.cells_as_data()})
+    earlier_run = earlier_answer(session, idempotency_key, body_digest=body_digest, run_id=run_id)
+    if earlier_run is not None:
+        return earlier_run
     fleet = known_fleet(session, settings=settings)
-    return launch_reading(
-        session, row, reading_of(session, row), wish, run_id=run_id, fleet=fleet, settings=settings
-    )
+    reading = reading_of(session, report)
+    return launch_reading(session, report, reading, request, run_id=run_id, fleet=fleet, settings=settings)

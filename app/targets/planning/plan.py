@@ -14,6 +14,7 @@ from app.targets.pattern import parse_exclusion, parse_inclusion
 from app.targets.planning.cell_limit import too_many
 from app.targets.planning.expansion import added, of_preset
 from app.targets.planning.presets import PRESETS, Preset, preset_named
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import Hello, Level, Reason, WhoCanAct
 
@@ -51,25 +52,26 @@ class Plan:
     left_out: tuple[tuple[str, int], ...] = ()
 
 
-def plan(
+def make_plan(
     reading: Reading,
+    request: RunRequest,
     *,
-    preset: str | None,
-    targets: Sequence[Target] | None,
-    repeats: int | None,
     fleet: Sequence[Hello],
+    whole_fleet: Sequence[Hello] | None = None,
     required_level: Level,
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
     presets: Mapping[str, Preset] = PRESETS,
     most_cells: int = MOST_CELLS,
     most_repeats: int = MOST_REPEATS,
 ) -> Plan:
-    """Expand a preset or explicit targets over the scripts of a reading. Raises InputError for what can't be planned.
+    """Expand the preset or the targets of a request over the scripts of a reading. Raises InputError.
 
-    Beside a preset's own cells, a script may get others on the same devices: those that test for a cause (`cause_tests`), and one with the
-    versions that are nearest to the reporter's. Packages that it needs and nodes may add are added. What is left out stays out.
+    A preset also gives a script other cells on the same devices: cells that test for a cause (`cause_tests`), and one
+    with the versions nearest to the reporter's. Packages that the script needs are added where nodes may add them.
+    `fleet` is the part of `whole_fleet` that is not quarantined; by default it is the whole fleet.
     """
+    preset, targets, repeats = request.preset, request.targets, request.repeats
+    if targets is not None and not targets:
+        raise InputError("Send at least one target.", code="no_targets", field="targets")
     if preset is not None and targets:
         raise InputError("Give either a preset or targets.", code="preset_or_targets", field="targets")
     if repeats is not None and not 1 <= repeats <= most_repeats:
@@ -83,7 +85,7 @@ def plan(
         if chosen
         else [(digest, target) for target in targets or () for digest in scripts]
     )
-    extra = added([parse_inclusion(text) for text in include], scripts, fleet)
+    extra = added([parse_inclusion(text) for text in request.include], scripts, fleet)
     explicit = {target.label() for _, target in (extra if chosen else [*wanted, *extra])}
     cells: dict[tuple[str, str], Cell] = {}
     for digest, target in sorted([*wanted, *extra], key=lambda pair: _cost(pair[1])):
@@ -91,11 +93,12 @@ def plan(
             scripts[digest],
             check_target(target),
             fleet,
+            whole_fleet=whole_fleet,
             required_level=required_level,
             explicit=target.label() in explicit,
         )
         cells.setdefault((digest, cell.target.label()), cell)
-    kept, left_out = _without(list(cells.values()), exclude)
+    kept, left_out = _without(list(cells.values()), request.exclude)
     if len(kept) > most_cells:
         raise too_many(
             [cell.target for cell in kept],
@@ -115,10 +118,18 @@ def runnable(reading: Reading) -> dict[str, Script]:
 
 
 def plan_cell(
-    script: Script, target: Target, fleet: Sequence[Hello], *, required_level: Level, explicit: bool
+    script: Script,
+    target: Target,
+    fleet: Sequence[Hello],
+    *,
+    whole_fleet: Sequence[Hello] | None = None,
+    required_level: Level,
+    explicit: bool,
 ) -> Cell:
     """One script on one target: which toolchain is meant, what is added to it, or why nobody serves it. Raises InputError."""
-    whole, reason = _resolve(target, fleet, required_level=required_level, explicit=explicit)
+    whole, reason = _resolve(
+        target, fleet, whole_fleet or fleet, required_level=required_level, explicit=explicit
+    )
     if reason is None:
         whole = with_packages(whole, script, fleet, required_level=required_level)
     return Cell(script.digest, whole, reason)
@@ -148,13 +159,21 @@ def _cost(target: Target) -> tuple[int, int]:
 
 
 def _resolve(
-    target: Target, fleet: Sequence[Hello], *, required_level: Level, explicit: bool
+    target: Target,
+    fleet: Sequence[Hello],
+    whole_fleet: Sequence[Hello],
+    *,
+    required_level: Level,
+    explicit: bool,
 ) -> tuple[Target, Reason | None]:
-    name = resolve_toolchain(fleet, target, required_level=required_level)
+    # A toolchain that only quarantined parts have is known too, but no node serves it.
+    name = resolve_toolchain(fleet, target, required_level=required_level) or resolve_toolchain(
+        whole_fleet, target, required_level=required_level
+    )
     if name is not None:
         whole = target.model_copy(update={"toolchain": name})
         return whole, nearest_lack(fleet, whole, required_level=required_level)
-    known = usable_toolchains(fleet)
+    known = usable_toolchains(whole_fleet)
     meant = [other for other in sorted(known) if is_meant(other, target.toolchain)]
     if explicit and target.toolchain and known and not meant:
         raise InputError(

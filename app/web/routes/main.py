@@ -31,6 +31,7 @@ from app.runs.submission.submit import submit
 from app.search.fields import FIELDS
 from app.search.terms import QueryError
 from app.states import OPEN_STATES
+from app.targets.planning.run_request import RunRequest
 from app.web import formats
 from app.web.formats import address_of, as_json, as_markdown, asked
 from app.web.pages import as_page, drawn, drawn_lately, page
@@ -284,7 +285,7 @@ def post_report_run(
     preset: Annotated[str, Form()] = "",
 ) -> Response:
     """Run a report again."""
-    document = relaunch(session, report_id, settings=settings, preset=preset or None)
+    document = relaunch(session, report_id, RunRequest(preset=preset or None), settings=settings)
     return RedirectResponse(f"/runs/{document.id}", status_code=303)
 
 

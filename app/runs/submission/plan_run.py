@@ -1,0 +1,77 @@
+"""Plan the cells of a run on the service: with its presets and limits, and with what is quarantined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sqlalchemy.orm import Session
+
+from app.intake.reading import Reading
+from app.runs.rows.nodes import whole_fleet
+from app.runs.rows.presets import known_presets
+from app.runs.rows.quarantined_parts import as_held, held_back
+from app.settings import ServiceSettings
+from app.targets.planning.plan import Plan, RepeatPlan, make_plan, plan_cell, runnable
+from app.targets.planning.run_request import RunRequest
+from app.targets.target import Target
+from worker.contract import Hello
+
+
+def plan_run(
+    session: Session,
+    reading: Reading,
+    request: RunRequest,
+    *,
+    fleet: Sequence[Hello],
+    settings: ServiceSettings,
+) -> Plan:
+    """The plan of a request. A cell that only a quarantine keeps from running says so. Raises InputError."""
+    if request.preset is None and request.targets is None:
+        request = replace(request, preset=settings.preset)
+    quarantines = held_back(session)
+    whole = whole_fleet(session, settings=settings) if quarantines else fleet
+    plan = make_plan(
+        reading,
+        request,
+        fleet=fleet,
+        whole_fleet=whole,
+        required_level=settings.required_level,
+        presets=known_presets(settings),
+        most_cells=settings.cells,
+        most_repeats=settings.repeats,
+    )
+    if not quarantines:
+        return plan
+    return as_held(plan, quarantines, whole_fleet=whole, required_level=settings.required_level)
+
+
+def plan_same_cells(
+    session: Session,
+    reading: Reading,
+    cells: Iterable[tuple[str, Target]],
+    *,
+    repeats: RepeatPlan,
+    preset: str | None,
+    fleet: Sequence[Hello],
+    settings: ServiceSettings,
+) -> Plan:
+    """Plan the cells of an earlier run again, by script digest and target, for the fleet as it is now."""
+    scripts = runnable(reading)
+    quarantines = held_back(session)
+    whole = whole_fleet(session, settings=settings) if quarantines else fleet
+    planned_cells = [
+        plan_cell(
+            scripts[digest],
+            target,
+            fleet,
+            whole_fleet=whole,
+            required_level=settings.required_level,
+            explicit=False,
+        )
+        for digest, target in cells
+    ]
+    plan = Plan(tuple(planned_cells), repeats, preset)
+    if not quarantines:
+        return plan
+    return as_held(plan, quarantines, whole_fleet=whole, required_level=settings.required_level)

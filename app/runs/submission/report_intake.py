@@ -1,0 +1,83 @@
+"""Check and read the text of a report, and store the report with the result."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from app.clock import now
+from app.errors import InputError
+from app.ids import new_id
+from app.intake.read import read
+from app.intake.reading import Reading
+from app.intake.text.thread import is_address
+from app.intake.text.title import title_of_claim
+from app.runs.rows.search_index import index_report
+from app.runs.rows.similar_reports import mark
+from app.runs.run_object.storable import split_reading
+from app.settings import ServiceSettings
+from app.storage.models import ReportRow
+from app.storage.models.report import Form
+from app.storage.queries import keys
+from worker.contract.text import storable_text
+
+TITLE_CHARACTERS = 300
+
+
+def check_report(
+    *, form: Form, text: str, claim: str | None, title: str, source_url: str | None, settings: ServiceSettings
+) -> Reading:
+    """Check the fields of a report and read it. Raises InputError, TooLargeError."""
+    if len(title) > TITLE_CHARACTERS:
+        raise InputError(
+            f"A title has at most {TITLE_CHARACTERS} characters.", code="bad_title", field="title"
+        )
+    if source_url is not None and not is_address(source_url):
+        raise InputError(
+            "A source_url is an http or https address.", code="bad_source_url", field="source_url"
+        )
+    # A NUL stays in a script: its parser refuses it and names the line and the column.
+    return read(
+        text if form == "script" else storable_text(text),
+        form=form,
+        claim=claim,
+        title=title,
+        limits=settings.read_limits,
+    )
+
+
+def store_report(
+    session: Session,
+    reading: Reading,
+    *,
+    form: Form,
+    text: str,
+    claim: str | None,
+    title: str,
+    source_url: str | None,
+    moment: datetime | None = None,
+) -> ReportRow:
+    """Store a report with its reading. `moment` is the time of the report; it is now by default."""
+    stored_reading, scripts = split_reading(reading)
+    moment = moment or now()
+    keys.keep_scripts(session, scripts, moment=moment)
+    main = reading.scripts[0].digest if reading.scripts else None
+    if main is not None:
+        mark(session, main, scripts[main])
+    report = ReportRow(
+        id=new_id(moment),
+        title=storable_text(title or reading.title or title_of_claim(reading.claim)),
+        source_url=source_url or reading.source_url,
+        form=form,
+        text=text,
+        claim_text=None if claim is None else storable_text(claim),
+        reading=stored_reading,
+        main_script=main,
+        considered_at=moment,
+        created_at=moment,
+    )
+    session.add(report)
+    session.flush()
+    index_report(session, report)
+    return report
