@@ -6,7 +6,9 @@ import pytest
 from api.web_client import Web
 from stage import together
 
+from app.runs.submission.submit import Submission
 from app.storage.models import RunRow
+from app.targets.target import Target
 
 BODY = {"script": "raise RuntimeError('boom')\n", "claim": "RuntimeError: boom"}
 
@@ -78,3 +80,10 @@ def test_running_a_report_again(web: Web) -> None:
 def test_a_bad_key(web: Web, key: str) -> None:
     answer = web.client.post("/api/v1/runs", json=BODY, headers={"Idempotency-Key": key.encode("latin-1")})
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_idempotency_key")
+
+
+def test_keys_of_before_still_match() -> None:
+    plain = Submission(script="x", targets=(Target(),), repeats=2)
+    assert plain.digest() == "sha256:d6255139cdcd95db112f1d462340faffdc4c185bdf4382a08343bee17000d32c"
+    later = Submission(report="x", claim="c", awaited=False, include=("cuda",), preset="quick")
+    assert later.digest() == "sha256:75f75c3ceec7796254d2b89f6f51703cb50f26f051775abf69696a2ede6098ca"

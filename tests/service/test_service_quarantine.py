@@ -14,6 +14,7 @@ from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
 from app.judging.versions import JUDGING_RULES
 from app.runs.exchange.contribute import contribute, export
+from app.runs.lifecycle import doubt
 from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lookup.reports import report_details
 from app.runs.maintenance import quarantine as use
@@ -265,7 +266,7 @@ def test_lifting_twice_is_a_conflict(stage: Stage) -> None:
 
 
 def test_many_runs_are_reopened_in_rounds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(use, "AT_ONCE", 2)
+    monkeypatch.setattr(doubt, "AT_ONCE", 2)
     stage.node("lab", slots=40)
     runs = [
         stage.submit(script=f"raise RuntimeError('boom')  # {number}\n", repeats=1).document.id
