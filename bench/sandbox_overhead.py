@@ -18,7 +18,8 @@ from pathlib import Path
 
 from main_path import keep, machine, spread, toolchain
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.contract import Attempt, Outcome
 from worker.environment import EnvironmentRecorder
 from worker.sandbox import Bind, Sandbox, SandboxJob

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from main_path import keep, machine, spread, toolchain
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.cards.nvml import find_gpus
 from worker.contract import Attempt, Device, Gpu, Start
 from worker.environment import EnvironmentRecorder

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.cards.nvml import Looker, find_gpus
 from worker.cards.watch import CardWatch
 from worker.cards.witness import Witness
@@ -50,14 +51,14 @@ def until(condition: Callable[[], bool]) -> None:
 def test_cards_are_named_in_the_order_in_which_they_were_given() -> None:
     driver = Driver()
     witness = Witness([5, 2], looker=driver.opened)
-    with witness.looking():
+    with witness.watch():
         assert driver.looked.wait(5)
         assert witness.computed == []
         driver.users = {2: [77], 5: []}
         until(lambda: witness.computed == [1])
         driver.users = {}
     assert witness.computed == [1]
-    with witness.looking():
+    with witness.watch():
         pass
     assert witness.computed == []
 
@@ -66,7 +67,7 @@ def test_what_ends_at_once_is_looked_at_once() -> None:
     driver = Driver()
     driver.users = {0: [1]}
     witness = Witness([0], looker=driver.opened)
-    with witness.looking():
+    with witness.watch():
         pass
     assert witness.computed == [0]
 
@@ -75,7 +76,7 @@ def test_a_driver_that_does_not_tell() -> None:
     driver = Driver()
     driver.users = {0: None}
     witness = Witness([0], looker=driver.opened)
-    with witness.looking():
+    with witness.watch():
         assert driver.looked.wait(5)
     assert witness.computed == []
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.contract import Attempt, Limits, Result
 from worker.environment import EnvironmentRecorder
 from worker.sandbox import Sandbox

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from worker.attempt.execute import Executor, text_of
+from worker.attempt.execute import Executor
+from worker.attempt.result import text_of
 from worker.contract import Attempt, ExceptionFacts, Limits, Outcome, Result
 from worker.observation.harness_report import read_report
 from worker.observation.outcomes import judge_ending

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.contract import Attempt, Outcome, Result
 from worker.contract.names import SETTINGS
 from worker.contract.target_settings import CPU_ISA_VARIABLES, SettingError, apply_settings, effective_cpu_isa

@@ -11,7 +11,8 @@ from typing import NoReturn
 
 import pytest
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, CardReading, CardState, Device, Gpu, Outcome, Reason, Result, Started
 from worker.environment import EnvironmentRecorder

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.contract import Attempt, Outcome
 from worker.environment import EnvironmentRecorder
 from worker.sandbox import Sandbox

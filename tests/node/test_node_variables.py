@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.contract import Attempt
 from worker.environment import EnvironmentRecorder
 from worker.machine.attempt_variables import MOST, MOST_CHARACTERS

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from tiny_wheels import make_wheel
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, Outcome, Result
 from worker.contract.names import add_layers, split_layers
 from worker.environment import EnvironmentRecorder
 from worker.machine.settings import NodeSettings
-from worker.node.facts import say_hello
+from worker.node.parts import make_hello
 from worker.sandbox import Sandbox
 from worker.slots.pool import SlotPool
 from worker.toolchains import ToolchainStore
@@ -203,7 +204,7 @@ def test_a_node_says_what_it_would_add(store: ToolchainStore, tmp_path: Path) ->
     executor = executor_of(store, tmp_path, allowed=set())
     pool = SlotPool(settings, executor, identity=Identity("n", "i"), cards=cards, deliver=lambda _: None)
     pool._sandboxes = [Sandbox(slot=6, home=tmp_path)]
-    hello = say_hello(Identity("n", "i"), pool, store, gpus=[], on_demand=on_demand)
+    hello = make_hello(Identity("n", "i"), pool, store, gpus=[], on_demand=on_demand)
     assert (hello.builds, hello.packages_allowed) == (True, ["extra", "other"])
     assert make_on_demand(store, NodeSettings(home=tmp_path, toolchain_wait_seconds=0)) is None
 

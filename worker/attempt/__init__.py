@@ -1,1 +1,1 @@
-"""One attempt, from its message to its result."""
+"""Turns one attempt into one result."""

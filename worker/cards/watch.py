@@ -176,7 +176,7 @@ class CardWatch:
             return True
         before = self.read(index)
         witness = Witness([index])
-        with witness.looking():
+        with witness.watch():
             answer, trouble = self._ask(card.gpu, toolchain, sandbox)
         after = self.read(index)
         found = [trouble] if answer is None else faults(answer, [card.gpu], self._known())

@@ -28,7 +28,7 @@ class Witness:
         return [number for number, index in enumerate(self._indexes) if index in self._computed]
 
     @contextmanager
-    def looking(self) -> Iterator[None]:
+    def watch(self) -> Iterator[None]:
         """From now until the end of the block; what an earlier block saw is forgotten."""
         self._computed.clear()
         self._ending.clear()

@@ -37,13 +37,13 @@ def check(variables: Mapping[str, str]) -> dict[str, str]:
             raise ValueError(
                 f"the value of {name} must be printable, and at most {MOST_CHARACTERS} characters"
             )
-        if not recorded({name: value}):
+        if not environment_fields({name: value}):
             raise ValueError(
                 f"the value of {name} looks like a path or an identity of this machine, which no result may hold"
             )
     return dict(variables)
 
 
-def recorded(variables: Mapping[str, str]) -> Environment:
+def environment_fields(variables: Mapping[str, str]) -> Environment:
     """As fields of an environment: two nodes that set different ones are not the same."""
     return scrub({f"variable.{name}": value for name, value in variables.items()})

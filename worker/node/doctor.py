@@ -22,7 +22,10 @@ def examine(settings: NodeSettings) -> Examination:
 
 
 def is_usable(examination: Examination, *, named: Level | None) -> bool:
-    """Whether attempts can run here at all: at a level that is taken by itself or was named, and there is something to run it in."""
+    """True if attempts can run here: a toolchain is ready, and the isolation level is strong enough.
+
+    A weaker level is enough if the operator `named` it.
+    """
     ready = any(check.ok for check in examination.checks if check.name.startswith("toolchain "))
     held = all(check.ok for check in examination.checks if check.name == "attack from inside")
     reached = examination.level

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 import sys
 import threading
 from types import FrameType
 from typing import BinaryIO
 
-import structlog
 from pydantic import ValidationError
 
-from worker.attempt.execute import Executor, Identity
-from worker.cards.watch import watch_cards
 from worker.contract import Attempt, Cancel, Drain, Draining, FromNode, Refused, from_node, to_node
-from worker.environment import EnvironmentRecorder
 from worker.machine.locks import LockFolderError
 from worker.machine.settings import NodeSettings
-from worker.node.facts import say_hello
+from worker.node.parts import build_node
 from worker.sandbox import SandboxUnavailableError
-from worker.slots.pool import SlotPool
-from worker.toolchains import ToolchainStore
-from worker.toolchains.demand import make_on_demand
-from worker.warm import make_warm_starts
 
-_log = structlog.get_logger(__name__)
 EXIT_NO_SANDBOX = 3
 
 
 class LineWriter:
-    """Whole lines only, from any thread. Output that nobody reads any more ends the stream."""
+    """Writes whole lines, from any thread. `broken` is set once nobody reads the output any more."""
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
@@ -51,46 +41,24 @@ class LineWriter:
 
 
 class Stream:
-    """Runs until its input ends or it is told to drain."""
+    """Runs the attempts of its input until the input ends or the node drains."""
 
     def __init__(self, settings: NodeSettings, *, incoming: BinaryIO, outgoing: BinaryIO) -> None:
         self._settings = settings
         self._incoming = incoming
         self._writer = LineWriter(outgoing)
-        self._identity = Identity(settings.node_name, secrets.token_hex(8))
-        self._toolchains = ToolchainStore(settings.toolchain_folder)
-        self._cards = watch_cards(settings, self._toolchains)
-        environments = EnvironmentRecorder(settings.cache_folder, probe_seconds=settings.probe_seconds)
-        self._warm = make_warm_starts(settings)
-        self._on_demand = make_on_demand(self._toolchains, settings)
-        executor = Executor(
-            self._identity,
-            self._toolchains,
-            environments,
-            variables=settings.variables,
-            warm=self._warm,
-            on_demand=self._on_demand,
-        )
-        self._pool = SlotPool(
-            settings, executor, identity=self._identity, deliver=self._deliver, cards=self._cards
-        )
+        self._parts = build_node(settings, self._deliver, on_broker=False)
+        self._identity = self._parts.identity
+        self._pool = self._parts.pool
 
     def run(self) -> int:
-        self._cards.start()
+        """The exit status: 0, or EXIT_NO_SANDBOX if this machine can't run attempts."""
         try:
-            self._pool.start()
+            self._parts.start()
         except (SandboxUnavailableError, LockFolderError) as error:
             self._writer.write(Refused(detail=str(error)))
             return EXIT_NO_SANDBOX
-        self._writer.write(
-            say_hello(
-                self._identity,
-                self._pool,
-                self._toolchains,
-                gpus=self._cards.cards(),
-                on_demand=self._on_demand,
-            )
-        )
+        self._writer.write(self._parts.make_hello())
         signal.signal(signal.SIGTERM, _stop_reading)
         signal.signal(signal.SIGINT, _stop_reading)
         try:
@@ -101,10 +69,7 @@ class Stream:
             self._pool.drain()
             self._pool.cancel_all()
         self._pool.finish()
-        self._pool.join()
-        if self._warm is not None:
-            self._warm.close()
-        self._cards.stop()
+        self._parts.close()
         return 0
 
     def _deliver(self, message: FromNode) -> None:
@@ -130,7 +95,7 @@ class Stream:
             message = to_node.validate_json(line)
         except ValidationError as error:
             self._writer.write(
-                Refused(detail=f"The line is no message of this contract: {_what_is_wrong(error)}.")
+                Refused(detail=f"The line is no message of this contract: {_first_error(error)}.")
             )
             return
         match message:
@@ -145,15 +110,15 @@ class Stream:
 
 
 class _StopReading(Exception):  # noqa: N818
-    """Somebody asked this process to end."""
+    """A signal asked this process to end."""
 
 
 def _stop_reading(_number: int, _frame: FrameType | None) -> None:
     raise _StopReading
 
 
-def _what_is_wrong(error: ValidationError) -> str:
-    """Field and kind of the first error; never what was sent."""
+def _first_error(error: ValidationError) -> str:
+    """The kind of the first error and its field. Never the value: it may be part of a script."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or part in _KNOWN_FIELDS)
     return f"{first['type']}{' at ' + where if where else ''}"
@@ -173,7 +138,10 @@ _KNOWN_FIELDS = frozenset(
 
 
 def run_stream(settings: NodeSettings) -> int:
-    """Messages keep stdout to themselves: whatever else prints there goes to stderr."""
+    """Run the stream on standard input and output. The exit status.
+
+    Whatever else prints to standard output goes to standard error, so that only messages are there.
+    """
     outgoing = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return Stream(settings, incoming=sys.stdin.buffer, outgoing=outgoing).run()

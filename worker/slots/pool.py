@@ -8,7 +8,8 @@ from __future__ import annotations
 import threading
 import time
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.cards.watch import CardWatch
 from worker.contract import Attempt, Level, Outcome, Reason
 from worker.machine.locks import prepare_folder

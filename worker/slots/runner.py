@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from worker.attempt.execute import Executor, Identity
+from worker.attempt.execute import Executor
+from worker.attempt.identity import Identity
 from worker.cards.watch import CardWatch
 from worker.contract import (
     Attempt,

@@ -1,0 +1,112 @@
+"""Builds the sandbox job of an attempt, or refuses an attempt that this node can't run as its target says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from worker.cards.nvml import device_nodes
+from worker.contract import CONTRACT_VERSION, Attempt, Gpu, Level, Reason, WhoCanAct
+from worker.contract.target_settings import AppliedSettings, SettingError, apply_settings
+from worker.harness import HARNESS_CONFIG_PATH, REPORT_FD_PLACEHOLDER, harness_sources
+from worker.sandbox import Sandbox, SandboxJob
+from worker.toolchains import Toolchain
+
+SCRIPT_PATH = "/home/u/script.py"
+
+
+class RefusedError(Exception):
+    """This node can't set the attempt up."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.detail)
+        self.reason = reason
+
+
+def operator_reason(code: str, detail: str) -> Reason:
+    """A reason that the operator of the node can do something about."""
+    return Reason(code=code, detail=detail, who_can_act=WhoCanAct.OPERATOR)
+
+
+def check_attempt(attempt: Attempt, sandbox: Sandbox, *, granted: Sequence[Gpu]) -> None:
+    """Check the contract, the isolation level and the cards: no toolchain changes these.
+
+    Raises RefusedError.
+    """
+    if attempt.contract != CONTRACT_VERSION:
+        raise RefusedError(
+            operator_reason(
+                "unknown_contract", f"This node speaks version {CONTRACT_VERSION} of the contract."
+            )
+        )
+    if not sandbox.level.satisfies(attempt.required_level):
+        raise RefusedError(
+            operator_reason(
+                "level_too_weak",
+                f"This node isolates at level {sandbox.level}; {attempt.required_level} is required.",
+            )
+        )
+    needed = attempt.cards_needed
+    if len(granted) < needed:
+        code = "too_few_gpus" if needed > 1 else "no_gpu"
+        raise RefusedError(
+            operator_reason(code, f"The target asks for {needed} GPU(s); this node has fewer.")
+        )
+
+
+def apply_target(attempt: Attempt, sandbox: Sandbox, toolchain: Toolchain) -> AppliedSettings:
+    """The variables and harness actions that bring the target's settings about. Raises RefusedError."""
+    try:
+        applied = apply_settings(attempt.settings, cpu_isa=toolchain.facts.cpu_isa)
+    except SettingError as error:
+        raise RefusedError(error.reason) from error
+    if applied.harness and not sandbox.level.satisfies(Level.NAMESPACES):
+        # Without namespaces the program sees the files of the machine, and the harness is not among them.
+        names = ", ".join(sorted(applied.harness))
+        raise RefusedError(
+            operator_reason(
+                "setting_needs_namespaces", f"At level {sandbox.level} a node can't bring about: {names}."
+            )
+        )
+    return applied
+
+
+def make_job(
+    attempt: Attempt,
+    toolchain: Toolchain,
+    *,
+    harness: Mapping[str, str],
+    granted: Sequence[Gpu],
+    variables: Mapping[str, str],
+) -> SandboxJob:
+    """The job that runs the script under the harness.
+
+    `harness` are the settings that the harness brings about.
+    """
+    return SandboxJob(
+        argv=(toolchain.python_inside, SCRIPT_PATH),
+        files={
+            SCRIPT_PATH: attempt.script.encode("utf-8", "surrogatepass"),
+            **harness_sources(),
+            HARNESS_CONFIG_PATH: _harness_config(attempt, harness),
+        },
+        variables=variables,
+        binds=toolchain.binds,
+        devices=device_nodes(list(granted)),
+        limits=attempt.limits,
+    )
+
+
+def _harness_config(attempt: Attempt, settings: Mapping[str, str]) -> bytes:
+    """The harness's settings as JSON, with a placeholder for the file descriptor of the report.
+
+    `worker.sandbox.process.launch` replaces the placeholder by the number when it starts the job.
+    """
+    config = {
+        "report_fd": REPORT_FD_PLACEHOLDER,
+        # Half of each limit, so that our own report never exceeds one.
+        "report_bytes": min(attempt.limits.result_bytes, attempt.limits.stream_kill_bytes) // 2,
+        "settings": settings,
+    }
+    # The placeholder stands for a number, so it has no quotes.
+    return json.dumps(config).replace(f'"{REPORT_FD_PLACEHOLDER}"', REPORT_FD_PLACEHOLDER, 1).encode()
