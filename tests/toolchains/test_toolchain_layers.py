@@ -203,7 +203,7 @@ def test_a_node_says_what_it_would_add(store: ToolchainStore, tmp_path: Path) ->
     cards = CardWatch([], lambda: None, folder=tmp_path, check_seconds=600, check_memory_bytes=0)
     executor = executor_of(store, tmp_path, allowed=set())
     pool = SlotPool(settings, executor, identity=Identity("n", "i"), cards=cards, deliver=lambda _: None)
-    pool._sandboxes = [Sandbox(slot=6, home=tmp_path)]
+    pool._first_sandbox = Sandbox(slot=6, home=tmp_path)
     hello = make_hello(Identity("n", "i"), pool, store, gpus=[], on_demand=on_demand)
     assert (hello.builds, hello.packages_allowed) == (True, ["extra", "other"])
     assert make_on_demand(store, NodeSettings(home=tmp_path, toolchain_wait_seconds=0)) is None
