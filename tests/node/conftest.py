@@ -1,13 +1,17 @@
-"""A sandbox and an executor as a node has them, in the test's own thread."""
+"""A sandbox and an executor in the test's own thread, and a node as a process on a broker."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from broker_service import NODE, Service, StartNode
 
 from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
@@ -51,3 +55,39 @@ def execute(executor: Executor, sandbox: Sandbox, toolchain: str) -> Execute:
         return executor.execute(Attempt(**asked), sandbox, granted=[], cancelled=threading.Event())
 
     return run
+
+
+@pytest.fixture
+def service(broker_url: str) -> Iterator[Service]:
+    service = Service(broker_url)
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def start_node(tmp_path: Path, toolchains: Path, broker_url: str) -> Iterator[StartNode]:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(**variables: str) -> subprocess.Popen[bytes]:
+        base = {
+            "SAMEHERE_HOME": str(tmp_path),
+            "SAMEHERE_TOOLCHAINS": str(toolchains),
+            "SAMEHERE_BROKER_URL": broker_url,
+            "SAMEHERE_HEARTBEAT_SECONDS": "1",
+        }
+        command = [sys.executable, "-m", "worker", "node", "--name", NODE, "--slots", "1"]
+        with (tmp_path / "node.log").open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                env={**os.environ, **base, **variables},
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
