@@ -88,15 +88,15 @@ class _Block:
 
     def _read(self, pieces: list[str]) -> None:
         for glue in dict.fromkeys((" ", "")) if len(pieces) > 1 else ("",):
-            found = _RECORD.fullmatch(glue.join(pieces))
+            match = _RECORD.fullmatch(glue.join(pieces))
             try:
-                value = None if found is None else json.loads(found[3])
+                value = None if match is None else json.loads(match[3])
             except (ValueError, RecursionError):
                 continue
-            if found is not None:
+            if match is not None:
                 self.pending = []
                 if len(self.records) < MOST_RECORDS:
-                    self.records.append((found[1], found[2], value))
+                    self.records.append((match[1], match[2], value))
                 return
         self.pending = pieces
 
@@ -115,22 +115,22 @@ def without_probes(text: str) -> tuple[str, ReportersProbe | None]:
     if "samehere-probe" not in text:
         return text, None
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    kept, found, at = list[str](), list[ReportersProbe](), 0
+    rest, probes, at = list[str](), list[ReportersProbe](), 0
     while at < len(lines):
-        header = _HEADER.fullmatch(_plain(lines[at])) if len(found) < MOST_BLOCKS else None
+        header = _HEADER.fullmatch(_plain(lines[at])) if len(probes) < MOST_BLOCKS else None
         if header is None:
-            kept.append(lines[at])
+            rest.append(lines[at])
             at += 1
             continue
-        fenced = bool(kept) and _FENCE.fullmatch(_plain(kept[-1])) is not None
+        fenced = bool(rest) and _FENCE.fullmatch(_plain(rest[-1])) is not None
         if fenced:
-            kept.pop()
+            rest.pop()
         block, at = _block(lines, at + 1, fenced=fenced)
-        kept.append("")
+        rest.append("")
         if int(header[1]) == VERSION:
-            found.append(_probe(block))
-    whole = [probe for probe in found if probe.whole]
-    return "\n".join(kept), next(reversed(whole or found), None)
+            probes.append(_probe(block))
+    whole = [probe for probe in probes if probe.whole]
+    return "\n".join(rest), next(reversed(whole or probes), None)
 
 
 def _plain(line: str) -> str:
@@ -220,8 +220,8 @@ def _stream(records: Iterable[tuple[str, str, Any]], name: str) -> str:
 
 
 def _values(records: Iterable[tuple[str, str, Any]]) -> Iterator[CapturedValue]:
-    told = [value for kind, _, value in records if kind == "value" and isinstance(value, dict)]
-    for value in told[:MOST_VALUES]:
+    records_of_values = [value for kind, _, value in records if kind == "value" and isinstance(value, dict)]
+    for value in records_of_values[:MOST_VALUES]:
         try:
             yield CapturedValue.model_validate(
                 {**value, "kind": value.get("of"), "name": _text(value.get("name"))[:200]}
@@ -243,10 +243,10 @@ def checks_of(probe: ReportersProbe | None) -> list[Check]:
         )
     if probe.exception is not None:
         first = probe.exception.message.split("\n", 1)[0]
-        shown = f"{probe.exception.type}: {first}" if first else probe.exception.type
+        text = f"{probe.exception.type}: {first}" if first else probe.exception.type
         name = probe.exception.type.rpartition(".")[2]
-        return exception_claim(shown) or [
-            Check(text=shown, kind=CheckKind.EXCEPTION, exception_type=name, message=first or None)
+        return exception_claim(text) or [
+            Check(text=text, kind=CheckKind.EXCEPTION, exception_type=name, message=first or None)
         ]
     if probe.exit_status:
         return [

@@ -8,7 +8,7 @@ from typing import Literal
 from app.errors import InputError, TooLargeError
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.comments import comment_claim
-from app.intake.code.syntax import keeping_trees
+from app.intake.code.syntax import tree_cache
 from app.intake.needs.asks import asks_of
 from app.intake.read_thread import read_thread
 from app.intake.reading import Reading
@@ -30,7 +30,7 @@ def read(
 
     Raises TooLargeError over a limit, and InputError for a text that can't be read at all.
     """
-    with keeping_trees():
+    with tree_cache():
         return _read(text, limits=limits, form=form, claim=claim, title=title)
 
 

@@ -14,7 +14,7 @@ from app.intake.probe_output import ReportersProbe, checks_of, without_probes
 from app.intake.reading import Ask, Reading, Script, ScriptRole
 from app.intake.report_claim import claim_of
 from app.intake.snippets.parts import Part, parts_of
-from app.intake.snippets.roles import Code, roles_of, shown_to_work
+from app.intake.snippets.roles import Code, roles_of, says_it_works
 from app.intake.snippets.snippets import asks_about, codes_of, scripts_of
 from app.intake.text.claimed_environment import claimed_environment
 from app.intake.text.markdown import Block, blocks_of, unix_lines, without_comments
@@ -31,7 +31,7 @@ _MOST_CODES = 60
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _PostReading:
     """A post, taken apart."""
 
     post: Post
@@ -61,34 +61,43 @@ class _Read:
     @property
     def runs(self) -> bool:
         """Whether there is all that its script needs, and it is not there to show what works."""
-        return not shown_to_work(self.main.before) and not self.scripts(self.claim(""))[1]
+        return not says_it_works(self.main.before) and not self.scripts(self.claim(""))[1]
 
 
 def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
     """Read a thread, or a report as a thread without comments. Scripts may be larger than they may be: the caller looks."""
     thread, probe = _take_probe(thread)
-    body = _read(Post(thread.body, by_reporter=True))
+    body = _read_post(Post(thread.body, by_reporter=True))
     title = title or thread.title or title_of(body.blocks)
     environment = {**_environment(thread), **({} if probe is None else probe.environment)}
-    chosen, corrected = _chosen(thread, body)
+    chosen, corrected = _choose_post(thread, body)
     if not chosen.codes:
         # It is read all the same, so that the reporter sees what will be looked for.
-        said = read_claim(claim) if claim is not None else _or_probed(claim_of(body.parts, "", title), probe)
+        own_claim = (
+            read_claim(claim)
+            if claim is not None
+            else _or_probe_claim(claim_of(body.parts, "", title), probe)
+        )
         asks: tuple[Ask, ...] = (_missing(thread, body),)
         return Reading(
-            title=title, source_url=thread.url, claim=said, environment=environment, ask=asks, probe=probe
+            title=title,
+            source_url=thread.url,
+            claim=own_claim,
+            environment=environment,
+            ask=asks,
+            probe=probe,
         )
-    said = (
+    own_claim = (
         read_claim(claim)
         if claim is not None
-        else _or_probed(_claim(thread, body, chosen, title, corrected=corrected), probe)
+        else _or_probe_claim(_claim(thread, body, chosen, title, corrected=corrected), probe)
     )
-    scripts, asks = chosen.scripts(said)
+    scripts, asks = chosen.scripts(own_claim)
     return Reading(
         title=title,
         source_url=thread.url,
         scripts=scripts,
-        claim=said,
+        claim=own_claim,
         environment=environment,
         ask=asks,
         probe=probe,
@@ -97,48 +106,48 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
 
 def _take_probe(thread: Thread) -> tuple[Thread, ReportersProbe | None]:
     """The thread without what `probe.py` printed, and of the reporter's own the last; what others saw is not the claim."""
-    body, found = without_probes(thread.body)
+    body, own_probe = without_probes(thread.body)
     posts: list[Post] = []
     for post in thread.comments:
         rest, probe = without_probes(post.body)
         posts.append(post if rest == post.body else replace(post, body=rest))
-        found = probe if probe is not None and post.by_reporter else found
-    return replace(thread, body=body, comments=tuple(posts)), found
+        own_probe = probe if probe is not None and post.by_reporter else own_probe
+    return replace(thread, body=body, comments=tuple(posts)), own_probe
 
 
-def _or_probed(said: Claim, probe: ReportersProbe | None) -> Claim:
+def _or_probe_claim(claim: Claim, probe: ReportersProbe | None) -> Claim:
     """The claim; where the reporter's words hold none, what their probe shows beside what they expect."""
-    if said.having(Role.BUG):
-        return said
-    shown = checks_of(probe)
-    return said.model_copy(update={"checks": (*shown, *said.checks)}) if shown else said
+    if claim.having(Role.BUG):
+        return claim
+    checks = checks_of(probe)
+    return claim.model_copy(update={"checks": (*checks, *claim.checks)}) if checks else claim
 
 
-def _read(post: Post) -> _Read:
+def _read_post(post: Post) -> _PostReading:
     blocks = blocks_of(post.body)
     parts = parts_of(blocks)
     codes = codes_of(parts)
-    return _Read(post, blocks, parts, codes, roles_of(codes))
+    return _PostReading(post, blocks, parts, codes, roles_of(codes))
 
 
-def _chosen(thread: Thread, body: _Read) -> tuple[_Read, bool]:
+def _choose_post(thread: Thread, body: _PostReading) -> tuple[_PostReading, bool]:
     """Whose script is run, and whether it is a correction: the reporter's last one, else the body's, else the first that runs.
 
     Someone else's shows what that person thinks of, unless the reporter says that this is it.
     """
     posts = [post for post in thread.comments if post.may_hold_code]
-    looked = _Looked()
+    comments = _RunnableComments()
     for post in reversed(posts):
-        if post.by_reporter and post.corrects and (found := looked.runnable(post)):
-            return found, True
+        if post.by_reporter and post.corrects and (comment := comments.runnable(post)):
+            return comment, True
     if posts and not (body.codes and body.runs):
         for post in sorted(posts, key=lambda each: not each.by_reporter):
-            if (post.by_reporter or _adopted(thread, post)) and (found := looked.runnable(post)):
-                return found, False
+            if (post.by_reporter or _is_adopted(thread, post)) and (comment := comments.runnable(post)):
+                return comment, False
     return body, False
 
 
-def _adopted(thread: Thread, post: Post) -> bool:
+def _is_adopted(thread: Thread, post: Post) -> bool:
     """Whether the reporter's next comment says that someone else's script shows it."""
     later = thread.comments[next(at for at, each in enumerate(thread.comments) if each is post) + 1 :]
     answer = next((each for each in later if each.by_reporter), None)
@@ -146,58 +155,58 @@ def _adopted(thread: Thread, post: Post) -> bool:
     return answer is not None and answer.agrees and not post.denies
 
 
-class _Looked:
+class _RunnableComments:
     """The comments that were looked at for a script, each once, and not without end."""
 
     def __init__(self) -> None:
-        self._found: dict[int, _Read | None] = {}
+        self._found: dict[int, _PostReading | None] = {}
         self._codes = 0
 
-    def runnable(self, post: Post) -> _Read | None:
+    def runnable(self, post: Post) -> _PostReading | None:
         """The comment, if its script runs."""
         if id(post) not in self._found:
             if self._codes >= _MOST_CODES:
                 return None
-            comment = _read(post)
+            comment = _read_post(post)
             self._codes += len(comment.codes)
             self._found[id(post)] = comment if comment.codes and comment.runs else None
         return self._found[id(post)]
 
 
-def _claim(thread: Thread, body: _Read, chosen: _Read, title: str, *, corrected: bool) -> Claim:
+def _claim(thread: Thread, body: _PostReading, chosen: _PostReading, title: str, *, corrected: bool) -> Claim:
     """What the reporter claims: in the body, else in a comment; a correction that shows something replaces what was shown."""
     if corrected:
-        said = _titled(chosen.claim(""), title)
-        if any(check.role is Role.BUG and check.kind in _SHOWN for check in said.checks):
-            return said
+        claim = _with_title(chosen.claim(""), title)
+        if any(check.role is Role.BUG and check.kind in _SHOWN for check in claim.checks):
+            return claim
     # A comment in someone else's script is not the reporter's word.
     main = chosen.main.source if chosen.post.by_reporter else ""
-    said = claim_of(body.parts, main, title)
+    claim = claim_of(body.parts, main, title)
     for post in thread.comments:
-        if said.checks:
+        if claim.checks:
             break
         if post.by_reporter:
-            said = _titled(
-                chosen.claim("") if post is chosen.post else claim_of(_read(post).parts, "", ""), title
+            claim = _with_title(
+                chosen.claim("") if post is chosen.post else claim_of(_read_post(post).parts, "", ""), title
             )
-    return said
+    return claim
 
 
-def _titled(claim: Claim, title: str) -> Claim:
+def _with_title(claim: Claim, title: str) -> Claim:
     return claim.model_copy(update={"text": title[:_MOST_CLAIM]})
 
 
 def _environment(thread: Thread) -> Environment:
     """What the reporter says of the machine: in the body, and in comments what the body does not say."""
-    found = claimed_environment(without_comments(unix_lines(thread.body)))
+    environment = claimed_environment(without_comments(unix_lines(thread.body)))
     for post in thread.comments:
         if post.by_reporter:
-            found = {**claimed_environment(without_comments(unix_lines(post.body))), **found}
-    return dict(sorted(found.items()))
+            environment = {**claimed_environment(without_comments(unix_lines(post.body))), **environment}
+    return dict(sorted(environment.items()))
 
 
-def _missing(thread: Thread, body: _Read) -> Ask:
+def _missing(thread: Thread, body: _PostReading) -> Ask:
     if any(part.kind == "foreign" for part in body.parts):
         return ask("no_python")
-    said = (thread.body, *(post.body for post in thread.comments if post.by_reporter))
-    return ask("no_script_but_link" if any(_LINK_OR_PICTURE.search(text) for text in said) else "no_script")
+    texts = (thread.body, *(post.body for post in thread.comments if post.by_reporter))
+    return ask("no_script_but_link" if any(_LINK_OR_PICTURE.search(text) for text in texts) else "no_script")

@@ -16,11 +16,11 @@ from app.intake.claim.claim_text import (
 )
 from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
-from app.intake.claim.expected_elsewhere import wanted_elsewhere
+from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.claim.named_errors import own_message
-from app.intake.claim.phrases import expectation, where_said
-from app.intake.claim.stated_place import place_in, placed, said_place
-from app.intake.claim.value_mentions import seen_and_wanted_in
+from app.intake.claim.phrases import expected_check, stated_device
+from app.intake.claim.stated_place import place_of_bug, stated_place, with_place
+from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.claim.vocabulary import (
     device_of,
     is_error_of_a_side,
@@ -28,10 +28,10 @@ from app.intake.claim.vocabulary import (
     is_timing,
     is_version_line,
     names_a_card,
-    unquoted,
+    strip_quotes,
 )
 from app.intake.snippets.parts import Part, is_of_expectations
-from app.intake.snippets.roles import shown_to_work
+from app.intake.snippets.roles import says_it_works
 
 _OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
@@ -64,7 +64,7 @@ _SEEN_CAPTION = re.compile(
     rf"|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens){_MARKS}",
     re.IGNORECASE,
 )
-_WANTED_CAPTION = re.compile(
+_EXPECTED_CAPTION = re.compile(
     rf"{_MARKS}(?:(?:the |my )?(?:expected|desired|correct|wanted|right)(?: {_THING})?"
     r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
     r"|(?:(?:it|this|which|what it) )?(?:should|must) (?:be|print|give|return|show))"
@@ -90,33 +90,35 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     """The claim of a report about its main script; without checks where it says nothing that can be checked."""
     parts = parts[:_MOST_PARTS]
     prose = [part for part in parts if part.kind == "prose"]
-    outright = next(
-        (found[1] for part in prose for found in [_OUTRIGHT.search(part.text)] if found), None
+    explicit = next(
+        (match[1] for part in prose for match in [_OUTRIGHT.search(part.text)] if match), None
     ) or comment_claim(main)
-    if outright:
-        return read_claim(outright)
+    if explicit:
+        return read_claim(explicit)
     outputs = _outputs(parts)
-    told = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
-    said = [_plain(part.text) for part in told if not _says_what_should_be(part)]
+    relevant = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
+    texts = [_plain(part.text) for part in relevant if not _says_what_should_be(part)]
     should = [
         f"Expected: {line}"
-        for part in told
+        for part in relevant
         if _says_what_should_be(part)
         for line in _plain(part.text).split("\n")
         if line.strip()
     ]
     checks = (
-        _exit_status(parts, outputs, [title, *said])
-        or _failures(outputs, prose)
-        or _sides(outputs, several=sum(part.kind == "code" for part in parts) > 1)
-        or _commented(main)
-        or _inline(parts)
-        or _printed([part for part in outputs if not _only_times(part)])
-        or statements([title, *said, "\n".join(said)[:_MOST_JOINED]])
-        or _printed(outputs)
+        _exit_status_checks(parts, outputs, [title, *texts])
+        or _failure_checks(outputs, prose)
+        or _checks_of_sides(outputs, several=sum(part.kind == "code" for part in parts) > 1)
+        or _comment_checks(main)
+        or _inline_checks(parts)
+        or _output_checks([part for part in outputs if not _only_times(part)])
+        or statements([title, *texts, "\n".join(texts)[:_MOST_JOINED]])
+        or _output_checks(outputs)
     )
     checks = [_on_its_card(check, main) for check in checks]
-    checks = placed([*checks, *wanted_elsewhere(checks, [*should, *said])], place_in([title, *said]))
+    checks = with_place(
+        [*checks, *find_expected_elsewhere(checks, [*should, *texts])], place_of_bug([title, *texts])
+    )
     return Claim(checks=tuple(checks), text=title[:1000])
 
 
@@ -148,32 +150,32 @@ def _lists_values(text: str) -> bool:
 
 def _outputs(parts: Sequence[Part]) -> list[Part]:
     """What was printed: in blocks, and in prose that shows it. With `before`, the words that introduce it."""
-    found: list[Part] = []
+    outputs: list[Part] = []
     introduced = ""
     for part in parts:
         if part.kind == "code":
             introduced = part.before
         if part.kind == "output" and not part.quoted and not part.about_environment:
-            found.append(part if part.before else _introduced(part, introduced))
+            outputs.append(part if part.before else _with_introduction(part, introduced))
         elif part.kind == "prose":
-            found += [_introduced(shown, introduced) for shown in _shown_in_prose(part)]
-    return found
+            outputs += [_with_introduction(output, introduced) for output in _output_in_prose(part)]
+    return outputs
 
 
-def _introduced(part: Part, before: str) -> Part:
+def _with_introduction(part: Part, before: str) -> Part:
     return Part("output", part.text, part.heading, part.before or before, transcript=part.transcript)
 
 
-def _shown_in_prose(part: Part) -> list[Part]:
+def _output_in_prose(part: Part) -> list[Part]:
     lines = [line for line in part.text.split("\n") if not _MENTIONS.match(line)]
     text = "\n".join(lines)
     if "Traceback (most recent call last)" in text:
         return [Part("output", text, part.heading)]
-    found = [shown[1] for line in lines for shown in [_GIVES.match(line[:2000])] if shown]
-    given = [line for line in found if "`" not in line and is_printed_line(line)]
+    values = [match[1] for line in lines for match in [_GIVES.match(line[:2000])] if match]
+    given = [line for line in values if "`" not in line and is_printed_line(line)]
     if given:
         return [Part("output", "\n".join(given), part.heading)]
-    if captioned := _captioned(part, [line.strip() for line in lines if line.strip()]):
+    if captioned := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
         return [captioned]
     printed = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
     if printed and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
@@ -184,9 +186,9 @@ def _shown_in_prose(part: Part) -> list[Part]:
     return []
 
 
-def _failures(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
+def _failure_checks(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
     for part in outputs:
-        if not part.expected and not shown_to_work(part.before):
+        if not part.expected and not says_it_works(part.before):
             checks = exception_claim(part.text) or crash_check(part.text)
             if checks:
                 return checks
@@ -206,41 +208,46 @@ def _failures(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
     return []
 
 
-def _captioned(part: Part, lines: Sequence[str]) -> Part | None:
+def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
     """Printed lines below a caption, `Output:` or `**What I get**`, in the same paragraph or in the one above."""
     above = part.before.strip().split("\n")
-    for caption, shown in ((lines[:1], lines[1:]), (above[-1:] if len(above) == 1 else [], lines)):
-        if not caption or not shown or part.about_environment or not all(map(is_printed_line, shown)):
+    for caption, output in ((lines[:1], lines[1:]), (above[-1:] if len(above) == 1 else [], lines)):
+        if not caption or not output or part.about_environment or not all(map(is_printed_line, output)):
             continue
-        wanted, seen = _WANTED_CAPTION.fullmatch(caption[0]), _SEEN_CAPTION.fullmatch(caption[0])
-        if wanted or seen:
-            return Part("output", "\n".join(shown), part.heading, "Expected:" if wanted else "Output:")
+        expected, seen = _EXPECTED_CAPTION.fullmatch(caption[0]), _SEEN_CAPTION.fullmatch(caption[0])
+        if expected or seen:
+            return Part("output", "\n".join(output), part.heading, "Expected:" if expected else "Output:")
     return None
 
 
-def _exit_status(parts: Sequence[Part], outputs: Sequence[Part], said: Sequence[str]) -> list[Check]:
+def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: Sequence[str]) -> list[Check]:
     """The exit status that a shell was asked for, where the words are about it; else it says no more than what was printed."""
     status = next((part.text for part in reversed(parts) if part.kind == "status"), None)
     if status is None:
         return []
     if crash := crash_check(f"exit code {status}"):
         return crash
-    if not any(_OF_STATUS.search(text) for text in said) or not 0 <= int(status) < _STATUSES:
+    if not any(_OF_STATUS.search(text) for text in texts) or not 0 <= int(status) < _STATUSES:
         return []
     bug = Check(text=f"exit status {status}", kind=CheckKind.EXIT_STATUS, exit_status=int(status))
-    wanted = next((int(found[1]) for text in said for found in [_SHOULD_EXIT.search(text)] if found), None)
-    expected = Check(
-        text=f"exit status {wanted}", kind=CheckKind.EXIT_STATUS, role=Role.EXPECTED, exit_status=wanted
+    expected_status = next(
+        (int(match[1]) for text in texts for match in [_SHOULD_EXIT.search(text)] if match), None
     )
-    shown = [
+    expected = Check(
+        text=f"exit status {expected_status}",
+        kind=CheckKind.EXIT_STATUS,
+        role=Role.EXPECTED,
+        exit_status=expected_status,
+    )
+    details = [
         output_check(lines, role=Role.DETAIL)
         for part in outputs
         if (lines := _lines(part)) and all(map(is_printed_line, lines))
     ]
-    return [bug, *([expected] if wanted not in {None, int(status)} else []), *shown[:1]]
+    return [bug, *([expected] if expected_status not in {None, int(status)} else []), *details[:1]]
 
 
-def _sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
+def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
     """Two sides: in the lines themselves, or one block each, introduced by the name of its device; not where each has its own script."""
     unlabelled: dict[str, str] = {}
     for part in outputs:
@@ -264,7 +271,7 @@ def _lines(part: Part) -> list[str]:
     return [line for line in lines if not is_version_line(line)] or lines
 
 
-def _commented(main: str) -> list[Check]:
+def _comment_checks(main: str) -> list[Check]:
     wrong, right = commented_outputs(main)
     if not wrong:
         return []
@@ -272,7 +279,7 @@ def _commented(main: str) -> list[Check]:
     return [bug, output_check(right, role=Role.EXPECTED)] if not set(right) <= set(wrong) else [bug]
 
 
-def _inline(parts: Sequence[Part]) -> list[Check]:
+def _inline_checks(parts: Sequence[Part]) -> list[Check]:
     """`prints `X`, wrong` and `prints `Y`, as it should`; only where one value is the wrong one."""
     wrong: dict[str, None] = {}
     right: dict[str, None] = {}
@@ -280,32 +287,34 @@ def _inline(parts: Sequence[Part]) -> list[Check]:
     control = False
     for part in parts:
         if part.kind == "code":
-            control = shown_to_work(part.before)
+            control = says_it_works(part.before)
         if part.kind != "prose" or control or _says_what_should_be(part):
             continue
-        for found in _INLINE.finditer(part.text):
-            both = seen_and_wanted_in(_line_at(part.text, found.start()))
-            if both and unquoted(both[1]) == found[1].strip():
+        for match in _INLINE.finditer(part.text):
+            both = seen_and_expected(_line_at(part.text, match.start()))
+            if both and strip_quotes(both[1]) == match[1].strip():
                 # The sentence tells more than its first value.
                 return []
-            if _AS_IT_SHOULD.match(found[2].strip()):
-                right[found[1].strip()] = None
-            elif is_printed_line(found[1].strip()):
-                wrong[found[1].strip()] = None
-                after = part.text[found.end(1) + 1 : found.end(1) + _MOST_AFTER].partition("\n")[0]
+            if _AS_IT_SHOULD.match(match[2].strip()):
+                right[match[1].strip()] = None
+            elif is_printed_line(match[1].strip()):
+                wrong[match[1].strip()] = None
+                after = part.text[match.end(1) + 1 : match.end(1) + _MOST_AFTER].partition("\n")[0]
                 before = (
-                    part.text[max(0, found.start() - _MOST_AFTER) : found.start(1)]
+                    part.text[max(0, match.start() - _MOST_AFTER) : match.start(1)]
                     .rpartition("\n")[2]
                     .rpartition(". ")[2]
                 )
     if len(wrong) != 1:
         return []
     raised = exception_claim(next(iter(wrong)))
-    wanted = expectation(after.strip(" .,;:"), behind=True) if not right and not raised else None
-    instead = [output_check((line,), role=Role.EXPECTED) for line in right] or ([wanted] if wanted else [])
+    expected = expected_check(after.strip(" .,;:"), behind=True) if not right and not raised else None
+    instead = [output_check((line,), role=Role.EXPECTED) for line in right] or (
+        [expected] if expected else []
+    )
     checks = [*(raised or [output_check(tuple(wrong))]), *instead]
     # `On the GPU it prints `X``: the words before it say where.
-    return placed(placed(checks, where_said(before)), said_place(before, about_it=True))
+    return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))
 
 
 def _line_at(text: str, place: int) -> str:
@@ -313,7 +322,7 @@ def _line_at(text: str, place: int) -> str:
     return text[start : start + _MOST_LINE].partition("\n")[0]
 
 
-def _printed(outputs: Sequence[Part]) -> list[Check]:
+def _output_checks(outputs: Sequence[Part]) -> list[Check]:
     """Literal output: the first block that shows any."""
     seen: list[Check] = []
     expected: list[Check] = []
@@ -321,7 +330,7 @@ def _printed(outputs: Sequence[Part]) -> list[Check]:
         lines = _lines(part)
         if not lines or len(lines) > MOST_LINES_OF_OUTPUT or not any(is_printed_line(line) for line in lines):
             continue
-        if part.expected or shown_to_work(part.before):
+        if part.expected or says_it_works(part.before):
             expected.append(output_check(lines, role=Role.EXPECTED))
             continue
         device = device_of(part.introduction)

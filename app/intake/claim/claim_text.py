@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.claim.endings import crash_signal
-from app.intake.claim.missing_errors import wanted_error
+from app.intake.claim.missing_errors import expected_error
 from app.intake.claim.named_errors import own_message
-from app.intake.claim.phrases import expectation, phrase_checks
-from app.intake.claim.stated_place import placed, said_place
+from app.intake.claim.phrases import expected_check, phrase_checks
+from app.intake.claim.stated_place import stated_place, with_place
 from app.intake.claim.vocabulary import (
     EXCEPTION_LINE,
     QUOTED,
@@ -22,7 +22,7 @@ from app.intake.claim.vocabulary import (
     is_timing,
     side_of_line,
     sides_of,
-    unquoted,
+    strip_quotes,
 )
 
 # Reading stops here; every rule is linear in what is left.
@@ -93,11 +93,11 @@ def crash_check(text: str) -> list[Check]:
 
 def _exception_check(line: str, following: Sequence[str]) -> Check | None:
     """`SomeError: message` as a check; None when the line is no such thing. A message may begin on the next line."""
-    found = EXCEPTION_LINE.fullmatch(line)
-    if found is None:
+    match = EXCEPTION_LINE.fullmatch(line)
+    if match is None:
         return None
-    name = (found["type"] or found["dotted"]).rsplit(".", 1)[-1]
-    message = (found["message"] or found["said"] or "").strip()
+    name = (match["type"] or match["dotted"]).rsplit(".", 1)[-1]
+    message = (match["message"] or match["said"] or "").strip()
     if name == "KeyboardInterrupt":
         # Whoever interrupts a script shows that it did not end.
         return Check(text=cut(line), kind=CheckKind.HANG)
@@ -130,27 +130,27 @@ def sides_checks(lines: Sequence[str]) -> list[Check]:
     if not 2 <= len(lines) <= MOST_LINES_OF_OUTPUT or not all(is_printed_line(line) for line in lines):
         return []
     named = list(zip(sides_of(lines), lines, strict=True))
-    said: dict[str, list[str]] = {}
+    lines_of_side: dict[str, list[str]] = {}
     for side, line in named:
         if side is not None:
-            said.setdefault(side, []).append(line)
-    if len(said) != 2 or any(side is None and not both_devices(line) for side, line in named):
+            lines_of_side.setdefault(side, []).append(line)
+    if len(lines_of_side) != 2 or any(side is None and not both_devices(line) for side, line in named):
         return []
     by_tensors = any(side_of_line(line) is None for side, line in named if side is not None)
-    if by_tensors and any(len(each) > 1 for each in said.values()):
+    if by_tensors and any(len(each) > 1 for each in lines_of_side.values()):
         # Which of several unnamed tensors stands against which is a guess.
         return []
     differing = next(
         (
             pair
-            for pair in zip(*said.values(), strict=False)
+            for pair in zip(*lines_of_side.values(), strict=False)
             if _without_side(pair[0]) != _without_side(pair[1])
         ),
         None,
     )
     if differing is None:
         return []
-    first = dict(zip(said, differing, strict=True))
+    first = dict(zip(lines_of_side, differing, strict=True))
     where = Where(device="cuda") if "cuda" in first else Where()
     bug = Check(
         text=cut("\n".join(lines)),
@@ -188,10 +188,10 @@ def _single(lines: Sequence[str]) -> list[Check]:
     check = next((check for line in lines for check in [_exception_check(line, ())] if check), None)
     if check is not None:
         message = own_message(check.message or "")
-        place = said_place("\n".join(lines)) if not check.message or message != check.message else Where()
-        return placed([check.model_copy(update={"message": message})], place)
+        place = stated_place("\n".join(lines)) if not check.message or message != check.message else Where()
+        return with_place([check.model_copy(update={"message": message})], place)
     if len(lines) == 1 and re.fullmatch(QUOTED, lines[0]):
-        return [output_check([unquoted(lines[0])])]
+        return [output_check([strip_quotes(lines[0])])]
     if len(lines) == 1 and (actual := _ACTUAL.fullmatch(lines[0])):
         return _single([actual[1]])
     if len(lines) == 1 and is_error_of_a_side(lines[0]):
@@ -215,7 +215,10 @@ def _single(lines: Sequence[str]) -> list[Check]:
 def sentences_in(text: str) -> list[str]:
     """The sentences of a text, over the ends of its lines."""
     return [
-        part.strip() for line in _joined(lines_in(text)) for part in _SENTENCE_END.split(line) if part.strip()
+        part.strip()
+        for line in _join_lines(lines_in(text))
+        for part in _SENTENCE_END.split(line)
+        if part.strip()
     ]
 
 
@@ -242,17 +245,19 @@ def _expected_nearby(checks: Sequence[Check], sentences: Sequence[str]) -> list[
     """What another sentence says should be seen, where the one that was read says only what is."""
     if len(checks) == 1 and checks[0].kind is CheckKind.EXCEPTION:
         error = next(
-            (check for sentence in sentences if (check := wanted_error(sentence[:_MOST_LINE]))), None
+            (check for sentence in sentences if (check := expected_error(sentence[:_MOST_LINE]))), None
         )
         return [error] if error is not None and error.exception_type != checks[0].exception_type else []
     if len(checks) != 1 or checks[0].kind not in {CheckKind.VALUE, CheckKind.OUTPUT}:
         return []
-    wanted = next((check for sentence in sentences if (check := expectation(sentence[:_MOST_LINE]))), None)
-    same = wanted is not None and (wanted.number, wanted.lines) == (checks[0].number, checks[0].lines)
-    return [] if wanted is None or same else [wanted]
+    expected = next(
+        (check for sentence in sentences if (check := expected_check(sentence[:_MOST_LINE]))), None
+    )
+    same = expected is not None and (expected.number, expected.lines) == (checks[0].number, checks[0].lines)
+    return [] if expected is None or same else [expected]
 
 
-def _joined(lines: Sequence[str]) -> list[str]:
+def _join_lines(lines: Sequence[str]) -> list[str]:
     """Lines of one paragraph as one, as far as a sentence goes."""
     text = " ".join(lines)
     return [text[at : at + _MOST_LINE] for at in range(0, min(len(text), MOST_CHARACTERS), _MOST_LINE)]

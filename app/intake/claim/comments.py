@@ -8,7 +8,7 @@ import re
 import tokenize
 
 from app.intake.claim.vocabulary import is_printed_line
-from app.intake.code.syntax import nodes_of, normalised, tree_of
+from app.intake.code.syntax import nodes_of, normalise, tree_of
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
 _VALUE = re.compile(
@@ -28,7 +28,7 @@ _JUDGED_RIGHT = re.compile(
 )
 _MOST_COMMENT = 500
 # `WRONG, must be tensor(3)`.
-_WANTED = re.compile(
+_EXPECTED = re.compile(
     r"\b(?:(?:should|must|has to|ought to) (?:be|print|give|return)|expected|instead of|rather than"
     r"|not|correct is)\b:?\s*",
     re.IGNORECASE,
@@ -45,7 +45,7 @@ _EXPECTED_BELOW = re.compile(
 
 def comment_claim(script: str) -> str | None:
     """The claim in the leading comments of a script: after `# Claim:`, and the comment lines that follow it."""
-    said: list[str] = []
+    claim_lines: list[str] = []
     inside = False
     for line in script.splitlines():
         stripped = line.strip()
@@ -54,18 +54,18 @@ def comment_claim(script: str) -> str | None:
                 break
             inside = False
             continue
-        found = _CLAIM.match(stripped)
-        if found:
-            said.append(found[1])
+        match = _CLAIM.match(stripped)
+        if match:
+            claim_lines.append(match[1])
             inside = True
         elif inside:
-            said.append(stripped.lstrip("#").strip())
-    return "\n".join(said).strip() or None
+            claim_lines.append(stripped.lstrip("#").strip())
+    return "\n".join(claim_lines).strip() or None
 
 
 def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What comments beside top-level calls say is printed: (said to be wrong or unjudged, said to be right)."""
-    text = normalised(script)
+    text = normalise(script)
     tree = tree_of(text)
     if tree is None:
         return (), ()
@@ -90,8 +90,8 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             continue
         is_right = _JUDGED_RIGHT.search(judgement) is not None and _JUDGED_WRONG.search(judgement) is None
         (right if is_right else wrong).append(value)
-        if not is_right and (wanted := _wanted(judgement)):
-            right.append(wanted)
+        if not is_right and (expected := _expected_value(judgement)):
+            right.append(expected)
     if not wrong and not right:
         seen, should = _below(text, max((statement.end_lineno or 0 for statement in tree.body), default=0))
         return tuple(seen), tuple(should)
@@ -101,15 +101,15 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _trailing_comments(text: str) -> dict[int, str]:
     """The comment on each line that has one beside code."""
-    found: dict[int, str] = {}
+    comments: dict[int, str] = {}
     lines = text.split("\n")
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT and lines[token.start[0] - 1][: token.start[1]].strip():
-                found[token.start[0]] = token.string.lstrip("# ").strip()[:_MOST_COMMENT]
+                comments[token.start[0]] = token.string.lstrip("# ").strip()[:_MOST_COMMENT]
     except (tokenize.TokenError, IndentationError, SyntaxError):
-        return found
-    return found
+        return comments
+    return comments
 
 
 def _value_of(comment: str, printed: set[str]) -> tuple[str | None, str]:
@@ -119,18 +119,18 @@ def _value_of(comment: str, printed: set[str]) -> tuple[str | None, str]:
         return first.rstrip(".!"), rest
     if re.match(r"[A-Z]\w*(?:Error|Exception)\b", comment):
         return (first if dot else comment), rest
-    found = _VALUE.match(comment)
-    end = None if found is None else _closed(comment, found.end()) if found["open"] else found.end()
-    if found is None or end is None:
+    match = _VALUE.match(comment)
+    end = None if match is None else _closing_place(comment, match.end()) if match["open"] else match.end()
+    if match is None or end is None:
         return None, ""
-    value, after = comment[found.start("value") : end], comment[end:].strip()
+    value, after = comment[match.start("value") : end], comment[end:].strip()
     if value[-1] not in ")]}" and after and not (_JUDGED_WRONG.search(after) or _JUDGED_RIGHT.search(after)):
         # `3 is what numpy gives` and the like are prose.
         return None, ""
     return value, after
 
 
-def _closed(text: str, at: int) -> int | None:
+def _closing_place(text: str, at: int) -> int | None:
     """Where the bracket is closed that was opened before this place; None if it never is."""
     depth = 1
     for place in range(at, len(text)):
@@ -140,10 +140,10 @@ def _closed(text: str, at: int) -> int | None:
     return None
 
 
-def _wanted(judgement: str) -> str | None:
+def _expected_value(judgement: str) -> str | None:
     """What the words beside a value say should be printed."""
-    found = _WANTED.search(judgement)
-    return _value_of(judgement[found.end() :], set())[0] if found else None
+    match = _EXPECTED.search(judgement)
+    return _value_of(judgement[match.end() :], set())[0] if match else None
 
 
 def _below(text: str, last: int) -> tuple[list[str], list[str]]:

@@ -126,8 +126,8 @@ def ending_of(sentence: str) -> Ending | None:
         memory,
         (_KILLED, CheckKind.OUT_OF_MEMORY, None),
     ):
-        if found := _unless_negated(pattern, sentence):
-            return Ending(kind, found.start(), signal)
+        if match := _unless_negated(pattern, sentence):
+            return Ending(kind, match.start(), signal)
     return None
 
 
@@ -152,11 +152,11 @@ def is_told_as_status(sentence: str) -> bool:
 
 
 def _unless_negated(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | None:
-    found = pattern.search(sentence)
-    return found if found and not _is_negated(sentence, found) else None
+    match = pattern.search(sentence)
+    return match if match and not _is_negated(sentence, match) else None
 
 
-def _is_negated(text: str, found: re.Match[str]) -> bool:
+def _is_negated(text: str, match: re.Match[str]) -> bool:
     """Whether the words around say that this does not happen: `no segfault`, `the segfault no longer happens`."""
-    before, after = text[max(0, found.start() - 60) : found.start()], text[found.end() : found.end() + 60]
+    before, after = text[max(0, match.start() - 60) : match.start()], text[match.end() : match.end() + 60]
     return _NEGATED.search(before) is not None or _GONE.match(after) is not None

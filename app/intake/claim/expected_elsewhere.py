@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from app.intake.claim.claim_text import cut, lines_in, output_check, sentences_in
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.intake.claim.missing_errors import wanted_error
-from app.intake.claim.phrases import expectation
-from app.intake.claim.vocabulary import FLAGS, LITERAL, unquoted
+from app.intake.claim.missing_errors import expected_error
+from app.intake.claim.phrases import expected_check
+from app.intake.claim.vocabulary import FLAGS, LITERAL, strip_quotes
 
 _MOST_SENTENCES = 200
 _MOST_LINE = 2_000
@@ -34,7 +34,7 @@ _PLACES = {"first": 0, "second": 1, "third": 2, "last": -1}
 _TICKED = re.compile(r"`([^`\n]{1,200})`")
 
 
-def wanted_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> list[Check]:
+def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> list[Check]:
     """What these texts say should be seen in the place of the one thing that is; empty where that was read already, or is a guess."""
     bugs = [check for check in checks if check.role is Role.BUG]
     if len(bugs) != 1 or any(check.role is Role.EXPECTED for check in checks):
@@ -44,60 +44,64 @@ def wanted_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> list[Chec
         return _error(bug, texts)
     if bug.kind is not CheckKind.OUTPUT:
         return []
-    wanted = _value(texts) if len(bug.lines) == 1 else _of_a_line(bug.lines, texts) or _all(bug.lines, texts)
+    expected = (
+        _lone_value(texts)
+        if len(bug.lines) == 1
+        else _one_line(bug.lines, texts) or _all_lines(bug.lines, texts)
+    )
     return (
         []
-        if wanted is None or (wanted.number or "\n".join(wanted.lines)) == "\n".join(bug.lines)
-        else [wanted]
+        if expected is None or (expected.number or "\n".join(expected.lines)) == "\n".join(bug.lines)
+        else [expected]
     )
 
 
 def _error(bug: Check, texts: Sequence[str]) -> list[Check]:
     for text in texts:
         for sentence in sentences_in(text)[:_MOST_SENTENCES]:
-            wanted = wanted_error(sentence[:_MOST_LINE])
-            if wanted is not None and bug.exception_type and wanted.exception_type != bug.exception_type:
-                return [wanted.model_copy(update={"text": cut(wanted.text)})]
+            expected = expected_error(sentence[:_MOST_LINE])
+            if expected is not None and bug.exception_type and expected.exception_type != bug.exception_type:
+                return [expected.model_copy(update={"text": cut(expected.text)})]
     return []
 
 
-def _value(texts: Sequence[str]) -> Check | None:
+def _lone_value(texts: Sequence[str]) -> Check | None:
     lines = [line for text in texts for line in lines_in(text)][:_MOST_SENTENCES]
-    wanted = next(
-        (check for line in lines if _EXPECTED_LINE.match(line) and (check := expectation(line))), None
+    expected = next(
+        (check for line in lines if _EXPECTED_LINE.match(line) and (check := expected_check(line))), None
     )
-    if wanted is not None:
-        return wanted
+    if expected is not None:
+        return expected
     sentences = [sentence for text in texts for sentence in sentences_in(text)][:_MOST_SENTENCES]
     return next(
         (
             check
             for each in sentences
-            if _EXPECTED_SENTENCE.match(each) and (check := expectation(each[:_MOST_LINE]))
+            if _EXPECTED_SENTENCE.match(each) and (check := expected_check(each[:_MOST_LINE]))
         ),
         None,
     )
 
 
-def _of_a_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
+def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
     """`The first should be 2`: the lines that are printed, with that one in its place."""
     for text in texts:
         for sentence in sentences_in(text)[:_MOST_SENTENCES]:
-            found = _OF_A_LINE.match(sentence)
-            place = _PLACES[found["place"].lower()] if found else 0
-            if found and place < len(lines):
-                wanted = list(lines)
-                wanted[place] = unquoted(found["wanted"])
-                return output_check(wanted, role=Role.EXPECTED)
+            match = _OF_A_LINE.match(sentence)
+            place = _PLACES[match["place"].lower()] if match else 0
+            if match and place < len(lines):
+                expected_lines = list(lines)
+                expected_lines[place] = strip_quotes(match["wanted"])
+                return output_check(expected_lines, role=Role.EXPECTED)
     return None
 
 
-def _all(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
+def _all_lines(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
     """`Expected: `1.0` and `True``: as many values as lines are printed."""
     for text in texts:
         for line in lines_in(text)[:_MOST_SENTENCES]:
-            found = re.search(r"\bexpected\b[^`\n]{0,30}", line, FLAGS)
-            wanted = _TICKED.findall(line[found.start() :]) if found else []
-            if len(wanted) == len(lines):
-                return output_check(wanted, role=Role.EXPECTED)
+            match = re.search(r"\bexpected\b[^`\n]{0,30}", line, FLAGS)
+            expected_lines = _TICKED.findall(line[match.start() :]) if match else []
+            if len(expected_lines) == len(lines):
+                return output_check(expected_lines, role=Role.EXPECTED)
     return None

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import re
 
-from app.intake.claim.value_mentions import BOUND, NO_COUNT, OF_INPUTS, seen_and_wanted_in, wanted_in
-from app.intake.claim.vocabulary import FLAGS, LITERAL, NUMBER, is_printed_line, unquoted
+from app.intake.claim.value_mentions import BOUND, NO_COUNT, OF_INPUTS, lone_expected_value
+from app.intake.claim.vocabulary import FLAGS, LITERAL, NUMBER, is_printed_line, strip_quotes
 
 # Between a word and the value that it speaks of nothing else that could be one.
 _TO = r"[^\"'`\d\n+\-\[(]{0,30}?"
-_NEAR = r"[^\"'`\d\n+\-\[]{0,30}?"
 _SHOULD = (
     r"(?:should(?:['’]ve)?|must|ha(?:s|ve|d) to|ought to|needs? to|would have to|suppose[ds]? to|meant to)"
 )
 _SHOW = (
     r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?"
     r"|evaluate to|produce|become|stay|answer)"
-)
-_EXPECT = rf"(?:expect(?:s|ed|ing)?|assume[ds]?|(?:i|we)['’]d (?:say|want|like)|{_SHOULD} {_SHOW})"
-_INSTEAD = r"(?:instead of|rather than|in place of|(?<=, )not|and not|but not)"
-_SEE = (
-    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said"
-    r"|gets?|got|getting|see|sees|saw|is|was|are|equals?|becomes?"
-    r"|comes? (?:out|back)(?: (?:is|as|to))?|evaluates to|computes?|reports?|answers?|produces?"
-    r"|results? in)"
 )
 # Who else says another value: `numpy says 1.5`, `the documentation promises 3`.
 _SAYS_TOO = (
@@ -82,42 +73,37 @@ _INSTEAD_BEHIND = re.compile(
 _EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
 
 
-def seen_and_wanted(sentence: str) -> tuple[str, str] | None:
-    """(what is seen, what should be), where a sentence says both."""
-    return seen_and_wanted_in(sentence)
-
-
-def seen_alone(sentence: str) -> str | None:
+def seen_value(sentence: str) -> str | None:
     """What a sentence says is printed."""
     for rule in (_PRINTS, _GETS, _VALUE_IS):
-        told: dict[str, None] = {}
-        for found in rule.finditer(sentence):
-            quoted = found.groupdict().get("quoted")
-            before = sentence[max(0, found.start() - _MOST_BEFORE) : found.start()]
-            if _NOT_SEEN.search(before) or (quoted and not is_printed_line(unquoted(quoted))):
+        values: dict[str, None] = {}
+        for match in rule.finditer(sentence):
+            quoted = match.groupdict().get("quoted")
+            before = sentence[max(0, match.start() - _MOST_BEFORE) : match.start()]
+            if _NOT_SEEN.search(before) or (quoted and not is_printed_line(strip_quotes(quoted))):
                 continue
-            told[found["value"] or quoted or ""] = None
-        if told:
+            values[match["value"] or quoted or ""] = None
+        if values:
             # `numpy returns 4 and torch returns 3`: which one is wrong is a guess.
-            return next(iter(told)) if len(told) == 1 else None
+            return next(iter(values)) if len(values) == 1 else None
     return None
 
 
-def wanted_alone(sentence: str) -> str | None:
+def expected_value(sentence: str) -> str | None:
     """What a sentence by itself says should be seen, as `It should print 13` does."""
     if _EXPECTS_NOT.search(sentence):
-        return wanted_in(sentence)
-    found = _EXPECTED_ALONE.search(sentence)
+        return lone_expected_value(sentence)
+    match = _EXPECTED_ALONE.search(sentence)
     if (
-        found is None
-        or BOUND.search(sentence[: found.start("wanted")][-_MOST_BEFORE:])
-        or OF_INPUTS.search(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()])
+        match is None
+        or BOUND.search(sentence[: match.start("wanted")][-_MOST_BEFORE:])
+        or OF_INPUTS.search(sentence[max(0, match.start() - _MOST_BEFORE) : match.start()])
     ):
-        return wanted_in(sentence)
-    return found["wanted"]
+        return lone_expected_value(sentence)
+    return match["wanted"]
 
 
-def wanted_behind(text: str) -> str | None:
+def expected_value_after(text: str) -> str | None:
     """What the words right behind a value say should be in its place: ` rather than 4`, `, where I'd expect 4`."""
-    found = _INSTEAD_BEHIND.search(text)
-    return (found["wanted"] or found["said"] or found["judged"]) if found else wanted_alone(text)
+    match = _INSTEAD_BEHIND.search(text)
+    return (match["wanted"] or match["said"] or match["judged"]) if match else expected_value(text)

@@ -49,12 +49,12 @@ _MOST_MESSAGE = 400
 
 def known_message(sentence: str) -> list[Check]:
     """The check of an error that a sentence shows by its message alone."""
-    found = _KNOWN.search(sentence)
-    if found is None or _NOT_SEEN.search(sentence[max(0, found.start() - 50) : found.start()]):
+    match = _KNOWN.search(sentence)
+    if match is None or _NOT_SEEN.search(sentence[max(0, match.start() - 50) : match.start()]):
         return []
-    end = _ENDS.search(sentence, found.end())
+    end = _ENDS.search(sentence, match.end())
     message = (
-        sentence[found.start() : end.start() if end else len(sentence)][:_MOST_MESSAGE]
+        sentence[match.start() : end.start() if end else len(sentence)][:_MOST_MESSAGE]
         .strip(" `'\"")
         .rstrip()
     )

@@ -27,7 +27,7 @@ _NOTHING_RAISED = re.compile(
     FLAGS,
 )
 # `it should raise ValueError`, `expected a TypeError`, `must be rejected`, `instead of raising an error`.
-_WANTED = re.compile(
+_ERROR_EXPECTED = re.compile(
     r"\b(?:should|must|ought to|supposed to|expect(?:ed)?(?: it)? to"
     rf"|would(?: have)? expect(?:ed)?(?: it)? to|needs? to)(?: have)?(?: be)? ?(?:{_RAISE}|raised?"
     r"|throw[ns]?|thrown|rejected|fail|errors? out)\b"
@@ -78,32 +78,32 @@ def missing_error(sentence: str) -> list[Check]:
         return []
     if _OUGHT_NOT.search(sentence):
         # The error is there and is the bug.
-        kind = _wanted_type(sentence)
+        kind = _only_type(sentence)
         return (
             [Check(text=sentence, kind=CheckKind.EXCEPTION, exception_type=kind, message="")] if kind else []
         )
-    wanted, nothing = _WANTED.search(sentence), _NOTHING_RAISED.search(sentence)
+    expected, nothing = _ERROR_EXPECTED.search(sentence), _NOTHING_RAISED.search(sentence)
     named = _NAMED_MISSING.search(sentence)
-    if not (wanted and nothing) and not (
+    if not (expected and nothing) and not (
         named and not both_devices(sentence) and device_of(sentence) is None
     ):
         return []
-    kind = _wanted_type(sentence)
+    kind = _only_type(sentence)
     device = device_of(sentence)
     where = Where(device="cuda") if device == "cuda" else Where()
     return [
         Check(text=sentence, kind=CheckKind.NO_ERROR, exception_type=kind, where=where),
-        *([expected_error(sentence, kind)] if kind else []),
+        *([_expected_error_check(sentence, kind)] if kind else []),
     ]
 
 
-def _wanted_type(sentence: str) -> str | None:
+def _only_type(sentence: str) -> str | None:
     """The one type that a sentence names."""
-    named = {found["type"].rsplit(".", 1)[-1] for found in _TYPE.finditer(sentence)}
+    named = {match["type"].rsplit(".", 1)[-1] for match in _TYPE.finditer(sentence)}
     return named.pop() if len(named) == 1 else None
 
 
-def expected_error(sentence: str, kind: str) -> Check:
+def _expected_error_check(sentence: str, kind: str) -> Check:
     """An error that should be seen."""
     return Check(
         text=sentence,
@@ -114,9 +114,9 @@ def expected_error(sentence: str, kind: str) -> Check:
     )
 
 
-def wanted_error(sentence: str) -> Check | None:
+def expected_error(sentence: str) -> Check | None:
     """The error that a sentence says should be seen: `TypeError instead of ValueError`, `expected a ValueError`."""
-    found = _INSTEAD.search(sentence) or _EXPECTED_TYPE.search(sentence)
-    if found is None:
+    match = _INSTEAD.search(sentence) or _EXPECTED_TYPE.search(sentence)
+    if match is None:
         return None
-    return expected_error(sentence, next(group for group in found.groups() if group))
+    return _expected_error_check(sentence, next(group for group in match.groups() if group))

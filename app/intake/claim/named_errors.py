@@ -70,18 +70,18 @@ class NamedError:
 
 def seen_error(sentence: str) -> NamedError | None:
     """The first error that a sentence says to be seen; `the assertion fails` names one as well."""
-    return next(_seen(sentence), None) or _assertion(sentence)
+    return next(_seen_errors(sentence), None) or _assertion(sentence)
 
 
 def _assertion(sentence: str) -> NamedError | None:
-    found = _ASSERTION.search(sentence)
+    match = _ASSERTION.search(sentence)
     if (
-        found is None
-        or _NOT_SEEN.search(sentence, max(0, found.start() - _MOST_BEFORE), found.start())
-        or _IF.search(sentence, 0, found.start())
+        match is None
+        or _NOT_SEEN.search(sentence, max(0, match.start() - _MOST_BEFORE), match.start())
+        or _IF.search(sentence, 0, match.start())
     ):
         return None
-    return NamedError("AssertionError", "", found.start(), found.end())
+    return NamedError("AssertionError", "", match.start(), match.end())
 
 
 def own_message(text: str) -> str:
@@ -91,18 +91,18 @@ def own_message(text: str) -> str:
     return text.strip()
 
 
-def _seen(sentence: str) -> Iterator[NamedError]:
-    for number, found in enumerate(_NAMED.finditer(sentence)):
+def _seen_errors(sentence: str) -> Iterator[NamedError]:
+    for number, match in enumerate(_NAMED.finditer(sentence)):
         if number >= _MOST_NAMES:
             return
-        before = _CLAUSE.split(sentence[max(0, found.start() - _MOST_BEFORE) : found.start()])[-1]
-        if not _NOT_SEEN.search(before) and not _IS_NOT_SEEN.match(sentence, found.end("type")):
-            name, message = found["type"].rsplit(".", 1)[-1], _message(sentence, found)
-            yield NamedError(name, message, found.start(), found.end("type"))
+        before = _CLAUSE.split(sentence[max(0, match.start() - _MOST_BEFORE) : match.start()])[-1]
+        if not _NOT_SEEN.search(before) and not _IS_NOT_SEEN.match(sentence, match.end("type")):
+            name, message = match["type"].rsplit(".", 1)[-1], _message(sentence, match)
+            yield NamedError(name, message, match.start(), match.end("type"))
 
 
-def _message(sentence: str, found: re.Match[str]) -> str:
+def _message(sentence: str, match: re.Match[str]) -> str:
     """The message that follows the type: to the quote that closes, where one opens before the type."""
-    message = sentence[found.end() :].partition("\n")[0] if found["colon"] else ""
-    closing = _CLOSING.get(sentence[found.start() - 1 : found.start()])
+    message = sentence[match.end() :].partition("\n")[0] if match["colon"] else ""
+    closing = _CLOSING.get(sentence[match.start() - 1 : match.start()])
     return message.partition(closing)[0].strip() if closing and closing in message else own_message(message)

@@ -6,13 +6,14 @@ import re
 
 from app.intake.claim.claims import Check, CheckKind, Over, Role, Where
 from app.intake.claim.endings import ending_of, exit_status_of, is_told_as_status
-from app.intake.claim.expected_values import seen_alone, seen_and_wanted, wanted_alone, wanted_behind
+from app.intake.claim.expected_values import expected_value, expected_value_after, seen_value
 from app.intake.claim.known_messages import known_message
-from app.intake.claim.missing_errors import missing_error, wanted_error
+from app.intake.claim.missing_errors import expected_error, missing_error
 from app.intake.claim.named_errors import NamedError, seen_error
 from app.intake.claim.slowness import slowness
-from app.intake.claim.stated_place import placed, said_place
+from app.intake.claim.stated_place import stated_place, with_place
 from app.intake.claim.two_sides import attribute_value, not_finite, two_sides
+from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.claim.vocabulary import (
     FLAGS,
     NUMBER,
@@ -20,7 +21,7 @@ from app.intake.claim.vocabulary import (
     device_of,
     is_number,
     other_device_of,
-    unquoted,
+    strip_quotes,
 )
 
 _RUNS = (
@@ -134,33 +135,34 @@ def phrase_checks(sentence: str) -> list[Check]:
     for rule in _RULES:
         checks = rule(sentence)
         if checks:
-            place = said_place(sentence, about_it=True)
-            own = said_place(_clause_of(checks[0], sentence), about_it=True)
-            return placed(
-                _with_wanted(checks, sentence), place if place.os else place.model_copy(update={"os": own.os})
+            place = stated_place(sentence, about_it=True)
+            own = stated_place(_clause_of(checks[0], sentence), about_it=True)
+            return with_place(
+                _with_expected_error(checks, sentence),
+                place if place.os else place.model_copy(update={"os": own.os}),
             )
     return []
 
 
-def _with_wanted(checks: list[Check], sentence: str) -> list[Check]:
+def _with_expected_error(checks: list[Check], sentence: str) -> list[Check]:
     """The checks, with the error that the sentence says should be raised in place of what is seen."""
     if (
         any(check.role is Role.EXPECTED for check in checks)
         or checks[0].kind not in _SEEN_IN_PLACE_OF_AN_ERROR
     ):
         return checks
-    wanted = wanted_error(sentence)
-    same = wanted is None or wanted.exception_type == checks[0].exception_type
-    return checks if same or wanted is None else [*checks, wanted]
+    expected = expected_error(sentence)
+    same = expected is None or expected.exception_type == checks[0].exception_type
+    return checks if same or expected is None else [*checks, expected]
 
 
-def expectation(sentence: str, *, behind: bool = False) -> Check | None:
+def expected_check(sentence: str, *, behind: bool = False) -> Check | None:
     """What a sentence by itself says should be seen, as `It should print 13` does; `behind`: the words after what is seen."""
-    wanted = wanted_behind(sentence) if behind else wanted_alone(sentence)
-    return literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
+    expected = expected_value_after(sentence) if behind else expected_value(sentence)
+    return literal_check(expected, sentence, Role.EXPECTED) if expected else None
 
 
-def where_said(text: str) -> Where:
+def stated_device(text: str) -> Where:
     """The device that a text speaks of, by its name or by the model of a card."""
     device = device_of(text)
     if device == "cuda" or (device is None and not both_devices(text) and _CARD.search(text)):
@@ -170,27 +172,27 @@ def where_said(text: str) -> Where:
 
 def _clause_at(sentence: str, place: int, *, ends: re.Pattern[str] = _CLAUSE) -> str:
     """The part of a sentence, between its commas and conjunctions, that holds a place."""
-    start = max((found.end() for found in ends.finditer(sentence, 0, place)), default=0)
-    end = next((found.start() for found in ends.finditer(sentence, place)), len(sentence))
+    start = max((match.end() for match in ends.finditer(sentence, 0, place)), default=0)
+    end = next((match.start() for match in ends.finditer(sentence, place)), len(sentence))
     return sentence[start:end]
 
 
 def _clause_of(check: Check, sentence: str) -> str:
     """The clause of a sentence that holds the value of a check: `on Windows it prints 5, on Linux 4`."""
     value = check.number or (check.lines[0] if len(check.lines) == 1 else "")
-    found = re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", sentence) if value else None
-    return _clause_at(sentence, found.start(), ends=_CONTRARY) if found else ""
+    match = re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", sentence) if value else None
+    return _clause_at(sentence, match.start(), ends=_CONTRARY) if match else ""
 
 
 def _where_at(sentence: str, place: int) -> Where:
     """Where something in a sentence holds: as its clause says, else as the sentence does."""
-    return where_said(_clause_at(sentence, place) if both_devices(sentence) else sentence)
+    return stated_device(_clause_at(sentence, place) if both_devices(sentence) else sentence)
 
 
 def literal_check(text: str, sentence: str, role: Role) -> Check | None:
     """A quoted text or a number as a check."""
-    bare = unquoted(text)
-    where = where_said(sentence)
+    bare = strip_quotes(text)
+    where = stated_device(sentence)
     if is_number(bare):
         places = [name for name, word in (("last", _LAST), ("first", _FIRST)) if word.search(sentence)]
         position = places[0] if len(places) == 1 else None
@@ -202,7 +204,7 @@ def literal_check(text: str, sentence: str, role: Role) -> Check | None:
     return Check(text=sentence, kind=CheckKind.OUTPUT, role=role, lines=tuple(bare.splitlines()), where=where)
 
 
-def _said_exception(sentence: str) -> list[Check]:
+def _exception_with_message(sentence: str) -> list[Check]:
     """`SomeError: message`: a message of its own outweighs the words in it."""
     named = seen_error(sentence)
     return _exception(sentence, named) if named and named.message else []
@@ -224,22 +226,22 @@ def _exception(sentence: str, named: NamedError) -> list[Check]:
 
 def _without_versions(sentence: str) -> str:
     """The sentence with versions blanked: they are no values. Places stay as they are."""
-    return _OF_A_VERSION.sub(lambda found: found[1] + "_" * len(found[2]), sentence)
+    return _OF_A_VERSION.sub(lambda match: match[1] + "_" * len(match[2]), sentence)
 
 
-def _expected(sentence: str) -> list[Check]:
-    found = seen_and_wanted(_without_versions(sentence))
-    if found is None or unquoted(found[0]) == unquoted(found[1]):
+def _seen_and_expected(sentence: str) -> list[Check]:
+    values = seen_and_expected(_without_versions(sentence))
+    if values is None or strip_quotes(values[0]) == strip_quotes(values[1]):
         return []
-    bug = literal_check(found[0], sentence, Role.BUG)
-    wanted = literal_check(found[1], sentence, Role.EXPECTED)
+    bug = literal_check(values[0], sentence, Role.BUG)
+    expected = literal_check(values[1], sentence, Role.EXPECTED)
     named = attribute_value(sentence)
-    if bug and named and named[1] == unquoted(found[0]):
+    if bug and named and named[1] == strip_quotes(values[0]):
         bug = bug.model_copy(update={"label": named[0]})
-    bug = _labelled(bug, sentence)
-    if bug and wanted and bug.label and wanted.kind is CheckKind.VALUE:
-        wanted = wanted.model_copy(update={"label": bug.label})
-    return [bug, wanted] if bug and wanted else []
+    bug = _with_label(bug, sentence)
+    if bug and expected and bug.label and expected.kind is CheckKind.VALUE:
+        expected = expected.model_copy(update={"label": bug.label})
+    return [bug, expected] if bug and expected else []
 
 
 def _over_runs(sentence: str) -> list[Check]:
@@ -275,13 +277,13 @@ def _differs(sentence: str) -> list[Check]:
 
 def _side_values(sentence: str) -> dict[str, str]:
     """`the CPU gives -inf, gpu = -108.3`: what each side is said to give. A bare whole number may be the index of a card."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for match in _SIDE_VALUE.finditer(sentence):
         number = match["number"]
         if match["verb"] or not number.lstrip("+-").isdigit():
             side = _SIDE_NAMES.get(match["side"].lower(), match["side"].lower())
-            found.setdefault(side, f"{side} {number}")
-    return found
+            values.setdefault(side, f"{side} {number}")
+    return values
 
 
 def _failure(sentence: str) -> list[Check]:
@@ -301,22 +303,24 @@ def _failure(sentence: str) -> list[Check]:
         []
         if status is None
         else [
-            Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=where_said(sentence))
+            Check(
+                text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=stated_device(sentence)
+            )
         ]
     )
 
 
 def _varies(sentence: str) -> list[Check]:
-    found = _VARIES.search(sentence)
-    before = "" if found is None else sentence[max(0, found.start() - 40) : found.start()]
-    if found is None or _SHOULD_VARY.search(before) or _NEVER_VARIES.search(before):
+    match = _VARIES.search(sentence)
+    before = "" if match is None else sentence[max(0, match.start() - 40) : match.start()]
+    if match is None or _SHOULD_VARY.search(before) or _NEVER_VARIES.search(before):
         return []
-    return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=where_said(sentence))]
+    return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=stated_device(sentence))]
 
 
 def _prints(sentence: str) -> list[Check]:
-    found = seen_alone(_without_versions(sentence))
-    check = _labelled(literal_check(found, sentence, Role.BUG) if found else None, sentence)
+    value = seen_value(_without_versions(sentence))
+    check = _with_label(literal_check(value, sentence, Role.BUG) if value else None, sentence)
     return [check] if check else []
 
 
@@ -325,10 +329,12 @@ def _exits(sentence: str) -> list[Check]:
     status = exit_status_of(sentence)
     if status is None or not is_told_as_status(sentence):
         return []
-    return [Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=where_said(sentence))]
+    return [
+        Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=stated_device(sentence))
+    ]
 
 
-def _labelled(check: Check | None, sentence: str) -> Check | None:
+def _with_label(check: Check | None, sentence: str) -> Check | None:
     """The check, with the name of its value where the sentence gives one."""
     number = "" if check is None else check.number or ""
     if (
@@ -339,27 +345,27 @@ def _labelled(check: Check | None, sentence: str) -> Check | None:
         or not number[-1].isdigit()
     ):
         return check
-    places = (found.start() for found in re.finditer(rf"(?<![\w.]){re.escape(number)}(?!\w)", sentence))
+    places = (match.start() for match in re.finditer(rf"(?<![\w.]){re.escape(number)}(?!\w)", sentence))
     label = next(
-        (found["label"] for at in places if (found := _LABEL.search(sentence, max(0, at - 60), at))), None
+        (match["label"] for at in places if (match := _LABEL.search(sentence, max(0, at - 60), at))), None
     )
     return check.model_copy(update={"label": label}) if label else check
 
 
 def _attribute(sentence: str) -> list[Check]:
-    found = attribute_value(sentence)
-    check = literal_check(found[1], sentence, Role.BUG) if found else None
-    return [check.model_copy(update={"label": found[0]})] if found and check else []
+    attribute = attribute_value(sentence)
+    check = literal_check(attribute[1], sentence, Role.BUG) if attribute else None
+    return [check.model_copy(update={"label": attribute[0]})] if attribute and check else []
 
 
-def _nothing(sentence: str) -> list[Check]:
-    found = _NOTHING.search(sentence)
-    if found is None or _SHOULD_VARY.search(sentence[max(0, found.start() - 40) : found.start()]):
+def _prints_nothing(sentence: str) -> list[Check]:
+    match = _NOTHING.search(sentence)
+    if match is None or _SHOULD_VARY.search(sentence[max(0, match.start() - 40) : match.start()]):
         return []
-    wanted = wanted_alone(sentence[found.end() :])
-    expected = literal_check(wanted, sentence, Role.EXPECTED) if wanted else None
+    expected_text = expected_value(sentence[match.end() :])
+    expected = literal_check(expected_text, sentence, Role.EXPECTED) if expected_text else None
     return [
-        Check(text=sentence, kind=CheckKind.OUTPUT, lines=("",), where=where_said(sentence)),
+        Check(text=sentence, kind=CheckKind.OUTPUT, lines=("",), where=stated_device(sentence)),
         *([expected] if expected else []),
     ]
 
@@ -367,7 +373,7 @@ def _nothing(sentence: str) -> list[Check]:
 def _not_finite(sentence: str) -> list[Check]:
     value = not_finite(sentence)
     return (
-        [Check(text=sentence, kind=CheckKind.VALUE, number=value, where=where_said(sentence))]
+        [Check(text=sentence, kind=CheckKind.VALUE, number=value, where=stated_device(sentence))]
         if value
         else []
     )
@@ -375,19 +381,19 @@ def _not_finite(sentence: str) -> list[Check]:
 
 # The first that reads a sentence is right: what says more of it comes before what says less.
 _RULES = (
-    _said_exception,
+    _exception_with_message,
     missing_error,
     known_message,
     slowness,
     _exits,
-    _expected,
+    _seen_and_expected,
     _over_runs,
     _differs,
     two_sides,
     _failure,
     _varies,
     _attribute,
-    _nothing,
+    _prints_nothing,
     _prints,
     _not_finite,
 )

@@ -58,19 +58,19 @@ _LIBRARIES = {"numpy", "scipy", "jax", "tensorflow", "cupy", "pandas", "numba"}
 def slowness(sentence: str) -> list[Check]:
     """The check of a sentence that calls one thing slower than another; empty where there are no two things."""
     turned = False
-    found = _SLOWER.search(sentence) or _NOT_FASTER.search(sentence)
-    if found is None and (factor := _FACTOR.search(sentence)) is not None:
+    comparison = _SLOWER.search(sentence) or _NOT_FASTER.search(sentence)
+    if comparison is None and (factor := _FACTOR.search(sentence)) is not None:
         longer = _TWICE_AS_LONG.search(sentence, factor.end())
-        found = longer if longer is not None and longer.start() - factor.end() < 15 else None
-    if found is None:
-        found, turned = _FASTER.search(sentence), True
-    if found is None or _NEGATED.search(sentence[max(0, found.start() - 25) : found.start()]):
+        comparison = longer if longer is not None and longer.start() - factor.end() < 15 else None
+    if comparison is None:
+        comparison, turned = _FASTER.search(sentence), True
+    if comparison is None or _NEGATED.search(sentence[max(0, comparison.start() - 25) : comparison.start()]):
         return []
-    if _SHOULD.search(sentence[max(0, found.start() - 45) : found.start()]):
+    if _SHOULD.search(sentence[max(0, comparison.start() - 45) : comparison.start()]):
         # What should be is not what is.
         return []
     factor_said = _factor(sentence, slower=not turned and _SLOWER.search(sentence) is not None)
-    sides, over = _sides(sentence, found.start(), found.end())
+    sides, over = _sides(sentence, comparison.start(), comparison.end())
     if len(sides) != 2 or sides[0] == sides[1]:
         return []
     slow, fast = reversed(sides) if turned else sides
@@ -88,22 +88,22 @@ def slowness(sentence: str) -> list[Check]:
 
 
 def _factor(sentence: str, *, slower: bool) -> float | None:
-    found = _FACTOR.search(sentence)
-    if found is None:
+    match = _FACTOR.search(sentence)
+    if match is None:
         return None
-    if found["percent"]:
-        return round(1 + float(found["percent"]) / 100, 4) if slower else None
-    digits = found["times"] or found["factor"]
-    value = float(digits) if digits else _WORDS_OF_NUMBERS[(found["word"] or found["twice"]).lower()]
+    if match["percent"]:
+        return round(1 + float(match["percent"]) / 100, 4) if slower else None
+    digits = match["times"] or match["factor"]
+    value = float(digits) if digits else _WORDS_OF_NUMBERS[(match["word"] or match["twice"]).lower()]
     return value if value > 1 else None
 
 
 def _sides(sentence: str, start: int, end: int) -> tuple[tuple[str, ...], Over]:
     """What is compared: the side before the word, and the one after `than`. Two versions are a pair of targets."""
     than = _THAN.search(sentence, end)
-    before, after = _named(sentence[:start]), _named(sentence[than.end() if than else end :])
-    between = _named(sentence[end : than.start()]) if than else []
-    versions = [found["version"] for found in _VERSION.finditer(sentence)]
+    before, after = _sides_in(sentence[:start]), _sides_in(sentence[than.end() if than else end :])
+    between = _sides_in(sentence[end : than.start()]) if than else []
+    versions = [match["version"] for match in _VERSION.finditer(sentence)]
     if len(dict.fromkeys(versions)) == 2:
         return _versions(sentence, than.start() if than else None, versions), Over.PAIR
     first = [side for side in (*between, *before) if side not in after[:1]]
@@ -115,7 +115,7 @@ def _sides(sentence: str, start: int, end: int) -> tuple[tuple[str, ...], Over]:
         return ("torch" if torch and after[0] in _LIBRARIES else "", after[0]), Over.ATTEMPT
     if than and before and _TORCH.search(sentence, than.end()) and before[-1] in _LIBRARIES:
         return (before[-1], "torch"), Over.ATTEMPT
-    both = list(dict.fromkeys(_named(sentence)))
+    both = list(dict.fromkeys(_sides_in(sentence)))
     # `torch.compile makes it slower`: slower than without.
     return (("compiled", "eager") if both == ["compiled"] else ()), Over.ATTEMPT
 
@@ -139,14 +139,14 @@ def _versions(sentence: str, than: int | None, versions: list[str]) -> tuple[str
     return ()
 
 
-def _named(text: str) -> list[str]:
+def _sides_in(text: str) -> list[str]:
     """The sides that a text names, in order."""
-    found: list[str] = []
+    sides: list[str] = []
     for hit in _SIDE.finditer(text):
         kind = hit.lastgroup or ""
         if kind in {"dtype", "library", "call", "quoted"}:
             name = hit[kind].rsplit(".", 1)[-1] if kind == "dtype" else hit[kind]
-            found.append(_SHORT.get(name.lower(), name.lower() if kind in {"dtype", "library"} else name))
+            sides.append(_SHORT.get(name.lower(), name.lower() if kind in {"dtype", "library"} else name))
         else:
-            found.append(kind)
-    return found
+            sides.append(kind)
+    return sides

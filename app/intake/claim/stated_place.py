@@ -87,7 +87,7 @@ _OF_BUGS = re.compile(
 )
 
 
-def said_place(text: str, *, about_it: bool = False) -> Where:
+def stated_place(text: str, *, about_it: bool = False) -> Where:
     """Where a text says that something is. `about_it`: the text is the sentence of the claim, so `on Windows` is enough."""
     text = text[:_MOST_TEXT]
     return Where(
@@ -96,26 +96,26 @@ def said_place(text: str, *, about_it: bool = False) -> Where:
 
 
 def _mode(text: str) -> str | None:
-    found = _MODE.search(text)
-    return None if found is None or _NO_PLACE.search(text) else found["mode"].strip(" `").lower()
+    match = _MODE.search(text)
+    return None if match is None or _NO_PLACE.search(text) else match["mode"].strip(" `").lower()
 
 
 def _system(text: str, *, about_it: bool) -> str | None:
     if _NO_PLACE.search(text):
         return None
-    found = (
+    match = (
         _TITLE_SYSTEM.search(text)
         or _ONLY_SYSTEM.search(text)
         or (_FAILS_SYSTEM.search(text) if _WORKS_ON.search(text) else None)
     )
-    if found is None and about_it:
+    if match is None and about_it:
         working = [hit.end() for hit in _WORKS_ON.finditer(text)] + [
             hit.start("one") for hit in _ON_WORKS.finditer(text)
         ]
         hits = [hit for hit in _ON_SYSTEM.finditer(text) if hit.start("one") not in working]
         families = {_family(hit["one"]) for hit in hits}
         return families.pop() if len(families) == 1 else None
-    return None if found is None else _family(next(group for group in found.groups() if group))
+    return None if match is None else _family(next(group for group in match.groups() if group))
 
 
 def _family(name: str) -> str:
@@ -133,28 +133,28 @@ def _version(text: str) -> str | None:
     if fails and works and fails["version"] != works["version"]:
         return fails["version"]
     since = next(
-        (found for found in _SINCE.finditer(text) if found["on"] or not _NEEDS_ON.match(found[0])), None
+        (match for match in _SINCE.finditer(text) if match["on"] or not _NEEDS_ON.match(match[0])), None
     )
     return f">={since['version']}" if since else None
 
 
-def place_in(texts: Sequence[str]) -> Where:
+def place_of_bug(texts: Sequence[str]) -> Where:
     """Where a report says that its bug is, in any of its sentences that speak of failing."""
     for text in texts:
         for sentence in _SENTENCES.split(text[:_MOST_TEXT]):
-            if _OF_BUGS.search(sentence) and (where := said_place(sentence)) != Where():
+            if _OF_BUGS.search(sentence) and (where := stated_place(sentence)) != Where():
                 return where
     return Where()
 
 
-def placed(checks: Sequence[Check], where: Where) -> list[Check]:
+def with_place(checks: Sequence[Check], where: Where) -> list[Check]:
     """The checks, with what is said of their place where they name none. What should be seen is wanted everywhere."""
     if where == Where():
         return list(checks)
     given = where.model_dump(exclude_none=True)
 
-    def with_place(check: Check) -> Check:
+    def add_place(check: Check) -> Check:
         known = check.where.model_dump(exclude_none=True)
         return check.model_copy(update={"where": Where(**{**given, **known})})
 
-    return [with_place(check) if check.role is Role.BUG else check for check in checks]
+    return [add_place(check) if check.role is Role.BUG else check for check in checks]

@@ -92,7 +92,7 @@ def two_sides(sentence: str) -> list[Check]:
 
 
 def _dtypes(sentence: str) -> list[Check]:
-    named = dict.fromkeys(dtype_named(found[0]) for found in _NAME.finditer(sentence))
+    named = dict.fromkeys(dtype_named(match[0]) for match in _NAME.finditer(sentence))
     if len(named) != 2 or _IN_ONE_CALL.search(sentence) or not _OF_RESULTS.search(sentence):
         return []
     return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=tuple(named))]
@@ -107,7 +107,7 @@ def dtype_named(name: str) -> str:
 def _versions(sentence: str) -> list[Check]:
     if not _ABOUT_VERSIONS.search(sentence):
         return []
-    versions = dict.fromkeys(found["version"] for found in _VERSIONED.finditer(sentence))
+    versions = dict.fromkeys(match["version"] for match in _VERSIONED.finditer(sentence))
     if len(versions) != 2:
         return []
     return [
@@ -117,17 +117,17 @@ def _versions(sentence: str) -> list[Check]:
 
 def attribute_value(sentence: str) -> tuple[str, str] | None:
     """(name, value) where a sentence says what an attribute is found to be."""
-    found = _ATTRIBUTE.search(sentence)
-    if found is None or _CONDITION.search(sentence[max(0, found.start() - 50) : found.start()]):
+    match = _ATTRIBUTE.search(sentence)
+    if match is None or _CONDITION.search(sentence[max(0, match.start() - 50) : match.start()]):
         return None
-    return found["name"], found["value"]
+    return match["name"], match["value"]
 
 
 def not_finite(sentence: str) -> str | None:
     """`nan` or `inf`, where a sentence says that something is that."""
-    found = _NOT_FINITE.search(sentence)
-    if found is None or _NO_NAN.search(sentence[max(0, found.start() - 50) : found.start()]):
+    match = _NOT_FINITE.search(sentence)
+    if match is None or _NO_NAN.search(sentence[max(0, match.start() - 50) : match.start()]):
         return None
-    value = found["value"].lower()
+    value = match["value"].lower()
     others = {hit.lower() for hit in re.findall(r"\b(?:nan|inf)", sentence, FLAGS)}
     return value if len(others) == 1 else None

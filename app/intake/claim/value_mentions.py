@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from app.intake.claim.vocabulary import FLAGS, LITERAL, unquoted
+from app.intake.claim.vocabulary import FLAGS, LITERAL, strip_quotes
 
 # What is counted, and `should be below 1e-6`, name no value.
 NO_COUNT = (
@@ -135,62 +135,68 @@ _NEXT = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Mention:
     """A value of a text: `wanted`, seen (`False`), or None where the words around it don't say."""
 
     value: str
-    wanted: bool | None
+    expected: bool | None
     start: int
     end: int
 
 
-def told_in(text: str) -> list[Told]:
+def find_mentions(text: str) -> list[Mention]:
     """Every value of a text that has a word about it, in order."""
     hits = list(islice((hit for hit in _LITERAL.finditer(text) if not _is_no_value(text, hit)), _MOST))
-    found: list[Told] = []
+    mentions: list[Mention] = []
     for at, hit in enumerate(hits):
         since = hits[at - 1].end() if at else 0
         until = hits[at + 1].start() if at + 1 < len(hits) else len(text)
-        wanted = _wanted(text, hit.start(), hit.end(), since=since, until=until)
+        expected = _is_expected(text, hit.start(), hit.end(), since=since, until=until)
         link = _AGAINST.search(text, since, hit.start()) if at else None
         if link and link.start() - since <= _NEXT:
             # `should be 4 rather than 3`, `prints 3, not 4`: each is what the other is not.
-            before = found[-1]
-            if before.wanted is None and not link["not"]:
-                found[-1] = replace(before, wanted=False)
-            wanted = (
+            before = mentions[-1]
+            if before.expected is None and not link["not"]:
+                mentions[-1] = replace(before, expected=False)
+            expected = (
                 None
-                if before.wanted and link["not"] and not _MODAL.search(text[: before.start])
-                else not found[-1].wanted
+                if before.expected and link["not"] and not _MODAL.search(text[: before.start])
+                else not mentions[-1].expected
             )
-        found.append(Told(hit[0], wanted, hit.start(), hit.end()))
-    return list(_opposed(text, found))
+        mentions.append(Mention(hit[0], expected, hit.start(), hit.end()))
+    return list(_resolve_opposites(text, mentions))
 
 
-def seen_and_wanted_in(text: str) -> tuple[str, str] | None:
+def seen_and_expected(text: str) -> tuple[str, str] | None:
     """(what is seen, what should be), where the text names one value that should be, and what is seen nearest before or after it."""
-    found = told_in(text)
-    wanted = [each for each in found if each.wanted]
-    if len({unquoted(each.value) for each in wanted}) != 1:
+    mentions = find_mentions(text)
+    expected = [each for each in mentions if each.expected]
+    if len({strip_quotes(each.value) for each in expected}) != 1:
         return None
     seen = [
-        each for each in found if each.wanted is False and unquoted(each.value) != unquoted(wanted[0].value)
+        each
+        for each in mentions
+        if each.expected is False and strip_quotes(each.value) != strip_quotes(expected[0].value)
     ]
     if not seen:
         return None
-    before = [each for each in seen if each.start < wanted[0].start]
+    before = [each for each in seen if each.start < expected[0].start]
     one = before[-1] if before else seen[0]
-    first, last = sorted((one.start, wanted[0].start))
-    between = [each for each in found if first < each.start < last and each.wanted is None]
-    several = {unquoted(each.value) for each in (seen if not before else [])}
-    return None if between or len(several) > 1 else (one.value, wanted[0].value)
+    first, last = sorted((one.start, expected[0].start))
+    between = [each for each in mentions if first < each.start < last and each.expected is None]
+    several = {strip_quotes(each.value) for each in (seen if not before else [])}
+    return None if between or len(several) > 1 else (one.value, expected[0].value)
 
 
-def wanted_in(text: str) -> str | None:
+def lone_expected_value(text: str) -> str | None:
     """The one value that a text says should be seen, where it says nothing of what is."""
-    found = told_in(text)
-    wanted = {unquoted(each.value): each.value for each in found}
-    return next(iter(wanted.values())) if len(wanted) == 1 and all(each.wanted for each in found) else None
+    mentions = find_mentions(text)
+    expected = {strip_quotes(each.value): each.value for each in mentions}
+    return (
+        next(iter(expected.values()))
+        if len(expected) == 1 and all(each.expected for each in mentions)
+        else None
+    )
 
 
 def _is_no_value(text: str, hit: re.Match[str]) -> bool:
@@ -207,7 +213,7 @@ def _is_no_value(text: str, hit: re.Match[str]) -> bool:
     )
 
 
-def _wanted(text: str, start: int, end: int, *, since: int, until: int) -> bool | None:
+def _is_expected(text: str, start: int, end: int, *, since: int, until: int) -> bool | None:
     behind = _BEHIND.match(text[end : min(until, end + _MOST_BEHIND)])
     last = until == len(text)
     if behind and (
@@ -219,14 +225,14 @@ def _wanted(text: str, start: int, end: int, *, since: int, until: int) -> bool 
         return behind["wanted"] is not None
     if BOUND.search(text, max(0, start - _NEAR), start):
         return None
-    starts = [found.end() for found in _BOUNDARY.finditer(text, since, start)]
+    starts = [match.end() for match in _BOUNDARY.finditer(text, since, start)]
     # `4 expected, but 5`: nothing in the clause itself; `prints, as always, 5`: what stands before the comma.
     own = starts[-1] if starts else since
     for clause_start in (own, since) if text[since:own].rstrip().endswith(",") else (own,):
         clause = text[clause_start:start]
         cue = None
-        for found in _CUES.finditer(clause):
-            cue = found
+        for match in _CUES.finditer(clause):
+            cue = match
         if cue is None or len(clause) - cue.end() > _NEAR:
             continue
         if cue["wanted"] or cue["seen_not"]:
@@ -244,24 +250,24 @@ def _by_subject(clause: str) -> bool | None:
     return False if _OWN.search(clause) else None
 
 
-def _opposed(text: str, found: list[Told]) -> Iterator[Told]:
+def _resolve_opposites(text: str, mentions: list[Mention]) -> Iterator[Mention]:
     """`5 != 4 (4 is correct)`: a value beside one that is wanted elsewhere in the text is what is seen."""
-    wanted = {unquoted(each.value) for each in found if each.wanted}
-    for at, each in enumerate(found):
+    expected = {strip_quotes(each.value) for each in mentions if each.expected}
+    for at, each in enumerate(mentions):
         pair = [
             other
-            for other in found[max(0, at - 1) : at + 2]
+            for other in mentions[max(0, at - 1) : at + 2]
             if other is not each and _beside(text, each, other)
         ]
-        if each.wanted is None and pair and unquoted(each.value) in wanted:
-            yield Told(each.value, True, each.start, each.end)
-        elif each.wanted is None and any(unquoted(other.value) in wanted for other in pair):
-            yield Told(each.value, False, each.start, each.end)
+        if each.expected is None and pair and strip_quotes(each.value) in expected:
+            yield Mention(each.value, True, each.start, each.end)
+        elif each.expected is None and any(strip_quotes(other.value) in expected for other in pair):
+            yield Mention(each.value, False, each.start, each.end)
         else:
             yield each
 
 
-def _beside(text: str, one: Told, other: Told) -> bool:
+def _beside(text: str, one: Mention, other: Mention) -> bool:
     first, second = sorted((one, other), key=lambda each: each.start)
     between = text[first.end : second.start]
     return _BESIDE.match(between) is not None and not _LISTED.search(text, 0, first.start)

@@ -14,7 +14,6 @@ EXCEPTION_LINE = re.compile(
     rf"(?P<type>{TYPE})(?::\s*(?P<message>.*)|\.)?|(?P<dotted>(?:[a-z_]\w*\.)+_?[A-Z]\w+):\s+(?P<said>.*)",
     re.DOTALL,
 )
-EXCEPTION_NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?::[ \t]*(?P<message>[^\n]+))?")
 
 NUMBER = (
     r"[-+]?(?:nan|inf|0x[0-9a-f]+(?:\.[0-9a-f]+)?(?:p[-+]?\d+)?"
@@ -143,8 +142,8 @@ def _without_quotes(line: str) -> str:
 
 def other_device_of(text: str) -> str | None:
     """The one device that a text speaks of, of those that are neither the CPU nor the GPU of CUDA."""
-    found = {hit[0].lower() for hit in _OTHER_DEVICE.finditer(text)}
-    return found.pop() if len(found) == 1 and not _CPU.search(text) and not _GPU.search(text) else None
+    devices = {hit[0].lower() for hit in _OTHER_DEVICE.finditer(text)}
+    return devices.pop() if len(devices) == 1 and not _CPU.search(text) and not _GPU.search(text) else None
 
 
 def device_of(text: str) -> str | None:
@@ -179,7 +178,7 @@ def sides_of(lines: list[str]) -> list[str | None]:
     return sides
 
 
-def unquoted(text: str) -> str:
+def strip_quotes(text: str) -> str:
     """A literal without its quotes, a number without the full stop of its sentence."""
     bare = text.strip().strip("\"'`“”").strip()
     return bare[:-1] if re.fullmatch(r"[-+]?\d+\.", bare) else bare

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.intake.code.local_names import with_plain_names
-from app.intake.code.syntax import normalised, tree_of
+from app.intake.code.syntax import normalise, tree_of
 
 # From this likeness on two scripts are nearly equal: other constants, a line more or less, another name of a function in a longer script.
 NEARLY_EQUAL = 0.75
@@ -67,12 +67,12 @@ def shingles(script: str) -> frozenset[str]:
 def _shingles(script: str, shape: Sequence[str] | None) -> frozenset[str]:
     tokens = (_words(script) if shape is None else shape)[:_MOST_TOKENS]
     plain = ["<number>" if _is_number(token) else token for token in tokens]
-    found = (
+    rows = (
         {"\0".join(plain[at : at + _SHINGLE]) for at in range(max(1, len(plain) - _SHINGLE + 1))}
         if plain
         else set()
     )
-    return frozenset(found | {token for token in tokens if _is_number(token)})
+    return frozenset(rows | {token for token in tokens if _is_number(token)})
 
 
 def sketch(script: str) -> bytes:
@@ -80,8 +80,8 @@ def sketch(script: str) -> bytes:
     return _sketch(shingles(script))
 
 
-def _sketch(found: Iterable[str]) -> bytes:
-    hashed = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in found]
+def _sketch(texts: Iterable[str]) -> bytes:
+    hashed = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts]
     numbers = [int.from_bytes(digest, "big") for digest in hashed]
     least = (
         min(((number * factor + offset) % _PRIME for number in numbers), default=0) & _MASK
@@ -119,17 +119,17 @@ def _is_number(token: str) -> bool:
 
 def _shape(script: str) -> list[str] | None:
     """The syntax of a script as a flat list, or None where it can't be parsed."""
-    tree = tree_of(normalised(script))
+    tree = tree_of(normalise(script))
     if tree is None:
         return None
     try:
-        return list(_spelled(with_plain_names(tree)))
+        return list(_spell(with_plain_names(tree)))
     except (RecursionError, ValueError):
         # Nested too deeply, or a number of thousands of digits.
         return None
 
 
-def _spelled(node: ast.AST) -> Iterator[str]:
+def _spell(node: ast.AST) -> Iterator[str]:
     """A node, field by field, the same in every version of Python; what is not there is left out."""
     if isinstance(node, ast.Constant):
         number = isinstance(node.value, int | float | complex) and not isinstance(node.value, bool)
@@ -149,6 +149,6 @@ def _spelled(node: ast.AST) -> Iterator[str]:
 
 def _item(value: object) -> Iterator[str]:
     if isinstance(value, ast.AST):
-        yield from _spelled(value)
+        yield from _spell(value)
     else:
         yield f"name {value}"

@@ -137,11 +137,11 @@ def _every_argument(arguments: ast.arguments) -> list[ast.arg]:
 
 def _names(body: Iterable[ast.AST], more: set[str]) -> dict[str, str]:
     """The names that a scope binds, not numbered yet; imported ones stand for themselves."""
-    found = dict.fromkeys(more, "")
+    names = dict.fromkeys(more, "")
     outside: set[str] = set()
     for node in _of_scope(body):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found |= {
+            names |= {
                 name: name
                 for alias in node.names
                 for name in [(alias.asname or alias.name).partition(".")[0]]
@@ -150,8 +150,8 @@ def _names(body: Iterable[ast.AST], more: set[str]) -> dict[str, str]:
             outside |= set(node.names)
         else:
             for name in _bound(node):
-                found.setdefault(name, "")
-    return {name: plain for name, plain in found.items() if name not in outside}
+                names.setdefault(name, "")
+    return {name: plain for name, plain in names.items() if name not in outside}
 
 
 def _bound(node: ast.AST) -> list[str]:

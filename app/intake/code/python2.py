@@ -42,16 +42,16 @@ def with_print_calls(text: str) -> tuple[str, int]:
 
 def _tokens(text: str) -> list[tokenize.TokenInfo]:
     """The tokens up to where the text is no code."""
-    found: list[tokenize.TokenInfo] = []
+    tokens: list[tokenize.TokenInfo] = []
     try:
-        found.extend(
+        tokens.extend(
             token
             for token in tokenize.generate_tokens(io.StringIO(text).readline)
             if token.type not in _IGNORED
         )
     except (tokenize.TokenError, SyntaxError):
-        return found
-    return found
+        return tokens
+    return tokens
 
 
 def _statements(tokens: Sequence[tokenize.TokenInfo], lines: Sequence[str]) -> Iterator[_Edit]:
@@ -96,8 +96,8 @@ def _edit(statement: Sequence[tokenize.TokenInfo], lines: Sequence[str]) -> _Edi
     if words and words[-1].string == ",":
         keywords.append('end=" "')
         words = words[:-1]
-    shown = [_source(words, lines)] if words else []
-    return _Edit(statement[0].start, statement[-1].end, f"print({', '.join([*shown, *keywords])})")
+    arguments = [_source(words, lines)] if words else []
+    return _Edit(statement[0].start, statement[-1].end, f"print({', '.join([*arguments, *keywords])})")
 
 
 def _is_call(words: Sequence[tokenize.TokenInfo]) -> bool:

@@ -17,7 +17,7 @@ _KEPT: ContextVar[dict[str, ast.Module] | None] = ContextVar("kept", default=Non
 _NODES: WeakKeyDictionary[ast.AST, list[ast.AST]] = WeakKeyDictionary()
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """The text with Unix line ends, no byte order mark, no common indent, and one newline at its end. Lines keep their numbers."""
     lines = _lines(text)
     indent = _common_indent(lines)
@@ -26,7 +26,7 @@ def normalised(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def was_indented(text: str) -> bool:
+def has_common_indent(text: str) -> bool:
     """Whether all of its lines have an indent in common."""
     return bool(_common_indent(_lines(text)))
 
@@ -42,7 +42,7 @@ def _common_indent(lines: list[str]) -> str:
 
 
 @contextmanager
-def keeping_trees() -> Iterator[None]:
+def tree_cache() -> Iterator[None]:
     """While a report is read, the latest few trees are kept, because one text is looked at by many; nobody may change them."""
     token = _KEPT.set({})
     try:
@@ -51,20 +51,20 @@ def keeping_trees() -> Iterator[None]:
         _KEPT.reset(token)
 
 
-def parsed(script: str) -> ast.Module:
+def parse(script: str) -> ast.Module:
     """The syntax tree. Raises InputError with line and column, and which Python refused."""
-    kept = _KEPT.get()
-    if kept is None:
-        return _parsed(script)
-    if script not in kept:
-        if len(kept) >= _MOST_KEPT:
+    trees = _KEPT.get()
+    if trees is None:
+        return _parse(script)
+    if script not in trees:
+        if len(trees) >= _MOST_KEPT:
             # A tree is a hundred times its text.
-            del kept[next(iter(kept))]
-        kept[script] = _parsed(script)
-    return kept[script]
+            del trees[next(iter(trees))]
+        trees[script] = _parse(script)
+    return trees[script]
 
 
-def _parsed(script: str) -> ast.Module:
+def _parse(script: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -90,7 +90,7 @@ def _parsed(script: str) -> ast.Module:
 def tree_of(text: str) -> ast.Module | None:
     """The syntax tree of the normalised text; None when it is not Python."""
     try:
-        return parsed(normalised(text))
+        return parse(normalise(text))
     except InputError:
         return None
 
@@ -129,7 +129,7 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
     return known
 
 
-def dotted(node: ast.expr) -> tuple[str, ...]:
+def dotted_name(node: ast.expr) -> tuple[str, ...]:
     """The dotted name of an expression, `torch.nn.Linear` as three words; what is not a name in front of it is left out."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):

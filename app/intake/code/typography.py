@@ -80,9 +80,9 @@ def _proper(text: str, at: int, hopeless: dict[str, int]) -> int:
     for kind in (text[at : at + 3], text[at]):
         if kind not in _LEFT_ALONE or at < hopeless[kind]:
             continue
-        found = _LEFT_ALONE[kind].match(text, at)
-        if found:
-            return found.end()
+        match = _LEFT_ALONE[kind].match(text, at)
+        if match:
+            return match.end()
         line_end = text.find("\n", at)
         hopeless[kind] = len(text) if len(kind) == 3 or line_end < 0 else line_end
     return 0
@@ -91,5 +91,5 @@ def _proper(text: str, at: int, hopeless: dict[str, int]) -> int:
 def _end_of_string(text: str, at: int, plain: str) -> int:
     """Where the string ends that a typographic quote opened: at the next quote of its kind on the line; -1 for none."""
     closing = re.compile(f"[{_DOUBLE if plain == chr(34) else _SINGLE}{plain}\n]")
-    found = closing.search(text, at)
-    return found.start() if found and found[0] != "\n" else -1
+    match = closing.search(text, at)
+    return match.start() if match and match[0] != "\n" else -1

@@ -22,7 +22,7 @@ _CONSTRUCTORS = {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat1
 _OTHERS = {"np", "numpy", "jnp", "cp", "cupy"}
 
 
-def takes_unwritten_memory(source: str) -> bool:
+def uses_uninitialised_memory(source: str) -> bool:
     """Whether a tensor is made without being written, such as by `torch.empty`."""
     try:
         tree = ast.parse(source)

@@ -27,11 +27,11 @@ def ask(name: str) -> Ask:
 
 def asks_of(scripts: Sequence[Script]) -> tuple[Ask, ...]:
     """What the main script needs and only the reporter has."""
-    found = {
+    codes = {
         _OF_NEEDS[need.kind]
         for script in scripts
         if script.role is ScriptRole.MAIN
         for need in script.needs
         if need.kind in _OF_NEEDS
     }
-    return tuple(ask(code) for code in sorted(found))
+    return tuple(ask(code) for code in sorted(codes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from app.intake.code.syntax import dotted, nodes_of
+from app.intake.code.syntax import dotted_name, nodes_of
 from app.intake.reading import Need, NeedKind
 
 _FILE_READERS = {
@@ -48,7 +48,7 @@ _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseExcept
 
 def _constants(tree: ast.Module) -> dict[str, str]:
     """Names that stand for one literal text throughout."""
-    found: dict[str, str] = {}
+    constants: dict[str, str] = {}
     stores: dict[str, int] = {}
     for node in nodes_of(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -58,8 +58,10 @@ def _constants(tree: ast.Module) -> dict[str, str]:
             and isinstance(node.value, ast.Constant)
             and isinstance(node.value.value, str)
         ):
-            found |= {target.id: node.value.value for target in node.targets if isinstance(target, ast.Name)}
-    return {name: value for name, value in found.items() if stores.get(name) == 1}
+            constants |= {
+                target.id: node.value.value for target in node.targets if isinstance(target, ast.Name)
+            }
+    return {name: value for name, value in constants.items() if stores.get(name) == 1}
 
 
 def file_needs(tree: ast.Module) -> list[Need]:
@@ -71,7 +73,7 @@ def file_needs(tree: ast.Module) -> list[Need]:
     for node in nodes_of(tree):
         if not isinstance(node, ast.Call):
             continue
-        path = dotted(node.func)
+        path = dotted_name(node.func)
         if path[-1:] and path[-1] in _WRITERS:
             written |= {
                 value for argument in node.args for value in [_text(argument, constants)] if value is not None
@@ -135,9 +137,9 @@ def _is_reader(call: ast.Call, path: tuple[str, ...]) -> bool:
 
 def _path_of(call: ast.Call) -> ast.expr | None:
     """`"a.txt"` in `Path("a.txt").read_text()`."""
-    made = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if isinstance(made, ast.Call) and dotted(made.func)[-1:] == ("Path",) and len(made.args) == 1:
-        return made.args[0]
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(owner, ast.Call) and dotted_name(owner.func)[-1:] == ("Path",) and len(owner.args) == 1:
+        return owner.args[0]
     return None
 
 
@@ -154,18 +156,18 @@ def _may_fail(tree: ast.Module, errors: set[str]) -> set[int]:
 
 def _waits_for(handler: ast.ExceptHandler, errors: set[str]) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(each is None or bool({*dotted(each)[-1:]} & errors) for each in caught)
+    return any(each is None or bool({*dotted_name(each)[-1:]} & errors) for each in caught)
 
 
 def _own_modules(tree: ast.Module) -> list[tuple[str, int]]:
     """Modules that can only be the reporter's: relative ones, and those of names that everyone gives to files of their own."""
-    found: list[tuple[str, int]] = []
+    modules: list[tuple[str, int]] = []
     may_fail = _may_fail(tree, _IMPORT_ERRORS)
     for node in nodes_of(tree):
         if id(node) in may_fail:
             continue
         if isinstance(node, ast.Import):
-            found += [
+            modules += [
                 (root, node.lineno)
                 for alias in node.names
                 if (root := alias.name.partition(".")[0]) in LOCAL_MODULES
@@ -173,8 +175,8 @@ def _own_modules(tree: ast.Module) -> list[tuple[str, int]]:
         elif isinstance(node, ast.ImportFrom):
             root = (node.module or node.names[0].name).partition(".")[0]
             if node.level or root in LOCAL_MODULES:
-                found.append((root, node.lineno))
-    return found
+                modules.append((root, node.lineno))
+    return modules
 
 
 def _reads(call: ast.Call, *, mode_at: int) -> bool:

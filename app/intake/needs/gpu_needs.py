@@ -6,7 +6,7 @@ import ast
 import re
 import sys
 
-from app.intake.code.syntax import dotted, nodes_of
+from app.intake.code.syntax import dotted_name, nodes_of
 from app.intake.reading import Need, NeedKind
 
 _CUDA_DEVICE = re.compile(r"cuda(?::(\d{1,3}))?")
@@ -45,11 +45,11 @@ def gpu_needs(tree: ast.Module) -> list[Need]:
         return []
     finder = _Finder(_asking_names(tree))
     finder.look(tree)
-    found = finder.found
+    needs = finder.found
     ranks = _ranks(tree)
-    if found and ranks > 1:
-        found.append(found[0].model_copy(update={"count": ranks}))
-    return found
+    if needs and ranks > 1:
+        needs.append(needs[0].model_copy(update={"count": ranks}))
+    return needs
 
 
 def _imports_a_package(tree: ast.Module) -> bool:
@@ -66,7 +66,7 @@ def _imports_a_package(tree: ast.Module) -> bool:
 
 
 def _asks(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and dotted(node.func)[-2:] in {
+    return isinstance(node, ast.Call) and dotted_name(node.func)[-2:] in {
         ("cuda", "is_available"),
         ("cuda", "device_count"),
     }
@@ -106,7 +106,7 @@ class _Finder:
         if isinstance(node, ast.If) and self._is_choice(node.test):
             return self._visit_choice(node)
         if isinstance(node, ast.Assert) and self._is_choice(node.test):
-            self._need(node, index=_wanted(node.test) - 1)
+            self._need(node, index=_required_gpus(node.test) - 1)
             return []
         if isinstance(node, ast.Compare):
             # `if device == "cuda"` only asks.
@@ -132,9 +132,9 @@ class _Finder:
                 self._need(node)
 
     def _visit_text(self, node: ast.Constant, value: object) -> None:
-        found = _CUDA_DEVICE.fullmatch(value) if isinstance(value, str) else None
-        if found or value == "nccl":
-            self._need(node, index=int(found[1] or 0) if found else 0)
+        match = _CUDA_DEVICE.fullmatch(value) if isinstance(value, str) else None
+        if match or value == "nccl":
+            self._need(node, index=int(match[1] or 0) if match else 0)
 
     def _visit_choice(self, node: ast.If) -> list[ast.AST]:
         """`if torch.cuda.is_available(): …`: what is done without a card counts; to end then says that one is needed."""
@@ -144,11 +144,11 @@ class _Finder:
             node.test.ops[0], ast.Lt | ast.LtE | ast.Eq
         )
         if any(_ends(part) for part in (node.body if too_few else without)):
-            self._need(node, index=_wanted(node.test) - 1)
+            self._need(node, index=_required_gpus(node.test) - 1)
         return [*(node.orelse if too_few else without)]
 
     def _visit_call(self, node: ast.Call) -> list[ast.AST]:
-        path = dotted(node.func)
+        path = dotted_name(node.func)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         first = node.args[0] if node.args else None
         number = _whole(first)
@@ -196,7 +196,7 @@ def _whole(node: ast.AST | None) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
-def _wanted(test: ast.expr) -> int:
+def _required_gpus(test: ast.expr) -> int:
     """How many cards a question wants: `device_count() >= 2`, `device_count() < 2` before an end."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not _asks(test.left):
         return 1
@@ -210,7 +210,7 @@ def _ends(node: ast.stmt) -> bool:
     if isinstance(node, ast.Raise | ast.Return):
         return True
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and dotted(call.func)[-1:] in {(word,) for word in _ENDING}
+    return isinstance(call, ast.Call) and dotted_name(call.func)[-1:] in {(word,) for word in _ENDING}
 
 
 def _ranks(tree: ast.Module) -> int:

@@ -6,7 +6,7 @@ import ast
 import math
 from collections.abc import Mapping, Sequence
 
-from app.intake.code.syntax import dotted, nodes_of
+from app.intake.code.syntax import dotted_name, nodes_of
 from app.intake.reading import Need, NeedKind
 from worker.contract import GIB
 
@@ -54,7 +54,7 @@ def memory_needs(tree: ast.Module) -> list[Need]:
 
 
 def _bytes(call: ast.Call, known: Mapping[str, int]) -> int:
-    path = dotted(call.func)
+    path = dotted_name(call.func)
     if len(path) < 2 or path[0] not in _LIBRARIES or path[-1] not in _MAKERS:
         return 0
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
@@ -91,7 +91,7 @@ def _shape(
 def _width(dtype: ast.expr | None, path: tuple[str, ...]) -> int:
     if isinstance(dtype, ast.Constant) and isinstance(dtype.value, str):
         return _WIDTHS.get(dtype.value, _LIBRARIES[path[0]])
-    named = dotted(dtype)[-1:] if dtype is not None else ()
+    named = dotted_name(dtype)[-1:] if dtype is not None else ()
     if named == ("float",) and path[0] != "torch":
         return 8
     return _WIDTHS.get(named[0], 8) if named else 8 if path[-1] == "randint" else _LIBRARIES[path[0]]
@@ -126,29 +126,29 @@ def _number(node: ast.expr, known: Mapping[str, int], depth: int = 0) -> int | N
         return node.value if type(node.value) is int and abs(node.value) < _MOST_BYTES else None
     if isinstance(node, ast.Name):
         return known.get(node.id)
-    if isinstance(node, ast.Call) and dotted(node.func) == ("int",) and len(node.args) == 1:
+    if isinstance(node, ast.Call) and dotted_name(node.func) == ("int",) and len(node.args) == 1:
         value = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
         return int(value) if isinstance(value, float) and abs(value) < _MOST_BYTES else None
     if not isinstance(node, ast.BinOp) or depth > _MOST_DEPTH:
         return None
     left, right = _number(node.left, known, depth + 1), _number(node.right, known, depth + 1)
-    return None if left is None or right is None else _computed(node.op, left, right)
+    return None if left is None or right is None else _calculate(node.op, left, right)
 
 
-def _computed(operator: ast.operator, left: int, right: int) -> int | None:
+def _calculate(operator: ast.operator, left: int, right: int) -> int | None:
     match operator:
         case ast.Add():
-            found = left + right
+            result = left + right
         case ast.Sub():
-            found = left - right
+            result = left - right
         case ast.Mult():
-            found = left * right
+            result = left * right
         case ast.FloorDiv() if right:
-            found = left // right
+            result = left // right
         case ast.Pow() if 0 <= right <= _MOST_EXPONENT:
-            found = left**right
+            result = left**right
         case ast.LShift() if 0 <= right <= _MOST_EXPONENT:
-            found = left << right
+            result = left << right
         case _:
             return None
-    return found if abs(found) < _MOST_BYTES else None
+    return result if abs(result) < _MOST_BYTES else None

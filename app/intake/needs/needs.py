@@ -6,7 +6,7 @@ import ast
 import sys
 
 from app.intake.code.names import bound_names
-from app.intake.code.syntax import dotted, nodes_of
+from app.intake.code.syntax import dotted_name, nodes_of
 from app.intake.needs.distributions import DISTRIBUTIONS
 from app.intake.needs.file_needs import LOCAL_MODULES, file_needs
 from app.intake.needs.gpu_needs import gpu_needs
@@ -63,20 +63,20 @@ def _imports(tree: ast.Module) -> list[tuple[str, int]]:
         if isinstance(node, ast.Try) and any(_catches_import_errors(handler) for handler in node.handlers)
         for part in node.body
     }
-    found = []
+    modules = []
     for node in nodes_of(tree):
         if id(node) in tried:
             continue
         if isinstance(node, ast.Import):
-            found += [(alias.name, node.lineno) for alias in node.names]
+            modules += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append((node.module, node.lineno))
-    return found
+            modules.append((node.module, node.lineno))
+    return modules
 
 
 def _catches_import_errors(handler: ast.ExceptHandler) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    names = {dotted(each)[-1:] for each in caught if each is not None}
+    names = {dotted_name(each)[-1:] for each in caught if each is not None}
     return handler.type is None or bool(names & {("ImportError",), ("ModuleNotFoundError",), ("Exception",)})
 
 
@@ -107,7 +107,7 @@ def _network(tree: ast.Module) -> list[Need]:
     for node in nodes_of(tree):
         if not isinstance(node, ast.Call):
             continue
-        path = dotted(node.func)
+        path = dotted_name(node.func)
         named = bool(path) and (
             path[0] in _NETWORK_ROOTS or path[-1] in _NETWORK_CALLS or path[:2] == ("torch", "hub")
         )
@@ -158,23 +158,24 @@ def _downloads(call: ast.Call, path: tuple[str, ...]) -> bool:
 def _from_outside(tree: ast.Module) -> list[Need]:
     """Arguments and input that a bare start does not give."""
     nodes = nodes_of(tree)
-    calls = [(node, dotted(node.func)) for node in nodes if isinstance(node, ast.Call)]
+    calls = [(node, dotted_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
     counts_arguments = any(
-        path == ("len",) and node.args and dotted(node.args[0]) == ("sys", "argv") for node, path in calls
+        path == ("len",) and node.args and dotted_name(node.args[0]) == ("sys", "argv")
+        for node, path in calls
     )
     given = any(path[-1:] in {("parse_args",), ("parse_known_args",)} and node.args for node, path in calls)
     own, variables = bound_names(tree), _variables_set(tree)
-    found = _standard_input(tree)
+    needs = _standard_input(tree)
     for node, path in calls:
         if (path == ("input",) and "input" not in own) or path in _ASKING:
-            found.append(Need(kind=NeedKind.INPUT, line=node.lineno))
+            needs.append(Need(kind=NeedKind.INPUT, line=node.lineno))
         elif (path[-1:] == ("add_argument",) and not given and _is_required(node)) or path == (
             "click",
             "argument",
         ):
-            found.append(Need(kind=NeedKind.ARGUMENTS, line=node.lineno))
+            needs.append(Need(kind=NeedKind.ARGUMENTS, line=node.lineno))
         elif path[-1:] == ("init_process_group",) and _is_launched(node, tree):
-            found.append(Need(kind=NeedKind.ARGUMENTS, name="launcher", line=node.lineno))
+            needs.append(Need(kind=NeedKind.ARGUMENTS, name="launcher", line=node.lineno))
     for subscript in nodes:
         if (
             not isinstance(subscript, ast.Subscript)
@@ -182,20 +183,22 @@ def _from_outside(tree: ast.Module) -> list[Need]:
             or not isinstance(subscript.slice, ast.Constant)
         ):
             continue
-        index, path = subscript.slice.value, dotted(subscript.value)
+        index, path = subscript.slice.value, dotted_name(subscript.value)
         of_arguments = (
             path == ("sys", "argv") and isinstance(index, int) and index > 0 and not counts_arguments
         )
         of_launcher = path == ("os", "environ") and index in _LAUNCHER_VARIABLES and index not in variables
         if of_arguments or of_launcher:
-            found.append(Need(kind=NeedKind.ARGUMENTS, line=subscript.lineno))
-    return found
+            needs.append(Need(kind=NeedKind.ARGUMENTS, line=subscript.lineno))
+    return needs
 
 
 def _standard_input(tree: ast.Module) -> list[Need]:
     """Where the script reads its standard input, unless it puts another in its place."""
     nodes = nodes_of(tree)
-    inputs = [node for node in nodes if isinstance(node, ast.Attribute) and dotted(node) == ("sys", "stdin")]
+    inputs = [
+        node for node in nodes if isinstance(node, ast.Attribute) and dotted_name(node) == ("sys", "stdin")
+    ]
     if any(isinstance(node.ctx, ast.Store) for node in inputs):
         return []
     about = {
@@ -227,7 +230,7 @@ def _variables_set(tree: ast.Module) -> set[object]:
         if isinstance(node, ast.Subscript)
         and isinstance(node.ctx, ast.Store)
         and isinstance(node.slice, ast.Constant)
-        and dotted(node.value) == ("os", "environ")
+        and dotted_name(node.value) == ("os", "environ")
     }
 
 

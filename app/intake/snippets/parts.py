@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.intake.code.syntax import parses
 from app.intake.snippets.blocks import Piece
-from app.intake.snippets.rewrites import readable
+from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.transcripts import does_something, take_apart, without_magics
 from app.intake.text.markdown import Block
 
@@ -119,8 +119,10 @@ class Part:
         """Whether it is said to be what should be seen."""
         last = _last_line(self.before)
         section = is_of_expectations(self.heading)
-        said = _EXPECTED.search(last) is not None or (not last and section)
-        return (said or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(last) is None
+        introduced = _EXPECTED.search(last) is not None or (not last and section)
+        return (introduced or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(
+            last
+        ) is None
 
     @property
     def introduction(self) -> str:
@@ -165,11 +167,11 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
     if piece.code and not (block.may_be_python or piece.transcript or piece.session):
         # A tag such as `text` or `console` says that this is none, whatever it looks like.
         piece = Piece(output=block.text)
-    if piece.transcript and not parses(readable(without_magics(piece.code)[0])[0]):
+    if piece.transcript and not parses(make_readable(without_magics(piece.code)[0])[0]):
         return [Part("foreign", block.text, heading, before, tag=block.language)]
     if not block.fenced and piece.output and not piece.code and not piece.commands:
         return [Part("prose", block.text, heading, before)]
-    found = [
+    parts = [
         Part(kind, text, heading, before, transcript=piece.transcript, tag=block.language)
         for kind, text in (
             ("code", piece.code),
@@ -179,7 +181,7 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
         )
         if text.strip()
     ]
-    found += [
+    parts += [
         Part("output", answer, heading, comment, tag=block.language) for comment, answer in piece.answers
     ]
     if (
@@ -189,7 +191,7 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
         and _meant_as_code(block.text)
     ):
         return [Part("foreign", block.text, heading, before, tag=block.language)]
-    return found
+    return parts
 
 
 def _is_foreign(block: Block) -> bool:
@@ -225,7 +227,7 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
             text = "\n\n".join(
                 ["\n".join(lines[start:]), *(_without_marks(other.text) for other in parts[at + 1 : end])]
             )
-            if does_something(readable(text)[0]):
+            if does_something(make_readable(text)[0]):
                 above = [Part("prose", "\n".join(lines[:start]), part.heading, part.before)] if start else []
                 return [
                     *parts[:at],

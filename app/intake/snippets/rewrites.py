@@ -29,20 +29,20 @@ _NUMBERED = re.compile(r"[ \t]{0,6}(\d{1,5})(?:[:.|]? |[:.|]?$)(.*)$")
 _LEAST_NUMBERED = 2
 
 
-def readable(text: str) -> tuple[str, tuple[Repair, ...]]:
+def make_readable(text: str) -> tuple[str, tuple[Repair, ...]]:
     """The text as it can be parsed, and the repairs that this took; as given where nothing is to be done or nothing helps."""
     if len(text) > _MOST_CHARACTERS or not _has_traces(text) or (parses(text) and not _names_entities(text)):
         return text, ()
     repaired, repairs = text, tuple[Repair, ...]()
     for rewrite in _REWRITES:
-        repaired, made = rewrite(repaired)
-        repairs += made
-        if made and parses(repaired):
+        repaired, new_repairs = rewrite(repaired)
+        repairs += new_repairs
+        if new_repairs and parses(repaired):
             return repaired, repairs
     return text, ()
 
 
-def rewritten(text: str) -> str:
+def with_all_rewrites(text: str) -> str:
     """The text with all of these repairs, whether or not that makes it code."""
     if len(text) > _MOST_CHARACTERS or not _has_traces(text):
         return text
@@ -70,7 +70,7 @@ def _names_entities(text: str) -> bool:
 
 
 def _entities(text: str) -> tuple[str, tuple[Repair, ...]]:
-    plain = _ENTITY.sub(lambda found: html.unescape(found[0]).replace("\u00a0", " "), text)
+    plain = _ENTITY.sub(lambda match: html.unescape(match[0]).replace("\u00a0", " "), text)
     return plain, () if plain == text else (_repair("html_entities"),)
 
 
@@ -96,11 +96,13 @@ def _numbers(text: str) -> tuple[str, tuple[Repair, ...]]:
     """Lines that each begin with their number, as they do where code is shown."""
     lines = text.split("\n")
     numbered = [_NUMBERED.match(line) for line in lines]
-    written = [found for found, line in zip(numbered, lines, strict=True) if line.strip()]
-    said = [int(found[1]) for found in written if found]
-    if not _LEAST_NUMBERED <= len(said) == len(written) or said != list(range(said[0], said[0] + len(said))):
+    written = [match for match, line in zip(numbered, lines, strict=True) if line.strip()]
+    numbers = [int(match[1]) for match in written if match]
+    if not _LEAST_NUMBERED <= len(numbers) == len(written) or numbers != list(
+        range(numbers[0], numbers[0] + len(numbers))
+    ):
         return text, ()
-    plain = [found[2] if found else line for found, line in zip(numbered, lines, strict=True)]
+    plain = [match[2] if match else line for match, line in zip(numbered, lines, strict=True)]
     return "\n".join(plain), (_repair("line_numbers"),)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.intake.code.names import bound_names, undefined_names, used_names
-from app.intake.code.syntax import normalised, tree_of
+from app.intake.code.syntax import normalise, tree_of
 from app.intake.reading import ScriptRole
 from app.intake.snippets.repairs import USUAL_IMPORTS
-from app.intake.snippets.rewrites import readable
+from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.transcripts import without_magics
 
 _WORKS = re.compile(
@@ -118,7 +118,7 @@ class Code:
 
 def as_source(code: str) -> str:
     """Code of a report as it can be parsed, if it can be."""
-    return readable(without_magics(normalised(code))[0])[0]
+    return make_readable(without_magics(normalise(code))[0])[0]
 
 
 def about_versions_only(code: str) -> bool:
@@ -130,20 +130,20 @@ def about_versions_only(code: str) -> bool:
     doing = [statement for statement in tree.body if not isinstance(statement, ast.Import | ast.ImportFrom)]
     return bool(doing) and all(
         isinstance(statement, ast.Expr)
-        and _ABOUT_VERSIONS.search(ast.get_source_segment(normalised(code), statement) or "")
+        and _ABOUT_VERSIONS.search(ast.get_source_segment(normalise(code), statement) or "")
         # What depends on a version does not only tell it.
         and not any(isinstance(node, ast.Compare) for node in ast.walk(statement))
         for statement in doing
     )
 
 
-def lacking(code: str) -> tuple[str, ...]:
+def missing_names(code: str) -> tuple[str, ...]:
     """The names that the code needs from elsewhere, apart from usual imports."""
     tree = tree_of(as_source(code))
     return tuple(name for name in undefined_names(tree) if name not in USUAL_IMPORTS) if tree else ()
 
 
-def shown_to_work(before: str) -> bool:
+def says_it_works(before: str) -> bool:
     """Whether the prose right before a block says that what follows works, or that it is what others have, or a remedy."""
     last = before.strip().splitlines()[-1][-_MOST_INTRODUCTION:] if before.strip() else ""
     if _REMEDY.search(last) and not _NO_REMEDY.search(last):
@@ -151,17 +151,19 @@ def shown_to_work(before: str) -> bool:
     return (_WORKS.search(last) or _COMPARED.search(last)) is not None and _WRONGLY.search(last) is None
 
 
-def is_warned_of(before: str) -> bool:
+def is_not_to_be_run(before: str) -> bool:
     """Whether the words right before a block say that it must not be run, or are struck through."""
     return _WARNED.search(_last_sentence(before)) is not None
 
 
 def is_aside(before: str, heading: str = "") -> bool:
     """Whether the words right before a block say that it is there to be read: quoted source, what is outdated, a wish, a sketch."""
-    said = _last_sentence(before.strip() or heading)
-    if _NOT_TO_RUN.search(said):
+    sentence = _last_sentence(before.strip() or heading)
+    if _NOT_TO_RUN.search(sentence):
         return True
-    return (_SOURCE.search(said) or _OUTDATED.search(said)) is not None and _OF_THE_BUG.search(said) is None
+    return (_SOURCE.search(sentence) or _OUTDATED.search(sentence)) is not None and _OF_THE_BUG.search(
+        sentence
+    ) is None
 
 
 def _last_sentence(text: str) -> str:
@@ -171,8 +173,8 @@ def _last_sentence(text: str) -> str:
 
 def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
     """A role for each piece. The main one is the first that can stand alone and is not shown to work."""
-    alone = [not lacking(code.text) for code in codes]
-    works = [shown_to_work(code.before) for code in codes]
+    alone = [not missing_names(code.text) for code in codes]
+    works = [says_it_works(code.before) for code in codes]
     order = sorted(range(len(codes)), key=lambda at: (works[at], not alone[at], at))
     roles = [ScriptRole.ALTERNATIVE] * len(codes)
     for at in range(len(codes)):
@@ -188,7 +190,7 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
 def joins(main: Code, part: Code) -> bool:
     """Whether a later piece goes on where the main one ends: it lacks only what that defines, and that is not said to fail."""
     tree = tree_of(main.source)
-    missing = set(lacking(part.text))
+    missing = set(missing_names(part.text))
     if "__future__" in part.text:
         return False
     return (

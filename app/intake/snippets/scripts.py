@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from app.intake.claim.claims import CheckKind, Claim, Over
 from app.intake.code.randomness import is_unseeded
-from app.intake.code.syntax import normalised, parsed, tree_of, was_indented
+from app.intake.code.syntax import has_common_indent, normalise, parse, tree_of
 from app.intake.needs.needs import needs_of
 from app.intake.reading import Repair, Script, ScriptRole
 from app.intake.snippets.repairs import missing_imports
-from app.intake.snippets.rewrites import readable
-from app.intake.snippets.transcripts import shows_last_value, shows_values, without_magics
+from app.intake.snippets.rewrites import make_readable
+from app.intake.snippets.transcripts import with_displayed_last_value, with_displayed_values, without_magics
 
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
 _OF_NAMES = {"NameError", "UnboundLocalError"}
@@ -51,8 +51,8 @@ def make_script(
     transcript: bool = False,
 ) -> Script:
     """A script as given and as run. Raises InputError when it can't be parsed and should be. `transcript`: it was typed at a prompt."""
-    text, repairs = normalised(as_given), list[Repair]()
-    if was_indented(as_given):
+    text, repairs = normalise(as_given), list[Repair]()
+    if has_common_indent(as_given):
         repairs.append(Repair(code="common_indent", detail="Removed the indent that all lines have."))
     text, marked = without_magics(text)
     if marked:
@@ -60,20 +60,20 @@ def make_script(
             Repair(code="shell_line", detail=f"Made {marked} lines for a shell or a notebook comments.")
         )
     if mending.syntax:
-        text, made = readable(text)
-        repairs += made
+        text, new_repairs = make_readable(text)
+        repairs += new_repairs
     if transcript or mending.shows:
-        text, shown = shows_values(text) if transcript else shows_last_value(text)
-        if shown:
+        text, count = with_displayed_values(text) if transcript else with_displayed_last_value(text)
+        if count:
             repairs.append(
-                Repair(code="shown_value", detail=f"Made {shown} expressions print what a prompt shows.")
+                Repair(code="shown_value", detail=f"Made {count} expressions print what a prompt shows.")
             )
     # That Python refuses it may be the bug; then nothing is known of what it needs.
-    tree = parsed(text) if mending.syntax else tree_of(text)
+    tree = parse(text) if mending.syntax else tree_of(text)
     if mending.imports and tree is not None:
         text, added = missing_imports(text, tree)
         repairs += added
-        tree = parsed(text) if added else tree
+        tree = parse(text) if added else tree
     return Script(
         role=role,
         as_given=as_given,

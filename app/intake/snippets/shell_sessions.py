@@ -24,17 +24,17 @@ _MOST_LINES = 5_000
 
 def without_status(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[str, list[str], list[bool]]:
     """The exit status that the session asks for and gets, last, and the lines without the answers: no script printed them."""
-    status, kept = "", list[int]()
-    asked = False
+    status, rest = "", list[int]()
+    is_question = False
     for at, line in enumerate(lines):
-        answer = _STATUS.match(line) if asked and not are_commands[at] else None
+        answer = _STATUS.match(line) if is_question and not are_commands[at] else None
         if answer:
-            status, asked = answer[1], False
+            status, is_question = answer[1], False
             continue
-        kept.append(at)
+        rest.append(at)
         if line.strip():
-            asked = are_commands[at] and _ASKS_STATUS.search(line[-200:]) is not None
-    return status, [lines[at] for at in kept], [are_commands[at] for at in kept]
+            is_question = are_commands[at] and _ASKS_STATUS.search(line[-200:]) is not None
+    return status, [lines[at] for at in rest], [are_commands[at] for at in rest]
 
 
 def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece | None:
@@ -60,7 +60,7 @@ def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece |
             )
             code, at = list(lines[at:end]), end + 1
         elif inline := _INLINE.search(line):
-            code, at = _quoted(inline["code"], inline["quote"], lines, at)
+            code, at = _quoted_argument(inline["code"], inline["quote"], lines, at)
         elif _SHOWS.search(line):
             end = next((number for number in range(at, len(lines)) if are_commands[number]), len(lines))
             code, at = list(lines[at:end]), end
@@ -71,13 +71,13 @@ def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece |
     )
 
 
-def _quoted(first: str, quote: str, lines: Sequence[str], at: int) -> tuple[list[str], int]:
+def _quoted_argument(first: str, quote: str, lines: Sequence[str], at: int) -> tuple[list[str], int]:
     """The argument up to its closing quote, which ends a line, and the line after it."""
-    found = [first]
-    while not found[-1].rstrip().endswith(quote) and at < len(lines):
-        found.append(lines[at])
+    lines_of_code = [first]
+    while not lines_of_code[-1].rstrip().endswith(quote) and at < len(lines):
+        lines_of_code.append(lines[at])
         at += 1
-    if not found[-1].rstrip().endswith(quote):
+    if not lines_of_code[-1].rstrip().endswith(quote):
         return [], at
-    found[-1] = found[-1].rstrip()[:-1]
-    return found, at
+    lines_of_code[-1] = lines_of_code[-1].rstrip()[:-1]
+    return lines_of_code, at

@@ -14,9 +14,9 @@ from app.intake.snippets.roles import (
     about_versions_only,
     is_aside,
     is_next_cell,
-    is_warned_of,
+    is_not_to_be_run,
     joins,
-    lacking,
+    missing_names,
 )
 from app.intake.snippets.scripts import Mending, make_script, mending_for
 
@@ -38,27 +38,27 @@ _WITH_ARGUMENTS = re.compile(r"\bpython3? +[\w./-]+\.py +-{1,2}\w")
 
 def codes_of(parts: Sequence[Part]) -> list[Code]:
     """The pieces of code that are worth a run, with what stands around them. What the writer takes back, or shows to be read, is none."""
-    found: list[Code] = []
+    codes: list[Code] = []
     last = -1
     for at, part in enumerate(parts):
         if (
             part.kind == "code"
             and not is_aside(part.before, part.heading)
             and not about_versions_only(part.text)
-            and len(found) < MOST_CODES
+            and len(codes) < MOST_CODES
         ):
             following = parts[at + 1 : at + 3]
             below = next((other.text for other in following if other.kind in {"output", "prose"}), "")
             code = Code(
                 part.text, part.before, part.transcript, fails_after=_FAILURE.search(below) is not None
             )
-            goes_on, last = last == at - 1 and bool(found) and is_next_cell(found[-1], code), at
+            goes_on, last = last == at - 1 and bool(codes) and is_next_cell(codes[-1], code), at
             if goes_on:
-                found[-1] = found[-1].followed_by(code)
+                codes[-1] = codes[-1].followed_by(code)
             else:
-                found = [code] if _TAKEN_BACK.search(part.before[-400:]) else [*found, code]
+                codes = [code] if _TAKEN_BACK.search(part.before[-400:]) else [*codes, code]
     # The sandbox holds; but of several pieces that one was not meant.
-    return [code for code in found if not is_warned_of(code.before)] or found
+    return [code for code in codes if not is_not_to_be_run(code.before)] or codes
 
 
 def scripts_of(codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim) -> tuple[Script, ...]:
@@ -66,15 +66,15 @@ def scripts_of(codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim)
     mending = mending_for(claim)
     at_main = roles.index(ScriptRole.MAIN)
     main = codes[at_main]
-    made: list[Script] = []
+    others: list[Script] = []
     for at, (code, role) in enumerate(zip(codes, roles, strict=True)):
         if at > at_main and role is ScriptRole.PART and joins(main, code):
             main = main.followed_by(code)
         elif at != at_main:
-            made.append(_script_of(code, role, mending))
+            others.append(_script_of(code, role, mending))
     script = _script_of(main, ScriptRole.MAIN, mending)
     unique: dict[str, Script] = {}
-    for each in (script, *made):
+    for each in (script, *others):
         unique.setdefault(each.digest, each)
     return tuple(unique.values())
 
@@ -91,7 +91,7 @@ def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask,
     """What the reporter must supply before the main script can run."""
     main = scripts[0]
     asks = asks_of(scripts)
-    if lacking(main.script) and mending_for(claim).imports:
+    if missing_names(main.script) and mending_for(claim).imports:
         asks = (*asks, ask("undefined_name"))
     if (
         not any(each.code == "arguments" for each in asks)

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from app.intake.claim.vocabulary import SCALAR
 from app.intake.code.names import bound_names
-from app.intake.code.syntax import dotted, error_line, nodes_of, parses, tree_of
+from app.intake.code.syntax import dotted_name, error_line, nodes_of, parses, tree_of
 from app.intake.snippets.blocks import Piece
-from app.intake.snippets.rewrites import readable, rewritten
+from app.intake.snippets.rewrites import make_readable, with_all_rewrites
 from app.intake.snippets.shell_sessions import shell_session, without_status
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
@@ -77,20 +77,20 @@ def take_apart(text: str) -> Piece:
         return _prompts([line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines])
     if any(_IPYTHON_IN.match(line) for line in lines):
         return _ipython(lines)
-    if does_something(plain := readable(text)[0]):
+    if does_something(plain := make_readable(text)[0]):
         return _without_tail(plain, lines)
     marked, magics = without_magics(text)
     if magics and does_something(marked):
         return Piece(code=text)
     are_commands = [_SHELL.match(line) is not None for line in lines]
-    return _session(lines, are_commands) if any(are_commands) else _cut(rewritten(text), lines)
+    return _session(lines, are_commands) if any(are_commands) else _cut(with_all_rewrites(text), lines)
 
 
 def _session(lines: list[str], are_commands: list[bool]) -> Piece:
     """Commands, what they printed, and the script that one of them shows."""
     status, lines, are_commands = without_status(lines, are_commands)
     piece = shell_session(lines, are_commands)
-    if piece is not None and does_something(readable(piece.code)[0]):
+    if piece is not None and does_something(make_readable(piece.code)[0]):
         return replace(piece, status=status)
     commands = [line for line, is_command in zip(lines, are_commands, strict=True) if is_command]
     rest = [line for line, is_command in zip(lines, are_commands, strict=True) if not is_command]
@@ -155,11 +155,11 @@ def _without_tail(text: str, given: list[str]) -> Piece:
     tree = tree_of(text)
     body = tree.body if tree else []
     bound = bound_names(tree) if tree else set()
-    kept = len(body)
-    while kept and _is_printed(body[kept - 1], bound):
-        kept -= 1
-    end = body[kept - 1].end_lineno if kept else 0
-    if kept == len(body) or not end:
+    count = len(body)
+    while count and _is_printed(body[count - 1], bound):
+        count -= 1
+    end = body[count - 1].end_lineno if count else 0
+    if count == len(body) or not end:
         return Piece(code="\n".join(given))
     return Piece(code="\n".join(given[:end]), output="\n".join(given[end:]))
 
@@ -211,12 +211,12 @@ def _prompts(lines: list[str]) -> Piece:
             output.append(line)
             if answers and line.strip():
                 answers[-1][1].append(line)
-    told = [(comment, "\n".join(shown)) for comment, shown in answers if shown]
+    texts = [(comment, "\n".join(answer)) for comment, answer in answers if answer]
     return Piece(
         code="\n".join(code),
         output="\n".join(output).strip("\n"),
         transcript=True,
-        answers=tuple(told) if len(told) > 1 else (),
+        answers=tuple(texts) if len(texts) > 1 else (),
     )
 
 
@@ -225,8 +225,8 @@ def _ipython(lines: list[str]) -> Piece:
     code: list[str] = []
     output: list[str] = []
     for line in lines:
-        if found := _IPYTHON_IN.match(line) or _IPYTHON_MORE.match(line):
-            code.append(line[found.end() :])
+        if match := _IPYTHON_IN.match(line) or _IPYTHON_MORE.match(line):
+            code.append(line[match.end() :])
         elif out := _IPYTHON_OUT.match(line):
             output.append(line[out.end() :])
         else:
@@ -234,12 +234,12 @@ def _ipython(lines: list[str]) -> Piece:
     return Piece(code="\n".join(code), output="\n".join(output).strip("\n"), transcript=True)
 
 
-def shows_values(code: str) -> tuple[str, int]:
+def with_displayed_values(code: str) -> tuple[str, int]:
     """The code with the bare expressions that a prompt would have shown given to `sys.displayhook`, as a prompt does; and how many."""
     tree = tree_of(code)
     if tree is None:
         return code, 0
-    return _displayed(
+    return _display(
         code,
         [
             statement
@@ -249,7 +249,7 @@ def shows_values(code: str) -> tuple[str, int]:
     )
 
 
-def shows_last_value(code: str) -> tuple[str, int]:
+def with_displayed_last_value(code: str) -> tuple[str, int]:
     """The same for code that never prints, as for the cell of a notebook: the value of its last line, and of names that stand alone.
 
     Other calls return values too, but nobody says that those are looked at.
@@ -271,10 +271,10 @@ def shows_last_value(code: str) -> tuple[str, int]:
             or (statement is last and isinstance(statement.value, ast.Call))
         )
     ]
-    return _displayed(code, bare)
+    return _display(code, bare)
 
 
-def _displayed(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
+def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
     """The code with the values of these statements displayed. It is normalised, so that the parser's columns are its own."""
     lines = [line.encode() for line in code.split("\n")]
     wrapped = 0
@@ -287,15 +287,15 @@ def _displayed(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
             lines[first][: statement.col_offset] + DISPLAY.encode() + lines[first][statement.col_offset :]
         )
         wrapped += 1
-    shown = b"\n".join(lines).decode()
-    return (shown, wrapped) if 0 < wrapped <= _MOST_SHOWN and parses(shown) else (code, 0)
+    text = b"\n".join(lines).decode()
+    return (text, wrapped) if 0 < wrapped <= _MOST_SHOWN and parses(text) else (code, 0)
 
 
 def _prints(value: ast.expr) -> bool:
     """Whether it is a call that shows something itself."""
     if not isinstance(value, ast.Call):
         return False
-    path = dotted(value.func)
+    path = dotted_name(value.func)
     # `sys.stdout.buffer.write` returns how much it wrote, which nobody looks at.
     return path[-1:] in {("print",), ("pprint",), ("display",), ("displayhook",), ("write",), ("writelines",)}
 

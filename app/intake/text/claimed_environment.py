@@ -22,7 +22,7 @@ _SYSTEM_WORDS = re.compile(
 _NOTHING = re.compile(r"^(?:could not collect|n/?a|none|no|unknown|-+|\?+|no cuda)\b", re.IGNORECASE)
 _MOST_CHARACTERS = 200_000
 _MOST_VALUE = 100
-_ALSO_TOLD = (
+_ALSO_LISTED = (
     ("torch.version", "torch"),
     ("torch.version", "pytorch"),
     ("python.version", "python"),
@@ -139,27 +139,27 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 def claimed_environment(text: str) -> Environment:
     """What the report says of where it happened; nothing is inferred from its silence."""
-    text = _unfolded(_beginnings_and_end(text))
-    found: Environment = {}
+    text = _unfold(_beginnings_and_end(text))
+    fields: Environment = {}
     for name, pattern in _FIELDS:
-        if name not in found:
+        if name not in fields:
             values = [
                 value
                 for hit in pattern.finditer(text)
                 if (value := hit[1].strip()) and not _NOTHING.match(value)
             ]
             if values and not _contradict(name, values):
-                found[name] = values[0][:_MOST_VALUE]
-    if "os.name" not in found:
+                fields[name] = values[0][:_MOST_VALUE]
+    if "os.name" not in fields:
         systems = {
             system_name.casefold(): system_name
             for hit in _SYSTEM_WORDS.finditer(text)
             for system_name in [hit[1].strip()]
         }
         if len({name.split()[0] for name in systems}) == 1:
-            found["os.name"] = max(systems.values(), key=len)
+            fields["os.name"] = max(systems.values(), key=len)
     return dict(
-        sorted({**found, **_of_packages(found, listed_packages(text)), **_as_captured(found)}.items())
+        sorted({**fields, **_of_packages(fields, listed_packages(text)), **_as_captured(fields)}.items())
     )
 
 
@@ -168,12 +168,12 @@ def _contradict(name: str, values: list[str]) -> bool:
     return name == "torch.version" and len({".".join(value.split(".")[:2]) for value in values}) > 1
 
 
-def _of_packages(found: Environment, packages: Mapping[str, str]) -> Environment:
+def _of_packages(fields: Environment, packages: Mapping[str, str]) -> Environment:
     """What the lists of packages say: of each, and of what torch itself tells where no one else did."""
-    told: Environment = {f"package.{name}": version for name, version in packages.items()}
-    for name, package in _ALSO_TOLD:
-        if name not in found and package in packages:
-            told.setdefault(
+    listed: Environment = {f"package.{name}": version for name, version in packages.items()}
+    for name, package in _ALSO_LISTED:
+        if name not in fields and package in packages:
+            listed.setdefault(
                 name,
                 packages[package]
                 if name != "torch.cuda_build"
@@ -181,14 +181,16 @@ def _of_packages(found: Environment, packages: Mapping[str, str]) -> Environment
             )
     cudnn = next((version for name, version in packages.items() if name.startswith("nvidia-cudnn-cu")), None)
     return (
-        {**told, **_as_captured({"cudnn.version": cudnn})} if cudnn and "cudnn.version" not in found else told
+        {**listed, **_as_captured({"cudnn.version": cudnn})}
+        if cudnn and "cudnn.version" not in fields
+        else listed
     )
 
 
-def _as_captured(found: Environment) -> Environment:
+def _as_captured(fields: Environment) -> Environment:
     """The fields that people and programs write in another way than the recorder does."""
     changed: Environment = {}
-    cudnn, libc, system = (found.get(name) for name in ("cudnn.version", "os.libc", "os.name"))
+    cudnn, libc, system = (fields.get(name) for name in ("cudnn.version", "os.libc", "os.name"))
     if isinstance(cudnn, str) and (number := _cudnn_number(cudnn)) is not None:
         changed["cudnn.version"] = number
     if isinstance(libc, str):
@@ -208,15 +210,17 @@ def _cudnn_number(version: str) -> int | None:
     return parts[0] * (10_000 if parts[0] >= 9 else 1_000) + parts[1] * 100 + parts[2]
 
 
-def _unfolded(text: str) -> str:
+def _unfold(text: str) -> str:
     """The text with a `collect_env` that was run together as lines again."""
     return "\n".join(
-        line[:400] if len(line) <= 400 and len(_LABELS.findall(line)) < _LEAST_LABELS else _parted(line)
+        line[:400]
+        if len(line) <= 400 and len(_LABELS.findall(line)) < _LEAST_LABELS
+        else _split_at_labels(line)
         for line in text.split("\n")
     )
 
 
-def _parted(line: str) -> str:
+def _split_at_labels(line: str) -> str:
     parts = _LABELS.split(line)
     return "\n".join(part[:400] for part in parts) if len(parts) > _LEAST_LABELS else line[:400]
 

@@ -66,11 +66,11 @@ class _Fences:
 
     def inside(self, line: str) -> bool:
         """Whether the line belongs to a fence, its first and last line included."""
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if self.open is None:
-            self.open = found[1] if found else None
-            return found is not None
-        if found and found[1][0] == self.open[0] and len(found[1]) >= len(self.open) and not found[2].strip():
+            self.open = match[1] if match else None
+            return match is not None
+        if match and match[1][0] == self.open[0] and len(match[1]) >= len(self.open) and not match[2].strip():
             self.open = None
         return True
 
@@ -83,83 +83,83 @@ def without_comments(text: str) -> str:
     lines = text.split("\n")
     goes_on = _closed_in_paragraph(lines)
     last_close = max((at for at, line in enumerate(lines) if "-->" in line), default=-1)
-    fences, kept, commented, closed = _Fences(), list[str](), False, True
+    fences, rest, commented, closed = _Fences(), list[str](), False, True
     for at, line in enumerate(lines):
         if commented and not closed and not line.strip():
             commented = False
         if not commented and fences.inside(line):
-            kept.append(line)
+            rest.append(line)
             continue
         was = commented
-        shown, commented = _shown(line, commented=commented, inline_goes_on=goes_on[at])
+        visible, commented = _outside_comments(line, commented=commented, inline_goes_on=goes_on[at])
         closed = last_close > at if commented and not was else closed
-        kept.append(shown)
-    return "\n".join(kept)
+        rest.append(visible)
+    return "\n".join(rest)
 
 
 def _closed_in_paragraph(lines: list[str]) -> list[bool]:
     """For each line, whether a comment that it opens is closed below in the same paragraph."""
-    found, closes = [False] * len(lines), False
+    closed, closes = [False] * len(lines), False
     for at in range(len(lines) - 1, -1, -1):
-        found[at] = closes
+        closed[at] = closes
         closes = bool(lines[at].strip()) and (closes or "-->" in lines[at])
-    return found
+    return closed
 
 
-def _shown(line: str, *, commented: bool, inline_goes_on: bool) -> tuple[str, bool]:
+def _outside_comments(line: str, *, commented: bool, inline_goes_on: bool) -> tuple[str, bool]:
     """What of a line is outside of comments, and whether one goes on."""
-    shown, at, begun, ticks = [], 0, commented, 0
+    visible, at, begun, ticks = [], 0, commented, 0
     heading = not commented and _HEADING.match(line) is not None
     while True:
         mark = "-->" if commented else "<!--"
-        found = line.find(mark, at)
-        ticks += line.count("`", at, max(found, at))
-        if found >= 0 and not commented and ticks % 2:
-            shown.append(line[at : found + 4])
-            at = found + 4
+        place = line.find(mark, at)
+        ticks += line.count("`", at, max(place, at))
+        if place >= 0 and not commented and ticks % 2:
+            visible.append(line[at : place + 4])
+            at = place + 4
             continue
-        if commented and found < 0 and not begun:
+        if commented and place < 0 and not begun:
             opened = at - len("<!--")
             if heading or not (inline_goes_on or _BLOCK_START.match(line[:opened])):
-                return "".join([*shown, line[opened:]]), False
+                return "".join([*visible, line[opened:]]), False
         if not commented:
-            shown.append(line[at : found if found >= 0 else None])
-        if found < 0:
-            return "".join(shown), commented
-        at, commented, begun = found + len(mark), not commented, False
+            visible.append(line[at : place if place >= 0 else None])
+        if place < 0:
+            return "".join(visible), commented
+        at, commented, begun = place + len(mark), not commented, False
 
 
 def _fenced_pre(text: str) -> str:
     """The text with `<pre>` blocks as fences. One that is never closed, or has a fence in it, is only a tag."""
     lines = text.split("\n")
     closed = _closed_without_fence(lines)
-    fences, kept, inside = _Fences(), list[str](), False
+    fences, result, inside = _Fences(), list[str](), False
     for at, line in enumerate(lines):
         rest = line
         if not inside:
             opened = None if fences.inside(line) or not closed[at] else _PRE.match(line)
             if opened is None:
-                kept.append(line)
+                result.append(line)
                 continue
             language = _LANGUAGE.search(f"{opened[1]} {opened[2][:200]}")
-            kept += ["", f"{_PRE_FENCE}{language[1] if language else ''}"]
+            result += ["", f"{_PRE_FENCE}{language[1] if language else ''}"]
             inside, rest = True, opened[2]
         end = _PRE_END.search(rest)
-        shown = _CODE_TAG.sub("", rest[: end.start() if end else None])
-        kept += [shown] if shown or rest == line else []
+        code = _CODE_TAG.sub("", rest[: end.start() if end else None])
+        result += [code] if code or rest == line else []
         if end:
-            kept += [_PRE_FENCE, "", rest[end.end() :]]
+            result += [_PRE_FENCE, "", rest[end.end() :]]
             inside = False
-    return "\n".join(kept)
+    return "\n".join(result)
 
 
 def _closed_without_fence(lines: list[str]) -> list[bool]:
     """For each line, whether `</pre>` stands in it or below it, with no fence in between."""
-    found, closes = [False] * len(lines), False
+    closed, closes = [False] * len(lines), False
     for at in range(len(lines) - 1, -1, -1):
         closes = _PRE_END.search(lines[at]) is not None or (closes and _FENCE.match(lines[at]) is None)
-        found[at] = closes
-    return found
+        closed[at] = closes
+    return closed
 
 
 def _code_block(info: str, content: str, *, fenced: bool) -> Block:
@@ -177,15 +177,15 @@ def _code_block(info: str, content: str, *, fenced: bool) -> Block:
 
 def _fenced_lines(text: str) -> str:
     """The text with code that has its fences on its own line, ```` ```print(1)``` ````, between lines of fences."""
-    fences, kept = _Fences(), list[str]()
+    fences, result = _Fences(), list[str]()
     for line in text.split("\n"):
-        found = None if fences.inside(line) else _ONE_LINE.match(line)
-        code = found[1].strip() if found else ""
+        match = None if fences.inside(line) else _ONE_LINE.match(line)
+        code = match[1].strip() if match else ""
         if _CODE_START.match(code) and parses(code):
-            kept += ["", _PRE_FENCE, code, _PRE_FENCE, ""]
+            result += ["", _PRE_FENCE, code, _PRE_FENCE, ""]
         else:
-            kept.append(line)
-    return "\n".join(kept)
+            result.append(line)
+    return "\n".join(result)
 
 
 def _quoted_once(lines: list[str]) -> str:
@@ -213,9 +213,11 @@ def blocks_of(text: str) -> list[Block]:
             heading = False
         elif token.type == "inline" and token.content.strip() and token.map:
             raw = token.content if heading else "\n".join(lines[token.map[0] : token.map[1]])
-            shown = _TAG.sub("", raw).strip("\n")
-            if shown.strip():
-                blocks.append(Block("heading" if heading else "prose", shown.strip() if heading else shown))
+            visible = _TAG.sub("", raw).strip("\n")
+            if visible.strip():
+                blocks.append(
+                    Block("heading" if heading else "prose", visible.strip() if heading else visible)
+                )
     return blocks
 
 

@@ -29,25 +29,25 @@ _LEAST_FROZEN = 2
 
 def listed_packages(text: str) -> dict[str, str]:
     """Versions by name, as the lists of a report say; names in the one form that an index knows."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     frozen = list(_FROZEN.finditer(text))
     if len(frozen) >= _LEAST_FROZEN or any("[pip" in hit[0] or "[conda" in hit[0] for hit in frozen):
         for hit in frozen[:_MOST_PACKAGES]:
-            found.setdefault(_name(hit["name"]), hit["version"])
+            versions.setdefault(_name(hit["name"]), hit["version"])
     table = _CONDA_TABLE.search(text)
     for hit in _CONDA_LINE.finditer(text):
-        if len(found) < _MOST_PACKAGES and (
+        if len(versions) < _MOST_PACKAGES and (
             hit["tag"] or (table is not None and hit.start() > table.start())
         ):
-            found.setdefault(_name(hit["name"]), hit["version"])
+            versions.setdefault(_name(hit["name"]), hit["version"])
     head = _PIP_TABLE.search(text)
     if head:
         for line in text[head.end() :].split("\n")[:_MOST_PACKAGES]:
             row = _ROW.match(line)
             if row is None:
                 break
-            found.setdefault(_name(row["name"]), row["version"])
-    return found
+            versions.setdefault(_name(row["name"]), row["version"])
+    return versions
 
 
 def _name(name: str) -> str:

@@ -178,18 +178,18 @@ def _posts(comments: list[dict[str, Any]], author: str) -> Iterator[Post]:
 
 def _own_words(text: str) -> str:
     """A comment without the lines that it quotes; in a fence there are none."""
-    kept: list[str] = []
+    own_lines: list[str] = []
     fence = ""
     for line in text.replace("\r\n", "\n").split("\n"):
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if not fence and _QUOTED.match(line):
             continue
-        if found and not fence:
-            fence = found[1]
-        elif found and found[1].startswith(fence):
+        if match and not fence:
+            fence = match[1]
+        elif match and match[1].startswith(fence):
             fence = ""
-        kept.append(line)
-    return "\n".join(kept)
+        own_lines.append(line)
+    return "\n".join(own_lines)
 
 
 def _prose(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
-from app.intake.code.uninitialised_memory import takes_unwritten_memory
+from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.reading import Script
 from app.judging.cause.explanations import (
     all_finite,
@@ -194,7 +194,7 @@ def cause_of_pair(script: Script, baseline: tuple[Target, Result], candidate: tu
     sides = {str(at): result.observation.stdout.splitlines() for at, result in enumerate((one, other))}
     both = f"{one.observation.stdout}\n{other.observation.stdout}"
     tests = (
-        ("unseeded", script.unseeded and not takes_unwritten_memory(script.script)),
+        ("unseeded", script.unseeded and not uses_uninitialised_memory(script.script)),
         ("uninitialised_memory", _new_nan(baseline, candidate) or _new_nan(candidate, baseline)),
         ("random_streams", devices and draws_on_device(script.script)),
         ("reduced_precision", all_finite(both) and differs_in_precision(one.observation, other.observation)),
@@ -217,7 +217,7 @@ def _of_repeats(claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[
         return None
     if script.unseeded:
         # Where memory is read that nobody wrote, the missing seed may be innocent.
-        return None if takes_unwritten_memory(script.script) else "unseeded"
+        return None if uses_uninitialised_memory(script.script) else "unseeded"
     twin = _twin(cell, cells, deterministic="on")
     if twin is not None and twin.verdict is Verdict.NOT_REPRODUCED:
         return "nondeterministic_kernel"

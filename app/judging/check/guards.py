@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
-from app.intake.code.syntax import dotted, nodes_of, tree_of
+from app.intake.code.syntax import dotted_name, nodes_of, tree_of
 from app.intake.reading import NeedKind, Script
 from app.judging.check.reach import NO_GPU, PATH_NOT_TAKEN, uses_gpu
 from app.targets.target import Target
@@ -51,7 +51,7 @@ def _is_for_gpu(node: ast.AST) -> bool:
     if not isinstance(node, ast.If) or node.orelse or isinstance(node.test, ast.UnaryOp):
         return False
     asks = any(
-        isinstance(part, ast.Call) and dotted(part.func)[-2:] in _ASKING for part in ast.walk(node.test)
+        isinstance(part, ast.Call) and dotted_name(part.func)[-2:] in _ASKING for part in ast.walk(node.test)
     )
     return asks and not all(map(_only_prepares, node.body))
 
@@ -64,7 +64,7 @@ def _only_prepares(node: ast.stmt) -> bool:
         return True
     if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
         return False
-    path = dotted(node.value.func)
+    path = dotted_name(node.value.func)
     return path[:2] in {("torch", "cuda"), ("torch", "backends")} or path[-1:] in {
         (name,) for name in _PREPARING
     }

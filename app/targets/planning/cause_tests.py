@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind, Claim, Role
-from app.intake.code.uninitialised_memory import takes_unwritten_memory
+from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.reading import Script
 from worker.contract import Device
 
@@ -32,7 +32,7 @@ def cause_tests(claim: Claim, script: Script) -> tuple[tuple[Device | None, dict
     tests: list[tuple[Device | None, dict[str, str]]] = []
     if any(check.kind is CheckKind.VARIES for check in bugs) and not script.unseeded:
         tests.append((None, DETERMINISTIC))
-    if takes_unwritten_memory(script.script):
+    if uses_uninitialised_memory(script.script):
         tests.append((None, FILLED))
     if any(set(check.sides) == {"cpu", "cuda"} for check in bugs) and _MULTIPLIES.search(script.script):
         tests.append((Device.CUDA, WITHOUT_TF32))

@@ -6,7 +6,7 @@ import pytest
 
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.intake.claim.value_mentions import seen_and_wanted_in, wanted_in
+from app.intake.claim.value_mentions import lone_expected_value, seen_and_expected
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from app.intake.claim.value_mentions import seen_and_wanted_in, wanted_in
     ],
 )
 def test_values_in_any_order(text: str) -> None:
-    seen, wanted = seen_and_wanted_in(text) or ("", "")
+    seen, wanted = seen_and_expected(text) or ("", "")
     assert (seen.strip("`."), wanted.strip("`.")) == ("9", "8")
 
 
@@ -49,12 +49,12 @@ def test_values_in_any_order(text: str) -> None:
     ],
 )
 def test_values_that_are_no_pair(text: str) -> None:
-    assert seen_and_wanted_in(text) is None
+    assert seen_and_expected(text) is None
 
 
 def test_what_is_wanted_by_itself() -> None:
-    assert wanted_in("Shouldn't this be 8?") == "8"
-    assert wanted_in("I see 8.") is None
+    assert lone_expected_value("Shouldn't this be 8?") == "8"
+    assert lone_expected_value("I see 8.") is None
 
 
 def bug(text: str) -> Check | None:

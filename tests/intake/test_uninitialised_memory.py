@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.intake.code.uninitialised_memory import takes_unwritten_memory
+from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from app.intake.code.uninitialised_memory import takes_unwritten_memory
     ],
 )
 def test_taken(line: str) -> None:
-    assert takes_unwritten_memory(line)
+    assert uses_uninitialised_memory(line)
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_taken(line: str) -> None:
     ],
 )
 def test_not_taken(line: str) -> None:
-    assert not takes_unwritten_memory(line)
+    assert not uses_uninitialised_memory(line)
