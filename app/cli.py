@@ -143,15 +143,19 @@ def reproduce(
     """
     from app.command.reproduce import Request
     from app.command.reproduce import reproduce as run
+    from app.targets.parse import parse_target
+    from app.targets.planning.run_request import RunRequest
 
     request = Request(
         file=file,
         form=_form(form),
-        preset=preset,
-        targets=tuple(target or ()),
-        repeats=repeats,
-        include=tuple(include or ()),
-        exclude=tuple(exclude or ()),
+        run=RunRequest(
+            preset=preset,
+            targets=tuple(map(parse_target, target or ())) or None,
+            repeats=repeats,
+            include=tuple(include or ()),
+            exclude=tuple(exclude or ()),
+        ),
         dry_run=dry_run,
         claim=claim,
         title=title,

@@ -85,7 +85,7 @@ def bisect(request: Request) -> int:
 
 def _here(reading: Reading, request: Request, base: Target) -> BisectionDocument:
     from app.runs.local.bisect import bisect_locally
-    from app.runs.local.run import LocalWish
+    from app.runs.local.conductor import NodeOptions
     from app.runs.run_object.bisection_state import BisectionRequest
 
     level = None
@@ -101,13 +101,13 @@ def _here(reading: Reading, request: Request, base: Target) -> BisectionDocument
         error=request.error,
         most_attempts=request.most_attempts,
     )
-    wish = LocalWish(
+    options = NodeOptions(
         limits=limits_of(load_settings(), wall_seconds=request.wall_seconds, memory_mib=request.memory_mib),
         level=level,
     )
     progress = BisectionConsole(errors())
     with interruptible(), progress.shown("Starting"):
-        return bisect_locally(reading, asked, wish, progress=progress)
+        return bisect_locally(reading, asked, options, progress=progress)
 
 
 def status_of_bisection(document: BisectionDocument) -> int:

@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,13 +31,13 @@ from app.runs.exchange.bundle import Said, Submitted, bundle_of
 from app.runs.rows.presets import known_presets
 from app.runs.run_object.document import RunDocument
 from app.settings import ServiceSettings
-from app.targets.parse import parse_target
 from app.targets.pattern import parse_exclusion, parse_inclusion
 from app.targets.planning.presets import preset_named
+from app.targets.planning.run_request import RunRequest
 from worker.contract import Level, Limits
 
 if TYPE_CHECKING:
-    from app.runs.local.run import LocalRun, LocalWish
+    from app.runs.local.run import LocalOptions, LocalRun
 
 MIB = 1024 * 1024
 _LIMITS = {
@@ -57,11 +57,7 @@ class Request:
 
     file: str
     form: Form = "auto"
-    preset: str | None = None
-    targets: tuple[str, ...] = ()
-    repeats: int | None = None
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    run: RunRequest = field(default_factory=RunRequest)
     dry_run: bool = False
     claim: str | None = None
     title: str = ""
@@ -119,7 +115,7 @@ def _show_plan(source: Source, reading: Reading, request: Request, settings: Ser
     else:
         from app.runs.local.run import plan_locally
 
-        document = plan_locally(reading, _wish(request, settings))
+        document = plan_locally(reading, request.run, _local_options(request, settings))
         raw = document.model_dump(mode="json", by_alias=True)
     if request.as_json:
         sys.stdout.write(json.dumps(raw, indent=1, ensure_ascii=True, allow_nan=False) + "\n")
@@ -141,11 +137,12 @@ def _read(source: Source, request: Request, settings: ServiceSettings) -> Readin
 
 def _check(request: Request, settings: ServiceSettings) -> None:
     """Refuse what can't be meant, before anything is done."""
-    if request.preset is not None and request.targets:
+    preset = request.run.preset
+    if preset is not None and request.run.targets:
         raise InputError("Give either --preset or --target.", code="preset_or_targets", field="target")
-    if request.preset is not None and request.server is None:
-        preset_named(request.preset, known_presets(settings))
-    _check_targets(request)
+    if preset is not None and request.server is None:
+        preset_named(preset, known_presets(settings))
+    _check_patterns(request.run)
     if request.bundle is not None and request.dry_run:
         raise InputError(
             "--dry-run runs nothing, so there is no bundle to write.",
@@ -184,9 +181,7 @@ def check_isolation(file: str, isolation: str | None) -> None:
         )
 
 
-def _check_targets(request: Request) -> None:
-    for text in request.targets:
-        parse_target(text)
+def _check_patterns(request: RunRequest) -> None:
     for text in request.include:
         parse_inclusion(text)
     for text in request.exclude:
@@ -199,31 +194,26 @@ def warn_of_isolation(level: Level) -> None:
 
 
 def _here(source: Source, reading: Reading, request: Request, settings: ServiceSettings) -> RunDocument:
-    from app.runs.local.run import keep_locally
+    from app.runs.local.run import run_locally
 
-    wish = _wish(request, settings)
+    options = _local_options(request, settings)
     progress = ConsoleProgress(errors())
     with progress.shown("Starting"):
-        run = keep_locally(reading, wish, progress=progress)
+        run = run_locally(reading, request.run, options, progress=progress)
     if request.bundle is not None:
         _write(request.bundle, run, source, reading, request)
     return run.document
 
 
-def _wish(request: Request, settings: ServiceSettings) -> LocalWish:
-    """What is asked of this machine; a warning where it is to isolate less."""
-    from app.runs.local.run import LocalWish
+def _local_options(request: Request, settings: ServiceSettings) -> LocalOptions:
+    """The settings of this machine. Warns if it isolates less."""
+    from app.runs.local.run import LocalOptions
 
     level = None
     if request.isolation is not None:
         level = Level(request.isolation)
         warn_of_isolation(level)
-    return LocalWish(
-        preset=request.preset,
-        targets=tuple(map(parse_target, request.targets)) or None,
-        repeats=request.repeats,
-        include=request.include,
-        exclude=request.exclude,
+    return LocalOptions(
         presets=known_presets(settings),
         limits=limits_of(settings, wall_seconds=request.wall_seconds, memory_mib=request.memory_mib),
         level=level,
@@ -299,15 +289,16 @@ def _document(run: Mapping[str, Any]) -> RunDocument:
 
 def _submission(source: Source, reading: Reading, request: Request) -> Mapping[str, Any]:
     """As the interface takes it. What a `-` or an unknown name holds was decided when it was read."""
-    targets = [parse_target(text).model_dump(mode="json", exclude_none=True) for text in request.targets]
+    run = request.run
+    targets = [target.model_dump(mode="json", exclude_none=True) for target in run.targets or ()]
     body = {
         source.decided_form: source.text,
         "claim": None if request.claim is None else argument_text(request.claim),
-        "preset": request.preset,
+        "preset": run.preset,
         "targets": targets or None,
-        "repeats": request.repeats,
-        "include": list(request.include) or None,
-        "exclude": list(request.exclude) or None,
+        "repeats": run.repeats,
+        "include": list(run.include) or None,
+        "exclude": list(run.exclude) or None,
         "title": reading.title or None,
     }
     return {key: value for key, value in body.items() if value is not None}

@@ -17,11 +17,14 @@ import pytest
 from default_limits import read
 
 from app.errors import NodeError, SetupError
+from app.intake.reading import Reading
 from app.judging.judgement import JobJudgement, Verdict
-from app.runs.local.run import LEASES, LocalWish, run_locally
+from app.runs.local.conductor import LEASES, Progress
+from app.runs.local.run import LocalOptions, run_locally
 from app.runs.run_object.document import RunDocument
 from app.targets.parse import parse_target
 from app.targets.planning.plan import Cell
+from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
 from worker.contract import Hello, Limits, Outcome, Result
 
@@ -57,10 +60,16 @@ def _own_home(home: Path, toolchains: Path, toolchain: str, monkeypatch: pytest.
     monkeypatch.setenv("SAMEHERE_SLOTS", "1")
 
 
-def wish(*targets: str, repeats: int | None = None, wall_seconds: float = 20.0) -> LocalWish:
-    return LocalWish(
-        targets=tuple(map(parse_target, targets)), repeats=repeats, limits=Limits(wall_seconds=wall_seconds)
-    )
+def run_here(
+    reading: Reading,
+    *targets: str,
+    progress: Progress,
+    repeats: int | None = None,
+    wall_seconds: float = 20.0,
+) -> RunDocument:
+    request = RunRequest(targets=tuple(map(parse_target, targets)), repeats=repeats)
+    options = LocalOptions(limits=Limits(wall_seconds=wall_seconds))
+    return run_locally(reading, request, options, progress=progress).document
 
 
 def node() -> psutil.Process | None:
@@ -127,7 +136,7 @@ def test_a_node_that_dies_is_started_again_and_the_attempt_is_one_piece_of_evide
         "import time\nprint('answer 42', flush=True)\ntime.sleep(1.5)\n", claim='prints "answer 42"'
     )
     killer = when_running(lambda process: process.kill())
-    run = run_locally(script, wish("cpu", repeats=2), progress=heard)
+    run = run_here(script, "cpu", repeats=2, progress=heard)
     killer.join()
     assert len(heard.warnings) == 1
     assert (run.verdict, outcomes(run)) == (Verdict.REPRODUCED, ["completed", "completed"])
@@ -137,7 +146,7 @@ def test_a_node_that_dies_is_started_again_and_the_attempt_is_one_piece_of_evide
 def test_an_attempt_under_which_the_node_dies_again_and_again_is_lost() -> None:
     heard = Heard()
     killer = when_running(lambda process: process.kill(), times=LEASES)
-    run = run_locally(read("import time\ntime.sleep(60)\n"), wish("cpu", repeats=1), progress=heard)
+    run = run_here(read("import time\ntime.sleep(60)\n"), "cpu", repeats=1, progress=heard)
     killer.join()
     assert len(heard.warnings) == LEASES
     assert run.verdict is Verdict.NO_RESULT
@@ -150,7 +159,7 @@ def test_an_interrupted_run_keeps_what_was_seen_and_leaves_no_process() -> None:
     )
     presser = when_running(lambda _: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
     start = time.monotonic()
-    run = run_locally(script, wish("cpu", "cpu:threads=1", wall_seconds=60), progress=Heard())
+    run = run_here(script, "cpu", "cpu:threads=1", wall_seconds=60, progress=Heard())
     presser.join()
     assert time.monotonic() - start < 40
     assert (run.state, run.verdict) == ("cancelled", None)
@@ -170,7 +179,7 @@ def test_the_cells_share_the_slots(monkeypatch: pytest.MonkeyPatch) -> None:
 
     counter = threading.Thread(target=count)
     counter.start()
-    run = run_locally(script, wish("cpu", "cpu:threads=1", repeats=2), progress=Heard())
+    run = run_here(script, "cpu", "cpu:threads=1", repeats=2, progress=Heard())
     ended.set()
     counter.join()
     assert max(together) == 2
@@ -182,20 +191,20 @@ def test_a_machine_without_a_toolchain_is_told_how_to_get_one(
 ) -> None:
     monkeypatch.setenv("SAMEHERE_TOOLCHAINS", str(home / "none"))
     with pytest.raises(SetupError, match="samehere toolchain add"):
-        run_locally(read("print(1)"), wish("cpu"), progress=Heard())
+        run_here(read("print(1)"), "cpu", progress=Heard())
     assert offspring() == []
 
 
 def test_a_node_that_does_not_come_up_is_told_with_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAMEHERE_SLOTS", "none")
     with pytest.raises(NodeError, match=r"(?s)status 2.*slots"):
-        run_locally(read("print(1)"), wish("cpu"), progress=Heard())
+        run_here(read("print(1)"), "cpu", progress=Heard())
     assert offspring() == []
 
 
 def test_what_only_the_reporter_can_supply_needs_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAMEHERE_SLOTS", "none")
-    run = run_locally(read("name = input()\nprint(name)\n"), wish("cpu"), progress=Heard())
+    run = run_here(read("name = input()\nprint(name)\n"), "cpu", progress=Heard())
     assert (run.verdict, run.jobs) == (Verdict.NEEDS_INFO, [])
 
 

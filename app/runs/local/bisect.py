@@ -1,4 +1,4 @@
-"""A bisection without a server: trials side by side over the slots of a node that is a child of ours."""
+"""A bisection on this machine: trials run side by side in the slots of a node that is a child process."""
 
 from __future__ import annotations
 
@@ -9,15 +9,9 @@ from typing import Protocol
 from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.verdict.sighting import Sighting
-from app.runs.local.run import (
-    Conductor,
-    LocalAttempt,
-    LocalJob,
-    LocalWish,
-    Progress,
-    opened_node,
-    require_toolchain,
-)
+from app.runs.local.conductor import Conductor, NodeOptions, Progress
+from app.runs.local.jobs import LocalAttempt, LocalJob
+from app.runs.local.node_stream import open_node, require_toolchain
 from app.runs.run_object.bisection_document import AskPart, BisectionDocument
 from app.runs.run_object.bisection_state import BisectionRequest, BisectionState, subject_of
 from app.states import ENDED_ATTEMPT_STATES, UNSTARTED_ATTEMPT_STATES
@@ -25,32 +19,34 @@ from app.targets.fleet import usable_toolchains
 from app.targets.planning.plan import Cell, Plan, RepeatPlan
 from app.targets.target import Target
 from app.targets.versions.series import make_series, served
-from worker.contract import Level
 
 
 class BisectionProgress(Progress, Protocol):
-    """Told what each trial says as well."""
+    """The receiver of what happens during a bisection."""
 
     def tried(self, target: Target, sighting: Sighting) -> None: ...
 
 
 @dataclass(slots=True)
 class _Trial:
-    place: int
+    """Some attempts of one point; `point` is its index in the series."""
+
+    point: int
     job: LocalJob
     attempts: list[LocalAttempt]
-    told: bool = False
+    is_settled: bool = False
 
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return all(attempt.state in ENDED_ATTEMPT_STATES for attempt in self.attempts)
 
 
 def bisect_locally(
-    reading: Reading, request: BisectionRequest, wish: LocalWish, *, progress: BisectionProgress
+    reading: Reading, request: BisectionRequest, options: NodeOptions, *, progress: BisectionProgress
 ) -> BisectionDocument:
-    """Try until the answer is sure enough. After a KeyboardInterrupt what is known until then, as cancelled.
+    """Try points until the answer is sure enough. A KeyboardInterrupt cancels the bisection; the result is the answer so far.
 
-    Raises InputError for a request that can't be planned, SetupError for a machine that lacks something, NodeError for a broken node.
+    Raises InputError for a request that can't be planned, SetupError if this machine lacks something,
+    NodeError for a broken node.
     """
     if reading.ask:
         asks = [AskPart(code=ask.code, text=ask.text) for ask in reading.ask]
@@ -59,8 +55,7 @@ def bisect_locally(
             id=new_id(), axis=request.axis, state="finished", error=request.error, ask=asks, summary=summary
         )
     subject = subject_of(reading)
-    required = wish.level or Level.NAMESPACES
-    with opened_node(wish.level) as node:
+    with open_node(options.level) as node:
         hello = node.hello()
         require_toolchain(hello)
         series = make_series(
@@ -70,9 +65,9 @@ def bisect_locally(
             begin=request.begin,
             end=request.end,
             toolchains=request.toolchains,
-            required_level=required,
+            required_level=options.required_level,
         )
-        series = served(series, subject.script, [hello], required_level=required)
+        series = served(series, subject.script, [hello], required_level=options.required_level)
         bisecting = BisectionState(
             subject,
             series,
@@ -82,16 +77,18 @@ def bisect_locally(
         )
         cells = [Cell(subject.script.digest, point.target, point.lack) for point in series.points]
         progress.planned(cells, hello)
-        made = Plan(tuple(cells), RepeatPlan(request.most_attempts, exact=True))
+        plan = Plan(tuple(cells), RepeatPlan(request.most_attempts, exact=True))
         jobs = [LocalJob(cell=cell, script=subject.script) for cell in cells]
-        conductor = _Bisector(reading, made, jobs=jobs, node=node, hello=hello, wish=wish, progress=progress)
+        conductor = _Bisector(
+            reading, plan, jobs=jobs, node=node, hello=hello, options=options, progress=progress
+        )
         conductor.begin(bisecting, progress.tried)
-        ended = conductor.run()
-    return bisecting.document(new_id(), "finished" if ended else "cancelled")
+        is_complete = conductor.run()
+    return bisecting.document(new_id(), "finished" if is_complete else "cancelled")
 
 
 class _Bisector(Conductor):
-    """Keeps the node's slots busy with the trials that tell most, until the answer is there."""
+    """Keeps the slots of a node busy with the trials that tell most, until the answer is sure enough."""
 
     def begin(self, bisecting: BisectionState, tried: Callable[[Target, Sighting], None]) -> None:
         self._bisecting = bisecting
@@ -99,22 +96,22 @@ class _Bisector(Conductor):
         self._trials: list[_Trial] = []
 
     def _settle(self, job: LocalJob) -> None:
-        """After a change of one point: what it tells, and what is tried next, wherever that is."""
+        """Evaluate the trials of a job that have ended, and start the trials that the bisection asks for next."""
         for trial in self._trials:
-            if trial.job is job and not trial.told and trial.ended():
-                self._tell(trial)
-        open_trials = [trial for trial in self._trials if not trial.told]
-        places = [trial.place for trial in open_trials]
-        wanted = self._bisecting.next_places(self._hello.slots, under_way=places)
-        if self._bisecting.done or not (wanted or places):
-            self._take_back(open_trials)
-        for place in wanted:
+            if trial.job is job and not trial.is_settled and trial.has_ended():
+                self._evaluate(trial)
+        open_trials = [trial for trial in self._trials if not trial.is_settled]
+        open_points = [trial.point for trial in open_trials]
+        next_points = self._bisecting.next_places(self._hello.slots, under_way=open_points)
+        if self._bisecting.done or not (next_points or open_points):
+            self._cancel_trials(open_trials)
+        for point in next_points:
             attempts = [LocalAttempt() for _ in range(self._bisecting.subject.attempts_of_trial)]
-            self._jobs[place].attempts += attempts
-            self._trials.append(_Trial(place, self._jobs[place], attempts))
+            self._jobs[point].attempts += attempts
+            self._trials.append(_Trial(point, self._jobs[point], attempts))
 
-    def _tell(self, trial: _Trial) -> None:
-        trial.told = True
+    def _evaluate(self, trial: _Trial) -> None:
+        trial.is_settled = True
         if any(attempt.state == "cancelled" for attempt in trial.attempts):
             return
         results = [
@@ -122,16 +119,16 @@ class _Bisector(Conductor):
             for attempt in trial.attempts
             if attempt.result is not None and attempt.state == "recorded"
         ]
-        self._tried(trial.job.cell.target, self._bisecting.add_trial(trial.place, results))
+        self._tried(trial.job.cell.target, self._bisecting.add_trial(trial.point, results))
 
-    def _take_back(self, trials: Sequence[_Trial]) -> None:
-        """What has not begun is not waited for; what runs may still say something against the answer."""
+    def _cancel_trials(self, trials: Sequence[_Trial]) -> None:
+        """Cancel attempts that have not started. Running attempts go on: they may contradict the answer."""
         for trial in trials:
             for attempt in trial.attempts:
                 if attempt.state in UNSTARTED_ATTEMPT_STATES:
                     attempt.state = "cancelled"
                     self._cancel(attempt)
-            trial.told = trial.ended()
-        if all(trial.told for trial in self._trials):
+            trial.is_settled = trial.has_ended()
+        if all(trial.is_settled for trial in self._trials):
             for job in self._jobs:
                 job.state = "judged"

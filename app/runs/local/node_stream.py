@@ -1,4 +1,4 @@
-"""The node of a run without a server: `python -m worker` as a child of ours, with messages as lines of JSON."""
+"""The node of a run on this machine: `python -m worker` as a child process. Each message is one line of JSON."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -17,16 +19,46 @@ from pydantic import ValidationError
 
 from app.embedded.process import launch_argv
 from app.errors import NodeError, SetupError
+from app.targets.fleet import usable
 from worker.contract import FromNode, Hello, Level, Refused, ToNode, from_node, to_node
 
 HELLO_SECONDS = 60.0
 STOP_SECONDS = 15.0
 LINE_BYTES = 16 * 1024 * 1024
-KEPT_LOG_LINES = 20
+LOG_LINES = 20
+
+
+@contextmanager
+def open_node(level: Level | None) -> Iterator[NodeStream]:
+    """Start the node of this machine, and stop it at the end."""
+    node = NodeStream(level=level)
+    try:
+        yield node
+    finally:
+        node.stop()
+
+
+def require_toolchain(hello: Hello) -> None:
+    """Raise SetupError if the node has no toolchain that is ready."""
+    if usable(hello):
+        return
+    states = "".join(
+        f"\n  {toolchain.name} is {toolchain.state}: {toolchain.detail}" for toolchain in hello.toolchains
+    )
+    raise SetupError(
+        "This machine has no toolchain that is ready. A toolchain is an interpreter with packages, such as torch,"
+        f" in which scripts run.{states}\n"
+        "Build one with: samehere toolchain add torch-2.13-cpu torch==2.13.0 numpy\n"
+        "or use one that you have: samehere toolchain adopt NAME --python /path/to/venv/bin/python",
+        code="no_toolchain",
+    )
 
 
 class NodeStream:
-    """One process, in a session of its own so that Ctrl-C reaches only us; it cancels everything and ends when we die."""
+    """The process of a node.
+
+    It has its own session, so that Ctrl-C reaches only us. If we die, it cancels everything and ends.
+    """
 
     def __init__(self, *, level: Level | None = None) -> None:
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
@@ -41,7 +73,7 @@ class NodeStream:
             start_new_session=True,
         )
         self._messages: queue.SimpleQueue[FromNode | None] = queue.SimpleQueue()
-        self._log: deque[str] = deque(maxlen=KEPT_LOG_LINES)
+        self._log: deque[str] = deque(maxlen=LOG_LINES)
         self._threads = [
             threading.Thread(target=self._read_messages, args=(self._process.stdout,), daemon=True),
             threading.Thread(target=self._read_log, args=(self._process.stderr,), daemon=True),
@@ -50,48 +82,48 @@ class NodeStream:
             thread.start()
 
     def hello(self) -> Hello:
-        """The first word. Raises SetupError where this machine can't isolate, NodeError where the node does not come up."""
+        """Wait for the node's first message. Raises SetupError if this machine can't isolate, NodeError if none comes."""
         deadline = time.monotonic() + HELLO_SECONDS
-        while (left := deadline - time.monotonic()) > 0:
-            message = self.receive(left)
+        while (seconds_left := deadline - time.monotonic()) > 0:
+            message = self.receive(seconds_left)
             if isinstance(message, Hello):
                 return message
             if isinstance(message, Refused):
                 raise SetupError(message.detail, code="no_sandbox")
         raise NodeError(
-            f"The node on this machine said nothing for {HELLO_SECONDS:g} seconds.{self.last_words()}"
+            f"The node on this machine sent nothing for {HELLO_SECONDS:g} seconds.{self.log_tail()}"
         )
 
     def send(self, message: ToNode) -> None:
-        """Give it a message. Raises NodeError when it has ended."""
+        """Send a message. Raises NodeError if the node has ended."""
         assert self._process.stdin is not None  # noqa: S101  # opened above
         try:
             self._process.stdin.write(to_node.dump_json(message) + b"\n")
             self._process.stdin.flush()
         except (BrokenPipeError, ValueError) as error:
-            raise NodeError(f"The node on this machine ended.{self.last_words()}") from error
+            raise NodeError(f"The node on this machine ended.{self.log_tail()}") from error
 
     def receive(self, seconds: float) -> FromNode | None:
-        """The next message; None when none came in time. Raises NodeError when it has ended."""
+        """The next message, or None if none came in time. Raises NodeError if the node has ended."""
         try:
             message = self._messages.get(timeout=max(0.0, seconds))
         except queue.Empty:
             return None
         if message is None:
-            # Said again to whoever asks again.
+            # The next call has to see the end too.
             self._messages.put(None)
             raise NodeError(
-                f"The node on this machine ended with status {self._process.wait()}.{self.last_words()}"
+                f"The node on this machine ended with status {self._process.wait()}.{self.log_tail()}"
             )
         return message
 
-    def last_words(self) -> str:
-        """The end of its log, to follow a message; empty when it said nothing."""
+    def log_tail(self) -> str:
+        """The last lines of the node's log, to be appended to a message."""
         self._threads[1].join(1.0 if self._process.poll() is not None else 0.0)
         return "".join(f"\n  {line}" for line in self._log)
 
     def stop(self) -> None:
-        """End it and all it runs, and wait until it is gone; a second Ctrl-C doesn't wait."""
+        """End the node and its attempts, and wait for the end. A second Ctrl-C kills it at once."""
         if self._process.poll() is None:
             self._process.terminate()
         try:
@@ -111,7 +143,7 @@ class NodeStream:
             try:
                 self._messages.put(from_node.validate_json(line))
             except ValidationError:
-                self._log.append("(a line that is no message)")
+                self._log.append("(a line that is not a message)")
         self._messages.put(None)
 
     def _read_log(self, output: IO[bytes]) -> None:
