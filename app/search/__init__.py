@@ -1,1 +1,1 @@
-"""The search language: text into terms."""
+"""The search language: its fields, and the parser from text to terms."""

@@ -1,4 +1,4 @@
-"""The fields of a search: what each is about, and which values it takes."""
+"""The fields of a search, with the values that each takes."""
 
 from __future__ import annotations
 
@@ -32,14 +32,18 @@ _LABEL = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldKind:
-    """A field. `read` gives a value as it is kept, or None for one that it does not take; `takes` says what it does take."""
+    """A field of the search language.
+
+    `read` turns a typed value into the stored form, or gives None for a value that the field does not take.
+    `about` and `takes` are texts for people.
+    """
 
     about: str
     takes: str
     read: Callable[[str], str | None]
-    # Commas stand between values of which one must hold.
+    # Whether several values may be given, with commas between them. One of them must match.
     several: bool = True
-    # What a cell of the matrix has: such terms must hold together, in one cell.
+    # Whether the field is one of a cell. All such terms of a search must match the same cell.
     of_cell: bool = False
 
 
@@ -60,7 +64,7 @@ def _exception(text: str) -> str | None:
 
 
 def type_name(exception: str) -> str:
-    """How the type of an exception is kept: `torch.OutOfMemoryError` is `outofmemoryerror`."""
+    """The stored form of an exception type: `outofmemoryerror` for `torch.OutOfMemoryError`."""
     return exception.rpartition(".")[2].lower()[:100]
 
 
@@ -72,7 +76,7 @@ def _setting(text: str) -> str | None:
 
 
 def _toolchain(text: str) -> str | None:
-    return text if toolchains.wish_of(text) is not None else None
+    return text if toolchains.toolchain_query(text) is not None else None
 
 
 def _period(text: str) -> str | None:
@@ -90,14 +94,16 @@ def _words(*words: str) -> str:
 
 FIELDS: dict[str, FieldKind] = {
     "verdict": FieldKind(
-        about="what stands of the report; beside a field of cells, the verdict of that cell",
+        about="the report's current verdict; together with a field of cells, the verdict of that cell",
         takes=_words(*Verdict),
         read=_one_of(*Verdict),
         of_cell=True,
     ),
-    "device": FieldKind(about="where a cell ran", takes=_words(*Device), read=_one_of(*Device), of_cell=True),
+    "device": FieldKind(
+        about="the device on which a cell ran", takes=_words(*Device), read=_one_of(*Device), of_cell=True
+    ),
     "toolchain": FieldKind(
-        about="the toolchain of a cell, by the version of a package or by its name",
+        about="the toolchain of a cell, by the version of a package or by name",
         takes=toolchains.FORMS,
         read=_toolchain,
         several=False,
@@ -121,19 +127,19 @@ FIELDS: dict[str, FieldKind] = {
         read=_exception,
         of_cell=True,
     ),
-    "cause": FieldKind(about="why what was seen differs", takes=_words(*CAUSES), read=_one_of(*CAUSES)),
+    "cause": FieldKind(about="the cause of what was seen", takes=_words(*CAUSES), read=_one_of(*CAUSES)),
     "attention": FieldKind(
-        about="what the report waits for", takes=_words(*Attention), read=_one_of(*Attention)
+        about="the action that the report waits for", takes=_words(*Attention), read=_one_of(*Attention)
     ),
     "changed": FieldKind(
-        about="when its verdict on a target became another one, or how",
+        about="when or how its verdict on a target changed",
         takes=f"{_words(*ChangeKind)}, {periods.FORMS}",
         read=_change,
     ),
     "submitted": FieldKind(about="when it was submitted", takes=periods.FORMS, read=_period),
     "label": FieldKind(
-        about="a label that a maintainer gave it",
-        takes="a label, in quotes if it has blanks",
+        about="a label that a maintainer added",
+        takes="a label, in quotes if it has spaces",
         read=_matching(_LABEL),
     ),
     "is": FieldKind(about="whether it is open or closed", takes=_words(*STATES), read=_one_of(*STATES)),

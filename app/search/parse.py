@@ -1,125 +1,137 @@
-"""A search as it is typed: `verdict:reproduced device:cuda toolchain:torch>=2.11 -exception:RuntimeError logdet "a phrase"`."""
+"""Parser of the search language: `verdict:flaky toolchain:torch>=2.11 -exception:RuntimeError "a phrase"`."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import cast
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 
 from app.search.fields import FIELDS
 from app.search.terms import Field, Query, QueryError, Term, Words
 
 MOST_CHARACTERS = 300
 MOST_TERMS = 20
-_BLANK = re.compile(r"\s*")
-# What stands before a colon is the name of a field; `std::vector`, `https://…` and `Error: …` are words. A name that is known is one
-# also with capitals, as telephones put them.
-_KNOWN = rf"(?i:{'|'.join(FIELDS)})"
-_NAME = re.compile(rf"({_KNOWN}|[a-z][a-z_]{{0,30}}):(?![:/]|\s|$)")
-_EMPTY = re.compile(rf"({'|'.join(FIELDS)}):(?=\s|$)")
-_WORD = re.compile(r"[^\s\"]+")
-_BARE_VALUE = re.compile(r"[^\s\",]+")
-_WHOLE_VALUE = re.compile(r"[^\s\"]+")
+
+_KNOWN = "|".join(FIELDS)
+_ONE_VALUE = "|".join(name for name, kind in FIELDS.items() if not kind.several)
+# A name before a colon is a field, but `std::vector`, `https://…` and `Error: …` are words.
+# A known name may have capitals, because phones write them. A minus alone is a word.
+_GRAMMAR = rf"""
+start: _BLANK? (term _BLANK)* term?
+term: MINUS? (WORD | _text | FIELD_WITHOUT_VALUE | LIST_FIELD _value ("," _value)* | FIELD (WORD | _text))
+_value: VALUE | _text
+_text: QUOTED | UNCLOSED
+
+MINUS.3: /-(?=[^\s-])/
+FIELD_WITHOUT_VALUE.3: /({_KNOWN}):(?=\s|$)/
+FIELD.2: /(?i:{_ONE_VALUE}):(?![:\/]|\s|$)/
+LIST_FIELD.1: /([a-z][a-z_]{{0,30}}|(?i:{_KNOWN})):(?![:\/]|\s|$)/
+QUOTED.2: /"(\\["\\]|[^"\\]|\\(?!["\\]))*"/
+UNCLOSED.1: /"/
+WORD: /[^\s"]+/
+VALUE: /[^\s",]+/
+_BLANK: /\s+/
+"""
 
 
 def parse(text: str) -> Query:
-    """Read a search. Raises QueryError, which says where and what is known."""
+    """Read a search. Raises QueryError with the position of a mistake and the way to mend it."""
     if len(text) > MOST_CHARACTERS:
         raise QueryError(f"a search has at most {MOST_CHARACTERS} characters.", position=MOST_CHARACTERS + 1)
-    reader = _Reader(text)
-    terms: list[Term] = []
-    while not reader.at_end():
-        if len(terms) == MOST_TERMS:
-            raise QueryError(f"a search has at most {MOST_TERMS} terms.", position=reader.at + 1)
-        terms.append(reader.term())
-    return Query(tuple(terms))
+    try:
+        return cast("Query", _PARSER.parse(text))
+    except (UnexpectedToken, UnexpectedCharacters) as error:
+        raise _unexpected(text, error) from None
 
 
-@dataclass(slots=True)
-class _Reader:
-    """Where the reading of a text stands."""
+class _ToQuery(Transformer[Token, Query]):
+    """Makes the query while the parser goes on, so that the first mistake in the text is the one in the error."""
 
-    text: str
-    at: int = 0
+    def start(self, terms: list[tuple[Term, int]]) -> Query:
+        """All terms, each with its position."""
+        if len(terms) > MOST_TERMS:
+            raise QueryError(f"a search has at most {MOST_TERMS} terms.", position=terms[MOST_TERMS][1])
+        return Query(tuple(term for term, _ in terms))
 
-    def at_end(self) -> bool:
-        blank = _BLANK.match(self.text, self.at)
-        self.at = self.at if blank is None else blank.end()
-        return self.at == len(self.text)
+    def term(self, tokens: list[Token]) -> tuple[Term, int]:
+        """A term and its position."""
+        return _term(tokens), _position(tokens[0])
 
-    def term(self) -> Term:
-        began = self.at
-        # A minus alone is a word, as any other sign.
-        negated = self.text[self.at] == "-" and re.match(r"-[^\s-]", self.text[self.at :]) is not None
-        self.at += negated
-        if self.text[self.at] == '"':
-            said = self._quoted()
-            self._must_end()
-            return Words(text=said, quoted=True, negated=negated)
-        empty = _EMPTY.match(self.text, self.at)
-        if empty is not None:
-            raise QueryError(
-                f"{empty[1]}: needs a value: {FIELDS[empty[1]].takes}.", position=empty.end() + 1
-            )
-        name = _NAME.match(self.text, self.at)
-        if name is not None:
-            return self._field(name, negated=negated)
-        word = _WORD.match(self.text, self.at)
-        if word is None:
-            raise QueryError("a quotation mark stands in the middle.", position=began + 1)
-        self.at = word.end()
-        self._must_end()
-        return Words(text=word[0], negated=negated)
 
-    def _field(self, found: re.Match[str], *, negated: bool) -> Field:
-        name = found[1].lower()
-        kind = FIELDS.get(name)
-        if kind is None:
-            raise QueryError(
-                f"there is no field {name}. The fields are: {', '.join(FIELDS)}. To search for the text itself, put it in quotes.",
-                position=self.at + 1,
-            )
-        self.at = found.end()
-        values = []
-        while True:
-            began = self.at
-            value = self._value(_BARE_VALUE if kind.several else _WHOLE_VALUE)
-            kept = kind.read(value)
-            if kept is None:
-                raise QueryError(f"{name}: takes {kind.takes}.", position=began + 1)
-            values.append(kept)
-            if not kind.several or self.text[self.at : self.at + 1] != ",":
-                break
-            self.at += 1
-        self._must_end()
-        return Field(name=name, values=tuple(dict.fromkeys(values)), negated=negated)
+def _term(tokens: list[Token]) -> Term:
+    negated = tokens[0].type == "MINUS"
+    first, *values = tokens[negated:]
+    if values:
+        return Field(name=_name(first), values=_values(_name(first), values), negated=negated)
+    return Words(text=_text(first), quoted=first.type == "QUOTED", negated=negated)
 
-    def _value(self, bare: re.Pattern[str]) -> str:
-        if self.text[self.at : self.at + 1] == '"':
-            return self._quoted()
-        found = bare.match(self.text, self.at)
-        if found is None:
-            raise QueryError("a value is missing.", position=self.at + 1)
-        self.at = found.end()
-        return found[0]
 
-    def _quoted(self) -> str:
-        r"""What stands between quotation marks; `\"` and `\\` in it are `"` and `\`."""
-        began, said = self.at, list[str]()
-        self.at += 1
-        while self.at < len(self.text):
-            sign = self.text[self.at]
-            self.at += 1
-            if sign == '"':
-                if not "".join(said).strip():
-                    raise QueryError("there is nothing between the quotation marks.", position=began + 1)
-                return "".join(said)
-            if sign == "\\" and self.text[self.at : self.at + 1] in {'"', "\\"}:
-                sign = self.text[self.at]
-                self.at += 1
-            said.append(sign)
-        raise QueryError("this quotation mark has no other that closes it.", position=began + 1)
+def _values(name: str, tokens: list[Token]) -> tuple[str, ...]:
+    kind = FIELDS[name]
+    values = []
+    for token in tokens:
+        value = kind.read(_text(token))
+        if value is None:
+            raise QueryError(f"{name}: takes {kind.takes}.", position=_position(token))
+        values.append(value)
+    return tuple(dict.fromkeys(values))
 
-    def _must_end(self) -> None:
-        follows = self.text[self.at : self.at + 1]
-        if follows and not follows.isspace():
-            raise QueryError("a blank must stand here.", position=self.at + 1)
+
+def _text(token: Token) -> str:
+    if token.type != "QUOTED":
+        return str(token)
+    text = re.sub(r'\\(["\\])', r"\1", token[1:-1])
+    if not text.strip():
+        raise QueryError("there is nothing between the quotation marks.", position=_position(token))
+    return text
+
+
+def _name(field: Token) -> str:
+    return field.removesuffix(":").lower()
+
+
+def _position(token: Token) -> int:
+    return (token.start_pos or 0) + 1
+
+
+def _refuse_unknown(field: Token) -> Token:
+    if _name(field) not in FIELDS:
+        raise QueryError(
+            f"there is no field {_name(field)}. The fields are: {', '.join(FIELDS)}. "
+            "To search for the text itself, put it in quotes.",
+            position=_position(field),
+        )
+    return field
+
+
+def _refuse_without_value(field: Token) -> Token:
+    name = _name(field)
+    raise QueryError(f"{name}: needs a value: {FIELDS[name].takes}.", position=_position(field) + len(field))
+
+
+def _refuse_unclosed(mark: Token) -> Token:
+    raise QueryError("this quotation mark is never closed.", position=_position(mark))
+
+
+def _unexpected(text: str, error: UnexpectedToken | UnexpectedCharacters) -> QueryError:
+    if isinstance(error, UnexpectedToken):
+        at_end = error.token.type == "$END"
+        position, allowed = len(text) if at_end else error.token.start_pos or 0, error.accepts
+    else:
+        position, allowed = error.pos_in_stream, error.allowed
+    # A term is complete where a space may follow.
+    message = "a space is missing here." if "_BLANK" in allowed else "a value is missing."
+    return QueryError(message, position=position + 1)
+
+
+_PARSER = Lark(
+    _GRAMMAR,
+    parser="lalr",
+    transformer=_ToQuery(),
+    lexer_callbacks={
+        "LIST_FIELD": _refuse_unknown,
+        "FIELD_WITHOUT_VALUE": _refuse_without_value,
+        "UNCLOSED": _refuse_unclosed,
+    },
+)

@@ -1,4 +1,4 @@
-"""Times as people write them in a search: `last-week`, `30d`, `2026-11-01`, `>=2026-11-01`, `2026-10-01..2026-10-31`."""
+"""Periods as people type them: `last-week`, `30d`, `2026-11-01`, `>=2026-11-01`, `2026-10-01..2026-10-31`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-FORMS = "today, yesterday, last-week, last-month, last-year, 30d, 6w, 2026-11-01, >=2026-11-01, 2026-10-01..2026-10-31"
+FORMS = (
+    "today, yesterday, last-week, last-month, last-year, 30d, 6w, "
+    "2026-11-01, >=2026-11-01, 2026-10-01..2026-10-31"
+)
 _NAMED = {"last-week": 7, "last-month": 30, "last-year": 365}
 _SPAN = re.compile(r"([1-9]\d{0,3})([dw])")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -15,19 +18,19 @@ _BOUND = re.compile(r"(>=|<=|>|<)(\d{4}-\d{2}-\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From a moment on, and until before another; None is open."""
+    """The moments from `since` to before `until`. None means no bound on that side."""
 
     since: datetime | None
     until: datetime | None
 
 
 def is_period(text: str) -> bool:
-    """Whether the text names a time."""
+    """Whether the text names a period."""
     return period(text, moment=datetime(2000, 1, 1, tzinfo=UTC)) is not None
 
 
 def period(text: str, *, moment: datetime) -> Period | None:
-    """The time that a text names, seen from a moment; None where it names none. Days are those of UTC."""
+    """The period that a text names, relative to `moment`; None if it names none. Days are UTC days."""
     today = moment.astimezone(UTC).date()
     if text == "today":
         return Period(_start(today), None)
@@ -60,7 +63,7 @@ def _of_days(text: str) -> Period | None:
 
 
 def _day(text: str) -> date | None:
-    """A day that has a day after it."""
+    """The date; None for the last date of the calendar, which has no next day."""
     if not _DAY.fullmatch(text) or not text.isascii():
         return None
     try:

@@ -1,4 +1,4 @@
-"""What a search asks for: terms that must all hold, each perhaps turned around; and what is said of a search that can't be read."""
+"""The terms of a search, and the error for a search that can't be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BARE = re.compile(r"[^\s\"]+")
 
 
 class QueryError(InputError):
-    """A search that can't be read. `position` is the character at which, counted from 1."""
+    """A search that can't be read. `position` is the number of the wrong character, from 1."""
 
     code = "bad_query"
 
@@ -22,7 +22,7 @@ class QueryError(InputError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """Words to be found anywhere in a report; quoted ones in this order, side by side."""
+    """Words anywhere in a report. Quoted words must stand side by side in this order."""
 
     text: str
     quoted: bool = False
@@ -31,7 +31,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A field with the values of which one must hold, as they are kept: `verdict` and `("reproduced", "flaky")`."""
+    """A field with its stored values, as `verdict` with `("reproduced", "flaky")`. One value must match."""
 
     name: str
     values: tuple[str, ...]
@@ -43,12 +43,12 @@ Term = Words | Field
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Terms that must all hold, in the order in which they were written."""
+    """Terms that must all match, in the typed order."""
 
     terms: tuple[Term, ...] = ()
 
     def fields(self, *names: str, negated: bool = False) -> list[Field]:
-        """The terms about these fields."""
+        """The terms of these fields that are negated, or those that are not."""
         return [
             term
             for term in self.terms
@@ -56,25 +56,25 @@ class Query:
         ]
 
     def words(self, *, negated: bool = False) -> list[Words]:
-        """The words."""
+        """The words that are negated, or those that are not."""
         return [term for term in self.terms if isinstance(term, Words) and term.negated is negated]
 
 
-def written(query: Query) -> str:
-    """The search in its one spelling; it is read as the same search again."""
-    return " ".join(_written(term) for term in query.terms)
+def query_text(query: Query) -> str:
+    """The search in its canonical spelling. Parsing that text gives the same query."""
+    return " ".join(_term_text(term) for term in query.terms)
 
 
-def _written(term: Term) -> str:
+def _term_text(term: Term) -> str:
     sign = "-" if term.negated else ""
     if isinstance(term, Words):
-        return sign + (quoted(term.text) if term.quoted else term.text)
+        return sign + (quote(term.text) if term.quoted else term.text)
     return f"{sign}{term.name}:" + ",".join(
-        value if _BARE.fullmatch(value) and "," not in value else quoted(value) for value in term.values
+        value if _BARE.fullmatch(value) and "," not in value else quote(value) for value in term.values
     )
 
 
-def quoted(text: str) -> str:
-    """A text between quotation marks."""
+def quote(text: str) -> str:
+    """Put a text between quotation marks and escape it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""Which toolchains a search means: by name, by the beginning of a name, or by the version of a package, `torch>=2.11,<2.13`."""
+"""Toolchains in a search: by name, by the beginning of a name, or by a version, `torch>=2.11,<2.13`."""
 
 from __future__ import annotations
 
@@ -10,47 +10,50 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-FORMS = "torch>=2.11, torch=2.13, torch>=2.1,<2.11, or the name of a toolchain, with * at its end for all that begin so"
+FORMS = (
+    "torch>=2.11, torch=2.13, torch>=2.1,<2.11, or the name of a toolchain; "
+    "a * at its end matches all names that begin so"
+)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
-_WISH = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,60}?)\s*((?:[<>=!~]=?|===).+)")
+_BY_VERSION = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,60}?)\s*((?:[<>=!~]=?|===).+)")
 _OPERATOR = re.compile(r"(?<![<>=!~])=(?!=)\s*([^,\s]+)")
-# `torch-2.13-cpu` holds torch 2.13, also when no node that is known has it any more.
+# `torch-2.13-cpu` has torch 2.13, even if no known node has that toolchain any more.
 _NAMED = re.compile(r"([A-Za-z][A-Za-z0-9_]*)-(\d+(?:\.\d+)*)")
 
 
 @dataclass(frozen=True, slots=True)
-class ToolchainWish:
-    """What a search wants of a toolchain: of `package` a version among `versions`, else a name."""
+class ToolchainQuery:
+    """A name of a toolchain (`torch-2.1*` is a prefix), else a package with its allowed versions."""
 
     name: str = ""
     package: str = ""
     versions: SpecifierSet = field(default_factory=SpecifierSet)
 
-    def means(self, toolchain: str, packages: Mapping[str, str]) -> bool:
-        """Whether a toolchain with these packages is meant."""
+    def matches(self, toolchain: str, packages: Mapping[str, str]) -> bool:
+        """Whether a toolchain with these packages matches. `packages` maps names to versions."""
         if self.name:
             return toolchain.startswith(self.name[:-1]) if self.name.endswith("*") else toolchain == self.name
         version = _version(self.package, toolchain, packages)
         return version is not None and self.versions.contains(version, prereleases=True)
 
 
-def wish_of(text: str) -> ToolchainWish | None:
-    """What a text wants; None where it can't be read."""
+def toolchain_query(text: str) -> ToolchainQuery | None:
+    """Read the value of a toolchain field; None if it can't be read."""
     if NAME.fullmatch(text.removesuffix("*")):
-        return ToolchainWish(name=text)
-    found = _WISH.fullmatch(text)
-    if found is None or len(text) > 200:
+        return ToolchainQuery(name=text)
+    match = _BY_VERSION.fullmatch(text)
+    if match is None or len(text) > 200:
         return None
     try:
-        return ToolchainWish(
-            package=canonicalize_name(found[1]), versions=SpecifierSet(_OPERATOR.sub(_as_specifier, found[2]))
+        return ToolchainQuery(
+            package=canonicalize_name(match[1]), versions=SpecifierSet(_OPERATOR.sub(_as_specifier, match[2]))
         )
     except InvalidSpecifier:
         return None
 
 
 def _as_specifier(equal: re.Match[str]) -> str:
-    """`=2.13` is 2.13 with whatever comes behind: 2.13.1, 2.13.0+cu130."""
+    """`=2.13` allows all versions that begin so, as 2.13.1 and 2.13.0+cu130."""
     return f"=={equal[1]}" if equal[1].endswith(".*") or "+" in equal[1] else f"=={equal[1]}.*"
 
 
@@ -65,9 +68,13 @@ def _version(package: str, toolchain: str, packages: Mapping[str, str]) -> Versi
         return None
 
 
-def meant(wishes: Iterable[ToolchainWish], toolchains: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The names of those toolchains, of these with their packages, that one of the wishes means."""
-    asked = list(wishes)
+def matching_toolchains(
+    queries: Iterable[ToolchainQuery], toolchains: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """The sorted names of the toolchains that match any query. `toolchains` maps names to packages."""
+    queries = list(queries)
     return sorted(
-        name for name, packages in toolchains.items() if any(wish.means(name, packages) for wish in asked)
+        name
+        for name, packages in toolchains.items()
+        if any(query.matches(name, packages) for query in queries)
     )

@@ -1,4 +1,4 @@
-"""A search is read as it is meant, or refused at the character that is wrong; whatever is typed, nothing else is raised."""
+"""A search is parsed, or refused at the wrong character. No text raises any other error."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from app.judging.report.change import ChangeKind
 from app.search.fields import CAUSES, FIELDS
 from app.search.parse import MOST_CHARACTERS, MOST_TERMS, parse
 from app.search.periods import Period, period
-from app.search.terms import Field, Query, QueryError, Term, Words, written
+from app.search.terms import Field, Query, QueryError, Term, Words, query_text
 from app.search.tokens import tokens
-from app.search.toolchains import meant, wish_of
+from app.search.toolchains import matching_toolchains, toolchain_query
 
 MOMENT = datetime(2026, 11, 28, 15, 0, tzinfo=UTC)
 
@@ -53,12 +53,12 @@ def field(name: str, *values: str, negated: bool = False) -> Field:
         ),
     ],
 )
-def test_what_is_typed_is_read(text: str, terms: list[Term]) -> None:
+def test_a_search_is_parsed(text: str, terms: list[Term]) -> None:
     assert list(parse(text).terms) == terms
 
 
 @pytest.mark.parametrize(
-    ("text", "position", "said"),
+    ("text", "position", "message"),
     [
         ("colour:red", 1, "there is no field colour. The fields are: verdict, device,"),
         ("logdet -colour:red", 9, "there is no field colour"),
@@ -70,18 +70,18 @@ def test_what_is_typed_is_read(text: str, terms: list[Term]) -> None:
         ("changed:2026-02-30", 9, "last-week"),
         ("submitted:2026-02-02..2026-02-01", 11, "2026-10-01..2026-10-31"),
         ("setting:speed=1", 9, "cpu-isa"),
-        ('a "b', 3, "no other that closes it"),
-        ('a"b"', 2, "a blank must stand here"),
+        ('a "b', 3, "never closed"),
+        ('a"b"', 2, "a space is missing here"),
         ('""', 1, "nothing between"),
         ("x" * (MOST_CHARACTERS + 1), MOST_CHARACTERS + 1, "at most 300 characters"),
         ("x " * (MOST_TERMS + 1), 2 * MOST_TERMS + 1, "at most 20 terms"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text: str, position: int, said: str) -> None:
+def test_an_error_has_a_position_and_a_message(text: str, position: int, message: str) -> None:
     with pytest.raises(QueryError) as raised:
         parse(text)
     assert raised.value.position == position
-    assert said in raised.value.message
+    assert message in raised.value.message
     assert (raised.value.code, raised.value.field) == ("bad_query", "q")
 
 
@@ -105,7 +105,7 @@ PIECES = [
 
 
 @given(st.one_of(st.text(max_size=320), st.lists(st.sampled_from(PIECES), max_size=40).map("".join)))
-def test_whatever_is_typed_is_read_or_refused_and_reads_the_same_again(text: str) -> None:
+def test_any_text_is_parsed_or_refused_and_its_canonical_spelling_parses_the_same(text: str) -> None:
     refused: QueryError | None = None
     query = Query()
     try:
@@ -116,9 +116,9 @@ def test_whatever_is_typed_is_read_or_refused_and_reads_the_same_again(text: str
         assert 1 <= refused.position <= len(text) + 1
         assert refused.message.startswith(f"At character {refused.position}: ")
         return
-    again = written(query)
-    if len(again) <= MOST_CHARACTERS:
-        assert parse(again) == query
+    spelling = query_text(query)
+    if len(spelling) <= MOST_CHARACTERS:
+        assert parse(spelling) == query
     for word in query.words():
         assert all(token and token == token.casefold() for token in tokens(word.text))
 
@@ -133,7 +133,7 @@ VALUES = {
     "label": ("needs a GPU", 'a "b"', "c\\"),
     "changed": (*ChangeKind, "last-week", ">=2026-01-01"),
 }
-MADE_FIELDS = st.sampled_from(sorted(VALUES)).flatmap(
+FIELD_TERMS = st.sampled_from(sorted(VALUES)).flatmap(
     lambda name: st.builds(
         Field,
         name=st.just(name),
@@ -143,7 +143,7 @@ MADE_FIELDS = st.sampled_from(sorted(VALUES)).flatmap(
         negated=st.booleans(),
     )
 )
-MADE_WORDS = st.builds(
+WORD_TERMS = st.builds(
     Words,
     text=st.text(min_size=1, max_size=9).filter(str.strip),
     quoted=st.just(value=True),
@@ -151,11 +151,11 @@ MADE_WORDS = st.builds(
 )
 
 
-@given(st.lists(st.one_of(MADE_FIELDS, MADE_WORDS), max_size=5))
-def test_what_is_written_is_read_again(terms: list[Term]) -> None:
+@given(st.lists(st.one_of(FIELD_TERMS, WORD_TERMS), max_size=5))
+def test_a_spelling_parses_to_the_same_query(terms: list[Term]) -> None:
     query = Query(tuple(terms))
-    if len(written(query)) <= MOST_CHARACTERS:
-        assert parse(written(query)) == query
+    if len(query_text(query)) <= MOST_CHARACTERS:
+        assert parse(query_text(query)) == query
 
 
 def test_every_cause_can_be_asked_for() -> None:
@@ -194,20 +194,20 @@ def test_toolchains_by_name_and_by_version() -> None:
         "other": {},
     }
 
-    def found(text: str) -> list[str]:
-        wish = wish_of(text)
+    def names(text: str) -> list[str]:
+        wish = toolchain_query(text)
         assert wish is not None
-        return meant([wish], known)
+        return matching_toolchains([wish], known)
 
-    assert found("torch>=2.13") == ["torch-2.13-cpu", "torch-2.13-cu130", "torch-2.14"]
-    assert found("torch=2.13") == found("torch==2.13.*") == ["torch-2.13-cpu", "torch-2.13-cu130"]
-    assert found("torch<2.13") == ["torch-2.9-cpu"]
-    assert found("torch>=2.1,<2.13") == ["torch-2.9-cpu"]
-    assert found("torch>2.13.1") == ["torch-2.14"]
-    assert found("NumPy<2") == ["torch-2.13-cu130"]
-    assert found("torch-2.13-cpu") == ["torch-2.13-cpu"]
-    assert found("torch-2.13*") == ["torch-2.13-cpu", "torch-2.13-cu130"]
-    assert found("einops>1") == []
+    assert names("torch>=2.13") == ["torch-2.13-cpu", "torch-2.13-cu130", "torch-2.14"]
+    assert names("torch=2.13") == names("torch==2.13.*") == ["torch-2.13-cpu", "torch-2.13-cu130"]
+    assert names("torch<2.13") == ["torch-2.9-cpu"]
+    assert names("torch>=2.1,<2.13") == ["torch-2.9-cpu"]
+    assert names("torch>2.13.1") == ["torch-2.14"]
+    assert names("NumPy<2") == ["torch-2.13-cu130"]
+    assert names("torch-2.13-cpu") == ["torch-2.13-cpu"]
+    assert names("torch-2.13*") == ["torch-2.13-cpu", "torch-2.13-cu130"]
+    assert names("einops>1") == []
 
 
 def test_words_are_pieces_of_names_and_signs_of_their_own() -> None:

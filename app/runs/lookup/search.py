@@ -8,7 +8,7 @@ from app.clock import now
 from app.search.parse import parse
 from app.search.terms import Query
 from app.search.tokens import tokens
-from app.search.toolchains import meant, wish_of
+from app.search.toolchains import matching_toolchains, toolchain_query
 from app.storage.queries.reports import search as queries
 from app.storage.queries.reports.search import Asked
 from worker.contract.text import storable_text
@@ -39,5 +39,7 @@ def _toolchains(session: Session, query: Query) -> dict[str, list[str]]:
         return {}
     packages = queries.packages_of_toolchains(session)
     known = {name: packages.get(name, {}) for name in queries.toolchains_seen(session)}
-    wishes = {value: wish_of(value) for value in values}
-    return {value: [] if wish is None else meant([wish], known) for value, wish in wishes.items()}
+    wishes = {value: toolchain_query(value) for value in values}
+    return {
+        value: [] if wish is None else matching_toolchains([wish], known) for value, wish in wishes.items()
+    }
