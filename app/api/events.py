@@ -1,4 +1,7 @@
-"""The events of a run as a stream (SSE): replayed from the database, woken by the broker, no session held in between."""
+"""The events of a run as server-sent events.
+
+Events are read from the database. The broker says when there are new ones. No database session is open in between.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Self
 
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
+from fastapi.sse import EventSourceResponse, format_sse_event
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
@@ -20,29 +24,28 @@ from app.runs.rows.events import Event, events_after, is_over
 from app.storage.broker import run_channel
 from worker.contract.broker_url import redis_url
 
-# A poke that gets lost costs this much, never an event; a sign of life for proxies in between.
+# After this time the events are read without a message from the broker. A lost message delays an event by as much.
+# At the same time a comment is sent, so that proxies keep the connection open.
 LOOK_SECONDS = 15.0
-# While the broker is away nobody pokes.
+# The events are read this often while the broker does not answer.
 CLOCK_SECONDS = 2.0
 
 
 def follow(request: Request, run_id: str, *, last_event_id: str | None) -> Response:
-    """The stream of a run's events. Raises NotFoundError, InputError."""
+    """Stream the events of a run that come after an event number. Raises NotFoundError, InputError."""
     state = state_of(request)
-    last = _number(last_event_id)
-    first, over = _read(state, run_id, last)
+    last = _number_of(last_event_id)
+    events, is_ended = _read(state, run_id, last)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    if over and not first:
-        # A browser comes back after each end of a stream; this tells it not to.
+    if is_ended and not events:
+        # A browser connects again after the end of a stream. 204 tells it to stop.
         return Response(status_code=204, headers=headers)
     if request.scope.get(HEAD):
         return Response(media_type="text/event-stream", headers=headers)
-    return StreamingResponse(
-        _stream(state, run_id, first, last), media_type="text/event-stream", headers=headers
-    )
+    return EventSourceResponse(_stream(state, run_id, events, last), headers=headers)
 
 
-def _number(last_event_id: str | None) -> int:
+def _number_of(last_event_id: str | None) -> int:
     if last_event_id in {None, ""}:
         return 0
     if (
@@ -57,35 +60,33 @@ def _number(last_event_id: str | None) -> int:
 
 
 def _read(state: WebState, run_id: str, last: int) -> tuple[list[Event], bool]:
-    """The events after a number, and whether the run has had its last one."""
+    """The events after a number, and whether the run has ended."""
     with state.sessions.begin() as session:
-        # In this order: what ends in between is seen by the next look.
-        over = is_over(session, run_id)
-        return events_after(session, run_id, last), over
+        # The state is read first. If the run ends before the events are read, the next call sees the end.
+        is_ended = is_over(session, run_id)
+        return events_after(session, run_id, last), is_ended
 
 
-def _written(event: Event) -> bytes:
-    return f"id: {event.number}\nevent: {event.kind}\ndata: {json.dumps(event.ids)}\n\n".encode()
-
-
-async def _stream(state: WebState, run_id: str, first: list[Event], last: int) -> AsyncIterator[bytes]:
-    async with _Pokes(state, run_id) as pokes:
-        # Read again once we listen: nothing falls between the first read and the subscription.
-        events, over = (first, False) if first else await run_in_threadpool(_read, state, run_id, last)
+async def _stream(state: WebState, run_id: str, events: list[Event], last: int) -> AsyncIterator[bytes]:
+    is_ended = False
+    async with _NewEvents(state, run_id) as new_events:
+        if not events:
+            # We listen from now on, so an event that came since the first read is found here.
+            events, is_ended = await run_in_threadpool(_read, state, run_id, last)
         while True:
             for event in events:
-                yield _written(event)
+                yield format_sse_event(id=str(event.number), event=event.kind, data_str=json.dumps(event.ids))
                 last = event.number
-            # Not by the event that says so: a run may have been opened again since.
-            if over and not events:
+            # `run.finished` does not end the stream: the run may have been reopened since.
+            if is_ended and not events:
                 return
-            if not events and not await pokes.wait():
-                yield b": still running\n\n"
-            events, over = await run_in_threadpool(_read, state, run_id, last)
+            if not events and not await new_events.wait():
+                yield format_sse_event(comment="still running")
+            events, is_ended = await run_in_threadpool(_read, state, run_id, last)
 
 
-class _Pokes:
-    """Waits for the broker to say that a run has new events; a broker that is down makes it a plain clock."""
+class _NewEvents:
+    """Waits until the broker says that a run has new events. Without a broker it waits for a fixed time."""
 
     def __init__(self, state: WebState, run_id: str) -> None:
         self._redis = Redis.from_url(redis_url(str(state.settings.broker_url)))
@@ -109,7 +110,7 @@ class _Pokes:
             return
 
     async def wait(self) -> bool:
-        """Wait for a poke, but not for ever; whether there was one."""
+        """Wait for a message or for the time limit. True if there was a message."""
         if self._listening:
             try:
                 return await self._pubsub.get_message(timeout=LOOK_SECONDS) is not None
