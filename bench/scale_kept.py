@@ -140,7 +140,7 @@ def kept_document(
         id=identity,
         report_id=row.id,
         state="finished",
-        occasion="submitted",
+        trigger="submitted",
         preset="versions",
         repeats_at_most=5,
         repeats_exact=False,

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.cache import SizedCache
 from app.http.problems import Problem
 from app.judging.comparison.values import written
-from app.runs.estimates.wording import BASIS, how_long, place_in_line
+from app.runs.estimates.wording import BASIS, how_long, queue_position_text
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
 from app.visible_text import visible
 from app.web.text import labels, text_budget
@@ -63,7 +63,7 @@ def environment() -> Environment:
         "repair_diff": repair_diff,
         "needs": needs_in_words,
         "written": written,
-        "in_line": place_in_line,
+        "in_line": queue_position_text,
         "how_long": how_long,
         "again": again_of,
         "missing": lambda comparison, run: missing_of(run, comparison),

@@ -73,7 +73,7 @@ def test_nothing_is_run_twice_and_only_what_is_new_is_told(web: Web, told: Any) 
     assert told(issues) == (
         "#2  needs_info  It fails 2\n4 issues: 3 new, 2 waiting, 1 with a new verdict, 1 closed, not run.\n"
     )
-    assert [run.occasion for run in runs(web.stage)] == ["imported"] * 3
+    assert [run.trigger for run in runs(web.stage)] == ["imported"] * 3
     assert told(issues) == "4 issues: 2 waiting, 1 closed, not run.\n"
     finish(web.stage, BROKEN)
     assert told(issues).splitlines() == [

@@ -1,4 +1,4 @@
-"""Who is before whom in line, when each would start, and what a plan would take."""
+"""The order of the queue, when each cell would start, and what a plan would take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from targets.test_plan import CPU_BUILD, CUDA_BUILD, node
 
 from app.runs.estimates.durations import Durations, attempts_of, cell_estimate, machine_seconds
-from app.runs.estimates.queue_position import Mine, Standing, line
+from app.runs.estimates.queue_position import FleetLoad, OwnCell, positions
 from app.runs.run_object.document import RangePart, WaitingPart
 from app.storage.queries.queue.queue_position import AttemptDuration, WaitingCell
 from app.targets.parse import parse_target
@@ -23,8 +23,10 @@ CUDA = parse_target("cuda@torch-2.13-cu130")
 FLEET = (node(CPU_BUILD), node(CPU_BUILD, CUDA_BUILD, gpus=1).model_copy(update={"node": "g"}))
 
 
-def mine(*targets: Target) -> list[Mine]:
-    return [Mine(job_id=f"mine{number}", script="d", target=target) for number, target in enumerate(targets)]
+def mine(*targets: Target) -> list[OwnCell]:
+    return [
+        OwnCell(job_id=f"mine{number}", script="d", target=target) for number, target in enumerate(targets)
+    ]
 
 
 def others(run_id: str, *targets: Target) -> list[WaitingCell]:
@@ -34,13 +36,15 @@ def others(run_id: str, *targets: Target) -> list[WaitingCell]:
     ]
 
 
-def standing(
+def fleet_load(
     fleet: tuple[Hello, ...] = FLEET,
     *,
-    held: dict[str, int] | None = None,
-    at_work: dict[str, int] | None = None,
-) -> Standing:
-    return Standing(fleet=fleet, held=held or {}, at_work=at_work or {}, required_level=Level.NAMESPACES)
+    by_node: dict[str, int] | None = None,
+    by_run: dict[str, int] | None = None,
+) -> FleetLoad:
+    return FleetLoad(
+        fleet=fleet, held_by_node=by_node or {}, held_by_run=by_run or {}, required_level=Level.NAMESPACES
+    )
 
 
 def took(*seconds: float, script: str = "d", target: Target = CPU) -> list[AttemptDuration]:
@@ -50,38 +54,38 @@ def took(*seconds: float, script: str = "d", target: Target = CPU) -> list[Attem
     ]
 
 
-FOUR = Durations(wall_seconds=60, scripts=took(4, 4, 4), lately=took(4, 4, 4, script="x"))
+FOUR = Durations(wall_seconds=60, scripts=took(4, 4, 4), recent=took(4, 4, 4, script="x"))
 
 
-def places(run_id: str, cells: list[Mine], waiting: list[WaitingCell], **how: object) -> list[WaitingPart]:
-    stands = how.pop("stands", standing())
-    found = line(run_id, cells, waiting, standing=stands, durations=FOUR, **how)  # type: ignore[arg-type]
-    return [found[cell.job_id] for cell in cells]
+def places(run_id: str, cells: list[OwnCell], waiting: list[WaitingCell], **how: object) -> list[WaitingPart]:
+    load = how.pop("load", fleet_load())
+    parts = positions(run_id, cells, waiting, load=load, durations=FOUR, **how)  # type: ignore[arg-type]
+    return [parts[cell.job_id] for cell in cells]
 
 
-def test_runs_take_turns_and_who_has_less_at_work_comes_first() -> None:
+def test_runs_take_turns_and_the_run_with_fewest_held_attempts_comes_first() -> None:
     before, after = others("r1", CPU, CPU, CPU), others("r3", CPU, CPU, CPU)
     assert [place.position for place in places("r2", mine(CPU, CPU), before + after)] == [2, 5]
-    busy = standing(at_work={"r2": 2})
-    assert [place.position for place in places("r2", mine(CPU), before + after, stands=busy)] == [6]
+    busy = fleet_load(by_run={"r2": 2})
+    assert [place.position for place in places("r2", mine(CPU), before + after, load=busy)] == [6]
     assert [
         place.position
-        for place in places("r2", mine(CPU), before + after, stands=standing(at_work={"r1": 9, "r3": 9}))
+        for place in places("r2", mine(CPU), before + after, load=fleet_load(by_run={"r1": 9, "r3": 9}))
     ] == [1]
     assert {place.of for place in places("r2", mine(CPU, CPU), before + after)} == {8}
 
 
-def test_what_nobody_waits_for_comes_after_all_that_was_submitted() -> None:
-    imported = [replace(cell, unawaited=True) for cell in others("r1", CPU, CPU, CPU)]
+def test_background_runs_come_after_all_submitted_runs() -> None:
+    imported = [replace(cell, background=True) for cell in others("r1", CPU, CPU, CPU)]
     assert [place.position for place in places("r2", mine(CPU, CPU), imported)] == [1, 2]
     submitted = others("r3", CPU, CPU)
-    assert [place.position for place in places("r2", mine(CPU), imported + submitted, unawaited=True)] == [4]
+    assert [place.position for place in places("r2", mine(CPU), imported + submitted, background=True)] == [4]
 
 
 def test_only_who_waits_for_the_same_machines_is_ahead() -> None:
     fleet = (node(CPU_BUILD), node(CUDA_BUILD, gpus=1).model_copy(update={"node": "g"}))
     chains = {"cpu": CPU, "cuda": CUDA}
-    [place] = places("r2", mine(chains["cuda"]), others("r1", CPU, CPU, CPU), stands=standing(fleet))
+    [place] = places("r2", mine(chains["cuda"]), others("r1", CPU, CPU, CPU), load=fleet_load(fleet))
     assert (place.position, place.of) == (1, 1)
 
 
@@ -94,7 +98,7 @@ def test_a_free_place_is_taken_at_once() -> None:
 def test_what_waits_and_runs_before_it_is_counted_over_all_places() -> None:
     # Four places in all: twelve cells of about three attempts of four seconds are ahead, and four attempts are held.
     crowd = [cell for number in range(12) for cell in others(f"r{number:02}", CPU)]
-    [place] = places("r99", mine(CPU), crowd, stands=standing(held={"n": 2, "g": 2}))
+    [place] = places("r99", mine(CPU), crowd, load=fleet_load(by_node={"n": 2, "g": 2}))
     assert place.position == 13
     assert place.starts_in is not None
     assert place.starts_in.about == round((12 * 3 * 4 + 4 * 4 * 3 / 2) / 4, 1)
@@ -102,14 +106,14 @@ def test_what_waits_and_runs_before_it_is_counted_over_all_places() -> None:
 
 
 def test_a_line_that_is_longer_than_was_looked_at_has_no_latest_time() -> None:
-    [place] = places("r2", mine(CPU), others("r1", CPU), longer=True)
+    [place] = places("r2", mine(CPU), others("r1", CPU), is_cut=True)
     assert place.of_at_least
     assert place.starts_in is not None
     assert place.starts_in.at_most is None
 
 
 def test_where_no_node_serves_it_nobody_can_say_when() -> None:
-    [place] = places("r2", mine(CUDA), [], stands=standing((node(CPU_BUILD),)))
+    [place] = places("r2", mine(CUDA), [], load=fleet_load((node(CPU_BUILD),)))
     assert (place.position, place.starts_in) == (1, None)
 
 
@@ -133,7 +137,7 @@ def test_places_are_in_order_and_ranges_hold_what_they_say(
             )
         )
         counts[run_id] += 1
-    found = places("r2", mine(*targets), cells, stands=standing(at_work=at_work, held={"n": 1}))
+    found = places("r2", mine(*targets), cells, load=fleet_load(by_run=at_work, by_node={"n": 1}))
     for place in found:
         assert 1 <= place.position <= place.of <= len(waiting) + len(targets)
         assert place.starts_in is not None
@@ -147,7 +151,7 @@ def test_seconds_rest_on_the_nearest_that_is_known() -> None:
     known = Durations(
         wall_seconds=60,
         scripts=[*took(2, 3, 4), *took(1, 9, target=parse_target("cpu@torch-2.13-cpu:threads=1"))],
-        lately=took(7, 8, 9, script="x", target=CUDA),
+        recent=took(7, 8, 9, script="x", target=CUDA),
     )
     assert known.of("d", CPU).range == RangePart(at_least=2, about=3, at_most=4)
     one = known.of("d", parse_target("cpu@torch-2.13-cpu:threads=1"))
@@ -177,7 +181,7 @@ def test_a_plan_counts_attempts_by_how_repeats_adapt() -> None:
 def test_a_range_is_in_order_whatever_was_measured(seconds: list[float], target: Target, wall: float) -> None:
     for durations in (
         Durations(wall_seconds=wall, scripts=took(*seconds)),
-        Durations(wall_seconds=wall, lately=took(*seconds, script="x")),
+        Durations(wall_seconds=wall, recent=took(*seconds, script="x")),
     ):
         found = durations.of("d", target).range
         assert 0 <= found.at_least <= found.about <= (found.at_most or 0)

@@ -75,10 +75,10 @@ def test_a_run_that_does_not_wait_is_not_asked_about_the_line(stage: Stage) -> N
 @pytest.mark.parametrize(
     "look",
     [
-        lambda session: queue_position.took(session, ["sha256:a", "sha256:b"]),
-        queue_position.took_lately,
-        lambda session: queue_position.waiting_of_others(session, new_id(), each=5),
-        queue_position.at_work,
+        lambda session: queue_position.durations_of_scripts(session, ["sha256:a", "sha256:b"]),
+        queue_position.recent_durations,
+        lambda session: queue_position.waiting_cells_of_others(session, new_id(), each=5),
+        queue_position.held_attempts,
     ],
 )
 def test_every_look_has_an_index(stage: Stage, look: Look) -> None:

@@ -26,9 +26,9 @@ def look(stage: Stage, **settings: object) -> None:
     rerun_round(stage.factory, settings=stage.settings.model_copy(update=settings))
 
 
-def runs(stage: Stage, *, occasion: str | None = None) -> list[RunRow]:
+def runs(stage: Stage, *, trigger: str | None = None) -> list[RunRow]:
     with stage.session() as session:
-        wanted = RunRow.occasion != "submitted" if occasion is None else RunRow.occasion == occasion
+        wanted = RunRow.trigger != "submitted" if trigger is None else RunRow.trigger == trigger
         return list(session.scalars(select(RunRow).where(wanted).order_by(RunRow.id)))
 
 
@@ -58,7 +58,7 @@ def test_a_toolchain_that_comes_finds_a_regression_and_nothing_is_run_twice(stag
     look(stage)
     look(stage)
     (run,) = runs(stage)
-    assert (run.occasion, run.report_id, toolchains_of(stage, run)) == (
+    assert (run.trigger, run.report_id, toolchains_of(stage, run)) == (
         "toolchain",
         report_id,
         ["numpy-2.1.0"],
@@ -183,7 +183,7 @@ def test_on_a_schedule_the_newest_version_is_verified_again(stage: Stage) -> Non
     look(stage, rerun_days=30)
     look(stage, rerun_days=30)
     (run,) = runs(stage)
-    assert (run.occasion, toolchains_of(stage, run)) == ("schedule", ["numpy-2.0.0"])
+    assert (run.trigger, toolchains_of(stage, run)) == ("schedule", ["numpy-2.0.0"])
     before = report(stage, report_id).verified_at
     finish(stage, BROKEN_SINCE)
     after = report(stage, report_id).verified_at
@@ -250,12 +250,12 @@ def test_a_pair_on_two_machines_gets_both_sides_again(stage: Stage) -> None:
     assert [row.kind for row in changes(stage)] == [ChangeKind.CONFOUNDED]
     look(stage)
     look(stage)
-    (run,) = runs(stage, occasion="baseline")
+    (run,) = runs(stage, trigger="baseline")
     assert set(toolchains_of(stage, run)) == {"numpy-2.0.0", "numpy-2.1.0"}
     finish(stage, BROKEN_SINCE, **{"cpu.model": "y"})
     assert [row.kind for row in changes(stage)] == [ChangeKind.CONFOUNDED, ChangeKind.REGRESSED]
     look(stage)
-    assert len(runs(stage, occasion="baseline")) == 1
+    assert len(runs(stage, trigger="baseline")) == 1
 
 
 def test_versions_that_confound_are_not_run_again_in_vain(stage: Stage) -> None:
@@ -267,7 +267,7 @@ def test_versions_that_confound_are_not_run_again_in_vain(stage: Stage) -> None:
     finish(stage, BROKEN_SINCE, **{"python.version": "3.13.0"})
     assert [row.kind for row in changes(stage)] == [ChangeKind.CONFOUNDED]
     look(stage)
-    assert runs(stage, occasion="baseline") == []
+    assert runs(stage, trigger="baseline") == []
 
 
 def test_two_rounds_at_once_start_nothing_twice(stage: Stage) -> None:

@@ -121,7 +121,7 @@ def test_a_waiting_cell_says_its_place_and_can_be_stopped(web: Web) -> None:
     first, second = two_cells(web), two_cells(web)
     page = Page(web.client.get(f"/runs/{second}").text)
     waiting = [one.text for one in page.elements if "data-waiting" in one.attributes]
-    assert [text.split(" in line")[0] for text in waiting] == ["number 2 of 4", "number 4 of 4"]
+    assert [text.split(" in the queue")[0] for text in waiting] == ["number 2 of 4", "number 4 of 4"]
     assert "starts in about" in waiting[1]
     cell = page.all("button", name="cell")[1].attributes["value"]
     after = shown(web, page.one("form", id="stop-cell").attributes["action"], cell=cell)

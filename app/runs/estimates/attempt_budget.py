@@ -1,19 +1,20 @@
-"""When to stop asking a job for more: the plan's number bounds it, whatever becomes of its attempts."""
+"""Limits the attempts of a job: the number in the plan bounds it, whatever happens to its attempts."""
 
 from __future__ import annotations
 
 from app.targets.planning.plan import RepeatPlan
 
-# A plan that is not exact may grow to this many, to say "never" of something random.
+# A plan that is not exact may grow to this many attempts. Randomness needs them before it is "not reproduced".
 GROWN = 20
 
 
-def attempts_required(wanted: int, *, plan: RepeatPlan, ended: int, useless: int, leases: int) -> int:
-    """How many attempts should be waiting now, of the `wanted` that judging would like.
+def attempts_required(useful: int, *, plan: RepeatPlan, ended: int, useless: int, leases: int) -> int:
+    """How many attempts should be queued or running now, at most the `useful` ones that judging asks for.
 
-    Lost attempts take their place in the plan: a job ends whatever its nodes do.
+    Lost attempts use up the plan, too, so that a job ends whatever its nodes do. After `leases` useless attempts
+    nothing more is required.
     """
     if useless >= leases:
         return 0
     most = plan.at_most if plan.exact else max(plan.at_most, GROWN)
-    return max(0, min(wanted, most - ended))
+    return max(0, min(useful, most - ended))

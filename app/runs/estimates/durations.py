@@ -1,4 +1,4 @@
-"""How long a cell and a plan would take, from how long attempts took before; a guess where nothing is known, and said to be one."""
+"""Estimates how long a cell and a plan take, from the durations of earlier attempts, or by a guess. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target, target_of
 from worker.contract import Device
 
-# On top of what the script takes: the sandbox, the probe of the environment, the way there and back.
+# Beyond the script itself: the sandbox, the probe of the environment, and the messages.
 OVERHEAD_SECONDS = 10.0
 GUESSED = {Device.CPU: (1.0, 5.0), Device.CUDA: (3.0, 10.0)}
-# Enough attempts that their extremes are a range; fewer are widened by these.
+# From this many attempts on, their extremes are the range. With fewer attempts it is widened by these factors.
 ENOUGH = 3
 LESS, MORE = 0.5, 3.0
 _RANKS: dict[Basis, int] = {"measured": 0, "script": 1, "recent": 2, "guess": 3}
@@ -24,7 +24,7 @@ _RANKS: dict[Basis, int] = {"measured": 0, "script": 1, "recent": 2, "guess": 3}
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """How long one attempt would take, and what that rests on."""
+    """The duration of one attempt, and the basis of the estimate."""
 
     range: RangePart
     basis: Basis
@@ -32,34 +32,34 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durations:
-    """How long attempts took: of the scripts asked about, and of any lately."""
+    """Durations of earlier attempts: of the scripts in question, and of any recent attempts."""
 
     wall_seconds: float
     scripts: Sequence[AttemptDuration] = ()
-    lately: Sequence[AttemptDuration] = ()
+    recent: Sequence[AttemptDuration] = ()
     _answers: dict[tuple[str, str], Seconds] = field(default_factory=dict)
 
     def of(self, script: str, target: Target) -> Seconds:
-        """One attempt of a script on a target; of a script that was not asked about, what attempts take here lately."""
+        """The duration of one attempt of a script on a target. Other scripts get that of recent attempts."""
         key = (script, target.label())
         if key not in self._answers:
             self._answers[key] = self._of(script, target)
         return self._answers[key]
 
     def _of(self, script: str, target: Target) -> Seconds:
-        mine = [one for one in self.scripts if one.script == script]
-        here = [one.seconds for one in mine if target_of(one).label() == target.label()]
-        alike = [one.seconds for one in mine if one.target.get("device") == target.device]
-        lately = [one.seconds for one in self.lately if one.target.get("device") == target.device]
+        of_script = [one for one in self.scripts if one.script == script]
+        same_target = [one.seconds for one in of_script if target_of(one).label() == target.label()]
+        same_device = [one.seconds for one in of_script if one.target.get("device") == target.device]
+        recent = [one.seconds for one in self.recent if one.target.get("device") == target.device]
         most = _rounded(self.wall_seconds + OVERHEAD_SECONDS)
-        if here:
-            return Seconds(_range(here, most, widened=len(here) < ENOUGH), "measured")
-        if alike:
-            return Seconds(_range(alike, most, widened=True), "script")
-        if lately:
-            # Another script may take as long as any may.
+        if same_target:
+            return Seconds(_range(same_target, most, widened=len(same_target) < ENOUGH), "measured")
+        if same_device:
+            return Seconds(_range(same_device, most, widened=True), "script")
+        if recent:
+            # Another script may take as long as the time limit.
             return Seconds(
-                _range(lately, most, widened=True).model_copy(update={"at_most": _rounded(most)}), "recent"
+                _range(recent, most, widened=True).model_copy(update={"at_most": _rounded(most)}), "recent"
             )
         low, about = GUESSED[target.device]
         return Seconds(RangePart(at_least=low, about=about, at_most=most), "guess")
@@ -80,14 +80,17 @@ def _rounded(seconds: float) -> float:
 
 
 def attempts_of(repeats: RepeatPlan) -> tuple[int, int, int]:
-    """How many attempts a cell has at least, about and at most: one shows whether the target can show anything, a mixed one gets more."""
+    """How many attempts a cell has at least, about and at most.
+
+    One attempt can show that a target can't run the script. Mixed results need more attempts than planned.
+    """
     if repeats.exact:
         return repeats.at_most, repeats.at_most, repeats.at_most
     return 1, repeats.at_most, max(repeats.at_most, GROWN)
 
 
 def cell_estimate(repeats: RepeatPlan, seconds: Seconds) -> CellEstimatePart:
-    """What one cell would take."""
+    """The estimate of one cell."""
     least, _about, most = attempts_of(repeats)
     return CellEstimatePart(
         attempts_at_least=least, attempts_at_most=most, seconds=seconds.range, basis=seconds.basis
@@ -95,7 +98,7 @@ def cell_estimate(repeats: RepeatPlan, seconds: Seconds) -> CellEstimatePart:
 
 
 def machine_seconds(repeats: RepeatPlan, cells: Iterable[Seconds]) -> RangePart:
-    """Of all attempts of all cells together."""
+    """The seconds of all attempts of all cells together."""
     least, about, most = attempts_of(repeats)
     ranges = [cell.range for cell in cells]
     return RangePart(
@@ -106,5 +109,5 @@ def machine_seconds(repeats: RepeatPlan, cells: Iterable[Seconds]) -> RangePart:
 
 
 def weakest(cells: Iterable[Seconds]) -> Basis:
-    """What an estimate of several cells rests on: the weakest of theirs."""
+    """The basis of an estimate over several cells: the weakest of theirs."""
     return max((cell.basis for cell in cells), key=lambda basis: _RANKS[basis], default="guess")

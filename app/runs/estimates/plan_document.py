@@ -1,4 +1,4 @@
-"""A plan as a run object, with what it would take. Pure: the service and the command line say the same."""
+"""Shows a plan as a run object with estimates. Pure: the service and the command line share it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from app.targets.planning.plan import Cell, Plan
 from app.targets.target import Target
 
 
-def plan_document(reading: Reading, made: Plan | None, *, title: str, source_url: str | None) -> RunDocument:
-    """The run as it would be planned. Its ids are of nothing that is stored."""
-    cells = () if made is None else made.cells
+def plan_document(reading: Reading, plan: Plan | None, *, title: str, source_url: str | None) -> RunDocument:
+    """The run that a plan would make. Nothing is stored under its ids. `plan` is None for a report that lacks something."""
+    cells = () if plan is None else plan.cells
     jobs = [
         JobFacts(
             id=new_id(), script=cell.script, target=cell.target, state=state_of(cell), reason=cell.reason
@@ -34,7 +34,7 @@ def plan_document(reading: Reading, made: Plan | None, *, title: str, source_url
         id=new_id(),
         state=state,
         created_at=now(),
-        preset=None if made is None else made.preset,
+        preset=None if plan is None else plan.preset,
         title=title or reading.title,
         source_url=source_url,
     )
@@ -42,25 +42,25 @@ def plan_document(reading: Reading, made: Plan | None, *, title: str, source_url
 
 
 def state_of(cell: Cell) -> JobState:
-    """One that no node serves is judged from the start."""
+    """The state of a new cell: a cell that no node serves is judged from the start."""
     return "queued" if cell.reason is None else "judged"
 
 
-def estimated_plan(document: RunDocument, made: Plan, durations: Durations, *, slots: int) -> RunDocument:
-    """A plan with what its cells and the whole would take, on so many free slots. Pure."""
+def estimated_plan(document: RunDocument, plan: Plan, durations: Durations, *, slots: int) -> RunDocument:
+    """A plan with an estimate for each cell and for the whole, on `slots` free slots."""
     seconds: dict[str, Seconds] = {
         job.id: durations.of(job.script, Target.model_validate(job.target.model_dump()))
         for job in document.jobs
         if job.state == "queued"
     }
     jobs = [
-        job.model_copy(update={"estimate": cell_estimate(made.repeats, seconds[job.id])})
+        job.model_copy(update={"estimate": cell_estimate(plan.repeats, seconds[job.id])})
         if job.id in seconds
         else job
         for job in document.jobs
     ]
-    least, _about, most = attempts_of(made.repeats)
-    whole = machine_seconds(made.repeats, seconds.values())
+    least, _about, most = attempts_of(plan.repeats)
+    whole = machine_seconds(plan.repeats, seconds.values())
     estimate = EstimatePart(
         cells=len(document.jobs),
         not_served=len(document.jobs) - len(seconds),
@@ -70,13 +70,13 @@ def estimated_plan(document: RunDocument, made: Plan, durations: Durations, *, s
         starts_in=RangePart(at_least=0, about=0, at_most=0) if seconds else None,
         done_in=_over(whole, max(1, min(slots, len(seconds)))) if seconds else None,
         basis=weakest(seconds.values()),
-        left_out=[LeftOutPart(exclude=text, cells=cells) for text, cells in made.left_out],
+        left_out=[LeftOutPart(exclude=text, cells=cells) for text, cells in plan.left_out],
     )
     return document.model_copy(update={"jobs": jobs, "estimate": estimate})
 
 
 def _over(whole: RangePart, slots: int) -> RangePart:
-    """Side by side at best; at worst one after the other, since a cell stays on one node."""
+    """The time for all cells: in parallel at best, one after the other at worst, since a cell stays on one node."""
     return RangePart(
         at_least=round(whole.at_least / slots, 1), about=round(whole.about / slots, 1), at_most=whole.at_most
     )

@@ -1,4 +1,4 @@
-"""The line of waiting cells: who comes before whom, by the rule that dispatch gives out by, and when each would start. Pure."""
+"""Computes the queue positions of waiting cells and when they would start, by the rules of dispatch. Pure."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from app.targets.fleet import can_serve, usable_cards
 from app.targets.target import Target, target_of
 from worker.contract import Device, Hello, Level
 
-# A node that has just become free is given work within this.
+# A node that becomes free gets work within this time.
 SLACK_SECONDS = 5.0
-# What is supposed of cells ahead, whose plans are not read: a mixed one takes more.
+# Attempts of each cell ahead: at least, about, at most. Their plans are not read. A cell with mixed results takes more.
 ATTEMPTS_AHEAD = (1, 3, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What decides a line: the nodes that are there, what each holds, and how much of each run is at work."""
+class FleetLoad:
+    """The nodes, how many attempts each holds, and how many attempts of each run are held."""
 
     fleet: Sequence[Hello]
-    held: Mapping[str, int]
-    at_work: Mapping[str, int]
+    held_by_node: Mapping[str, int]
+    held_by_run: Mapping[str, int]
     required_level: Level
-    _able: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
+    _nodes_by_target: dict[tuple[object, ...], frozenset[str]] = field(default_factory=dict)
 
-    def able(self, target: Target) -> frozenset[str]:
-        """The nodes that serve a target."""
-        # Of the settings, only this one decides who can.
+    def nodes_for(self, target: Target) -> frozenset[str]:
+        """The names of the nodes that can serve a target."""
+        # `cpu-isa` is the only setting that decides which nodes can serve a target.
         key = (
             target.device,
             target.gpus,
@@ -39,26 +39,28 @@ class Standing:
             target.toolchain,
             target.settings.get("cpu-isa"),
         )
-        if key not in self._able:
-            self._able[key] = frozenset(
+        if key not in self._nodes_by_target:
+            self._nodes_by_target[key] = frozenset(
                 hello.node
                 for hello in self.fleet
                 if can_serve(hello, target, required_level=self.required_level) is None
             )
-        return self._able[key]
+        return self._nodes_by_target[key]
 
     def places(self, nodes: frozenset[str], target: Target) -> int:
-        """How many attempts on this target these nodes run at once."""
-        there = [hello for hello in self.fleet if hello.node in nodes]
+        """How many attempts on this target these nodes run at once; at least 1."""
+        hellos = [hello for hello in self.fleet if hello.node in nodes]
         if target.device is Device.CPU:
-            return max(1, sum(hello.slots for hello in there))
-        cards = sum(min(hello.slots, len(usable_cards(hello.gpus)) // max(1, target.gpus)) for hello in there)
-        return max(1, cards)
+            return max(1, sum(hello.slots for hello in hellos))
+        cards_per_attempt = max(1, target.gpus)
+        return max(
+            1, sum(min(hello.slots, len(usable_cards(hello.gpus)) // cards_per_attempt) for hello in hellos)
+        )
 
 
 @dataclass(slots=True)
 class _Load:
-    """What is ahead on one set of nodes."""
+    """The work ahead on one set of nodes, in seconds."""
 
     cells: int = 0
     at_least: float = 0.0
@@ -74,98 +76,119 @@ class _Load:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mine:
-    """A waiting cell that is asked about."""
+class OwnCell:
+    """A waiting cell whose position is asked for."""
 
     job_id: str
     script: str
     target: Target
 
 
-def line(
+@dataclass(frozen=True, slots=True)
+class _Queued:
+    """A cell in the queue; `job_id` is None for a cell of another run. `turn` sorts the queue as dispatch does."""
+
+    turn: tuple[bool, int, str]
+    script: str
+    target: Target
+    job_id: str | None
+
+
+def positions(
     run_id: str,
-    mine: Sequence[Mine],
+    own: Sequence[OwnCell],
     others: Sequence[WaitingCell],
     *,
-    standing: Standing,
+    load: FleetLoad,
     durations: Durations,
-    unawaited: bool = False,
-    longer: bool = False,
+    background: bool = False,
+    is_cut: bool = False,
 ) -> dict[str, WaitingPart]:
-    """Each cell's place. Nodes are given what was submitted first, of that the run with the least at work, of it the first of its plan."""
-    theirs = [target_of(cell) for cell in others]
-    places = [
-        *zip(
-            _turns([(unawaited, run_id)] * len(mine), standing),
-            [(cell.script, cell.target, cell.job_id) for cell in mine],
-            strict=True,
-        ),
-        *zip(
-            _turns([(cell.unawaited, cell.run_id) for cell in others], standing),
-            [("", target, None) for target in theirs],
-            strict=True,
-        ),
-    ]
-    queue = [cell for _turn, cell in sorted(places, key=lambda place: place[0])]
+    """The queue position of each own cell, by job id.
+
+    Dispatch takes submitted runs before background runs, then the run with the fewest held attempts, then the cells in
+    the order of the plan. `is_cut` says that `others` is not the whole queue.
+    """
     loads: dict[frozenset[str], _Load] = {}
-    totals: Counter[frozenset[str]] = Counter(standing.able(target) for _script, target, _job_id in queue)
-    found = {}
-    for script, target, job_id in queue:
-        nodes = standing.able(target)
-        if job_id is not None:
-            ahead = [load for group, load in loads.items() if group & nodes]
+    queue = _queue(run_id, own, others, load=load, background=background)
+    totals: Counter[frozenset[str]] = Counter(load.nodes_for(cell.target) for cell in queue)
+    parts = {}
+    for cell in queue:
+        nodes = load.nodes_for(cell.target)
+        if cell.job_id is not None:
+            ahead = [each for group, each in loads.items() if group & nodes]
             of = sum(number for group, number in totals.items() if group & nodes)
             starts_in = (
-                _starts_in(nodes, target, ahead, standing, durations, longer=longer) if nodes else None
+                _starts_in(nodes, cell.target, ahead, load, durations, is_cut=is_cut) if nodes else None
             )
-            position = 1 + sum(load.cells for load in ahead)
-            found[job_id] = WaitingPart(
-                position=position, of=max(of, position), of_at_least=longer, starts_in=starts_in
+            position = 1 + sum(each.cells for each in ahead)
+            parts[cell.job_id] = WaitingPart(
+                position=position, of=max(of, position), of_at_least=is_cut, starts_in=starts_in
             )
-        loads.setdefault(nodes, _Load()).add(durations.of(script, target).range)
-    return found
+        loads.setdefault(nodes, _Load()).add(durations.of(cell.script, cell.target).range)
+    return parts
 
 
-def _turns(runs: Sequence[tuple[bool, str]], standing: Standing) -> list[tuple[bool, int, str]]:
-    """For each cell whether nobody waits for it, how much of its run is at work when it is given out, and its run."""
+def _queue(
+    run_id: str,
+    own: Sequence[OwnCell],
+    others: Sequence[WaitingCell],
+    *,
+    load: FleetLoad,
+    background: bool,
+) -> list[_Queued]:
+    """All waiting cells in the order of dispatch."""
+    own_turns = _turns([(background, run_id)] * len(own), load)
+    other_turns = _turns([(cell.background, cell.run_id) for cell in others], load)
+    queue = [
+        _Queued(turn, cell.script, cell.target, cell.job_id)
+        for turn, cell in zip(own_turns, own, strict=True)
+    ]
+    queue += [
+        _Queued(turn, "", target_of(cell), None) for turn, cell in zip(other_turns, others, strict=True)
+    ]
+    return sorted(queue, key=lambda cell: cell.turn)
+
+
+def _turns(runs: Sequence[tuple[bool, str]], load: FleetLoad) -> list[tuple[bool, int, str]]:
+    """The sort key of each cell: background, held attempts of its run when it is dispatched, and the run.
+
+    `runs` gives for each cell, in the order of the plan, whether its run is a background run, and the run's id.
+    """
     ranks: Counter[str] = Counter()
-    found = []
-    for unawaited, run_id in runs:
-        found.append((unawaited, standing.at_work.get(run_id, 0) + ranks[run_id], run_id))
+    turns = []
+    for background, run_id in runs:
+        turns.append((background, load.held_by_run.get(run_id, 0) + ranks[run_id], run_id))
         ranks[run_id] += 1
-    return found
+    return turns
 
 
 def _starts_in(
     nodes: frozenset[str],
     target: Target,
     ahead: Sequence[_Load],
-    standing: Standing,
+    load: FleetLoad,
     durations: Durations,
     *,
-    longer: bool,
+    is_cut: bool,
 ) -> RangePart:
-    """When the work ahead leaves a place free: the nodes are never idle while something waits that they can take."""
-    places = standing.places(nodes, target)
-    held = sum(standing.held.get(node, 0) for node in nodes)
+    """When the work ahead leaves a place free, in seconds. Nodes are never idle while a cell waits that they serve."""
+    places = load.places(nodes, target)
+    held = sum(load.held_by_node.get(node, 0) for node in nodes)
     one = durations.of("", target).range
-    cells = sum(load.cells for load in ahead)
-    about = most = 0.0
+    cells = sum(each.cells for each in ahead)
+    least = about = most = 0.0
     if cells + held >= places:
         _least, about_attempts, most_attempts = ATTEMPTS_AHEAD
-        about = (sum(load.about for load in ahead) + held * one.about * about_attempts / 2) / places
+        about = (sum(each.about for each in ahead) + held * one.about * about_attempts / 2) / places
         most = (
-            sum(load.at_most for load in ahead) + held * (one.at_most or one.about) * most_attempts
+            sum(each.at_most for each in ahead) + held * (one.at_most or one.about) * most_attempts
         ) / places
-    # The last that is taken ahead may be the longest, and end when this one has long begun elsewhere.
-    least = (
-        max(0.0, sum(load.at_least for load in ahead) / places - one.at_least)
-        if cells + held >= places
-        else 0.0
-    )
+        # The longest cell ahead may be the last one, and still run when this cell has started elsewhere.
+        least = max(0.0, sum(each.at_least for each in ahead) / places - one.at_least)
     about = max(about, least)
     return RangePart(
         at_least=round(least, 1),
         about=round(about, 1),
-        at_most=None if longer else round(max(most, about) + SLACK_SECONDS, 1),
+        at_most=None if is_cut else round(max(most, about) + SLACK_SECONDS, 1),
     )

@@ -1,4 +1,4 @@
-"""Estimates in words, the same on pages and in a terminal."""
+"""Writes estimates as text, for pages and terminals."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from app.runs.run_object.document import Basis, RangePart, WaitingPart
 BASIS: dict[Basis, str] = {
     "measured": "The times rest on attempts of this script on these targets.",
     "script": "The times rest on attempts of this script on other targets.",
-    "recent": "The times rest on what other scripts took here lately; a script may take longer.",
+    "recent": "The times rest on recent attempts of other scripts; a script may take longer.",
     "guess": "The times are a guess: nothing like it ran here before.",
 }
 
 
 def duration(seconds: float) -> str:
-    """`7 s`, `4 min`, `2.5 h`."""
+    """Seconds as text: `7 s`, `4 min`, `2.5 h`."""
     if seconds < 1:
         return "at once" if seconds == 0 else "1 s"
     if seconds < 100:
@@ -24,7 +24,7 @@ def duration(seconds: float) -> str:
 
 
 def how_long(seconds: RangePart) -> str:
-    """`about 20 s (4 s to 3 min)`; one number where there is no range."""
+    """A range of seconds as text: `about 20 s (4 s to 3 min)`, or one number if the range is empty."""
     about, least = duration(seconds.about), duration(seconds.at_least)
     if seconds.at_most is None:
         return f"about {about}, or more"
@@ -34,12 +34,14 @@ def how_long(seconds: RangePart) -> str:
     return f"{'' if seconds.about == 0 else 'about '}{about} ({least} to {most})"
 
 
-def place_in_line(waiting: WaitingPart) -> str:
-    """`number 3 of 12 in line, starts in about 20 s (4 s to 3 min)`."""
+def queue_position_text(waiting: WaitingPart) -> str:
+    """A queue position as text: `number 3 of 12 in the queue, starts in about 20 s (4 s to 3 min)`."""
     of = f"{waiting.of}{' or more' if waiting.of_at_least else ''}"
     if waiting.starts_in is None:
-        return "no node that is there serves it; it waits for one"
-    number = "next in line" if waiting.position == 1 else f"number {waiting.position} of {of} in line"
+        return "no connected node can serve it; it waits for one"
+    number = (
+        "next in the queue" if waiting.position == 1 else f"number {waiting.position} of {of} in the queue"
+    )
     if waiting.starts_in.about == 0:
         return f"{number}, starts at once or within {duration(waiting.starts_in.at_most or 0)}"
     return f"{number}, starts in {how_long(waiting.starts_in)}"

@@ -130,8 +130,8 @@ def choose(
             by_run.setdefault(candidate.run_id, deque()).append(candidate)
     bound = {candidate.job_id: candidate.node for candidate in candidates}
     chosen: dict[str, str] = {}
-    unawaited = {run_id: waiting[0].unawaited for run_id, waiting in by_run.items()}
-    turns = [(unawaited[run_id], busy[run_id], run_id) for run_id in by_run]
+    background = {run_id: waiting[0].background for run_id, waiting in by_run.items()}
+    turns = [(background[run_id], busy[run_id], run_id) for run_id in by_run]
     heapify(turns)
     while turns and any(place.room > 0 for place in places.values()):
         _later, _at_work, run_id = heappop(turns)
@@ -142,7 +142,7 @@ def choose(
             chosen[candidate.attempt_id] = name
             busy[run_id] += 1
         if by_run[run_id]:
-            heappush(turns, (unawaited[run_id], busy[run_id], run_id))
+            heappush(turns, (background[run_id], busy[run_id], run_id))
     return chosen
 
 

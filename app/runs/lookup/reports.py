@@ -108,7 +108,7 @@ def _run_summary(row: RunRow) -> RunSummary:
         id=row.id,
         state=row.state,
         preset=row.preset,
-        occasion=row.occasion,
+        occasion=row.trigger,
         verdict=row.verdict,
         summary=row.summary,
         created_at=row.created_at,

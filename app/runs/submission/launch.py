@@ -71,7 +71,7 @@ def launch_plan(
         id=run_id,
         report_id=report.id,
         state="queued",
-        occasion=trigger,
+        trigger=trigger,
         preset=None if plan is None else plan.preset,
         repeats_at_most=repeats.at_most,
         repeats_exact=repeats.exact,

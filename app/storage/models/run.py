@@ -26,9 +26,9 @@ class RunRow(Base):
     id: Mapped[Id] = mapped_column(primary_key=True)
     report_id: Mapped[Id] = mapped_column(ForeignKey("report.id"))
     state: Mapped[RunState] = mapped_column(choice("state", RunState))
-    # Why it was started; what nobody waits for runs behind what was submitted.
-    occasion: Mapped[Trigger] = mapped_column(
-        choice("occasion", Trigger), default="submitted", server_default="submitted"
+    # Why the run was started. All but submitted runs are background runs, which are dispatched last.
+    trigger: Mapped[Trigger] = mapped_column(
+        "occasion", choice("occasion", Trigger), default="submitted", server_default="submitted"
     )
     preset: Mapped[str | None]
     repeats_at_most: Mapped[int]

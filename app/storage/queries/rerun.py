@@ -76,7 +76,7 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
     What stays confounded on other machines each time is left so after a few.
     """
     baselines = select(func.count()).where(
-        RunRow.report_id == ChangeRow.report_id, RunRow.occasion == "baseline"
+        RunRow.report_id == ChangeRow.report_id, RunRow.trigger == "baseline"
     )
     asked = baselines.where(RunRow.id > ChangeRow.id).scalar_subquery()
     tried = baselines.where(RunRow.id > since).scalar_subquery()
@@ -90,19 +90,19 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
     return session.scalars(statement.order_by(ChangeRow.id.desc()).limit(limit)).all()
 
 
-def count_open(session: Session, occasions: Collection[Trigger]) -> int:
-    """How many runs of these occasions are open."""
+def count_open(session: Session, triggers: Collection[Trigger]) -> int:
+    """How many runs of these triggers are open."""
     statement = (
         select(func.count())
         .select_from(RunRow)
-        .where(RunRow.state.in_(OPEN_STATES), RunRow.occasion.in_(list(occasions)))
+        .where(RunRow.state.in_(OPEN_STATES), RunRow.trigger.in_(list(triggers)))
     )
     return session.scalar(statement) or 0
 
 
 def attempts_spent(session: Session, *, since: str) -> int:
     """Attempts of the runs that we started after an id; of those that are open as many as they may come to."""
-    of_ours = (RunRow.id > since, RunRow.occasion.in_(OURS))
+    of_ours = (RunRow.id > since, RunRow.trigger.in_(OURS))
     made = (
         select(func.count())
         .select_from(AttemptRow)

@@ -30,7 +30,7 @@ class Candidate:
     target: dict[str, Any]
     kind: AttemptKind = AttemptKind.REPEAT
     # Nobody waits for it: it goes behind all that was submitted.
-    unawaited: bool = False
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ def candidates(
         .limit(of_a_job)
         .lateral()
     )
-    unawaited = (RunRow.occasion != "submitted").label("unawaited")
+    background = (RunRow.trigger != "submitted").label("background")
     rank = (
         func.row_number()
         .over(partition_by=JobRow.run_id, order_by=(JobRow.position, waiting.c.id))
@@ -72,7 +72,7 @@ def candidates(
             JobRow.node,
             JobRow.target,
             rank,
-            unawaited,
+            background,
         )
         .select_from(JobRow)
         .join(waiting, true())
@@ -81,7 +81,7 @@ def candidates(
     )
     held = list(without_scripts)
     ranked = (ranked_jobs.where(JobRow.script_digest.not_in(held)) if held else ranked_jobs).subquery()
-    turns = (ranked.c.unawaited, ranked.c.rank, ranked.c.run_id)
+    turns = (ranked.c.background, ranked.c.rank, ranked.c.run_id)
     rows = session.execute(select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(AT_ONCE))
     return [
         Candidate(
@@ -91,7 +91,7 @@ def candidates(
             node=row.node,
             target=row.target,
             kind=row.kind,
-            unawaited=row.unawaited,
+            background=row.background,
         )
         for row in rows
     ]

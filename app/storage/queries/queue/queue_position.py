@@ -1,4 +1,4 @@
-"""What waits and how long attempts took lately: bounded looks, each by an index, however much is kept."""
+"""Reads waiting cells and the durations of attempts. Each query is bounded and uses an index."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
 from worker.contract import AttemptKind
 
-# Of other runs: a longer line is told as longer.
+# Limits for the cells and runs of others that are read. A longer queue is shown as longer.
 MOST_OTHERS = 500
 MOST_RUNS = 100
-# Of one script, the latest jobs; and the latest attempts of any.
+# The latest jobs of one script, and the latest attempts of any script.
 MOST_JOBS = 40
 MOST_RECENT = 60
 
 
-_UNAWAITED = RunRow.occasion != "submitted"
+_BACKGROUND = RunRow.trigger != "submitted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingCell:
-    """A job with no attempt on a node yet. `unawaited` cells come after all cells of submitted runs."""
+    """A job with no attempt on a node yet. A `background` cell comes after all cells of submitted runs."""
 
     run_id: str
     job_id: str
     target: dict[str, Any]
-    unawaited: bool = False
+    background: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,21 +44,25 @@ class AttemptDuration:
     seconds: float
 
 
-def is_unawaited(session: Session, run_id: str) -> bool:
-    """Whether nobody waits for a run; of one that is not stored, no."""
-    return bool(session.scalar(select(_UNAWAITED).where(RunRow.id == run_id)))
+def is_background_run(session: Session, run_id: str) -> bool:
+    """Whether a run is a background run. False for a run that is not stored."""
+    return bool(session.scalar(select(_BACKGROUND).where(RunRow.id == run_id)))
 
 
-def waiting_of_others(session: Session, run_id: str, *, each: int) -> tuple[list[WaitingCell], bool]:
-    """Waiting cells of other runs that are open, at most so many of each; and whether there are more than were looked at."""
+def waiting_cells_of_others(session: Session, run_id: str, *, each: int) -> tuple[list[WaitingCell], bool]:
+    """The waiting cells of other open runs, at most `each` of a run, and whether there are more than were read."""
     opened = (
         select(RunRow.id)
         .where(RunRow.state.in_(OPEN_STATES), RunRow.id != run_id)
-        .order_by(_UNAWAITED, RunRow.id)
+        .order_by(_BACKGROUND, RunRow.id)
         .limit(MOST_RUNS + 1)
     )
-    found = list(session.scalars(opened))
-    runs = select(RunRow.id, _UNAWAITED.label("unawaited")).where(RunRow.id.in_(found[:MOST_RUNS])).subquery()
+    run_ids = list(session.scalars(opened))
+    runs = (
+        select(RunRow.id, _BACKGROUND.label("background"))
+        .where(RunRow.id.in_(run_ids[:MOST_RUNS]))
+        .subquery()
+    )
     cells = (
         select(JobRow.id, JobRow.target, JobRow.position)
         .where(JobRow.run_id == runs.c.id, JobRow.state == "queued")
@@ -66,22 +70,22 @@ def waiting_of_others(session: Session, run_id: str, *, each: int) -> tuple[list
         .limit(each)
         .lateral()
     )
-    query = select(runs.c.id.label("run_id"), runs.c.unawaited, cells.c.id, cells.c.target).join(
+    query = select(runs.c.id.label("run_id"), runs.c.background, cells.c.id, cells.c.target).join(
         cells, true()
     )
-    # Each run's first ones first, as they are given out.
+    # In the order of dispatch: the first cells of each run first.
     rows = (
         session.execute(
-            query.order_by(runs.c.unawaited, cells.c.position, runs.c.id).limit(MOST_OTHERS + 1)
+            query.order_by(runs.c.background, cells.c.position, runs.c.id).limit(MOST_OTHERS + 1)
         ).all()
-        if found
+        if run_ids
         else []
     )
     waiting = [
-        WaitingCell(run_id=row.run_id, job_id=row.id, target=row.target, unawaited=row.unawaited)
+        WaitingCell(run_id=row.run_id, job_id=row.id, target=row.target, background=row.background)
         for row in rows[:MOST_OTHERS]
     ]
-    return waiting, len(found) > MOST_RUNS or len(rows) > MOST_OTHERS
+    return waiting, len(run_ids) > MOST_RUNS or len(rows) > MOST_OTHERS
 
 
 _SECONDS = func.extract("epoch", AttemptRow.recorded_at - AttemptRow.started_at)
@@ -92,10 +96,10 @@ _RAN = (
 )
 
 
-def took(session: Session, scripts: Iterable[str]) -> list[AttemptDuration]:
-    """How long the latest attempts of these scripts took, on whichever target."""
-    wanted = sorted(set(scripts))
-    if not wanted:
+def durations_of_scripts(session: Session, scripts: Iterable[str]) -> list[AttemptDuration]:
+    """The durations of the latest attempts of these scripts, on any target."""
+    digests = sorted(set(scripts))
+    if not digests:
         return []
     jobs = (
         select(JobRow.id, JobRow.script_digest, JobRow.target)
@@ -109,7 +113,7 @@ def took(session: Session, scripts: Iterable[str]) -> list[AttemptDuration]:
         .select_from(ScriptRow)
         .join(jobs, true())
         .join(AttemptRow, AttemptRow.job_id == jobs.c.id)
-        .where(ScriptRow.digest.in_(wanted), *_RAN)
+        .where(ScriptRow.digest.in_(digests), *_RAN)
         .limit(MOST_JOBS * 50)
     )
     return [
@@ -118,8 +122,8 @@ def took(session: Session, scripts: Iterable[str]) -> list[AttemptDuration]:
     ]
 
 
-def took_lately(session: Session) -> list[AttemptDuration]:
-    """How long the latest attempts of anyone took."""
+def recent_durations(session: Session) -> list[AttemptDuration]:
+    """The durations of the latest attempts of any script."""
     query = (
         select(JobRow.script_digest, JobRow.target, _SECONDS.label("seconds"))
         .select_from(AttemptRow)
@@ -134,8 +138,8 @@ def took_lately(session: Session) -> list[AttemptDuration]:
     ]
 
 
-def at_work(session: Session) -> tuple[dict[str, int], dict[str, int]]:
-    """How many attempts each node holds, and how many of each run are held."""
+def held_attempts(session: Session) -> tuple[dict[str, int], dict[str, int]]:
+    """The number of held attempts by node, and by run."""
     query = select(AttemptRow.node, AttemptRow.run_id, func.count()).where(
         AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node.is_not(None)
     )
