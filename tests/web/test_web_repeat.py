@@ -21,7 +21,7 @@ from stage import result
 from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import Device, Observation, Outcome
-from worker.contract.programs.repeat import MOST_PRINTED, Recorded, repeat_program
+from worker.contract.programs.repeat import MOST_PRINTED, RecordedAttempt, repeat_program
 
 SCRIPT = "import os\nprint('threads', os.environ.get('OMP_NUM_THREADS'), os.environ['PYTHONHASHSEED'])\nprint('sum', 5)\n"
 
@@ -34,7 +34,7 @@ def run_it(program: str, folder: Path, *, python: str = sys.executable) -> subpr
     )
 
 
-def recorded(**changed: object) -> Recorded:
+def recorded(**changed: object) -> RecordedAttempt:
     facts = {
         "script": SCRIPT,
         "target": "cpu:threads=1",
@@ -43,13 +43,13 @@ def recorded(**changed: object) -> Recorded:
         "hash_seed": "7",
         "exit_status": 0,
     }
-    return Recorded(**{**facts, "stdout": "threads 1 7\nsum 5\n", **changed})  # type: ignore[arg-type]
+    return RecordedAttempt(**{**facts, "stdout": "threads 1 7\nsum 5\n", **changed})  # type: ignore[arg-type]
 
 
 def test_the_same_is_the_same(tmp_path: Path) -> None:
     done = run_it(repeat_program(recorded()), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "The same here: yes" in done.stdout
+    assert "The same result here: yes" in done.stdout
     assert "OMP_NUM_THREADS=1" in done.stdout
 
 
@@ -65,7 +65,7 @@ def test_the_same_is_the_same(tmp_path: Path) -> None:
 def test_something_else_is_not(tmp_path: Path, changed: dict[str, object]) -> None:
     done = run_it(repeat_program(recorded(**changed)), tmp_path)
     assert done.returncode == 1
-    assert "The same here: no" in done.stdout
+    assert "The same result here: no" in done.stdout
 
 
 def test_what_hung_there_is_stopped_here_and_what_it_printed_is_kept(tmp_path: Path) -> None:
@@ -80,9 +80,9 @@ def test_what_hung_there_is_stopped_here_and_what_it_printed_is_kept(tmp_path: P
     assert "max(20, " in program
     done = run_it(program.replace("max(20, ", "max(2, "), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "there after 1 seconds; here it will be after 2" in done.stdout
+    assert "the recorded attempt took 1 seconds; this run is stopped after 2" in done.stdout
     assert "\nbefore\n" in done.stdout
-    assert "stopped here, too" in done.stdout
+    assert "this run was stopped too" in done.stdout
     # With all that it started, and however far it came.
     script = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(77)'])\nwhile True: print('on')\n"
     endless = recorded(script=script, stdout="on\n" * 9, exit_status=None, ended="timed_out", seconds=1.2)
@@ -95,15 +95,15 @@ def test_what_hung_there_is_stopped_here_and_what_it_printed_is_kept(tmp_path: P
     ]
     ended = run_it(repeat_program(recorded(ended="timed_out", seconds=1.2, exit_status=None)), tmp_path)
     assert ended.returncode == 1
-    assert "ended here by itself" in ended.stdout
+    assert "this run ended by itself" in ended.stdout
 
 
 def test_what_ran_out_of_memory_is_told_apart_by_that(tmp_path: Path) -> None:
     facts = {"stdout": "", "exit_status": None, "signal": "SIGKILL", "ended": "out_of_memory", "seconds": 1.0}
     done = run_it(repeat_program(recorded(script="raise MemoryError\n", **facts)), tmp_path)
     assert done.returncode == 0
-    assert "here it may take all that you have" in done.stdout
-    assert "Ran out of memory there; here, too" in done.stdout
+    assert "this run has no limit" in done.stdout
+    assert "Out of memory: the recorded attempt yes, this run yes" in done.stdout
     assert run_it(repeat_program(recorded(script="pass\n", **facts)), tmp_path).returncode == 1
 
 
@@ -111,8 +111,8 @@ def test_a_package_that_is_missing_here_is_no_answer(tmp_path: Path) -> None:
     lacking = recorded(script="import no_such_thing.part\n", packages={"no_such_thing": "1.5+cpu"})
     done = run_it(repeat_program(lacking), tmp_path)
     assert done.returncode == 2
-    assert "no_such_thing is missing here: install no_such_thing==1.5 " in done.stdout
-    assert "The same here" not in done.stdout
+    assert "no_such_thing is not installed here. Install no_such_thing==1.5 " in done.stdout
+    assert "The same result" not in done.stdout
     caught = "import sys, traceback\ntry:\n    import no_such_thing\nexcept ImportError:\n    traceback.print_exc()\nprint('sum', 5)\n"
     assert run_it(repeat_program(recorded(script=caught, stdout="sum 5\n")), tmp_path).returncode == 0
     # There it was missing, too: that is what is compared.
@@ -123,16 +123,15 @@ def test_a_package_that_is_missing_here_is_no_answer(tmp_path: Path) -> None:
 
 def test_an_error_that_was_not_there_is_named(tmp_path: Path) -> None:
     done = run_it(repeat_program(recorded(script="raise ValueError('at last')\n")), tmp_path)
-    assert "Error here:  ValueError: at last" in done.stdout
+    assert "Error here:     ValueError: at last" in done.stdout
 
 
 def test_what_happens_now_and_then_says_how_often(tmp_path: Path) -> None:
     done = run_it(repeat_program(recorded(stdout="sum 6\n", matched=7, of=20)), tmp_path)
-    assert "The same in this run: no" in done.stdout
-    assert (
-        "It was seen in 7 of 20 attempts there, so one run says little: run this several times" in done.stdout
-    )
-    assert "attempts there" not in run_it(repeat_program(recorded()), tmp_path).stdout
+    assert "The same result in this run: no" in done.stdout
+    assert "The recorded run shows it in 7 of 20 attempts." in done.stdout
+    assert "One run proves little: run this several times." in done.stdout
+    assert "attempts" not in run_it(repeat_program(recorded()), tmp_path).stdout
 
 
 def test_of_a_flaky_cell_an_attempt_that_shows_it_is_repeated(web: Web) -> None:
@@ -181,7 +180,7 @@ def test_settings_of_torch_hold(tmp_path: Path, toolchains: Path, toolchain: str
         script=script, settings={"deterministic": "on", "seed": "11"}, stdout="True 11 [] __main__\n"
     )
     done = run_it(repeat_program(target), tmp_path, python=str(toolchains / toolchain / "bin" / "python"))
-    assert "The same here: yes" in done.stdout, done.stdout + done.stderr
+    assert "The same result here: yes" in done.stdout, done.stdout + done.stderr
 
 
 @given(st.text(max_size=60), st.text(max_size=30))
@@ -251,7 +250,7 @@ def test_every_cell_offers_its_command_and_its_file(web: Web, tmp_path: Path) ->
     assert "samehere reproduce FILE --target cpu@torch-2.13-cpu:threads=1" in page.text
     answer = web.client.get(f"{job}/repeat.py")
     assert answer.headers["content-disposition"].startswith("attachment")
-    assert "The same here: yes" in run_it(answer.text, tmp_path).stdout
+    assert "The same result here: yes" in run_it(answer.text, tmp_path).stdout
     report = Page(web.client.get(f"/reports/{run.report.id}").text)
     assert {link.attributes["href"] for link in report.all("a")} >= {job, f"{job}/repeat.py"}
 

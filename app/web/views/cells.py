@@ -9,7 +9,7 @@ from app.judging.judgement import Verdict
 from app.runs.lookup.cell import Cell, packages_used, repeatable
 from app.web.views.environments import said, surroundings
 from app.web.views.runs import traces_of
-from worker.contract.programs.repeat import Recorded, repeat_program
+from worker.contract.programs.repeat import RecordedAttempt, repeat_program
 
 # Facts that a reader compares with their own machine.
 _TOLD = (
@@ -54,7 +54,7 @@ def repeat_file(found: Cell, *, address: str) -> str:
         raise AssertionError("an attempt that can be repeated has shown something")
     exception = "" if seen.exception is None else f"{seen.exception.type}: {seen.exception.message}"
     return repeat_program(
-        Recorded(
+        RecordedAttempt(
             script=found.script.script,
             target=found.label,
             device=attempt.target.device,

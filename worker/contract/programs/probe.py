@@ -1,4 +1,7 @@
-"""`probe.py`: one file for a reporter's own Python, made of the programs that a node runs, so that both see the same things."""
+"""`probe.py`: one file that shows a script's behaviour in the reporter's own Python.
+
+It is made of the programs that a node runs, so that both observe the same things.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ _HEAD = '''#!/usr/bin/env python3
 
     python probe.py script.py [arguments]
 
-In a notebook (Jupyter, Colab): paste all of this into a cell, put your script between the quotes of SCRIPT below, and run the cell.
+In a notebook (Jupyter, Colab): paste all of this into a cell, put your script between the quotes of
+SCRIPT below, and run the cell.
 
-It runs the script in a new process of this same Python, and prints one block of text that you paste into the report:
-  - versions, CPU and GPU, and settings that change what numbers come out,
+It runs the script in a new process of this Python, and prints one block of text to paste into the report:
+  - versions, CPU, GPU, and the settings that change numeric results,
   - how the script ended: exit status, signal, exception,
   - the last lines that it printed, and its last numbers and small tensors.
-It sends nothing, and installs nothing. It takes out names of users and of the machine, folders, mail addresses and serial numbers.
+It sends nothing, and installs nothing. It removes names of users and of the machine, folders, mail addresses
+and serial numbers.
 Python 3.8 or newer, on any system. There is nothing to install.
 """
 
@@ -26,7 +31,7 @@ SCRIPT = r\'\'\'
 \'\'\'
 
 '''
-_PARTS = """# What a node of samehere runs as well, word for word; `samehere probe` made this file from it.
+_PARTS = """# The same programs that a node of samehere runs; `samehere probe` made this file of them.
 SOURCES = {{
 {sources}
 }}
@@ -44,10 +49,10 @@ def probe_program() -> str:
 
 
 def _quotable(text: str) -> str:
-    """A text that may stand between three single quotes as it is."""
+    """The text, if it can stand between three single quotes unchanged. Raises ValueError."""
     if "'''" in text or not text.endswith("\n"):
         raise ValueError(
-            "a program of the harness can't stand in probe.py: it has three single quotes, or no last line end"
+            "a program of the harness has three single quotes, or does not end with a line break"
         )
     return text
 

@@ -1,4 +1,7 @@
-"""One file that repeats an attempt in anybody's own Python: the script unchanged, a target's settings around it, and what to compare."""
+"""`repeat.py`: one file that repeats an attempt in any Python and compares the result with the recorded one.
+
+The file holds the unchanged script, the settings of the target and the recorded result.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, field
 
 from worker.contract.target_settings import AppliedSettings, apply_settings
 
-# Of what was printed; a longer text is compared by its digest alone.
+# The file holds at most this many characters of output; longer output is compared by its digest alone.
 MOST_PRINTED = 16_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.!]{0,40}")
@@ -16,21 +19,27 @@ _PYTHON = re.compile(r"3\.[0-9]{1,2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
-    """An attempt as it was recorded; everything but the target is text of strangers. `packages` are what the script imports."""
+class RecordedAttempt:
+    """A recorded attempt and its result. All fields but `target` hold text of strangers."""
 
     script: str
+    # The label of the target, such as `cpu@torch-2.13-cpu:threads=1`.
     target: str
+    # "cpu" or "cuda".
     device: str
     settings: Mapping[str, str] = field(default_factory=dict)
     hash_seed: str = ""
+    # The version of Python.
     python: str = ""
+    # The packages that the script imports, with their versions.
     packages: Mapping[str, str] = field(default_factory=dict)
+    # Facts of the recorded environment that the program shows beside its own.
     facts: Mapping[str, str] = field(default_factory=dict)
+    # The outcome.
     ended: str = ""
-    # Of the attempt, from its start to its end.
+    # The wall time of the attempt.
     seconds: float | None = None
-    # In how many of so many attempts it was seen, where that was not in all; else 0.
+    # `matched` of `of` attempts showed the claim, if some did and some did not; else `matched` is 0.
     matched: int = 0
     of: int = 0
     exit_status: int | None = None
@@ -38,36 +47,43 @@ class Recorded:
     exception: str = ""
     stdout: str = ""
     stdout_digest: str = ""
-    # Whether all of what was printed was kept.
+    # True if `stdout` is all of the output.
     whole: bool = True
+    # The page of the cell.
     address: str = ""
 
 
-def repeat_program(recorded: Recorded) -> str:
-    """The text of the file. What strangers wrote stands in it as string literals of ASCII only."""
-    applied = apply_settings(recorded.settings, cpu_isa=["avx2", "sse4.2", "compatible"])
+def repeat_program(attempt: RecordedAttempt) -> str:
+    """The text of the file. Text of strangers stands in it only as ASCII string literals.
+
+    Raises SettingError for an unknown setting.
+    """
+    applied = apply_settings(attempt.settings, cpu_isa=["avx2", "sse4.2", "compatible"])
     data = {
-        "TARGET": recorded.target,
-        "ADDRESS": recorded.address,
-        "VARIABLES": _variables(recorded, applied),
+        "TARGET": attempt.target,
+        "ADDRESS": attempt.address,
+        "VARIABLES": _variables(attempt, applied),
         "SETTINGS": dict(sorted(applied.harness.items())),
         "RECORDED": {
-            "ended": recorded.ended,
-            "seconds": recorded.seconds,
-            "matched": recorded.matched,
-            "of": recorded.of,
-            "exit_status": recorded.exit_status,
-            "signal": recorded.signal,
-            "exception": recorded.exception,
-            "stdout": recorded.stdout if recorded.whole and len(recorded.stdout) <= MOST_PRINTED else None,
-            "stdout_digest": recorded.stdout_digest,
+            "ended": attempt.ended,
+            "seconds": attempt.seconds,
+            "matched": attempt.matched,
+            "of": attempt.of,
+            "exit_status": attempt.exit_status,
+            "signal": attempt.signal,
+            "exception": attempt.exception,
+            "stdout": attempt.stdout if attempt.whole and len(attempt.stdout) <= MOST_PRINTED else None,
+            "stdout_digest": attempt.stdout_digest,
         },
-        "FACTS": dict(recorded.facts),
-        "PACKAGES": {name: version.partition("+")[0] for name, version in recorded.packages.items()},
+        "FACTS": dict(attempt.facts),
+        "PACKAGES": {name: version.partition("+")[0] for name, version in attempt.packages.items()},
     }
-    named = "\n".join(f"{name} = {_literal(value)}" for name, value in data.items())
-    lines = "\n".join(f"    {line!a}" for line in recorded.script.splitlines(keepends=True)) or "    ''"
-    return f"{_HEAD}{_requirements(recorded)}{_IMPORTS}{named}\n# The script, line by line, unchanged.\nSCRIPT = (\n{lines}\n)\n{_TAIL}"
+    assignments = "\n".join(f"{name} = {_literal(value)}" for name, value in data.items())
+    lines = "\n".join(f"    {line!a}" for line in attempt.script.splitlines(keepends=True)) or "    ''"
+    return (
+        f"{_HEAD}{_requirements(attempt)}{_IMPORTS}{assignments}\n"
+        f"# The script, line by line, unchanged.\nSCRIPT = (\n{lines}\n)\n{_TAIL}"
+    )
 
 
 def _literal(value: object) -> str:
@@ -77,38 +93,43 @@ def _literal(value: object) -> str:
     return ascii(value)
 
 
-def _variables(recorded: Recorded, applied: AppliedSettings) -> dict[str, str]:
+def _variables(attempt: RecordedAttempt, applied: AppliedSettings) -> dict[str, str]:
     variables = dict(applied.variables)
-    if recorded.hash_seed.isdecimal():
-        variables["PYTHONHASHSEED"] = recorded.hash_seed
-    if recorded.device == "cpu":
+    if attempt.hash_seed.isdecimal():
+        variables["PYTHONHASHSEED"] = attempt.hash_seed
+    if attempt.device == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return dict(sorted(variables.items()))
 
 
-def _requirements(recorded: Recorded) -> str:
-    """As `uv run` and `pipx run` read them (PEP 723); only what is surely a name and a version. A local version is on no index."""
-    public = {name: version.partition("+")[0] for name, version in recorded.packages.items()}
+def _requirements(attempt: RecordedAttempt) -> str:
+    """The packages as `uv run` and `pipx run` read them (PEP 723), if name and version are well-formed.
+
+    A local version such as `+cpu` is left out, since no package index has it.
+    """
+    public = {name: version.partition("+")[0] for name, version in attempt.packages.items()}
     pinned = [
         f"{name}=={version}"
         for name, version in sorted(public.items())
         if _NAME.fullmatch(name) and _VERSION.fullmatch(version)
     ]
-    minor = ".".join(recorded.python.split(".")[:2])
+    minor = ".".join(attempt.python.split(".")[:2])
     python = f'# requires-python = "=={minor}.*"\n' if _PYTHON.fullmatch(minor) else ""
-    listed = "".join(f'#   "{one}",\n' for one in pinned)
-    return f"# /// script\n{python}# dependencies = [\n{listed}# ]\n# ///\n" if pinned or python else ""
+    lines = "".join(f'#   "{requirement}",\n' for requirement in pinned)
+    return f"# /// script\n{python}# dependencies = [\n{lines}# ]\n# ///\n" if pinned or python else ""
 
 
 _HEAD = '''#!/usr/bin/env python3
-"""Repeats one attempt that samehere recorded, in your own Python, and says whether it is the same here.
+"""Repeats one attempt that samehere recorded, in your own Python, and compares the results.
 
-    python repeat.py         with the packages that you have
-    uv run repeat.py         with the packages that were recorded, in a place of its own
+    python repeat.py         uses the packages that you have
+    uv run repeat.py         uses the recorded packages, in an environment of its own
 
-It runs the script below, unchanged, in a new process, with the environment variables and settings of the target. There is no sandbox:
-read the script first. It ends with 0 where the same happens, with 1 where something else does,
-with 2 where a package is missing. A script that was stopped there at a limit is stopped here, too.
+It runs the script below, unchanged, in a new process, with the environment variables and settings of the
+target. There is no sandbox: read the script first. If the recorded attempt was stopped at a limit, this run
+is stopped too.
+
+Exit status: 0 if the result is the same, 1 if it differs, 2 if a package is missing.
 """
 '''
 _IMPORTS = """
@@ -143,22 +164,22 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def found_facts():
-    found = {"python.version": platform.python_version()}
+def read_facts():
+    facts = {"python.version": platform.python_version()}
     try:
         from importlib.metadata import version
     except ImportError:
-        return found
+        return facts
     for name in FACTS:
         if name == "torch.version" or name.startswith("package."):
             try:
-                found[name] = version(name[8:] if name.startswith("package.") else "torch")
+                facts[name] = version(name[8:] if name.startswith("package.") else "torch")
             except Exception:
-                found[name] = "not there"
-    return found
+                facts[name] = "not installed"
+    return facts
 
 
-def run_it(folder):
+def run_script(folder):
     path = os.path.join(folder, "script.py")
     with open(path, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
         file.write(SCRIPT)
@@ -169,34 +190,35 @@ def run_it(folder):
 
         environment["REPEAT_SETTINGS"] = json.dumps(SETTINGS)
         command = [sys.executable, "-c", PROLOGUE, path]
-    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": os.name == "posix"}
-    if limit():
-        # What is printed until then is not lost.
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": os.name == "posix"}
+    if time_limit():
+        # Output that is still in a buffer would be lost when the script is stopped.
         environment["PYTHONUNBUFFERED"] = "1"
-    process = subprocess.Popen(command, cwd=folder, env=environment, **kept)
+    process = subprocess.Popen(command, cwd=folder, env=environment, **options)
     try:
-        stdout, stderr = process.communicate(timeout=limit())
+        stdout, stderr = process.communicate(timeout=time_limit())
         return process.returncode, stdout, stderr
     except subprocess.TimeoutExpired:
-        end_it(process)
+        kill_group(process)
         stdout, stderr = process.communicate()
         return None, stdout, stderr
     except BaseException:
-        end_it(process)
+        kill_group(process)
         raise
 
 
-def end_it(process):
-    """With everything that the script has started."""
+def kill_group(process):
+    """Kill the script and every process that it started."""
     if os.name == "posix":
         os.killpg(process.pid, signal.SIGKILL)
     else:
-        subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        command = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+        subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.kill()
 
 
-def limit():
-    """Of time, where a limit stopped it there: half as long again, since this machine may be slower."""
+def time_limit():
+    """Seconds, if the recorded attempt was stopped at a limit: half as long again, for a slower machine."""
     return max(20, round(1.5 * (RECORDED["seconds"] or 0))) if RECORDED["ended"] in AT_A_LIMIT else None
 
 
@@ -204,45 +226,107 @@ AT_A_LIMIT = ("timed_out", "out_of_memory")
 
 
 def same_beginning(one, other):
-    """Of what was stopped anywhere, one may have come further."""
+    """If a run was stopped, the other one may have printed more."""
     return one.startswith(other) or other.startswith(one)
 
 
-def missing(stderr):
-    """The package that is not there, unless it was missing there as well."""
-    lines = [re.match(r"ModuleNotFoundError: No module named '([^']+)'", line) for line in stderr.splitlines()]
-    names = [line.group(1).split(".")[0] for line in lines if line]
+def missing_package(stderr):
+    """The package that could not be imported here. None if it was missing in the recorded attempt too."""
+    pattern = r"ModuleNotFoundError: No module named '([^']+)'"
+    matches = [re.match(pattern, line) for line in stderr.splitlines()]
+    names = [match.group(1).split(".")[0] for match in matches if match]
     return names[-1] if names and not RECORDED["exception"].startswith("ModuleNotFoundError") else None
 
 
-def last_line(text):
+def requirement(package):
+    fact = "torch.version" if package == "torch" else "package." + package
+    version = PACKAGES.get(package) or FACTS.get(fact, "").split("+")[0]
+    return package + ("==" + version if version else "")
+
+
+def last_error(text):
     lines = [line for line in text.splitlines() if re.match(r"[A-Za-z_][\w.]*(: |$)", line)]
     return lines[-1] if lines else ""
 
 
-def steady(text):
+def without_addresses(text):
+    """Addresses of memory differ in every run."""
     return re.sub(r"0x[0-9a-fA-F]{6,}", "0x", text)
 
 
-def main():
+def show_environment():
     print("Target:   ", TARGET)
-    print("Recorded: ", ADDRESS)
+    print("Page:     ", ADDRESS)
     for name in sorted(VARIABLES):
-        print("Sets:     ", name + "=" + VARIABLES[name])
+        print("Setting:  ", name + "=" + VARIABLES[name])
     for name in sorted(SETTINGS):
-        print("Sets:     ", name, SETTINGS[name])
-    here = found_facts()
+        print("Setting:  ", name + "=" + SETTINGS[name])
+    facts = read_facts()
     for name in sorted(FACTS):
-        mine = here.get(name)
-        mark = "" if mine is None or mine == FACTS[name] else "   <- other here: " + mine
-        print("There:    ", name, "=", FACTS[name] + mark)
+        here = facts.get(name)
+        mark = "" if here is None or here == FACTS[name] else "   <- here: " + here
+        print("Recorded: ", name, "=", FACTS[name] + mark)
     if RECORDED["ended"] == "out_of_memory":
-        print("Memory:    there it ran out of memory at a limit; here it may take all that you have")
-    if limit():
-        print("Stopped:   there after", round(RECORDED["seconds"] or 0), "seconds; here it will be after", limit())
+        print("Memory:    the recorded attempt reached its memory limit; this run has no limit")
+    if time_limit():
+        seconds = round(RECORDED["seconds"] or 0)
+        limit = time_limit()
+        print("Time:      the recorded attempt took", seconds, "seconds; this run is stopped after", limit)
+
+
+def compare_end(status, stderr):
+    """Whether the script ended in the same way. `status` is None if it was stopped."""
+    if RECORDED["ended"] == "out_of_memory":
+        same = status is not None and (status < 0 or "MemoryError" in stderr or "out of memory" in stderr)
+        print("Out of memory: the recorded attempt yes, this run", "yes" if same else "no")
+    elif RECORDED["ended"] == "timed_out":
+        same = status is None
+        here = "was stopped too" if same else "ended by itself"
+        seconds = round(RECORDED["seconds"] or 0)
+        print("The recorded attempt was stopped after", seconds, "seconds; this run", here)
+    elif RECORDED["signal"]:
+        same = status < 0
+        print("Ended by signal: recorded", RECORDED["signal"] + ", here", -status if same else "none")
+    elif RECORDED["exit_status"] is not None:
+        same = status == RECORDED["exit_status"]
+        print("Exit status: recorded", str(RECORDED["exit_status"]) + ", here", status)
+    else:
+        same = True
+        print("Outcome: recorded", (RECORDED["ended"] or "unknown") + ", here exit status", status)
+    return same
+
+
+def compare_error(status, stderr):
+    same = True
+    error = RECORDED["exception"].split("\n")[0]
+    if error and RECORDED["ended"] != "out_of_memory":
+        same = without_addresses(error) in without_addresses(stderr)
+        print("Error recorded:", error)
+    if RECORDED["exception"] or status:
+        print("Error here:    ", last_error(stderr) or "none")
+    return same
+
+
+def compare_output(stdout):
+    if RECORDED["stdout"] is None:
+        digest = "sha256:" + hashlib.sha256(stdout.encode("utf-8", "surrogatepass")).hexdigest()
+        print("Digest of the output: recorded", RECORDED["stdout_digest"] + ", here", digest)
+        return digest[7:] == RECORDED["stdout_digest"].replace("sha256:", "")
+    equal = same_beginning if RECORDED["ended"] in AT_A_LIMIT else str.__eq__
+    same = equal(without_addresses(stdout), without_addresses(RECORDED["stdout"]))
+    if not same:
+        print("The output differs:")
+        recorded, here = RECORDED["stdout"].splitlines(), stdout.splitlines()
+        for line in list(difflib.unified_diff(recorded, here, "recorded", "here", lineterm="", n=1))[:60]:
+            print("   ", line)
+    return same
+
+
+def main():
+    show_environment()
     sys.stdout.flush()
     with tempfile.TemporaryDirectory() as folder:
-        status, stdout, stderr = run_it(folder)
+        status, stdout, stderr = run_script(folder)
     stdout = stdout.decode("utf-8", "replace").replace("\r\n", "\n")
     stderr = stderr.decode("utf-8", "replace")
     print()
@@ -251,52 +335,18 @@ def main():
     sys.stderr.write(stderr)
     sys.stderr.flush()
     print()
-    absent = missing(stderr) if status else None
-    if absent:
-        version = PACKAGES.get(absent) or FACTS.get("torch.version" if absent == "torch" else "package." + absent, "").split("+")[0]
-        wanted = absent + ("==" + version if version else "")
-        print(absent, "is missing here: install", wanted, "(or use `uv run repeat.py`), and run it again")
+    package = missing_package(stderr) if status else None
+    if package:
+        install = "Install " + requirement(package) + " (or use `uv run repeat.py`), and run this again."
+        print(package, "is not installed here.", install)
         return 2
-    same_end = True
-    if RECORDED["ended"] == "out_of_memory":
-        same_end = status is not None and (status < 0 or "MemoryError" in stderr or "out of memory" in stderr)
-        print("Ran out of memory there;", "here, too" if same_end else "here it did not, by the time it ended or was stopped")
-    elif RECORDED["ended"] == "timed_out":
-        same_end = status is None
-        mine = "stopped here, too" if same_end else "ended here by itself"
-        print("Stopped there after", round(RECORDED["seconds"] or 0), "seconds;", mine)
-    elif RECORDED["signal"]:
-        same_end = status < 0
-        print("Ended there by", RECORDED["signal"] + "; here with status", status)
-    elif RECORDED["exit_status"] is not None:
-        same_end = status == RECORDED["exit_status"]
-        print("Exit status there:", RECORDED["exit_status"], " here:", status)
-    else:
-        print("Ended there:", RECORDED["ended"] or "not known", " here with status", status)
-    same_error = True
-    if RECORDED["exception"] and RECORDED["ended"] != "out_of_memory":
-        same_error = steady(RECORDED["exception"].split("\n")[0]) in steady(stderr)
-        print("Error there:", RECORDED["exception"].split("\n")[0])
-    if RECORDED["exception"] or status:
-        print("Error here: ", last_line(stderr) or "none")
-    if RECORDED["stdout"] is not None:
-        same = same_beginning if RECORDED["ended"] in AT_A_LIMIT else str.__eq__
-        same_text = same(steady(stdout), steady(RECORDED["stdout"]))
-        if not same_text:
-            there, mine = RECORDED["stdout"].splitlines(), stdout.splitlines()
-            print("Printed something else:")
-            for line in list(difflib.unified_diff(there, mine, "there", "here", lineterm="", n=1))[:60]:
-                print("   ", line)
-    else:
-        digest = "sha256:" + hashlib.sha256(stdout.encode("utf-8", "surrogatepass")).hexdigest()
-        same_text = digest[7:] == RECORDED["stdout_digest"].replace("sha256:", "")
-        print("Digest of what was printed there:", RECORDED["stdout_digest"], " here:", digest)
-    same = same_end and same_error and same_text
+    parts = [compare_end(status, stderr), compare_error(status, stderr), compare_output(stdout)]
     where = "in this run" if RECORDED["matched"] else "here"
-    print("The same", where + ":", "yes" if same else "no")
+    print("The same result", where + ":", "yes" if all(parts) else "no")
     if RECORDED["matched"]:
-        print("It was seen in", RECORDED["matched"], "of", RECORDED["of"], "attempts there, so one run says little: run this several times")
-    return 0 if same else 1
+        print("The recorded run shows it in", RECORDED["matched"], "of", RECORDED["of"], "attempts.")
+        print("One run proves little: run this several times.")
+    return 0 if all(parts) else 1
 
 
 if __name__ == "__main__":
