@@ -13,7 +13,7 @@ from app.intake.needs.asks import ask
 from app.intake.probe_output import ReportersProbe, checks_of, without_probes
 from app.intake.reading import Ask, Reading, Script, ScriptRole
 from app.intake.report_claim import claim_of
-from app.intake.snippets.parts import Part, parts_of
+from app.intake.snippets.parts import Part, PartKind, parts_of
 from app.intake.snippets.roles import Code, roles_of, says_it_works
 from app.intake.snippets.snippets import asks_about, codes_of, scripts_of
 from app.intake.text.claimed_environment import claimed_environment
@@ -206,7 +206,7 @@ def _environment(thread: Thread) -> Environment:
 
 
 def _missing(thread: Thread, body: _PostReading) -> Ask:
-    if any(part.kind == "foreign" for part in body.parts):
+    if any(part.kind == PartKind.FOREIGN for part in body.parts):
         return ask("no_python")
     texts = (thread.body, *(post.body for post in thread.comments if post.by_reporter))
     return ask("no_script_but_link" if any(_LINK_OR_PICTURE.search(text) for text in texts) else "no_script")

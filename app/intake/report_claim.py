@@ -22,6 +22,13 @@ from app.intake.claim.phrases import expected_check, stated_device
 from app.intake.claim.stated_place import place_of_bug, stated_place, with_place
 from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.claim.vocabulary import (
+    ACTUAL,
+    DESIRED,
+    MODALS,
+    RESULTS,
+    RIGHT,
+    SHOW,
+    any_of,
     device_of,
     is_error_of_a_side,
     is_printed_line,
@@ -30,7 +37,7 @@ from app.intake.claim.vocabulary import (
     names_a_card,
     strip_quotes,
 )
-from app.intake.snippets.parts import Part, is_of_expectations
+from app.intake.snippets.parts import Part, PartKind, is_of_expectations
 from app.intake.snippets.roles import says_it_works
 
 _OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
@@ -54,10 +61,10 @@ _MOST_JOINED = 2_000
 _MENTIONS = re.compile(r"^[ \t]*(?:cc|/cc|ping)?[ \t]*@[\w-]", re.IGNORECASE)
 _ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
 _MARKS = r"[\s*_:>=-]{0,6}"
-_THING = r"(?:outputs?|results?|values?|behaviou?rs?|answers?|prints?)"
+_THING = any_of(RESULTS)
 _SEEN_CAPTION = re.compile(
     rf"{_MARKS}(?:(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program "
-    rf"|script |seen ){{0,3}}{_THING}|actual(?:ly)?|observed|stdout|printed"
+    rf"|script |seen ){{0,3}}{_THING}|{any_of(ACTUAL)}|stdout|printed"
     r"|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
     r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?"
     r"|shows?|seen|shown)|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?"
@@ -65,9 +72,9 @@ _SEEN_CAPTION = re.compile(
     re.IGNORECASE,
 )
 _EXPECTED_CAPTION = re.compile(
-    rf"{_MARKS}(?:(?:the |my )?(?:expected|desired|correct|wanted|right)(?: {_THING})?"
+    rf"{_MARKS}(?:(?:the |my )?{any_of(DESIRED, RIGHT)}(?: {_THING})?"
     r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
-    r"|(?:(?:it|this|which|what it) )?(?:should|must) (?:be|print|give|return|show))"
+    rf"|(?:(?:it|this|which|what it) )?{any_of(MODALS)} {any_of(SHOW)})"
     rf"{_MARKS}",
     re.IGNORECASE,
 )
@@ -75,8 +82,8 @@ _OF_STATUS = re.compile(
     r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE
 )
 _SHOULD_EXIT = re.compile(
-    r"\b(?:expected|(?:should|must|has to|ought to) (?:be|exit|return"
-    r"|give))\b[^\d.;\n]{0,30}(?<![\w.-])(\d{1,3})(?![\w.]*\d)",
+    rf"\b(?:expected|{any_of(MODALS)} {any_of(SHOW, 'exit')})\b[^\d.;\n]{{0,30}}(?<![\w.-])(\d{{1,3}})"
+    r"(?![\w.]*\d)",
     re.IGNORECASE,
 )
 _STATUSES = 256
@@ -89,7 +96,7 @@ _MOST_AFTER = 200
 def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     """The claim of a report about its main script; without checks where it says nothing that can be checked."""
     parts = parts[:_MOST_PARTS]
-    prose = [part for part in parts if part.kind == "prose"]
+    prose = [part for part in parts if part.kind == PartKind.PROSE]
     explicit = next(
         (match[1] for part in prose for match in [_OUTRIGHT.search(part.text)] if match), None
     ) or comment_claim(main)
@@ -108,7 +115,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     checks = (
         _exit_status_checks(parts, outputs, [title, *texts])
         or _failure_checks(outputs, prose)
-        or _checks_of_sides(outputs, several=sum(part.kind == "code" for part in parts) > 1)
+        or _checks_of_sides(outputs, several=sum(part.kind == PartKind.CODE for part in parts) > 1)
         or _comment_checks(main)
         or _inline_checks(parts)
         or _output_checks([part for part in outputs if not _only_times(part)])
@@ -153,36 +160,36 @@ def _outputs(parts: Sequence[Part]) -> list[Part]:
     outputs: list[Part] = []
     introduced = ""
     for part in parts:
-        if part.kind == "code":
+        if part.kind == PartKind.CODE:
             introduced = part.before
-        if part.kind == "output" and not part.quoted and not part.about_environment:
+        if part.kind == PartKind.OUTPUT and not part.quoted and not part.about_environment:
             outputs.append(part if part.before else _with_introduction(part, introduced))
-        elif part.kind == "prose":
+        elif part.kind == PartKind.PROSE:
             outputs += [_with_introduction(output, introduced) for output in _output_in_prose(part)]
     return outputs
 
 
 def _with_introduction(part: Part, before: str) -> Part:
-    return Part("output", part.text, part.heading, part.before or before, transcript=part.transcript)
+    return Part(PartKind.OUTPUT, part.text, part.heading, part.before or before, transcript=part.transcript)
 
 
 def _output_in_prose(part: Part) -> list[Part]:
     lines = [line for line in part.text.split("\n") if not _MENTIONS.match(line)]
     text = "\n".join(lines)
     if "Traceback (most recent call last)" in text:
-        return [Part("output", text, part.heading)]
+        return [Part(PartKind.OUTPUT, text, part.heading)]
     values = [match[1] for line in lines for match in [_GIVES.match(line[:2000])] if match]
     given = [line for line in values if "`" not in line and is_printed_line(line)]
     if given:
-        return [Part("output", "\n".join(given), part.heading)]
+        return [Part(PartKind.OUTPUT, "\n".join(given), part.heading)]
     if captioned := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
         return [captioned]
     printed = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
     if printed and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
-        return [Part("output", text, part.heading)]
+        return [Part(PartKind.OUTPUT, text, part.heading)]
     stripped = [line.strip() for line in lines if line.strip()]
     if printed and (sides_checks(stripped) or all(map(is_error_of_a_side, stripped))):
-        return [Part("output", text, part.heading)]
+        return [Part(PartKind.OUTPUT, text, part.heading)]
     return []
 
 
@@ -216,13 +223,15 @@ def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
             continue
         expected, seen = _EXPECTED_CAPTION.fullmatch(caption[0]), _SEEN_CAPTION.fullmatch(caption[0])
         if expected or seen:
-            return Part("output", "\n".join(output), part.heading, "Expected:" if expected else "Output:")
+            return Part(
+                PartKind.OUTPUT, "\n".join(output), part.heading, "Expected:" if expected else "Output:"
+            )
     return None
 
 
 def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: Sequence[str]) -> list[Check]:
     """The exit status that a shell was asked for, where the words are about it; else it says no more than what was printed."""
-    status = next((part.text for part in reversed(parts) if part.kind == "status"), None)
+    status = next((part.text for part in reversed(parts) if part.kind == PartKind.STATUS), None)
     if status is None:
         return []
     if crash := crash_check(f"exit code {status}"):
@@ -286,9 +295,9 @@ def _inline_checks(parts: Sequence[Part]) -> list[Check]:
     before = after = ""
     control = False
     for part in parts:
-        if part.kind == "code":
+        if part.kind == PartKind.CODE:
             control = says_it_works(part.before)
-        if part.kind != "prose" or control or _says_what_should_be(part):
+        if part.kind != PartKind.PROSE or control or _says_what_should_be(part):
             continue
         for match in _INLINE.finditer(part.text):
             both = seen_and_expected(_line_at(part.text, match.start()))

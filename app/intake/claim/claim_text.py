@@ -12,9 +12,13 @@ from app.intake.claim.named_errors import own_message
 from app.intake.claim.phrases import expected_check, phrase_checks
 from app.intake.claim.stated_place import stated_place, with_place
 from app.intake.claim.vocabulary import (
+    ACTUAL,
     EXCEPTION_LINE,
+    FLAGS,
     QUOTED,
+    RESULTS,
     TYPE,
+    any_of,
     both_devices,
     device_of,
     is_error_of_a_side,
@@ -36,7 +40,7 @@ _TRACEBACK = "Traceback (most recent call last)"
 _SIDE_NAME = re.compile(
     r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE
 )
-_ACTUAL = re.compile(r"(?:actual|observed)(?: (?:results?|outputs?|behaviou?r))?\s*:\s*(\S.*)", re.IGNORECASE)
+_ACTUAL = re.compile(rf"{any_of(ACTUAL)}(?: {any_of(RESULTS)})?\s*:\s*(\S.*)", FLAGS)
 # Words of someone who tells of a print: by itself, such a line is none.
 _TELLS = re.compile(
     r"\b(?:but|must|ought|has to|i|we|prints?|printed|gives?|returns?|says?|shows?|yields?|drops?"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class CheckKind(StrEnum):
@@ -80,10 +81,17 @@ class Check(BaseModel):
     side_lines: tuple[str, ...] = ()
     factor: float | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _judge_variation_over_repeats(cls, fields: Any) -> Any:
+        """One attempt can't vary, so such a check is always over repeats."""
+        varies = isinstance(fields, dict) and fields.get("kind") == CheckKind.VARIES
+        return {**fields, "over": Over.REPEATS} if varies else fields
+
     @property
     def over_repeats(self) -> bool:
         """Whether it is judged over the repeats of a job, not in one attempt."""
-        return self.kind is CheckKind.VARIES
+        return self.over is Over.REPEATS
 
 
 class Claim(BaseModel):

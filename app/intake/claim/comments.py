@@ -7,7 +7,7 @@ import io
 import re
 import tokenize
 
-from app.intake.claim.vocabulary import is_printed_line
+from app.intake.claim.vocabulary import INSTEAD, MODALS, SHOW, any_of, is_printed_line
 from app.intake.code.syntax import nodes_of, normalise, tree_of
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
@@ -29,9 +29,7 @@ _JUDGED_RIGHT = re.compile(
 _MOST_COMMENT = 500
 # `WRONG, must be tensor(3)`.
 _EXPECTED = re.compile(
-    r"\b(?:(?:should|must|has to|ought to) (?:be|print|give|return)|expected|instead of|rather than"
-    r"|not|correct is)\b:?\s*",
-    re.IGNORECASE,
+    rf"\b(?:{any_of(MODALS)} {any_of(SHOW)}|expected|{any_of(INSTEAD)}|not|correct is)\b:?\s*", re.IGNORECASE
 )
 _OUTPUT_BELOW = re.compile(
     r"#+\s*(?:the |my |actual |real )?(?:outputs?|prints?|results?|stdout|printed|i get|we get|gives?"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from app.intake.claim.claims import CheckKind
-from app.intake.claim.vocabulary import FLAGS
+from app.intake.claim.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, any_of
 
 _QUIETLY = (
     r"(?:without (?:an? |any |saying )?(?:\w+ )?(?:messages?|tracebacks?|errors?|word|trace"
@@ -54,8 +54,8 @@ _NEGATED = re.compile(
 _BY_KILL = re.compile(r"\bsig ?kill\b|\bsignal 9\b", FLAGS)
 _EXIT_WORD = re.compile(r"code|status", FLAGS)
 _NO_STATUS = re.compile(
-    r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want|would|instead of|rather than"
-    r"|not|never|n['’]t|if|unless)\b(?:(?!\bbut\b)[^.;,\n]){0,25}$",
+    rf"\b(?:{any_of(MODALS, EXPECT, INSTEAD)}|want|would|not|never|n['’]t|if|unless)\b"
+    r"(?:(?!\bbut\b)[^.;,\n]){0,25}$",
     FLAGS,
 )
 _GONE = re.compile(

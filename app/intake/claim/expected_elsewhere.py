@@ -9,11 +9,11 @@ from app.intake.claim.claim_text import cut, lines_in, output_check, sentences_i
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.claim.missing_errors import expected_error
 from app.intake.claim.phrases import expected_check
-from app.intake.claim.vocabulary import FLAGS, LITERAL, strip_quotes
+from app.intake.claim.vocabulary import FLAGS, LITERAL, MODALS, SHOW, any_of, strip_quotes
 
 _MOST_SENTENCES = 200
 _MOST_LINE = 2_000
-_SHOULD = r"(?:should|must|ha(?:s|d) to|ought to) (?:be|have been|print|return|give|output|show|say|read)"
+_SHOULD = rf"{any_of(MODALS)} {any_of(SHOW)}"
 _EXPECTED_LINE = re.compile(r"[\s>*_-]*(?:expected|expects?|should be|correct)\b[^:\n]{0,30}:", FLAGS)
 # A sentence that is about nothing else: `I expect 3.`, `It should print 3`, `Expected 3`, `Should be 3`.
 _EXPECTED_SENTENCE = re.compile(

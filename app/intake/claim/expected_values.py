@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.value_mentions import BOUND, NO_COUNT, OF_INPUTS, lone_expected_value
-from app.intake.claim.vocabulary import FLAGS, LITERAL, NUMBER, is_printed_line, strip_quotes
+from app.intake.claim.vocabulary import (
+    FLAGS,
+    INSTEAD,
+    LITERAL,
+    MODALS,
+    NUMBER,
+    RIGHT,
+    SHOW,
+    any_of,
+    is_printed_line,
+    strip_quotes,
+)
 
 # Between a word and the value that it speaks of nothing else that could be one.
 _TO = r"[^\"'`\d\n+\-\[(]{0,30}?"
-_SHOULD = (
-    r"(?:should(?:['’]ve)?|must|ha(?:s|ve|d) to|ought to|needs? to|would have to|suppose[ds]? to|meant to)"
-)
-_SHOW = (
-    r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?"
-    r"|evaluate to|produce|become|stay|answer)"
-)
+_SHOULD = any_of(MODALS, "would have to")
+_SHOW = any_of(SHOW)
 # Who else says another value: `numpy says 1.5`, `the documentation promises 3`.
 _SAYS_TOO = (
     r"(?:says?|gives?|returns?|prints?|has|shows?|promises?|computes?|reports?|gets?|answers?|writes?"
@@ -56,13 +62,13 @@ _VALUE_IS = re.compile(
 )
 _EXPECTED_ALONE = re.compile(
     rf"\b(?:expected|(?:i|we)(?: would|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)|{_SHOULD} {_SHOW}"
-    r"|(?:correct|right|exact|true)(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b"
+    rf"|{any_of(RIGHT)}(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b"
     r"|\s*[:=])|(?:correct|right) (?:value|answer|result"
     rf"|output)s?)\b{_TO}(?P<wanted>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})",
     FLAGS,
 )
 _INSTEAD_BEHIND = re.compile(
-    rf"^{_TO}(?:\b(?:rather than|instead of|in place of|and not|but not)"
+    rf"^{_TO}(?:\b{any_of(INSTEAD, 'and not', 'but not')}"
     rf"|[,(;] ?not)\b{_TO}(?P<wanted>{LITERAL})"
     r"|^[\s,;(]{0,3}(?:where(?:as)?|while|but|although|though) (?:the "
     rf"|my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} (?P<said>{LITERAL})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind
-from app.intake.claim.vocabulary import FLAGS
+from app.intake.claim.vocabulary import FLAGS, INSTEAD, any_of
 
 _BEGINNINGS = (
     r"Expected all tensors to be on the same device",
@@ -39,7 +39,7 @@ _BEGINNINGS = (
 )
 _KNOWN = re.compile("|".join(f"(?:{beginning})" for beginning in _BEGINNINGS))
 _NOT_SEEN = re.compile(
-    r"\b(?:should(?: raise| say| be)?|expected|instead of|rather than|no longer|not|n['’]t"
+    rf"\b(?:should(?: raise| say| be)?|expected|{any_of(INSTEAD)}|no longer|not|n['’]t"
     r"|without)\s+[^.;\n]{0,30}$|\bif\s[^.;\n]{0,30}$",
     FLAGS,
 )

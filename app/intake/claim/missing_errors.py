@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind, Role, Where
-from app.intake.claim.vocabulary import FLAGS, TYPE, both_devices, device_of
+from app.intake.claim.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of, both_devices, device_of
 
 _ERROR = rf"(?:an? |any |the )?(?:(?i:errors?|exceptions?)|`?{TYPE}`?)"
 _RAISE = r"(?:raise|throw|give|report|produce|fail with|error)"
@@ -28,15 +28,13 @@ _NOTHING_RAISED = re.compile(
 )
 # `it should raise ValueError`, `expected a TypeError`, `must be rejected`, `instead of raising an error`.
 _ERROR_EXPECTED = re.compile(
-    r"\b(?:should|must|ought to|supposed to|expect(?:ed)?(?: it)? to"
-    rf"|would(?: have)? expect(?:ed)?(?: it)? to|needs? to)(?: have)?(?: be)? ?(?:{_RAISE}|raised?"
-    r"|throw[ns]?|thrown|rejected|fail|errors? out)\b"
-    r"|\b(?:docs?|documentation|manual|spec\w*)\b[^.;\n]{0,30}\b(?:announce|promise|say|document"
-    rf"|demand|require|state)s?\b|\bexpect(?:s|ed|ing)?:? {_ERROR}(?!\w)"
-    rf"|\bexpect(?:s|ed)? (?:to (?:see|get|have) )?{_ERROR}(?!\w)"
-    r"|\b(?:instead of|rather than) (?:(?:raising|throwing|giving|reporting"
-    rf"|producing) )?{_ERROR}(?!\w)|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b"
-    rf"|\bshould be {_ERROR}(?!\w)",
+    rf"\b(?:{any_of(MODALS)}|(?:would(?: have)? )?expect(?:ed)?(?: it)? to)(?: have)?(?: be)? ?"
+    rf"(?:{_RAISE}|raised?|throw[ns]?|thrown|rejected|fail|errors? out)\b"
+    r"|\b(?:docs?|documentation|manual|spec\w*)\b[^.;\n]{0,30}"
+    r"\b(?:announce|promise|say|document|demand|require|state)s?\b"
+    rf"|\b{EXPECT}:? (?:to (?:see|get|have) )?{_ERROR}(?!\w)"
+    rf"|\b{any_of(INSTEAD)} (?:(?:raising|throwing|giving|reporting|producing) )?{_ERROR}(?!\w)"
+    rf"|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b|\bshould be {_ERROR}(?!\w)",
     FLAGS,
 )
 # What is told of another place or another time, or as good news, is no complaint.
@@ -49,7 +47,7 @@ _NAMED_MISSING = re.compile(
     r"(?:\b(?:does|did)(?: not|n['’]t) (?:raise|throw)|\b(?:never|not) (?:raises?|throws?)"
     rf"|\bfails to (?:raise|throw)) (?:an? |any |the )?`?(?P<type>{TYPE})",
 )
-_SEEN_INSTEAD = re.compile(rf"(?<![\w.]){TYPE}\b[^.;\n]{{0,60}}\b(?:instead of|rather than)\b")
+_SEEN_INSTEAD = re.compile(rf"(?<![\w.]){TYPE}\b[^.;\n]{{0,60}}\b{any_of(INSTEAD)}\b")
 
 
 # `it should not raise ValueError`.
@@ -61,11 +59,11 @@ _OUGHT_NOT = re.compile(
 )
 _WORTH_READING = re.compile(r"rais|throw|reject|error|exception|silent|nothing|fail|warn", FLAGS)
 _INSTEAD = re.compile(
-    rf"\b(?:instead of|rather than) (?:(?:raising|throwing|getting) )?(?:an? |the )?`?(?P<type>{TYPE})(?!\w)"
+    rf"\b{any_of(INSTEAD)} (?:(?:raising|throwing|getting) )?(?:an? |the )?`?(?P<type>{TYPE})(?!\w)"
 )
 _EXPECTED_TYPE = re.compile(
     rf"\b[Ee]xpect(?:s|ed|ing)?:? (?:an? |the |to (?:see|get|raise) (?:an? )?)?`?(?P<type>{TYPE})(?!\w)"
-    r"|\b(?:should|must|ought to) (?:be|raise|throw|have been"
+    rf"|(?<!not )\b{any_of(MODALS)} (?:be|raise|throw|have been"
     rf"|have raised)(?: an?)? `?(?P<should>{TYPE})(?!\w)|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
     rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right"
     r"|correct|documented|better|appropriate)\b"

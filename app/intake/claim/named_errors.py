@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.intake.claim.vocabulary import FLAGS, TYPE
+from app.intake.claim.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of
 
 _NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?")
 # What stands before the name, in its own clause, where it is not seen.
 _NOT_SEEN = re.compile(
-    r"\b(?:expect(?:s|ed|ing)?|should (?:raise|throw|be)|must (?:raise|throw|be)"
-    r"|ought to (?:raise|throw|be)|documented|promised|instead of|rather than|no longer raises?"
-    r"|without|no|not|missing|lacking|absent|supposed to (?:raise|throw))\b[^.;\n]{0,30}$"
+    rf"\b(?:{EXPECT}|{any_of(MODALS)} (?:raise|throw|be)|documented|promised|{any_of(INSTEAD)}"
+    r"|no longer raises?|without|no|not|missing|lacking|absent)\b[^.;\n]{0,30}$"
     r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
     FLAGS,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from app.intake.claim.claims import Check, CheckKind, Over, Role, Where
+from app.intake.claim.claims import Check, CheckKind, Role, Where
 from app.intake.claim.endings import ending_of, exit_status_of, is_told_as_status
 from app.intake.claim.expected_values import expected_value, expected_value_after, seen_value
 from app.intake.claim.known_messages import known_message
@@ -15,8 +15,11 @@ from app.intake.claim.stated_place import stated_place, with_place
 from app.intake.claim.two_sides import attribute_value, not_finite, two_sides
 from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.claim.vocabulary import (
+    EXPECT,
     FLAGS,
+    MODALS,
     NUMBER,
+    any_of,
     both_devices,
     device_of,
     is_number,
@@ -109,9 +112,7 @@ _OF_A_VERSION = re.compile(
 # `never changes between runs` is the opposite.
 _NEVER_VARIES = re.compile(r"(?:\b(?:never|not|no longer|hardly)|n['’]t) (?:\w+ )?$", FLAGS)
 # `must give another number each time` is what is wanted.
-_SHOULD_VARY = re.compile(
-    r"\b(?:should|must|ha(?:s|ve) to|ought to|expect\w*|supposed to|want)\b[^.;,\n]{0,30}$", FLAGS
-)
+_SHOULD_VARY = re.compile(rf"\b{any_of(MODALS, EXPECT, 'want')}\b[^.;,\n]{{0,30}}$", FLAGS)
 # `the result is 5`: a number as short as this is found in many places, so it counts beside its name.
 _MOST_CHANCE = 3
 _LABEL = re.compile(
@@ -315,7 +316,7 @@ def _varies(sentence: str) -> list[Check]:
     before = "" if match is None else sentence[max(0, match.start() - 40) : match.start()]
     if match is None or _SHOULD_VARY.search(before) or _NEVER_VARIES.search(before):
         return []
-    return [Check(text=sentence, kind=CheckKind.VARIES, over=Over.REPEATS, where=stated_device(sentence))]
+    return [Check(text=sentence, kind=CheckKind.VARIES, where=stated_device(sentence))]
 
 
 def _prints(sentence: str) -> list[Check]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind, Over, Where
-from app.intake.claim.vocabulary import DTYPE, FLAGS
+from app.intake.claim.two_sides import dtype_named
+from app.intake.claim.vocabulary import DTYPE, EXPECT, FLAGS, MODALS, any_of
 
 _WORDS_OF_NUMBERS = {"two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "ten": 10.0, "twice": 2.0}
 _FACTOR = re.compile(
@@ -26,7 +27,7 @@ _NOT_FASTER = re.compile(
     r"\b(?:not|n['’]t|no|never) (?:any |even )?(?:faster|quicker)\b|\bno speed-?up\b", FLAGS
 )
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bno longer|\bnever)\s+(?:any\s+|be\s+|much\s+)?$", FLAGS)
-_SHOULD = re.compile(r"\b(?:should|expected|supposed|must|ought|would)\b[^.;\n]{0,25}$", FLAGS)
+_SHOULD = re.compile(rf"\b{any_of(MODALS, EXPECT, 'would')}\b[^.;\n]{{0,25}}$", FLAGS)
 # The sides that a script's labels can name. A dotted name is its own label.
 _SIDE = re.compile(
     r"(?<![\w./-])(?:(?P<cpu>cpus?)|(?P<cuda>gpus?|cuda(?!\.)|nvidia)|(?P<mps>mps|metal)"
@@ -44,14 +45,6 @@ _VERSION = re.compile(
     r"|fold))",
     FLAGS,
 )
-_SHORT = {
-    "bf16": "bfloat16",
-    "fp16": "float16",
-    "half": "float16",
-    "fp32": "float32",
-    "fp64": "float64",
-    "double": "float64",
-}
 _LIBRARIES = {"numpy", "scipy", "jax", "tensorflow", "cupy", "pandas", "numba"}
 
 
@@ -145,8 +138,13 @@ def _sides_in(text: str) -> list[str]:
     for hit in _SIDE.finditer(text):
         kind = hit.lastgroup or ""
         if kind in {"dtype", "library", "call", "quoted"}:
-            name = hit[kind].rsplit(".", 1)[-1] if kind == "dtype" else hit[kind]
-            sides.append(_SHORT.get(name.lower(), name.lower() if kind in {"dtype", "library"} else name))
+            sides.append(_name_of_side(kind, hit[kind]))
         else:
             sides.append(kind)
     return sides
+
+
+def _name_of_side(kind: str, text: str) -> str:
+    if kind == "dtype":
+        return dtype_named(text)
+    return text.lower() if kind == "library" else text

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from app.intake.claim.vocabulary import FLAGS, LITERAL, strip_quotes
+from app.intake.claim.vocabulary import FLAGS, INSTEAD, LITERAL, MODALS, SEE, SHOW, any_of, strip_quotes
 
 # What is counted, and `should be below 1e-6`, name no value.
 NO_COUNT = (
@@ -32,17 +32,9 @@ OF_INPUTS = re.compile(
     r"|(?<!['’])(?-i:[b-hj-z]))\b[^.;\n]{0,20}$",
     FLAGS,
 )
-_SHOULD = r"(?:should(?:['’]ve)?|must|ha(?:s|ve|d) to|ought to|needs? to|suppose[ds]? to|meant to|would)"
-_SHOW = (
-    r"(?:be|been|have been|print|return|give|equal|show|output|say|yield|read|come out(?: as)?|evaluate to"
-    r"|produce|become|stay|answer|see|get)"
-)
-_SEE = (
-    r"(?:prints?|printed|printing|outputs?|gives?|gave|returns?|returned|yields?|shows?|says?|said"
-    r"|gets?|got|getting|see|sees|saw|seeing|is|are|was|were|equals?|becomes?|became"
-    r"|comes? (?:out|back|up)|came (?:out|back|up)|evaluates to|computes?|reports?|answers?|produces?"
-    r"|produced|results? in|obtain(?:s|ed)?|end(?:s|ed)? up (?:with|at)|displays?|turns? (?:out|into))"
-)
+_SHOULD = any_of(MODALS, "would")
+_SHOW = any_of(SHOW)
+_SEE = any_of(SEE)
 _NOUN = r"(?:value|answer|result|output|number|one|sum|reply|outcome|behaviou?r)s?"
 # What says of the value behind it that it should be seen, or is elsewhere, and what says that it is seen. The longest comes first.
 _CUES = re.compile(
@@ -53,7 +45,7 @@ _CUES = re.compile(
     r"|(?:i|we)['’]d (?:say|want|like)|hoped for)\b"
     r"|\b(?:correct|right|true|exact|real|proper|documented"
     rf"|(?:doc(?:s|umentation)?|manual) (?:promises?|says?|states?))(?: {_NOUN})?(?: (?:is|was|would be"
-    r"|being))?(?!\w)|\b(?:instead of|rather than|in place of|as opposed to)\b"
+    rf"|being))?(?!\w)|\b{any_of(INSTEAD)}\b"
     rf"|\b(?:used to {_SHOW}|previously|formerly)\b|(?:\b(?:{_SEE}|and|but)|(?<=,)) not\b"
     rf"|\b(?:is|was|are|were|does|did)n['’]t(?: {_SHOW})?\b|\b(?:does|did) not {_SHOW}\b)"
     rf"|(?P<seen>\b(?:now|actual(?:ly)?|observed|currently|output|result|{_SEE})\b)",
@@ -121,7 +113,7 @@ _BESIDE = re.compile(
 )
 _LISTED = re.compile(r"\d, ?$")
 _AGAINST = re.compile(
-    r"\b(?:instead of|rather than|in place of|as opposed to)\b[^\d\n]{0,20}$"
+    rf"\b{any_of(INSTEAD)}\b[^\d\n]{{0,20}}$"
     r"|(?P<not>(?:,|\band|\bbut) not )(?:the )?[\"'`]?$",
     FLAGS,
 )

@@ -5,6 +5,73 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+FLAGS = re.IGNORECASE
+
+
+def any_of(*alternatives: str | tuple[str, ...]) -> str:
+    """A pattern for any of these words or phrases, which are patterns themselves. A tuple counts as its members."""
+    words = [word for each in alternatives for word in ((each,) if isinstance(each, str) else each)]
+    return f"(?:{'|'.join(words)})"
+
+
+# Lists of English words that several rules use. A rule adds the words that only it needs.
+# Before a verb: `it must print 3`.
+MODALS = (
+    r"should(?:['’]ve)?",
+    r"must",
+    r"ha(?:s|ve|d) to",
+    r"ought to",
+    r"needs? to",
+    r"suppose[ds]? to",
+    r"meant to",
+)
+# Behind one of them, in the infinitive: a program shows a value.
+SHOW = (
+    *(
+        "be",
+        "been",
+        "have been",
+        "print",
+        "return",
+        "give",
+        "equal",
+        "show",
+        "output",
+        "say",
+        "yield",
+        "read",
+    ),
+    *("come out(?: as)?", "evaluate to", "produce", "become", "stay", "answer", "see", "get"),
+)
+# In the present and the past: a program shows a value, or somebody sees one.
+SEE = (
+    *(
+        "prints?",
+        "printed",
+        "printing",
+        "outputs?",
+        "gives?",
+        "gave",
+        "returns?",
+        "returned",
+        "yields?",
+        "shows?",
+    ),
+    *("says?", "said", "gets?", "got", "getting", "see", "sees", "saw", "seeing", "is", "are", "was", "were"),
+    *("equals?", "becomes?", "became", "comes? (?:out|back|up)", "came (?:out|back|up)", "evaluates to"),
+    *("computes?", "reports?", "answers?", "produces?", "produced", "results? in", "obtain(?:s|ed)?"),
+    *("end(?:s|ed)? up (?:with|at)", "displays?", "turns? (?:out|into)"),
+)
+# Between the value that should be seen and the one that is.
+INSTEAD = ("instead of", "rather than", "in place of", "as opposed to")
+EXPECT = r"expect(?:s|ed|ing)?"
+# Before a value that should be seen: `correct: 3`.
+RIGHT = ("correct", "right", "exact", "true")
+DESIRED = ("expected", "desired", "wanted")
+# Before a value that is seen: `actual: 4`.
+ACTUAL = (r"actual(?:ly)?", "observed")
+RESULTS = ("outputs?", "results?", "values?", "behaviou?rs?", "answers?", "prints?")
+
 # The name of an exception type, and a line that is one: `SomeError: message`.
 TYPE = (
     r"(?:[A-Za-z_]\w{0,80}\.){0,8}_?[A-Z]\w{0,80}?(?:Error|Exception|Interrupt|Iteration|Failed"
@@ -45,7 +112,6 @@ LITERAL = (
     rf"(?:{QUOTED}|{_COMPLEX}|{_LISTED}|(?<![\w.]){_OF_TORCH}|{_TUPLE}|(?:True|False|None)\b"
     rf"|(?<![\w.]){NUMBER})"
 )
-FLAGS = re.IGNORECASE
 
 _DEVICE_END = r"(?![A-Za-z])"
 _CPU = re.compile(rf"(?<![A-Za-z])cpus?{_DEVICE_END}", FLAGS)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
+from app.intake.claim.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of
 from app.intake.code.syntax import parses
-from app.intake.snippets.blocks import Piece
 from app.intake.snippets.rewrites import make_readable
+from app.intake.snippets.shell_sessions import Piece
 from app.intake.snippets.transcripts import does_something, take_apart, without_magics
 from app.intake.text.markdown import Block
 
@@ -17,8 +19,7 @@ _ENVIRONMENT = re.compile(
     re.IGNORECASE,
 )
 _EXPECTED = re.compile(
-    r"\b(?:expected|should (?:be|have been|give|print|return|output|look)|desired"
-    r"|correct (?:result|output|answer)|must be|supposed to)\b",
+    rf"\b(?:{any_of(DESIRED)}|{any_of(MODALS)} {any_of(SHOW, 'look')}|correct {any_of(RESULTS)}|supposed to)\b",
     re.IGNORECASE,
 )
 _ACTUAL = re.compile(
@@ -98,11 +99,22 @@ def is_of_expectations(heading: str) -> bool:
     return _OF_EXPECTATIONS.search(heading[:200]) is not None
 
 
+class PartKind(StrEnum):
+    """The kinds of parts. `STATUS` is the exit status that a shell answered; `FOREIGN` is another language."""
+
+    CODE = "code"
+    OUTPUT = "output"
+    PROSE = "prose"
+    COMMANDS = "commands"
+    STATUS = "status"
+    FOREIGN = "foreign"
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One part of a report. `kind` is `code`, `output`, `prose`, `commands`, `status` of a command, or `foreign`: another language."""
 
-    kind: str
+    kind: PartKind
     text: str
     heading: str = ""
     before: str = ""
@@ -148,19 +160,19 @@ def parts_of(blocks: Sequence[Block]) -> list[Part]:
         if block.kind == "heading":
             heading, before = block.text, ""
         elif block.kind == "prose":
-            parts.append(Part("prose", block.text, heading, before))
+            parts.append(Part(PartKind.PROSE, block.text, heading, before))
             before = block.text
         else:
             parts += _of_block(block, heading, before)
             before = ""
-    if not any(part.kind == "code" for part in parts):
+    if not any(part.kind == PartKind.CODE for part in parts):
         return _with_bare_code(parts)
     return parts
 
 
 def _of_block(block: Block, heading: str, before: str) -> list[Part]:
     if block.language in _OTHER_LANGUAGES or _is_foreign(block):
-        return [Part("foreign", block.text, heading, before, tag=block.language)]
+        return [Part(PartKind.FOREIGN, block.text, heading, before, tag=block.language)]
     if block.language in _NOT_OUTPUT:
         return []
     piece = take_apart(block.text)
@@ -168,21 +180,22 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
         # A tag such as `text` or `console` says that this is none, whatever it looks like.
         piece = Piece(output=block.text)
     if piece.transcript and not parses(make_readable(without_magics(piece.code)[0])[0]):
-        return [Part("foreign", block.text, heading, before, tag=block.language)]
+        return [Part(PartKind.FOREIGN, block.text, heading, before, tag=block.language)]
     if not block.fenced and piece.output and not piece.code and not piece.commands:
-        return [Part("prose", block.text, heading, before)]
+        return [Part(PartKind.PROSE, block.text, heading, before)]
     parts = [
         Part(kind, text, heading, before, transcript=piece.transcript, tag=block.language)
         for kind, text in (
-            ("code", piece.code),
-            ("commands", piece.commands),
-            ("output", "" if piece.answers else piece.output),
-            ("status", piece.status),
+            (PartKind.CODE, piece.code),
+            (PartKind.COMMANDS, piece.commands),
+            (PartKind.OUTPUT, "" if piece.answers else piece.output),
+            (PartKind.STATUS, piece.status),
         )
         if text.strip()
     ]
     parts += [
-        Part("output", answer, heading, comment, tag=block.language) for comment, answer in piece.answers
+        Part(PartKind.OUTPUT, answer, heading, comment, tag=block.language)
+        for comment, answer in piece.answers
     ]
     if (
         not piece.code
@@ -190,7 +203,7 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
         and block.may_be_python
         and _meant_as_code(block.text)
     ):
-        return [Part("foreign", block.text, heading, before, tag=block.language)]
+        return [Part(PartKind.FOREIGN, block.text, heading, before, tag=block.language)]
     return parts
 
 
@@ -213,7 +226,7 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
     """Code pasted as plain text: from a first line that imports to the end of its section, if all of that is Python."""
     tried = 0
     for at, part in enumerate(parts):
-        if part.kind != "prose" or tried == _MOST_STARTS:
+        if part.kind != PartKind.PROSE or tried == _MOST_STARTS:
             continue
         lines = _without_marks(part.text).split("\n")
         start = next((number for number, line in enumerate(lines) if _CODE_START.match(line.strip())), None)
@@ -221,18 +234,22 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
             continue
         tried += 1
         end = at + 1
-        while end < len(parts) and parts[end].kind == "prose" and parts[end].heading == part.heading:
+        while end < len(parts) and parts[end].kind == PartKind.PROSE and parts[end].heading == part.heading:
             end += 1
         while end > at:
             text = "\n\n".join(
                 ["\n".join(lines[start:]), *(_without_marks(other.text) for other in parts[at + 1 : end])]
             )
             if does_something(make_readable(text)[0]):
-                above = [Part("prose", "\n".join(lines[:start]), part.heading, part.before)] if start else []
+                above = (
+                    [Part(PartKind.PROSE, "\n".join(lines[:start]), part.heading, part.before)]
+                    if start
+                    else []
+                )
                 return [
                     *parts[:at],
                     *above,
-                    Part("code", text, part.heading, "\n".join(lines[:start])),
+                    Part(PartKind.CODE, text, part.heading, "\n".join(lines[:start])),
                     *parts[end:],
                 ]
             end -= 1 if end - at <= _MOST_SHORTER else end - at

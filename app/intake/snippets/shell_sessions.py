@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-
-from app.intake.snippets.blocks import Piece
+from dataclasses import dataclass
 
 _SHOWS = re.compile(r"\b(?:cat|more|less|bat|type)\b[^|<>&;\n]{1,200}\.py\s*$")
 _HERE = re.compile(
@@ -20,6 +19,22 @@ _ASKS_STATUS = re.compile(
 )
 _STATUS = re.compile(r"\s*(?:[A-Za-z ]{1,20}[:=]? ?)?(-?\d{1,10})\s*$")
 _MOST_LINES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A block taken apart. `shown` is the code as a script would have to be to print what a prompt prints."""
+
+    code: str = ""
+    output: str = ""
+    commands: str = ""
+    transcript: bool = False
+    # A shell showed the code, or was given it.
+    session: bool = False
+    # What was answered below each comment of a session, where there are several: `# On GPU`, and its lines.
+    answers: tuple[tuple[str, str], ...] = ()
+    # What a shell answered when it was asked for the exit status.
+    status: str = ""
 
 
 def without_status(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[str, list[str], list[bool]]:

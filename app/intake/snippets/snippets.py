@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from app.intake.claim.claims import Claim
 from app.intake.needs.asks import ask, asks_of
 from app.intake.reading import Ask, Repair, Script, ScriptRole
-from app.intake.snippets.parts import Part
+from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import (
     Code,
     about_versions_only,
@@ -42,13 +42,15 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
     last = -1
     for at, part in enumerate(parts):
         if (
-            part.kind == "code"
+            part.kind == PartKind.CODE
             and not is_aside(part.before, part.heading)
             and not about_versions_only(part.text)
             and len(codes) < MOST_CODES
         ):
             following = parts[at + 1 : at + 3]
-            below = next((other.text for other in following if other.kind in {"output", "prose"}), "")
+            below = next(
+                (other.text for other in following if other.kind in {PartKind.OUTPUT, PartKind.PROSE}), ""
+            )
             code = Code(
                 part.text, part.before, part.transcript, fails_after=_FAILURE.search(below) is not None
             )

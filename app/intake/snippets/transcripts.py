@@ -9,9 +9,8 @@ from dataclasses import replace
 from app.intake.claim.vocabulary import SCALAR
 from app.intake.code.names import bound_names
 from app.intake.code.syntax import dotted_name, error_line, nodes_of, parses, tree_of
-from app.intake.snippets.blocks import Piece
 from app.intake.snippets.rewrites import make_readable, with_all_rewrites
-from app.intake.snippets.shell_sessions import shell_session, without_status
+from app.intake.snippets.shell_sessions import Piece, shell_session, without_status
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 _IPYTHON_IN = re.compile(r"In ?\[[\d *]{1,6}\]: ?")
