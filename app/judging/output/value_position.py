@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
+from app.intake.claim.vocabulary import DESIRED, RIGHT, any_of
 from app.judging.output.numbers import Number, numbers_in, same_value
 from app.judging.output.printed_lines import tokens_of
 
@@ -19,7 +20,7 @@ _GOT = re.compile(
     re.IGNORECASE,
 )
 _SHOULD = re.compile(
-    r"\b(?:expected|want(?:ed)?|should|correct|true|ref(?:erence)?|instead|desired)\b", re.IGNORECASE
+    rf"\b{any_of(DESIRED, RIGHT, 'want', 'should', 'ref(?:erence)?', 'instead')}\b", re.IGNORECASE
 )
 _NOT = re.compile(r"(?:\b(?:no|not|without|any|zero|non)|n['’]t)[\s-]+$", re.IGNORECASE)
 # `nan: True` is a name; `nan detected at step 3` is a sentence; in `loss nan acc 0.5` another name follows.
