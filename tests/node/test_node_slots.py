@@ -54,7 +54,7 @@ def test_a_slot_comes_back_with_the_end_of_what_held_it(
     class Held:
         def __init__(self, **_: object) -> None: ...
 
-        def is_held(self) -> bool:
+        def is_blocked(self) -> bool:
             return not gone.is_set()
 
     def deliver(message: Started | Result) -> None:

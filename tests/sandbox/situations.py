@@ -52,7 +52,7 @@ class Header(ctypes.Structure): _fields_ = [("version", ctypes.c_uint32), ("pid"
 kept = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31))
 sets = (ctypes.c_uint32 * 6)(kept & 0xFFFFFFFF, kept & 0xFFFFFFFF, 0, 0, 0, 0)
 check(libc.capset(ctypes.byref(Header(0x20080522, 0)), sets))
-from worker.sandbox import seccomp
+from worker.sandbox.isolation import seccomp
 program = seccomp.build_filter(memory_is_counted=True)
 class Program(ctypes.Structure): _fields_ = [("length", ctypes.c_ushort), ("at", ctypes.c_char_p)]
 check(libc.prctl(38, 1, 0, 0, 0))

@@ -113,7 +113,7 @@ def test_a_real_leaf() -> None:
 EXPECTS = """
 import os, sys
 from pathlib import Path
-from worker.sandbox import cgroup
+from worker.sandbox.resources import cgroup
 parents = cgroup.find().parents
 leaf = cgroup.Leaf(parents, cgroup.leaf_name("expects", 1), memory_bytes=1 << 28, processes=64)
 before = Path("/proc/self/cgroup").read_text()

@@ -71,7 +71,7 @@ def test_as_a_plain_user_only_the_cgroup_is_missing(sandbox_home: Path) -> None:
 def test_without_user_namespaces_it_names_the_setting_and_the_weaker_level(sandbox_home: Path) -> None:
     found = examine(NO_USER_NAMESPACES, sandbox_home, as_plain_user=True)
     assert found["level"] == Level.LANDLOCK
-    assert "taken only if it is named" in found["means"]
+    assert "used only if you name it" in found["means"]
     assert "sysctl -w user.max_user_namespaces" in found["more"]
     assert "--isolation landlock+seccomp" in found["more"]
     assert (_check(found, "namespaces")["ok"], _check(found, "attack from inside")["ok"]) == (False, True)
@@ -91,7 +91,7 @@ def test_in_a_stock_container_it_names_the_options_of_the_container(sandbox_home
     ):
         assert words in found["more"]
     assert "sysctl" not in found["more"]
-    assert "without a mount namespace" in _check(found, "user")["found"]
+    assert "can't create a mount namespace" in _check(found, "user")["found"]
     assert [check["name"] for check in found["checks"] if not check["ok"]] == ["namespaces", "cgroup"]
 
 

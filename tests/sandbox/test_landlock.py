@@ -348,4 +348,4 @@ def test_a_folder_that_stays_is_told(sandbox_home: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(landlock, "remove_tree", lambda _: None)
     result = sandbox.run(SandboxJob(argv=("/bin/true",), limits=SMALL), cancelled=threading.Event())
     folder.rmdir()
-    assert (result.ending, "cannot be removed" in result.detail) == (Ending.SETUP_FAILED, True)
+    assert (result.ending, "can't be removed" in result.detail) == (Ending.SETUP_FAILED, True)

@@ -33,7 +33,7 @@ def test_readable(sandbox_home: Path) -> None:
 @root_only
 def test_it_is_harmless_for_a_plain_user() -> None:
     prefix = readable_prefix(uid=PLAIN_UID)
-    source = "from worker.sandbox import private_mounts as p; print(p.enter(), p.show('/root/x', uid=1))"
+    source = "from worker.sandbox.isolation import private_mounts as p; print(p.enter(), p.show('/root/x', uid=1))"
     python = f"{prefix}/bin/python3.{sys.version_info.minor}"
     path = ":".join(readable_path(uid=PLAIN_UID))
     environment = {"PYTHONPATH": path, "LD_LIBRARY_PATH": f"{prefix}/lib", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -48,7 +48,7 @@ def test_all_threads_share_what_the_main_thread_entered() -> None:
     source = """
 import os, tempfile, threading
 from pathlib import Path
-from worker.sandbox import private_mounts
+from worker.sandbox.isolation import private_mounts
 before = os.readlink("/proc/self/ns/mnt")
 assert private_mounts.enter() and private_mounts.enter()
 assert os.readlink("/proc/self/ns/mnt") != before
@@ -89,7 +89,7 @@ def test_a_bubblewrap_below_a_home_that_nobody_else_reads_comes_with_its_library
     source = """
 import subprocess, sys
 from pathlib import Path
-from worker.sandbox import binary, private_mounts
+from worker.sandbox.isolation import binary, private_mounts
 private_mounts.enter()
 private_mounts.readable = lambda path, uid, real=private_mounts.readable: "site-packages" not in path and real(path, uid=uid)
 binary._PLACES = ()

@@ -16,7 +16,7 @@ from worker.sandbox.resources import cgroup
 # As a container's default profile: what the sandbox needs is denied to the node itself.
 FILTERED = """
 import ctypes, sys
-from worker.sandbox import seccomp
+from worker.sandbox.isolation import seccomp
 program = seccomp.build_filter(memory_is_counted=True)
 buffer = ctypes.create_string_buffer(program, len(program))
 class Program(ctypes.Structure): _fields_ = [("length", ctypes.c_ushort), ("at", ctypes.c_void_p)]
@@ -76,14 +76,14 @@ def test_the_weaker_level_is_offered_and_never_taken_by_itself(sandbox_home: Pat
 @pytest.mark.skipif(not AS_ROOT or cgroup.find().parents is None, reason="cgroups cannot be made here anyway")
 def test_a_cgroup_that_cannot_be_made(sandbox_home: Path) -> None:
     preparation = """
-from worker.sandbox import cgroup
+from worker.sandbox.resources import cgroup
 from pathlib import Path
 nothing = cgroup.find(mountinfo="")
-cgroup._found = nothing
+cgroup._support = nothing
 """
     level, detail = _detect_after(preparation, sandbox_home)
     assert level == Level.NAMESPACES
-    assert detail.startswith("memory is watched by polling; no cgroup for each job")
+    assert detail.startswith("memory is checked by polling; no cgroup for each job")
     assert "Delegate=yes" in detail
 
 
@@ -94,4 +94,4 @@ def test_the_advice_for_what_is_not_known() -> None:
         )
         >= 1
     )
-    assert advice.explain("strange.").startswith("no isolation can be had here: strange. ")
+    assert advice.explain("strange.").startswith("isolation does not work here: strange. ")

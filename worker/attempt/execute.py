@@ -213,7 +213,7 @@ class Executor:
             sandbox_result = ready.sandbox.run(ready.job, cancelled=ready.cancelled)
         result = self._read(ready, sandbox_result, hash_seed=ready.hash_seed)
         if self._warm is not None:
-            self._warm.audit_kept(result, script=ready.attempt.script, toolchain=ready.toolchain)
+            self._warm.audit_preview(result, script=ready.attempt.script, toolchain=ready.toolchain)
         return result if reason is None else result.model_copy(update={"start_reason": reason})
 
     def _run_warm(self, ready: _ReadyAttempt, warm: WarmStarts) -> Result:
@@ -245,7 +245,7 @@ class Executor:
                 ready.attempt,
                 Reason(code="takes_long", detail="The script runs longer than a preview may take."),
             )
-        warm.keep_for_audit(result, script=ready.attempt.script, toolchain=ready.toolchain)
+        warm.store_preview(result, script=ready.attempt.script, toolchain=ready.toolchain)
         return result
 
     def _read_warm(self, ready: _ReadyAttempt, run: WarmRun) -> Result:

@@ -48,7 +48,7 @@ STRUCT_CODES = {
 
 
 class Region:
-    """Where the elements of a value lie in memory.
+    """The place in memory of a value's elements.
 
     `address` is that of the element with index 0 in every dimension, minus `offset`. `strides`, `size` (of
     one element) and `offset` are in bytes. `flip` is a mask for the bits of an element to invert, `swapped`

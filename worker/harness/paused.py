@@ -269,8 +269,8 @@ class Pause:
         control_fd = control.fileno()
         try:
             fields = config.split(b"\0")
-            control_fd = self.init["clear_of"](control.detach(), int(fields[2]))
-            _, variables = self.init["settle"](fields, (control_fd, *self.open_fds), prctl)
+            control_fd = self.init["move_away"](control.detach(), int(fields[2]))
+            _, variables = self.init["apply_config"](fields, (control_fd, *self.open_fds), prctl)
             self.set_variables({os.fsdecode(name): os.fsdecode(value) for name, value in variables.items()})
             reseed()
             threads = sys.modules.get("threading")
@@ -281,7 +281,7 @@ class Pause:
             self.stretch_tripwire(hidden)
             os.close(control_fd)
         except BaseException as error:
-            self.init["say_failed"](control_fd, error)
+            self.init["report_failure"](control_fd, error)
             os._exit(127)
 
     @staticmethod

@@ -54,7 +54,7 @@ def is_single_step(question):
 
 
 def count_results(name):
-    """How many outputs of the operation are results; None if all are."""
+    """The number of outputs of the operation that are results; None if all are."""
     return None if base_name(name).startswith(("_foreach_", "_fused_")) else RESULTS.get(base_name(name), 1)
 
 

@@ -245,7 +245,7 @@ def agree(some, others):
 
 
 def select(operations):
-    """What to ask about: lists of one or two operations; and the number of pairs.
+    """Select the operations to ask about: lists of one or two operations; and the number of pairs.
 
     These are the pairs whose outputs differ, and each operation that is in no pair.
     """

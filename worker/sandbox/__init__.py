@@ -1,4 +1,4 @@
-"""Runs one program of a stranger so that it reaches nothing, and says exactly how it ended."""
+"""Runs one untrusted program in isolation, and reports exactly how it ended."""
 
 from worker.sandbox.backend import Detected, Sandbox, detect
 from worker.sandbox.errors import SandboxUnavailableError

@@ -1,4 +1,4 @@
-"""The sandbox of one slot: chooses the strongest level the machine gives, proves it once, and runs jobs at it."""
+"""The sandbox of one slot: chooses the strongest level that works here, tests it, and runs jobs."""
 
 from __future__ import annotations
 
@@ -27,38 +27,43 @@ from worker.sandbox.process.launch import Backend, Launch
 from worker.sandbox.resources import cgroup, limits, processes
 from worker.sandbox.resources.memory import CountedMemory, PolledMemory
 
-# One uid per slot: no two strangers share what the kernel counts per uid. The operator keeps the range free.
+# Each slot has its own uid, so that no two jobs share the kernel's limits per uid. The operator keeps the
+# range free.
 FIRST_SLOT_UID = 47001
-# For looking at a machine while a node may run on it: of no node's slots, and below the uid that the service drops to.
+# The slot for examining a machine while a node may run on it. No node has it, and its uid is not the
+# service's.
 PROBE_SLOT = 97
 _PROBE_LIMITS = Limits(wall_seconds=30, memory_bytes=256 * MIB, scratch_bytes=16 * MIB)
 _PR_SET_CHILD_SUBREAPER = 36
 _END_SECONDS = 5.0
 _LIMITS_ONLY = (
-    "no isolation: the program sees and reaches everything that its user does; only its resources are limited"
+    "no isolation: the program can see and reach everything that its user can; only its resources are limited"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """The level a machine gives; None when there is none, and the detail says how to get it."""
+    """The strongest level that works on this machine, or None. The detail says how to get a stronger one."""
 
     level: Level | None
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Lost:
-    """Pid 1 of a job that could not be killed, and the job's cgroup."""
+class _Unkillable:
+    """Pid 1 of a job that could not be killed, as a pidfd, and the job's cgroup."""
 
     init_fd: int
     leaf: cgroup.Leaf | None
 
 
 class Sandbox:
-    """Construct it once per slot in a thread that lives as long as the slot, and run from that thread: the jobs die with it.
+    """The sandbox of one slot.
 
-    Raises `SandboxUnavailableError` where the level named, or any isolation, cannot be had.
+    Create it and run jobs in one thread that lives as long as the slot: jobs die with it.
+
+    `level`: the level to use; None chooses the strongest one with namespaces. Raises SandboxUnavailableError
+    if this machine can't give that level.
     """
 
     def __init__(self, *, slot: int, home: Path, level: Level | None = None) -> None:
@@ -67,12 +72,13 @@ class Sandbox:
         self.level_detail = ""
         self._identity = Identity(FIRST_SLOT_UID + slot if os.geteuid() == 0 else None)
         self._jobs = 0
-        self._lost: list[_Lost] = []
+        self._unkillable: list[_Unkillable] = []
         self._parents: cgroup.Parents | None = None
         self._backend: Bubblewrap | Plain
         if not sys.platform.startswith("linux"):
-            raise SandboxUnavailableError("nodes are Linux only: a sandbox needs its namespaces")
-        # So that what a killed job leaves in an uninterruptible call is ours to reap once it ends.
+            raise SandboxUnavailableError("a node needs Linux: the sandbox uses its namespaces")
+        # A killed job's process in an uninterruptible call then becomes our child, so that we can reap it
+        # later.
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         if level is Level.LIMITS_ONLY:
             self.level_detail = _LIMITS_ONLY
@@ -94,17 +100,17 @@ class Sandbox:
         self.level = Level.NAMESPACES if self._parents is None else Level.NAMESPACES_CGROUP
         if self._parents is None:
             self.level_detail = (
-                f"memory is watched by polling; {self.level_detail or 'no cgroup was asked for'}"
+                f"memory is checked by polling; {self.level_detail or 'the level was named without a cgroup'}"
             )
         bubblewrap = binary.find(uid=self._identity.effective, home=home)
         self._backend = Bubblewrap(
             bubblewrap, identity=self._identity, memory_is_counted=self._parents is not None
         )
-        self._prove()
+        self._try()
 
     @property
     def bubblewrap(self) -> Bubblewrap | None:
-        """What starts this slot's jobs, where it has namespaces."""
+        """The backend that starts this slot's jobs, if it uses namespaces."""
         return self._backend if isinstance(self._backend, Bubblewrap) else None
 
     def _use_landlock(self) -> None:
@@ -114,55 +120,61 @@ class Sandbox:
         )
         self._backend, self.level = backend, Level.LANDLOCK
         memory = (
-            "counted by a cgroup" if self._parents is not None else f"watched by polling; {self.level_detail}"
+            "counted by a cgroup" if self._parents is not None else f"checked by polling; {self.level_detail}"
         )
         self.level_detail = (
-            f"closed in by Landlock (version {backend.abi}), without namespaces; memory is {memory}"
+            f"restricted by Landlock (version {backend.abi}), without namespaces; memory is {memory}"
         )
         if self._identity.uid is None:
             self.level_detail += (
-                "; with the node's own uid a program may connect to no socket and change no mode of a file, which a DataLoader with "
-                "workers does not survive"
+                "; since programs share the node's uid, they may neither connect to sockets nor change "
+                "file modes: a DataLoader with workers fails"
             )
-        self._prove()
+        self._try()
 
     def _offer_landlock(self) -> str:
-        """Never taken by itself."""
+        """How to use the weaker level Landlock, if it works here; it is never chosen by itself."""
         try:
             require_landlock(self._identity)
         except SandboxUnavailableError:
             return ""
         return (
-            f". The weaker level {Level.LANDLOCK} can be had here if it is named: for a file of your own by "
-            f"`samehere reproduce --isolation {Level.LANDLOCK}`, for a node by SAMEHERE_LEVEL and, for what strangers submit, "
-            "SAMEHERE_REQUIRED_LEVEL; docs/security.md says what it does not hold"
+            f". The weaker level {Level.LANDLOCK} works here, but only if you name it: for your own file by "
+            f"`samehere reproduce --isolation {Level.LANDLOCK}`, for a node by SAMEHERE_LEVEL, and for "
+            "untrusted submissions also by SAMEHERE_REQUIRED_LEVEL; docs/security.md lists its gaps"
         )
 
     def _find_cgroup(self) -> None:
-        found = cgroup.find()
-        self._parents, self.level_detail = found.parents, found.detail
+        support = cgroup.find()
+        self._parents, self.level_detail = support.parents, support.detail
 
-    def _prove(self) -> None:
-        """Run the whole policy once, on nothing."""
+    def _try(self) -> None:
+        """Run an empty job with the whole policy. Raises SandboxUnavailableError if it fails."""
         result = self.run(
             SandboxJob(argv=("/usr/bin/env", "true"), limits=_PROBE_LIMITS), cancelled=threading.Event()
         )
         if result.ending is not Ending.EXITED or result.exit_status != 0:
-            said = (
+            message = (
                 result.detail
                 or result.stderr.head.decode(errors="replace")
-                or f"the probe ended with {result.exit_status}"
+                or f"the test job ended with exit status {result.exit_status}"
             )
-            raise SandboxUnavailableError(advice.explain(said))
+            raise SandboxUnavailableError(advice.explain(message))
 
     def run(
         self, job: SandboxJob, *, cancelled: threading.Event, backend: Backend | None = None
     ) -> SandboxResult:
-        """Run one job to its end and leave nothing of it; blocks. `backend` starts it otherwise than by a program of its own."""
+        """Run one job to its end, and remove all traces of it.
+
+        Blocks. Raises SandboxUnavailableError if blocked.
+
+        `backend` starts the job in another way than the slot's own backend, such as from a paused
+        interpreter.
+        """
         backend = backend or self._backend
-        if self.is_held():
+        if self.is_blocked():
             raise SandboxUnavailableError(
-                f"slot {self.slot} is held by a process of an earlier job that cannot be killed"
+                f"slot {self.slot} is blocked by a process of an earlier job that can't be killed"
             )
         leaf: cgroup.Leaf | None = None
         started: Launch | None = None
@@ -177,7 +189,7 @@ class Sandbox:
             return SandboxResult(ending=Ending.SETUP_FAILED, level=self.level, detail=str(error))
         finally:
             if started is not None and not _end(started, backend):
-                self._lost.append(_Lost(os.dup(started.init_fd), leaf))
+                self._unkillable.append(_Unkillable(os.dup(started.init_fd), leaf))
             elif leaf is not None:
                 leaf.remove()
             if started is not None:
@@ -196,7 +208,7 @@ class Sandbox:
                 processes=limits.process_limit(job.limits),
             )
         except OSError as error:
-            raise SetupError(f"the job's cgroup could not be made: {error.strerror}") from error
+            raise SetupError(f"could not create the job's cgroup: {error.strerror}") from error
 
     def _watch(
         self,
@@ -208,7 +220,7 @@ class Sandbox:
         cancelled: threading.Event,
     ) -> SandboxResult:
         nodes = gpu.nodes(job.devices)
-        wanted = limits.process_limits(
+        process_limits = limits.process_limits(
             job.limits,
             uid=self._identity.effective,
             has_devices=bool(nodes),
@@ -219,7 +231,7 @@ class Sandbox:
             if leaf is not None:
                 leaf.add(started.init_pid)
         except OSError as error:
-            raise SetupError(f"the job could not be moved into its cgroup: {error.strerror}") from error
+            raise SetupError(f"could not move the job into its cgroup: {error.strerror}") from error
         launch.await_ready(started)
         memory = (
             CountedMemory(leaf)
@@ -227,8 +239,8 @@ class Sandbox:
             else PolledMemory(limit_bytes=job.limits.memory_bytes, folders=started.folders)
         )
         argv, variables, folder = self._backend.program(job)
-        launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=wanted)
-        watched = supervise.Watched(
+        launch.hand_over(started, argv=argv, variables=variables, folder=folder, limits=process_limits)
+        supervised = supervise.SupervisedJob(
             limits=job.limits,
             level=self.level,
             memory=self._backend.watched(memory, job),
@@ -237,31 +249,31 @@ class Sandbox:
             kill=lambda: backend.kill(started),
             kill_harder=_harder(started, leaf),
         )
-        return supervise.Supervision(started, watched).watch()
+        return supervise.Supervision(started, supervised).watch()
 
-    def is_held(self) -> bool:
-        """Whether a process of an earlier job is still there, which could not be killed."""
-        self._reap_lost()
-        return bool(self._lost)
+    def is_blocked(self) -> bool:
+        """Whether a process of an earlier job could not be killed and still exists."""
+        self._reap_unkillable()
+        return bool(self._unkillable)
 
-    def _reap_lost(self) -> None:
-        still: list[_Lost] = []
-        for lost in self._lost:
-            if not _ended(lost.init_fd):
-                still.append(lost)
+    def _reap_unkillable(self) -> None:
+        alive: list[_Unkillable] = []
+        for process in self._unkillable:
+            if not _has_ended(process.init_fd):
+                alive.append(process)
                 continue
-            os.close(lost.init_fd)
-            if lost.leaf is not None:
-                lost.leaf.remove()
-        self._lost = still
+            os.close(process.init_fd)
+            if process.leaf is not None:
+                process.leaf.remove()
+        self._unkillable = alive
 
     def self_test(self) -> list[str]:
-        """What does not hold here, in plain words; empty when all holds."""
+        """The weaknesses that an attack from inside shows, as sentences; empty if there are none."""
         return self_test.problems(self)
 
 
 def _end(started: Launch, backend: Backend) -> bool:
-    """Whatever happened: whether nothing of the job goes on."""
+    """Kill what is left of a job, however it ended; whether no process of it is left."""
     if started.process.poll() is None:
         backend.kill(started)
         try:
@@ -269,11 +281,11 @@ def _end(started: Launch, backend: Backend) -> bool:
         except subprocess.TimeoutExpired:
             started.process.kill()
             started.process.wait(_END_SECONDS)
-    return _ended(started.init_fd)
+    return _has_ended(started.init_fd)
 
 
-def _ended(pidfd: int) -> bool:
-    """Whether the process is gone; reaps it where it became our child."""
+def _has_ended(pidfd: int) -> bool:
+    """Whether the process has ended; reaps it if it became our child."""
     if not select.select([pidfd], [], [], 0)[0]:
         return False
     with contextlib.suppress(ChildProcessError):
@@ -291,7 +303,7 @@ def _harder(started: Launch, leaf: cgroup.Leaf | None) -> Callable[[], None]:
 
 
 def detect(*, home: Path) -> Detected:
-    """Probe this machine with the real policy."""
+    """Find the strongest level with namespaces that works here, by running a job with the real policy."""
     try:
         sandbox = Sandbox(slot=PROBE_SLOT, home=home)
     except SandboxUnavailableError as error:

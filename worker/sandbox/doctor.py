@@ -1,4 +1,7 @@
-"""What this machine can do for strangers' code, and how to get more, in plain words."""
+"""Examines how well this machine can isolate untrusted code, and says how to improve it.
+
+For `samehere doctor`.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,22 @@ from worker.sandbox.resources import cgroup, limits, processes
 
 _OLDEST_KERNEL = (5, 3)  # pidfd_open
 _MEANS = {
-    Level.NAMESPACES_CGROUP: "strangers' code is isolated, and its memory is counted by the kernel",
-    Level.NAMESPACES: "strangers' code is isolated; its memory is watched by polling, which a hostile program can evade up to a floor",
-    Level.LANDLOCK: (
-        "a program is closed in without namespaces: enough for files of your own, and for strangers' code only where you accept what "
-        "docs/security.md says of this level; it is taken only if it is named"
+    Level.NAMESPACES_CGROUP: "untrusted code runs isolated, and the kernel counts its memory",
+    Level.NAMESPACES: (
+        "untrusted code runs isolated; its memory is checked by polling, so a hostile program can briefly "
+        "use more than its limit"
     ),
-    Level.LIMITS_ONLY: "no isolation: only for a file of your own, and only if it is named",
+    Level.LANDLOCK: (
+        "programs are restricted without namespaces: this is enough for your own files, and for untrusted "
+        "code only if you accept the gaps that docs/security.md lists; it is used only if you name it"
+    ),
+    Level.LIMITS_ONLY: "no isolation: this is only for your own files, and only if you name it",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at; the cure is empty where nothing needs one."""
+    """The result of one check; `cure` says how to fix a problem, and is empty if there is none."""
 
     name: str
     ok: bool
@@ -38,7 +44,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The level that can be reached, what it means, how to get the next one up, and what was looked at."""
+    """The level that works here, its meaning, how to get a stronger level (`more`), and all checks."""
 
     level: Level | None
     means: str
@@ -51,17 +57,14 @@ class Examination:
 
 
 def examine(*, home: Path, level: Level | None = None) -> Examination:
-    """Look at all of it; runs two small jobs in the real sandbox, at the level that the operator named, else at the strongest."""
+    """Run all checks, with two small jobs in the real sandbox at the named level or the strongest one."""
     checks = [_kernel(), _machine(), _user(), _bubblewrap(home), _landlock(), _memory(), _cards()]
     sandbox = None
     refusals: list[str] = []
-    for wanted in (
-        (level,)
-        if level in (Level.LANDLOCK, Level.LIMITS_ONLY)
-        else dict.fromkeys((level, None, Level.LANDLOCK))
-    ):
+    is_weak = level in (Level.LANDLOCK, Level.LIMITS_ONLY)
+    for candidate in (level,) if is_weak else dict.fromkeys((level, None, Level.LANDLOCK)):
         try:
-            sandbox = backend.Sandbox(slot=backend.PROBE_SLOT, home=home, level=wanted)
+            sandbox = backend.Sandbox(slot=backend.PROBE_SLOT, home=home, level=candidate)
         except SandboxUnavailableError as error:
             refusals.append(str(error))
             continue
@@ -69,59 +72,60 @@ def examine(*, home: Path, level: Level | None = None) -> Examination:
     more = "; ".join(dict.fromkeys(refusals if sandbox is None else refusals[:1]))
     checks.append(_namespaces(sandbox, more))
     if sandbox is None:
-        return Examination(None, "strangers' code cannot run here", more, tuple(checks))
+        return Examination(None, "untrusted code can't run on this machine", more, tuple(checks))
     checks.append(_cgroup())
     problems = sandbox.self_test()
     checks.append(
         Check(
             "attack from inside",
             ok=not problems,
-            found="; ".join(problems) or "nothing got out",
+            found="; ".join(problems) or "all attacks failed, as they should",
             cure=_cure_of(problems),
         )
     )
     if sandbox.level is Level.NAMESPACES and not more:
         more = cgroup.find().detail
     elif not more and sandbox.level is not Level.NAMESPACES_CGROUP:
-        more = f"name no weaker level: {sandbox.level} was asked for"
+        more = f"do not name a weaker level: the level {sandbox.level} was named"
     return Examination(sandbox.level, _MEANS[sandbox.level], more, tuple(checks))
 
 
 def _namespaces(sandbox: backend.Sandbox | None, why_not: str) -> Check:
     if sandbox is not None and sandbox.level.satisfies(Level.NAMESPACES):
-        return Check("namespaces", ok=True, found="a sandbox was started with the real policy")
+        return Check("namespaces", ok=True, found="a sandbox with the real policy works")
     if sandbox is not None and not why_not:
-        return Check("namespaces", ok=True, found=f"not tried, since {sandbox.level} was named")
-    return Check("namespaces", ok=False, found="a sandbox could not be started", cure=why_not)
+        return Check("namespaces", ok=True, found=f"not tried, because the level {sandbox.level} was named")
+    return Check("namespaces", ok=False, found="no sandbox could be started", cure=why_not)
 
 
 def _cgroup() -> Check:
-    found = cgroup.find()
-    if found.parents is None:
-        return Check("cgroup", ok=False, found="none can be made", cure=found.detail)
-    return Check("cgroup", ok=True, found=f"version {found.parents.version}, below {found.parents.memory}")
+    support = cgroup.find()
+    if support.parents is None:
+        return Check("cgroup", ok=False, found="the node can't create any", cure=support.detail)
+    place = f"version {support.parents.version}, below {support.parents.memory}"
+    return Check("cgroup", ok=True, found=place)
 
 
 def _landlock() -> Check:
-    """A second-best: nothing is wrong without it where namespaces work."""
+    """Always ok: Landlock is not needed where namespaces work."""
     try:
         abi = landlock.find_abi()
     except SandboxUnavailableError as error:
-        return Check("landlock", ok=True, found=f"none: {error}")
-    held = ["files"]
-    held += ["ports"] if abi >= landlock.NETWORK_ABI else []
-    held += ["signals and abstract sockets"] if abi >= landlock.SCOPES_ABI else []
-    return Check("landlock", ok=True, found=f"version {abi}, which judges {', '.join(held)}")
+        return Check("landlock", ok=True, found=f"not available: {error}")
+    scope = ["files"]
+    scope += ["ports"] if abi >= landlock.NETWORK_ABI else []
+    scope += ["signals and abstract sockets"] if abi >= landlock.SCOPES_ABI else []
+    return Check("landlock", ok=True, found=f"version {abi}, which can restrict {', '.join(scope)}")
 
 
 def _cure_of(problems: list[str]) -> str:
-    return "do not run strangers' code on this machine, and report this" if problems else ""
+    return "do not run untrusted code on this machine, and please report this" if problems else ""
 
 
 def _kernel() -> Check:
     release = platform.release()
     new_enough = limits.kernel_version() >= _OLDEST_KERNEL
-    cure = "" if new_enough else "Linux 5.3 or newer is needed: a job's processes are killed through a pidfd"
+    cure = "" if new_enough else "install Linux 5.3 or newer: the sandbox kills processes through a pidfd"
     return Check("kernel", ok=new_enough, found=release, cure=cure)
 
 
@@ -138,19 +142,22 @@ def _user() -> Check:
         return Check(
             "user",
             ok=True,
-            found=f"uid {os.geteuid()}: all slots share it, and with it what the kernel counts per user",
+            found=f"uid {os.geteuid()}: all slots share it, and the kernel's limits per user",
         )
     if private_mounts.enter():
         return Check(
             "user",
             ok=True,
-            found=f"root, which runs jobs as uid {backend.FIRST_SLOT_UID} and up: keep these uids free",
+            found=f"root; jobs run as uid {backend.FIRST_SLOT_UID} and above: keep these uids free",
         )
-    cure = "give the node CAP_SYS_ADMIN, or keep toolchains and their Python where every user can read them, such as /opt"
+    cure = (
+        "give the node CAP_SYS_ADMIN, or put toolchains and their Python where every user can read them, "
+        "such as /opt"
+    )
     return Check(
         "user",
         ok=True,
-        found="root without a mount namespace of its own: what only root can read cannot be shown to jobs",
+        found="root, but it can't create a mount namespace: jobs can't use files that only root can read",
         cure=cure,
     )
 
@@ -158,23 +165,19 @@ def _user() -> Check:
 def _bubblewrap(home: Path) -> Check:
     uid = backend.FIRST_SLOT_UID if os.geteuid() == 0 else os.geteuid()
     try:
-        found = binary.find(uid=uid, home=home)
+        path = binary.find(uid=uid, home=home)
     except SandboxUnavailableError as error:
         return Check("bubblewrap", ok=False, found="none", cure=str(error))
-    return Check("bubblewrap", ok=True, found=f"{found}, version {'.'.join(map(str, binary.version(found)))}")
+    return Check("bubblewrap", ok=True, found=f"{path}, version {'.'.join(map(str, binary.version(path)))}")
 
 
 def _memory() -> Check:
     total, available = processes.total_bytes(), processes.available_bytes()
-    found = f"{total / GIB:.1f} GiB, {available / GIB:.1f} GiB available"
+    sizes = f"{total / GIB:.1f} GiB, {available / GIB:.1f} GiB available"
     if available < 5 * GIB:
-        return Check(
-            "memory",
-            ok=False,
-            found=found,
-            cure="a job may use 4 GiB by default: run fewer slots, or give jobs less memory",
-        )
-    return Check("memory", ok=True, found=found)
+        cure = "a job may use 4 GiB by default: run fewer slots, or lower the memory limit of jobs"
+        return Check("memory", ok=False, found=sizes, cure=cure)
+    return Check("memory", ok=True, found=sizes)
 
 
 def _cards() -> Check:
@@ -184,5 +187,7 @@ def _cards() -> Check:
     libraries = gpu.driver().libraries
     if not any("libcuda" in library for library in libraries):
         cure = "install the driver's libcuda.so.1; in a container, start it with `--gpus all`"
-        return Check("cards", ok=False, found=f"{', '.join(cards)}, but no driver library", cure=cure)
+        return Check(
+            "cards", ok=False, found=f"{', '.join(cards)}, but not the driver's libraries", cure=cure
+        )
     return Check("cards", ok=True, found=f"{', '.join(cards)}; driver: {', '.join(libraries)}")

@@ -1,11 +1,11 @@
-"""What the sandbox raises."""
+"""The exceptions of the sandbox."""
 
 from __future__ import annotations
 
 
 class SandboxUnavailableError(Exception):
-    """No acceptable isolation can be had here; the message says why and how to get it."""
+    """This machine can't give the required isolation. The message says why, and how to get it."""
 
 
 class SetupError(Exception):
-    """One job could not be started; the message holds no byte of the job."""
+    """A job could not be started. The message holds no text of the job."""

@@ -1,4 +1,4 @@
-"""What a sandbox is asked to run, and what it answers; knows nothing of torch, scripts or verdicts."""
+"""A job for the sandbox and its result. Knows nothing of torch, scripts or verdicts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from worker.contract import Level, Limits
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A folder of the host, shown read-only inside."""
+    """A folder of the host that the sandbox shows read-only; both are absolute paths."""
 
     source: str
     destination: str
@@ -19,20 +19,20 @@ class Bind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxJob:
-    """One program to run. Paths are those inside the sandbox unless said otherwise."""
+    """One program to run. All paths but those of devices are paths inside the sandbox."""
 
     argv: tuple[str, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     binds: tuple[Bind, ...] = ()
-    # Device nodes of the host to show, such as /dev/nvidia0; empty for a CPU job.
+    # Device nodes of the host to show inside, such as /dev/nvidia0. A CPU job has none.
     devices: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     working_directory: str = "/home/u"
 
 
 class Ending(StrEnum):
-    """Why a job ended. Everything but EXITED is ours, not the program's."""
+    """Why a job ended. Only EXITED is the program's own end; the sandbox caused all others."""
 
     EXITED = "exited"
     WALL_LIMIT = "wall_limit"
@@ -45,7 +45,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """What was kept of an output stream: its beginning and its end; the digest is of all that was read."""
+    """The beginning and the end of an output stream; `digest` is the SHA-256 (hex) of all of it."""
 
     head: bytes = b""
     tail: bytes = b""
@@ -60,7 +60,10 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxResult:
-    """What became of a job; `report` is what the program's side wrote on its own channel: hostile bytes, capped."""
+    """How a job ended.
+
+    `report` holds the bytes on the report channel, up to a limit. They are untrusted, as both streams are.
+    """
 
     ending: Ending
     level: Level
@@ -73,8 +76,8 @@ class SandboxResult:
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_memory_bytes: int = 0
-    # At the wall limit: whether all processes were idle for the last second.
+    # At the wall limit only: whether all processes were idle for the last second.
     idle: bool | None = None
-    # At the wall limit: where the processes stood, in part by their own words.
+    # At the wall limit only: the stacks of the processes. Partly written by them, so untrusted.
     stacks: str = ""
     devices_opened: tuple[str, ...] = ()

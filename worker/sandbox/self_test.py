@@ -1,4 +1,4 @@
-"""A small attack on the sandbox from inside: what must hold before strangers' code may run."""
+"""A small attack on the sandbox from inside. It must fail before untrusted code may run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from worker.sandbox.job import Bind, Ending, SandboxJob, SandboxResult
 
 _LIMITS = Limits(wall_seconds=30, memory_bytes=512 * MIB, scratch_bytes=16 * MIB)
 
-# Each line of the output is one thing that should have failed and did not.
+# It prints a line of JSON for each action that should have failed but succeeded.
 _PROBE = """
 import json, os, socket
 
@@ -32,8 +32,10 @@ def routes():
     if len(open("/proc/net/route").read().splitlines()) < 2: raise OSError
 
 def privileges():
-    held = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
-    if held["NoNewPrivs"] == "1" and int(held["CapEff"], 16) == 0 and held["Seccomp"] == "2": raise OSError
+    lines = open("/proc/self/status").read().splitlines()
+    fields = dict(line.split(":\\t", 1) for line in lines if ":\\t" in line)
+    has_none = fields["NoNewPrivs"] == "1" and int(fields["CapEff"], 16) == 0
+    if has_none and fields["Seccomp"] == "2": raise OSError
 
 succeeds("it holds privileges, or no filter of system calls is in force", privileges)
 succeeds("it sees processes of the host", other_processes)
@@ -52,8 +54,9 @@ succeeds("it writes the kernel's settings", lambda: open("/proc/sys/kernel/core_
 """
 
 
-# What a level does not hold, by its definition: with a network of its own a socket leads nowhere, and pid 1 is deaf to what is in it.
-_NOT_HELD = {
+# The actions that each level permits by its definition. In a network namespace a socket leads nowhere, and in
+# a pid namespace pid 1 ignores signals from inside.
+_PERMITTED = {
     Level.LANDLOCK: {"it sees processes of the host", "it has a route out of its network"},
     Level.NAMESPACES: {"it opens a socket of the host's network", "it signals its own supervision"},
     Level.NAMESPACES_CGROUP: {"it opens a socket of the host's network", "it signals its own supervision"},
@@ -65,11 +68,11 @@ class Testable(Protocol):
 
     @property
     def level(self) -> Level:
-        """What it isolates with."""
+        """The level of isolation."""
 
     @property
     def level_detail(self) -> str:
-        """Why the level is no higher."""
+        """Why the level is not higher."""
 
     def run(self, job: SandboxJob, *, cancelled: threading.Event) -> SandboxResult:
         """Run one job to its end."""
@@ -84,7 +87,7 @@ def _python() -> tuple[str, tuple[Bind, ...]]:
 
 
 def problems(sandbox: Testable) -> list[str]:
-    """What the probe could do that it should not, and whether the sandbox told its end right."""
+    """The actions that should have failed but succeeded, as sentences; or why the probe itself failed."""
     if sandbox.level is Level.LIMITS_ONLY:
         return [sandbox.level_detail]
     python, binds = _python()
@@ -96,8 +99,9 @@ def problems(sandbox: Testable) -> list[str]:
     )
     result = sandbox.run(job, cancelled=threading.Event())
     if result.ending is not Ending.EXITED or result.exit_status != 0:
-        return [
-            f"the probe did not come to its end: {result.detail or result.stderr.head.decode(errors='replace')[-500:]}"
-        ]
+        reason = result.detail or result.stderr.head.decode(errors="replace")[-500:]
+        return [f"the test program did not finish: {reason}"]
     succeeded = [json.loads(line) for line in result.stdout.head.decode().splitlines()]
-    return [f"a program is not held: {name}" for name in succeeded if name not in _NOT_HELD[sandbox.level]]
+    return [
+        f"a program is not isolated: {name}" for name in succeeded if name not in _PERMITTED[sandbox.level]
+    ]

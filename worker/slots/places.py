@@ -130,7 +130,7 @@ class Place(ABC):
         _log.error("slot_held_back", slot=self._number)
         with self._queue.changed:
             self.in_service = False
-            while sandbox.is_held():
+            while sandbox.is_blocked():
                 if self._queue.is_closing:
                     return False
                 self._queue.changed.wait(LOOK_AGAIN_SECONDS)

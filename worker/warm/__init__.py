@@ -1,4 +1,4 @@
-"""Starts a script in a fork of an interpreter that has torch imported, where that changes nothing of what it shows."""
+"""Starts a script in a fork of an interpreter that has imported torch, if that can't change its results."""
 
 from worker.warm.starts import WarmRun, WarmStarts, make_warm_starts
 

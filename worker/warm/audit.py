@@ -1,4 +1,7 @@
-"""A sample of warm attempts is run cold as well; where the two ever disagreed, this node starts that script cold from then on."""
+"""Checks a sample of warm attempts against cold ones.
+
+If they disagree, this node always starts that script cold.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +12,37 @@ from pathlib import Path
 from worker.contract import Result
 
 _PARTS = 1_000_000
-# Of ours, not of the script: no disagreement.
 
 
 class Audit:
-    """Several processes may share one folder; what is in it stays."""
+    """The record of disagreements, in a folder that several processes may share.
+
+    `share`: the part of warm attempts to check, from 0 to 1.
+    """
 
     def __init__(self, folder: Path, *, share: float) -> None:
         self._folder = folder
         self._share = share
 
     def is_due(self) -> bool:
-        """Whether this attempt is of the sample: unpredictable, since the script's author could else be prepared."""
+        """Whether to check this attempt. Random, so that a script's author can't prepare for it."""
         return secrets.randbelow(_PARTS) < self._share * _PARTS
 
     def distrusts(self, script: str, build_id: str) -> bool:
+        """Whether warm and cold attempts of the script have disagreed in this build of a toolchain."""
         return self._path(script, build_id).exists()
 
     def agree(self, warm: Result, cold: Result) -> bool:
-        """An attempt without a seed never agrees with another: it loses its warm starts, and nothing else."""
+        """Whether two attempts of a script had the same output and end; True if one shows nothing.
+
+        Without a seed, two attempts may differ anyway: such a script only loses its warm starts.
+        """
         if not (warm.outcome.is_evidence and cold.outcome.is_evidence):
             return True
-        return _shown(warm) == _shown(cold)
+        return _visible_facts(warm) == _visible_facts(cold)
 
-    def note(self, script: str, build_id: str) -> None:
-        """They disagreed."""
+    def record_disagreement(self, script: str, build_id: str) -> None:
+        """Start the script cold from now on in this build of a toolchain."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path(script, build_id).touch()
 
@@ -44,13 +53,13 @@ class Audit:
         )
 
 
-def _shown(result: Result) -> tuple[object, ...]:
-    seen = result.observation
+def _visible_facts(result: Result) -> tuple[object, ...]:
+    observation = result.observation
     return (
         result.outcome,
-        seen.exit_status,
-        seen.signal,
-        seen.exception,
-        seen.stdout_digest,
-        seen.stderr_digest,
+        observation.exit_status,
+        observation.signal,
+        observation.exception,
+        observation.stdout_digest,
+        observation.stderr_digest,
     )

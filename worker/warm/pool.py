@@ -1,4 +1,7 @@
-"""The paused interpreters of one node process: one per slot and toolchain, the least recently used go when memory is short."""
+"""The paused interpreters of one node process, one for each slot and toolchain.
+
+When memory is short, the least recently used one ends.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,20 @@ from worker.sandbox.errors import SetupError
 from worker.sandbox.job import SandboxJob
 from worker.warm.zygote import ForksRefusedError, Zygote
 
-# Assumed of one that was not measured yet, and the most that one is meant to take.
+# The memory that an interpreter is assumed to take before it is measured.
 SLOT_BYTES = 250 * MIB
 HASH_SEED = "PYTHONHASHSEED"
-# How long one that could not be started is not tried again.
+# After an interpreter could not be started, it is not tried again for this long.
 _PAUSE_SECONDS = 300.0
-# What is started beforehand takes the place only of what nobody used for this long, and holds its slot up no longer than that.
+# An interpreter that is started in advance replaces only interpreters that were unused for this long.
 _STALE_SECONDS = 300.0
+# A start in advance delays its slot for at most this long.
 _PREPARE_SECONDS = 10.0
 _LOOK_SECONDS = 0.05
 
 
 class NotWarmError(Exception):
-    """No paused interpreter can be had; the message says why."""
+    """There is no paused interpreter for the job; the message says why."""
 
 
 @dataclass(slots=True)
@@ -50,7 +54,11 @@ class Loan:
 
 
 class WarmPool:
-    """Shared by the slots' threads; each borrows only what runs in its own slot, and starts it in its own thread."""
+    """The interpreters of all slots. Each slot's thread starts its own interpreters and borrows only these.
+
+    `memory_bytes`: limit for all together. `jobs`, `seconds`: an interpreter ends after so many jobs or so
+    much time. `forks`: whether to try one fork for each job; else an interpreter takes one job.
+    """
 
     def __init__(self, *, memory_bytes: int, jobs: int, seconds: float, forks: bool = True) -> None:
         self._memory_bytes = memory_bytes
@@ -65,14 +73,17 @@ class WarmPool:
     def lend(
         self, sandbox: Sandbox, job: SandboxJob, *, build: str = "", only_ready: bool = False
     ) -> Iterator[Loan]:
-        """For one job, in the slot's thread; an error of the caller's ends the interpreter. Raise NotWarmError.
+        """Lend an interpreter for one job, in the slot's thread.
 
-        `build` tells one content of a toolchain from another of the same name; `only_ready` starts none for this job alone.
+        Raises NotWarmError. It ends if the caller raises.
+
+        `build` identifies the toolchain's content. `only_ready`: raise instead of starting an interpreter
+        now.
         """
         key = _key(sandbox, job, build)
         entry = self._take(key)
         if entry is None and only_ready:
-            raise NotWarmError("none is paused for this toolchain yet")
+            raise NotWarmError("no interpreter is paused for this toolchain yet")
         entry = entry or self._begin(key, sandbox, job)
         try:
             self._make_ready(key, entry)
@@ -86,9 +97,11 @@ class WarmPool:
     def prepare(
         self, sandbox: Sandbox, job: SandboxJob, *, build: str = "", ending: Callable[[], bool]
     ) -> None:
-        """Have one started for jobs like this, in the slot's thread between two jobs, and wait for its imports unless it is `ending`.
+        """Start an interpreter for jobs like this one, in the slot's thread between two jobs.
 
-        Raise NotWarmError.
+        Raises NotWarmError.
+
+        Waits for its imports until `ending` returns True.
         """
         key = _key(sandbox, job, build)
         entry = self._take(key) or self._begin(key, sandbox, job, stale_seconds=_STALE_SECONDS)
@@ -109,14 +122,14 @@ class WarmPool:
             entry.busy = False
 
     def close(self) -> None:
-        """End all of them; call when no slot runs any more."""
+        """End all interpreters. Call it when no slot runs a job."""
         with self._lock:
             entries, self._entries = list(self._entries.values()), {}
         for entry in entries:
             entry.zygote.close()
 
     def pids(self) -> list[int]:
-        """Of the interpreters that live, on the host."""
+        """The process ids on the host of all interpreters."""
         with self._lock:
             return [entry.zygote.pid for entry in self._entries.values()]
 
@@ -136,13 +149,13 @@ class WarmPool:
         return old or entry.zygote.jobs >= self._jobs or entry.zygote.is_spent
 
     def _begin(self, key: object, sandbox: Sandbox, job: SandboxJob, *, stale_seconds: float = 0.0) -> _Entry:
-        """Start one, without waiting for its imports."""
-        failed_at, why = self._failures.get(key, (0.0, ""))
-        if why and time.monotonic() - failed_at < _PAUSE_SECONDS:
-            raise NotWarmError(why)
+        """Start an interpreter without waiting for its imports. Raises NotWarmError."""
+        failed_at, reason = self._failures.get(key, (0.0, ""))
+        if reason and time.monotonic() - failed_at < _PAUSE_SECONDS:
+            raise NotWarmError(reason)
         bubblewrap = sandbox.bubblewrap
         if bubblewrap is None:
-            raise NotWarmError("the isolation of this node has no warm starts")
+            raise NotWarmError("warm starts do not work with this node's isolation")
         self._make_room(stale_seconds)
         seeded = replace(
             job, files={}, variables={**job.variables, HASH_SEED: str(1 + secrets.randbelow(2**32 - 1))}
@@ -162,7 +175,7 @@ class WarmPool:
         try:
             entry.zygote.await_ready()
         except ForksRefusedError as error:
-            # From now on each takes one job, and the next is started before it is needed.
+            # From now on, each interpreter takes one job, and the next one is started in advance.
             self._forks = False
             raise NotWarmError(str(error)) from error
         except SetupError as error:
@@ -172,7 +185,10 @@ class WarmPool:
         entry.ready = True
 
     def _make_room(self, stale_seconds: float) -> None:
-        """End those that were not used for longest, and for so long. Raise NotWarmError where the others leave no room."""
+        """End the least recently used interpreters, until there is memory for one more.
+
+        Those that were used within `stale_seconds` stay. Raises NotWarmError if they leave too little memory.
+        """
         while True:
             with self._lock:
                 used = sum(entry.bytes for entry in self._entries.values())
@@ -185,7 +201,7 @@ class WarmPool:
                     if not entry.busy and entry.used_at <= before
                 ]
                 if not idle:
-                    raise NotWarmError("the memory for warm starts is in use")
+                    raise NotWarmError("all memory for warm starts is in use")
                 _, oldest = min(idle, key=lambda pair: pair[0])
                 entry = self._entries.pop(oldest)
             entry.zygote.close()
@@ -206,13 +222,13 @@ class WarmPool:
 
 
 def _key(sandbox: Sandbox, job: SandboxJob, build: str) -> object:
-    """All that a paused interpreter has in common with the jobs that it can take."""
+    """The properties that a paused interpreter shares with the jobs that it can take."""
     variables = tuple(sorted((name, value) for name, value in job.variables.items() if name != HASH_SEED))
     return (sandbox.slot, build, job.argv, job.binds, job.devices, variables)
 
 
 def proportional_bytes(pid: int) -> int:
-    """What a process takes, with its share of what it shares; what is assumed of any where it hides that."""
+    """The memory of a process, with its share of shared pages; SLOT_BYTES if it can't be read."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))

@@ -1,4 +1,8 @@
-"""Reads a script for what could tell a warm start from a cold one, or depend on what happens before and at `import torch`."""
+"""Reads a script for code that could behave differently in a warm start.
+
+Such code observes its own process, measures time, or depends on what happens before and during `import
+torch`.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ from dataclasses import dataclass
 
 from worker.warm.variables import READ_AT_START
 
-# In the order of a report: what is imported beforehand, and what nothing before it can disturb.
-_KNOWN = frozenset({"torch", "numpy", "__future__"})
+# Modules that may be imported before torch.
+_HARMLESS = frozenset({"torch", "numpy", "__future__"})
 _OBSERVERS = frozenset(
     {
         *(
@@ -58,7 +62,7 @@ _TORCH_STOPWATCHES = (
     "torch.autograd.profiler",
     "torch.monitor",
 )
-# A state that torch's own import looks at or changes.
+# Modules with a state that torch's import reads or changes.
 _TOUCHED_BY_IMPORT = ("warnings", "logging", "signal", "threading", "locale", "atexit")
 _DYNAMIC = frozenset({"exec", "eval", "compile", "__import__", "globals", "vars", "breakpoint"})
 _IDENTITY = frozenset({"id", "hash"})
@@ -112,23 +116,26 @@ _MOST_NODES = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Why a warm start might differ; `what` is in our words."""
+    """A reason why a warm start might differ; `detail` contains no text of the script.
+
+    `line` counts from 1.
+    """
 
     code: str
-    what: str
+    detail: str
     line: int = 0
 
 
 def first_doubt(script: str) -> Doubt | None:
-    """The first by line; None when the script may start warm."""
+    """The first doubt by line; None if the script may start warm."""
     try:
         tree = ast.parse(script)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # Another Python may well read it.
-        return Doubt("unreadable", "the script is not readable for this node's Python")
+        # The toolchain's Python may be able to parse it.
+        return Doubt("unreadable", "this node's Python can't parse the script")
     reader = _Reader(tree)
     if not reader.imports_torch:
-        return Doubt("no_torch_import", "the script has no import of torch that can be seen")
+        return Doubt("no_torch_import", "the script has no visible import of torch")
     return min(reader.doubts(), key=lambda doubt: doubt.line, default=None)
 
 
@@ -138,17 +145,17 @@ class _Reader:
         self._parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self._names = dict(_imported_names(self._nodes))
         self.imports_torch = any("torch" in _tops(node) for node in self._nodes)
-        # Only one that surely runs, and in this order, separates what comes before from what comes after.
+        # Only an import that runs in any case separates the code before it from the code after it.
         certain = [node.lineno for node in _unconditional(tree.body) if "torch" in _tops(node)]
         self._torch_line = min(certain, default=sys.maxsize)
 
     def doubts(self) -> Iterator[Doubt]:
         if len(self._nodes) > _MOST_NODES:
-            yield Doubt("too_long", "the script is too long to be read for this")
+            yield Doubt("too_long", "the script is too long for this check")
             return
         for node in self._nodes:
-            for code, what in self._of(node):
-                yield Doubt(code, what, node.lineno)
+            for code, detail in self._of(node):
+                yield Doubt(code, detail, node.lineno)
 
     def _of(self, node: ast.AST) -> Iterator[tuple[str, str]]:
         match node:
@@ -167,12 +174,12 @@ class _Reader:
         modules = _modules(node)
         tops = {module.partition(".")[0] for module in modules}
         if tops & _OBSERVERS:
-            yield "observes_process", "imports a module that looks at the process itself"
+            yield "observes_process", "imports a module that observes its own process"
         if tops & _STOPWATCHES or any(module.startswith(_TORCH_STOPWATCHES) for module in modules):
             yield "measures_time", "measures time, which a warm start shortens"
         if any(alias.name == "*" for alias in node.names) and tops & {"os", "sys", "builtins"}:
-            yield "hidden_names", "imports all names of a module of the system"
-        early = tops - _KNOWN - sys.stdlib_module_names
+            yield "hidden_names", "imports all names of a system module"
+        early = tops - _HARMLESS - sys.stdlib_module_names
         if node.lineno < self._torch_line and early:
             yield "import_order", "imports another package before torch"
 
@@ -183,13 +190,13 @@ class _Reader:
             or called.startswith(_DYNAMIC_CALLS)
             or called.endswith((".import_module", ".reload"))
         ):
-            yield "dynamic_code", "runs or imports what is known at run time only"
+            yield "dynamic_code", "runs or imports code that is known only at run time"
         if called in _IDENTITY:
-            yield "identity", "looks at an object's identity or hash, which forks share"
+            yield "identity", "reads an object's identity or hash, which forks share"
         if called.startswith(_PROCESS_CALLS) or called.endswith(("os.putenv", "os.unsetenv")):
-            yield "changes_process", "changes what the process was started with"
+            yield "changes_process", "changes properties of the process that are set at its start"
         if called == "getattr" and len(node.args) > 1 and not self._is_harmless_getattr(node):
-            yield "hidden_names", "looks up a name of a module of the system at run time"
+            yield "hidden_names", "looks up a name in a system module at run time"
         if called.endswith(("multiprocessing.spawn", "mp.spawn", ".start_processes")):
             yield "other_process_start", "starts processes by another method than fork"
 
@@ -207,24 +214,27 @@ class _Reader:
             yield from self._of_environ(node)
         parts = name.split(".")
         if parts[0] == "sys" and len(parts) > 1 and parts[1] in _SYS:
-            yield "observes_process", "looks at or changes the interpreter's own state"
+            yield "observes_process", "reads or changes the interpreter's own state"
         if parts[-1] == "__subclasses__":
-            yield "observes_process", "looks at all classes that were made so far"
+            yield "observes_process", "lists the classes that exist so far"
         if (
             parts[0] in {"__builtins__", "builtins"}
             or name in {"__import__", "__loader__", "__spec__"}
             or "__dict__" in parts
         ):
-            yield "dynamic_code", "reaches for Python's own names"
+            yield "dynamic_code", "accesses Python's own names"
         if parts[0] == "time" and len(parts) > 1 and node.lineno < self._torch_line:
             yield "measures_time", "reads a clock before the import of torch, which a warm start shortens"
         if parts[0] in _TOUCHED_BY_IMPORT and len(parts) > 1 and node.lineno < self._torch_line:
-            yield "before_torch", "changes before the import of torch what that import looks at"
+            yield "before_torch", "before the import of torch, changes a state that the import reads"
         if name.startswith(_TORCH_STOPWATCHES):
             yield "measures_time", "measures time, which a warm start shortens"
 
     def _of_environ(self, node: ast.Name | ast.Attribute) -> Iterator[tuple[str, str]]:
-        """Reading is fine; so is writing under a key that no library reads at start; anything else hides what it does."""
+        """Doubts about a use of `os.environ`.
+
+        There are none about reading, and about setting a variable that no library reads at start.
+        """
         parent = self._parents.get(node)
         keys: list[ast.expr | None] = []
         match parent:
@@ -242,14 +252,14 @@ class _Reader:
                 return
             case _:
                 keys = [None]
-        for written in keys:
-            if not (isinstance(written, ast.Constant) and isinstance(written.value, str)):
-                yield "environment", "changes the environment in a way that cannot be read here"
-            elif written.value.startswith(READ_AT_START):
+        for name in keys:
+            if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+                yield "environment", "changes environment variables in a way that this check can't follow"
+            elif name.value.startswith(READ_AT_START):
                 yield "environment", "sets an environment variable that libraries read when they start"
 
     def _dotted(self, node: ast.expr) -> str:
-        """The full name as far as imports and attributes tell it; `?` for what is computed."""
+        """The full name of an expression by imports and attributes; `?` for a computed value."""
         match node:
             case ast.Attribute(value=value, attr=attr):
                 return f"{self._dotted(value)}.{attr}"
@@ -260,7 +270,7 @@ class _Reader:
 
 
 def _keys_of_call(call: ast.AST | None) -> list[ast.expr | None]:
-    """What a call of a method of `os.environ` writes to; None stands for what cannot be told."""
+    """The keys that a call of a method of `os.environ` writes to; None is an unknown key."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return [None]
     if call.func.attr != "update":
@@ -288,7 +298,7 @@ def _tops(node: ast.AST) -> set[str]:
 
 
 def _imported_names(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
-    """Each name that an import binds, with what it stands for."""
+    """Yield each name that an import binds, and the full name that it stands for."""
     for node in nodes:
         match node:
             case ast.Import(names=names):
@@ -302,7 +312,7 @@ def _imported_names(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
 
 
 def _unconditional(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that run in this order, whatever happens, unless the script ends before."""
+    """Yield the statements that run in this order in any case, unless the script ends before."""
     for statement in body:
         yield statement
         if isinstance(statement, ast.With):

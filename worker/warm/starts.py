@@ -1,4 +1,4 @@
-"""One attempt from a paused interpreter, or the reason why it has to start cold."""
+"""Runs one attempt from a paused interpreter, or gives the reason why it must start cold."""
 
 from __future__ import annotations
 
@@ -18,38 +18,40 @@ from worker.warm.audit import Audit
 from worker.warm.eligibility import why_cold
 from worker.warm.pool import HASH_SEED, Loan, NotWarmError, WarmPool
 
-# As in the harness: of the script's own process. Its report may be lost in what the script wrote there.
+# The exit status of a script's process that the tripwire ended; `worker/harness/tripwire.py` has the same
+# number. The script may have filled the report channel, so that the line `tripped` is lost.
 TRIPPED = 121
 _log = structlog.get_logger(__name__)
-# Previews that wait to be compared with a cold attempt.
-_MOST_KEPT = 16
+# Previews that are stored until a cold attempt of their script comes.
+_MOST_PREVIEWS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class WarmRun:
-    """What became of a job that did start warm, and the hash seed that it shared with others."""
+    """The result of a job that started warm, and its hash seed, which other jobs may share."""
 
     result: SandboxResult
     hash_seed: str
 
 
 class WarmStarts:
-    """One per node process."""
+    """The warm starts of one node process."""
 
     def __init__(self, pool: WarmPool, audit: Audit) -> None:
         self._pool = pool
         self._audit = audit
-        # A job like the last one that could have started warm, and its toolchain: what a slot has ready for the next one.
+        # The last job that could start warm, and its toolchain. Slots prepare an interpreter for jobs like
+        # it.
         self.latest: tuple[SandboxJob, Toolchain] | None = None
-        self._shown: OrderedDict[tuple[str, str], Result] = OrderedDict()
+        self._previews: OrderedDict[tuple[str, str], Result] = OrderedDict()
 
     def why_cold(self, script: str, *, toolchain: Toolchain, variables: Mapping[str, str]) -> Reason | None:
-        """What stands against a warm start, as far as it is known before; None when nothing does."""
+        """The reason against a warm start that is known before the attempt, or None."""
         reason = why_cold(script, toolchain=toolchain.facts, variables=variables)
         if reason is None and self._audit.distrusts(script, toolchain.build_id):
             return Reason(
                 code="audit",
-                detail="on this node a warm start of this script once showed something else than a cold one",
+                detail="on this node, a warm start of this script once had other results than a cold one",
             )
         return reason
 
@@ -62,7 +64,11 @@ class WarmStarts:
         cancelled: threading.Event,
         only_ready: bool = False,
     ) -> WarmRun | Reason:
-        """In the slot's thread. A run that turned out to differ from a cold one is discarded: it left nothing behind."""
+        """Run a job warm, in the slot's thread, or give the reason why it must start cold.
+
+        A job that the tripwire ended is discarded; it left no traces. `only_ready`: don't start an
+        interpreter now.
+        """
         try:
             with self._pool.lend(sandbox, job, build=toolchain.build_id, only_ready=only_ready) as loan:
                 result = _run(loan, sandbox, cancelled)
@@ -70,19 +76,22 @@ class WarmStarts:
             if not only_ready:
                 _log.warning("not_warm", detail=str(error), slot=sandbox.slot)
             return Reason(
-                code="unavailable", detail="no paused interpreter could be had; the node's log says why"
+                code="unavailable", detail="no paused interpreter was available; the node's log says why"
             )
         if result.ending is Ending.EXITED and (
             result.exit_status == TRIPPED or read_report(result.report).tripped
         ):
             return Reason(
                 code="tripwire",
-                detail="while it ran, the script did what a warm start would have been too late for",
+                detail="while it ran, the script did something that a warm start is too late for",
             )
         return WarmRun(result, loan.job.variables[HASH_SEED])
 
     def prepare(self, sandbox: Sandbox, *, ending: Callable[[], bool]) -> None:
-        """In the slot's thread, between two jobs: have an interpreter ready for another job like the latest, unless it is `ending`."""
+        """Prepare an interpreter for another job like the latest one, in the slot's thread between two jobs.
+
+        Stops waiting when `ending` returns True.
+        """
         if self.latest is None:
             return
         job, toolchain = self.latest
@@ -92,29 +101,30 @@ class WarmStarts:
             _log.debug("not_prepared", detail=str(error), slot=sandbox.slot)
 
     def is_to_audit(self) -> bool:
+        """Whether to run this warm attempt cold as well."""
         return self._audit.is_due()
 
     def audit(self, warm: Result, cold: Result, *, script: str, toolchain: Toolchain) -> Result:
-        """The warm result where a cold one agrees, else the cold one."""
+        """The warm result if the cold one agrees, else the cold one."""
         if self._audit.agree(warm, cold):
             return warm
         _log.warning("warm_start_disagreed", attempt_id=warm.attempt_id)
-        self._audit.note(script, toolchain.build_id)
+        self._audit.record_disagreement(script, toolchain.build_id)
         return cold.model_copy(
-            update={"start_reason": Reason(code="audit", detail="a warm start of it showed something else")}
+            update={"start_reason": Reason(code="audit", detail="a warm start of it had other results")}
         )
 
-    def keep_for_audit(self, warm: Result, *, script: str, toolchain: Toolchain) -> None:
-        """A preview is not held up by an audit: it is compared with a cold attempt of the script that comes after it."""
+    def store_preview(self, warm: Result, *, script: str, toolchain: Toolchain) -> None:
+        """Store a preview, if it is in the sample, until a cold attempt of the script comes."""
         if not self._audit.is_due():
             return
-        self._shown[script, toolchain.build_id] = warm
-        if len(self._shown) > _MOST_KEPT:
-            self._shown.popitem(last=False)
+        self._previews[script, toolchain.build_id] = warm
+        if len(self._previews) > _MOST_PREVIEWS:
+            self._previews.popitem(last=False)
 
-    def audit_kept(self, cold: Result, *, script: str, toolchain: Toolchain) -> None:
-        """Compare a cold attempt with the preview of the same script, where one is to be audited."""
-        warm = self._shown.pop((script, toolchain.build_id), None)
+    def audit_preview(self, cold: Result, *, script: str, toolchain: Toolchain) -> None:
+        """Compare a cold attempt with the stored preview of the same script, if there is one."""
+        warm = self._previews.pop((script, toolchain.build_id), None)
         if warm is not None:
             self.audit(warm, cold, script=script, toolchain=toolchain)
 
@@ -123,7 +133,7 @@ class WarmStarts:
 
 
 def _run(loan: Loan, sandbox: Sandbox, cancelled: threading.Event) -> SandboxResult:
-    """Raise NotWarmError when the program did not start, so that the interpreter is not used again."""
+    """Run the job. Raises NotWarmError if it did not start, so that its interpreter ends."""
     result = sandbox.run(loan.job, cancelled=cancelled, backend=loan.zygote)
     if result.ending is Ending.SETUP_FAILED:
         raise NotWarmError(result.detail)
@@ -131,7 +141,7 @@ def _run(loan: Loan, sandbox: Sandbox, cancelled: threading.Event) -> SandboxRes
 
 
 def make_warm_starts(settings: NodeSettings) -> WarmStarts | None:
-    """As the node's settings say; None where they say not at all."""
+    """The warm starts that the node's settings ask for; None if they switch them off."""
     if not settings.warm:
         return None
     pool = WarmPool(

@@ -1,8 +1,9 @@
-"""Environment variables that Python, torch and the libraries below it read when they start or are imported, by prefix."""
+"""Prefixes of environment variables that Python, torch and its libraries read at start or import."""
 
 from __future__ import annotations
 
-# Some are read later and would be honoured by a fork too; to tell them apart version by version is not worth a second.
+# A fork would honour some of them, which are read later. Listing these for each version is not worth the
+# second.
 READ_AT_START = (
     "ATEN_",
     "BLIS_",

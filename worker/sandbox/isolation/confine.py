@@ -1,6 +1,7 @@
-"""Closes a process in without namespaces: Landlock and a filter of system calls, for it and for all that it starts.
+"""Restricts this process, and all that it starts, by Landlock and a seccomp filter, without namespaces.
 
-Loaded by our pid 1 in the child that becomes the program: Python 3.8 syntax, and only modules that are there already.
+Our pid 1 loads it in the child that becomes the program. Python 3.8 syntax, and only modules that are already
+imported.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ class FilterProgram(ctypes.Structure):
 
 
 def confine(path: str) -> None:
-    """What the file says: the ruleset's attributes, then each path with its rights, then the filter; separated by NUL."""
+    """Put the rules in a file in force. Raises OSError if the kernel refuses them.
+
+    `worker.sandbox.isolation.landlock` writes it; its fields are separated by NUL: the ruleset's attributes
+    in hex, the number of rules, for each rule its rights as a decimal number and its path, and last the
+    seccomp filter.
+    """
     with open(path, "rb") as file:
         attributes, count, rest = file.read().split(b"\0", 2)
     fields = rest.split(b"\0", 2 * int(count))
@@ -38,7 +44,7 @@ def confine(path: str) -> None:
 
 
 def restrict(libc: ctypes.CDLL, attributes: bytes, rules: list[tuple[bytes, bytes]]) -> None:
-    """Everything that the attributes name is denied, but for the rules."""
+    """Deny all accesses that the attributes name, except those that a rule (rights, path) permits."""
     ruleset = check(libc.syscall(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0))
     for rights, path in rules:
         beneath = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -50,7 +56,7 @@ def restrict(libc: ctypes.CDLL, attributes: bytes, rules: list[tuple[bytes, byte
 
 
 def check(result: int) -> int:
-    """Raise what the C library noted."""
+    """The result of a call, or the C library's error as OSError if it is negative."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -1,4 +1,4 @@
-"""What a job with NVIDIA cards needs to see beside the cards' own nodes: control nodes, driver libraries, some of /sys."""
+"""Finds the files that a job with NVIDIA cards needs: control nodes, driver libraries and parts of /sys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-# Without nvidia-uvm, cuInit says "CUDA unknown error". nvidia-uvm-tools, -modeset and -caps are not needed.
+# Without nvidia-uvm, cuInit fails with "CUDA unknown error". nvidia-uvm-tools, -modeset and -caps are not
+# needed.
 _CONTROL_NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 _SYS = ("/sys/devices", "/sys/bus/pci", "/sys/module/nvidia", "/sys/module/nvidia_uvm")
 _LIBRARIES = (
@@ -39,7 +40,11 @@ _LDCONFIG = ("/sbin/ldconfig", "/usr/sbin/ldconfig")
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """The driver's user side: folders to bind because /usr does not hold them, and those that the loader would not search."""
+    """The driver's libraries.
+
+    `folders`: folders outside /usr that a sandbox must show. `library_path`: folders that the loader does not
+    search by itself. `libraries`: the paths of the libraries.
+    """
 
     folders: tuple[str, ...] = ()
     library_path: tuple[str, ...] = ()
@@ -47,24 +52,24 @@ class Driver:
 
 
 def is_nvidia(devices: Sequence[str]) -> bool:
-    """Whether any of the granted nodes is a card of NVIDIA."""
+    """Whether any of the device nodes belongs to NVIDIA."""
     return any(device.startswith("/dev/nvidia") for device in devices)
 
 
 def nodes(devices: Sequence[str]) -> tuple[str, ...]:
-    """The granted nodes, with the control nodes that every card needs."""
+    """The device nodes, and the control nodes that every NVIDIA card needs."""
     extra = [node for node in _CONTROL_NODES if is_nvidia(devices) and Path(node).exists()]
     return tuple(dict.fromkeys([*devices, *extra]))
 
 
 def sys_folders() -> tuple[str, ...]:
-    """What the driver looks up under /sys, as far as it is there."""
+    """The folders under /sys that the driver reads, if they exist."""
     return tuple(folder for folder in _SYS if Path(folder).is_dir())
 
 
 @lru_cache(maxsize=1)
 def driver() -> Driver:
-    """Found once: by the loader's cache, else in the places that are known."""
+    """Find the libraries once per process: in the loader's cache, else in the usual folders."""
     cached = _in_loader_cache()
     bound: dict[str, None] = {}
     searched: dict[str, None] = {}
@@ -72,7 +77,8 @@ def driver() -> Driver:
     for name in _LIBRARIES:
         path = cached.get(name)
         if path is None:
-            path = next((found for place in _PLACES for found in sorted(glob.glob(f"{place}/{name}"))), None)  # noqa: PTH207
+            matches = (match for place in _PLACES for match in sorted(glob.glob(f"{place}/{name}")))  # noqa: PTH207
+            path = next(matches, None)
             if path is None:
                 continue
             searched[str(Path(path).parent)] = None
@@ -86,13 +92,13 @@ def driver() -> Driver:
 def _in_loader_cache() -> dict[str, str]:
     for command in _LDCONFIG:
         if Path(command).exists():
-            listed = subprocess.run(
+            process = subprocess.run(
                 [command, "-p"], capture_output=True, text=True, check=False, env={}, timeout=20
             )
-            found: dict[str, str] = {}
-            for line in listed.stdout.splitlines():
+            paths: dict[str, str] = {}
+            for line in process.stdout.splitlines():
                 name, arrow, path = line.strip().partition(" => ")
                 if arrow and _OWN_ABI.get(platform.machine(), "") in name and Path(path).exists():
-                    found.setdefault(name.split(" ")[0], path)
-            return found
+                    paths.setdefault(name.split(" ")[0], path)
+            return paths
     return {}

@@ -1,4 +1,7 @@
-"""Landlock and the filter of system calls, without namespaces: for machines that have none, and weaker in what docs/security.md names."""
+"""Isolation by Landlock and a seccomp filter, for machines without namespaces.
+
+docs/security.md lists its gaps.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ CONFINE_SOURCE = Path(__file__).with_name("confine.py")
 
 _CREATE_RULESET = 444
 _ASK_VERSION = 1
-# Since this one a program's signals and abstract sockets stay within its own walls.
+# From this version on, Landlock restricts signals and abstract sockets.
 SCOPES_ABI = 6
 NETWORK_ABI = 4
 _TRUNCATE_ABI, _REFER_ABI, _IOCTL_ABI = 3, 2, 5
@@ -43,7 +46,7 @@ _BOTH_PORTS, _BOTH_SCOPES = 3, 3
 
 _READ = _EXECUTE | _READ_FILE | _READ_FOLDER
 _USE = _READ_FILE | _WRITE_FILE | _IOCTL
-# Only what the loader, the C library and torch look up; accounts and the host's own settings stay closed.
+# Only the files that the loader, the C library and torch read; no accounts and no settings of the host.
 _READABLE = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc"),
     *(
@@ -56,38 +59,41 @@ _READABLE = (
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives"),
 )
 _USABLE = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the C library knows no other place
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the C library uses no other folder
 _SWEEP_SECONDS = 3.0
 
 
 def find_abi() -> int:
-    """The version of Landlock that the kernel offers. Raises where it offers none."""
+    """The kernel's version of Landlock. Raises SandboxUnavailableError if it has none."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     abi = int(libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION))
     if abi >= 1:
         return abi
-    why = {
+    reasons = {
         errno.ENOSYS: "this kernel has no Landlock, which came with Linux 5.13",
         errno.EOPNOTSUPP: "Landlock is switched off at boot: add `landlock` to the kernel's parameter `lsm=`",
-        errno.EPERM: "a filter of system calls forbids Landlock; Docker's profile allows it from 20.10.10 on",
+        errno.EPERM: "a seccomp filter forbids Landlock; Docker's profile allows it from 20.10.10 on",
     }
-    raise SandboxUnavailableError(why.get(ctypes.get_errno(), os.strerror(ctypes.get_errno())))
+    raise SandboxUnavailableError(reasons.get(ctypes.get_errno(), os.strerror(ctypes.get_errno())))
 
 
 def require(identity: Identity) -> int:
-    """The version of Landlock here. Raises where a job could reach its own supervision."""
+    """The kernel's version of Landlock.
+
+    Raises SandboxUnavailableError if a job could signal its own supervision.
+    """
     abi = find_abi()
     if identity.uid is None and abi < SCOPES_ABI:
         raise SandboxUnavailableError(
-            f"Landlock here (version {abi}) does not keep a program from signalling other processes of the same user: "
-            f"run the node as root, which gives each slot a uid of its own, or on Linux 6.12 or newer"
+            f"Landlock here (version {abi}) does not keep a program from signalling other processes of its "
+            f"user: run the node as root, so that each slot has its own uid, or on Linux 6.12 or newer"
         )
     return abi
 
 
 def rights_of(abi: int) -> int:
-    """Every right to files that this version judges."""
+    """The mask of all file accesses that this version can restrict."""
     rights = _OF_THE_FIRST_ABI
     for since, right in ((_REFER_ABI, _REFER), (_TRUNCATE_ABI, _TRUNCATE), (_IOCTL_ABI, _IOCTL)):
         rights |= right if abi >= since else 0
@@ -95,7 +101,7 @@ def rights_of(abi: int) -> int:
 
 
 def attributes_of(abi: int) -> bytes:
-    """`struct landlock_ruleset_attr`, as long as this version knows it."""
+    """`struct landlock_ruleset_attr`, with the fields that this version knows."""
     fields = [rights_of(abi)]
     if abi >= NETWORK_ABI:
         fields.append(_BOTH_PORTS)
@@ -105,7 +111,10 @@ def attributes_of(abi: int) -> bytes:
 
 
 class Landlocked(Plain):
-    """Starts jobs of one slot, each closed in to its scratch folder, the system and what it was given."""
+    """Starts jobs of one slot.
+
+    Each can reach only its scratch folder, the system's files, and its binds and devices.
+    """
 
     def __init__(self, *, identity: Identity, slot: int, memory_is_counted: bool) -> None:
         super().__init__(identity=identity)
@@ -117,15 +126,18 @@ class Landlocked(Plain):
         )
 
     def start(self, job: SandboxJob) -> Launch:
-        """Up to the point where the program's parent waits for its configuration."""
+        """Start the job up to the point where the program's parent waits for its configuration.
+
+        Raises SetupError.
+        """
         if self._identity.uid is not None:
-            # Of a node that was killed: whoever runs a job has its slot to itself.
+            # A node that was killed may have left processes. No other job uses this slot now.
             _sweep_uid(self._identity.uid)
         self._shared = SharedFiles(self._identity.effective, folder=_SHARED_MEMORY)
         return super().start(job)
 
     def watched(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
-        """No file system bounds the scratch folder, nor what of the machine's shared memory no cgroup counts: both are looked at."""
+        """A watch that also checks the scratch folder and shared memory, whose size has no other limit."""
         if isinstance(memory, PolledMemory):
             memory.beside = self._shared
         return (
@@ -135,7 +147,7 @@ class Landlocked(Plain):
         )
 
     def clean(self) -> None:
-        """What a job with a uid of its own left, wherever that is; and the scratch folder."""
+        """End processes that the job left, and remove its scratch folder and its files in shared memory."""
         if self._identity.uid is None:
             _end(processes.confined_children())
         else:
@@ -143,24 +155,29 @@ class Landlocked(Plain):
         super().clean()
 
     def _new_folder(self) -> Path:
-        """The same for every attempt of a slot, so that paths in outputs do not differ; who died left it, since a slot is locked."""
+        """The scratch folder, empty.
+
+        It is the same for all jobs of a slot, so that paths in outputs are equal.
+
+        If it exists, a node that was killed left it: a slot is locked while it is in use. Raises SetupError.
+        """
         try:
             self._folder.mkdir(mode=0o755)
         except FileExistsError:
             if self._folder.lstat().st_uid != os.geteuid():
-                raise SetupError(f"{self._folder} is another user's: remove it") from None
+                raise SetupError(f"{self._folder} belongs to another user: remove it") from None
             remove_tree(self._folder)
             try:
                 self._folder.mkdir(mode=0o755)
             except OSError as error:
                 raise SetupError(
-                    f"{self._folder}, which an earlier job left, cannot be removed: {error.strerror}"
+                    f"{self._folder}, which an earlier job left, can't be removed: {error.strerror}"
                 ) from None
         return self._folder
 
     def _make_scratch(self, job: SandboxJob) -> Path:
         scratch = super()._make_scratch(job)
-        # What is ours: the program reads some of it, and writes none.
+        # The program may read some of these files, but write to none.
         sources = {source.name: source.read_bytes() for source in (launch.INIT_SOURCE, CONFINE_SOURCE)}
         contents = {**sources, "walls": self._walls(job, scratch)}
         for name, content in contents.items():
@@ -201,8 +218,8 @@ class Landlocked(Plain):
 
 
 def _sweep_uid(uid: int) -> None:
-    """End every process of the uid, which belongs to this slot alone, and remove what it left in shared memory."""
-    # By the user itself: for one user the kernel signals all at once, so that no fork escapes.
+    """End every process of the uid, which no other slot has, and remove its files in shared memory."""
+    # A process of that user sends the signal: the kernel then signals all at once, and no fork escapes.
     if processes.of_uid(uid):
         subprocess.run(
             ["/bin/sh", "-c", "kill -9 -1"],
@@ -215,14 +232,14 @@ def _sweep_uid(uid: int) -> None:
         )
         _end(processes.of_uid(uid))
     for entry in os.scandir(_SHARED_MEMORY) if Path(_SHARED_MEMORY).is_dir() else ():
-        # Others' files go while this looks.
+        # Other processes may remove their files meanwhile.
         with contextlib.suppress(FileNotFoundError):
             if entry.stat(follow_symlinks=False).st_uid == uid:
                 Path(entry.path).unlink()
 
 
 def _end(pids: Sequence[int]) -> None:
-    """Kill them, and reap those that are ours by now, with what they leave to us in turn."""
+    """Kill these processes, and reap those that became our children; waits up to _SWEEP_SECONDS."""
     deadline = time.monotonic() + _SWEEP_SECONDS
     waiting = list(pids)
     while waiting and time.monotonic() < deadline:

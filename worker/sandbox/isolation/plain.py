@@ -1,4 +1,4 @@
-"""A plain subprocess with limits and a scratch folder: no isolation at all, only for those who name it."""
+"""Runs a job as a plain process with limits and a scratch folder, without isolation."""
 
 from __future__ import annotations
 
@@ -25,40 +25,42 @@ _SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 class Plain:
-    """Starts jobs of one slot, each in a scratch folder that stands for the sandbox's own paths."""
+    """Starts jobs of one slot. The scratch folder of a job has the sandbox's own paths below it."""
 
     def __init__(self, *, identity: Identity) -> None:
         self._identity = identity
         self.scratch: Path | None = None
 
     def inside(self, path: str) -> str:
-        """Where a path of the sandbox lies really."""
+        """The path on the host of a path inside the sandbox."""
         return path if self.scratch is None else str(self.scratch) + path
 
     def program(self, job: SandboxJob) -> tuple[tuple[str, ...], dict[str, str], str]:
-        """Arguments, variables and folder, with the sandbox's paths replaced by those in the scratch folder."""
+        """The program's arguments, variables and working folder, with paths on the host.
+
+        Raises SetupError.
+        """
         uid = self._identity.uid
         program = on_the_host(job.argv[0], job)
         if uid is not None and Path(program).exists() and not private_mounts.readable(program, uid=uid):
             raise SetupError(
-                f"{os.path.realpath(program)} cannot be read by the uid of the slot ({uid}), and without namespaces it cannot be shown "
-                "to it: put toolchains and their Python where every user can read them, such as /opt, or run as another user than root"
+                f"the uid of the slot ({uid}) can't read {os.path.realpath(program)}, and without namespaces "
+                "the sandbox can't show it: put toolchains and their Python where every user can read them, "
+                "such as /opt, or run the node as another user than root"
             )
-        written = {path: self.inside(path) for path in job.files}
+        files = {path: self.inside(path) for path in job.files}
         library_path = gpu.driver().library_path if gpu.is_nvidia(job.devices) else ()
-        base = {
-            "HOME": self.inside("/home/u"),
-            "LANG": "C.UTF-8",
-            "TMPDIR": self.inside("/tmp"),
-            "USER": "u",
-            "LOGNAME": "u",
-        }  # noqa: S108
-        argv = (program, *(written.get(argument, argument) for argument in job.argv[1:]))
+        folders = {"HOME": self.inside("/home/u"), "TMPDIR": self.inside("/tmp")}  # noqa: S108
+        base = {**folders, "LANG": "C.UTF-8", "USER": "u", "LOGNAME": "u"}
+        argv = (program, *(files.get(argument, argument) for argument in job.argv[1:]))
         variables = launch.variables_of(job, program=program, base=base, library_path=library_path)
         return argv, variables, self.inside(job.working_directory)
 
     def start(self, job: SandboxJob) -> Launch:
-        """Up to the point where the parent of the program waits for its configuration."""
+        """Start the job up to the point where the program's parent waits for its configuration.
+
+        Raises SetupError.
+        """
         self.scratch = self._make_scratch(job)
         channels = Channels.make()
         stdout, stderr, report = channels.theirs
@@ -93,7 +95,7 @@ class Plain:
             channels.close()
             self.clean()
             raise SetupError(
-                f"the program's parent could not be started as uid {self._identity.effective}: {error}"
+                f"could not start the program's parent as uid {self._identity.effective}: {error}"
             ) from error
         channels.close_theirs()
         mine = channels.ours
@@ -112,12 +114,12 @@ class Plain:
         return Path(tempfile.mkdtemp(prefix="samehere-job-"))
 
     def _init_arguments(self, scratch: Path) -> list[str]:
-        """What pid 1 is told besides."""
+        """More arguments for the program's parent."""
         del scratch
         return []
 
     def watched(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
-        """As it is."""
+        """The watch unchanged."""
         del job
         return memory
 
@@ -136,7 +138,7 @@ class Plain:
         return scratch
 
     def kill(self, started: Launch) -> None:
-        """All below the program's parent, which adopts orphans, until none is left; then the parent."""
+        """Kill the descendants of the program's parent, which also gets orphans; then the parent."""
         deadline = time.monotonic() + _KILL_SECONDS
         while time.monotonic() < deadline:
             below = [pid for pid in processes.tree(started.init_pid) if pid != started.init_pid]
@@ -150,14 +152,17 @@ class Plain:
             signal.pidfd_send_signal(started.init_fd, signal.SIGKILL)
 
     def clean(self) -> None:
-        """Remove the scratch folder; what resists is left to the system's own tidying of its folder for temporary files."""
+        """Remove the scratch folder.
+
+        Files that can't be removed stay until the system cleans its temporary folder.
+        """
         if self.scratch is not None:
             remove_tree(self.scratch)
             self.scratch = None
 
 
 def on_the_host(path: str, job: SandboxJob) -> str:
-    """What lies at a path that a bind would show elsewhere."""
+    """The path on the host of a path that a bind shows at another place."""
     for bind in job.binds:
         if bind.source != bind.destination and Path(path).is_relative_to(bind.destination):
             return str(Path(bind.source, Path(path).relative_to(bind.destination)))
@@ -165,10 +170,10 @@ def on_the_host(path: str, job: SandboxJob) -> str:
 
 
 def remove_tree(folder: Path) -> None:
-    """However deep it is: our own language would run out of stack."""
+    """Remove a folder of any depth; with /bin/rm, since Python would exceed its recursion limit."""
     _run_quietly("/bin/rm", "-rf", "--one-file-system", "--", str(folder))
     if folder.exists():
-        # Of the same user, who need not let itself read or change its own folders.
+        # A job of our own uid may have taken its rights to its own folders away.
         _run_quietly("/bin/chmod", "-R", "u+rwX", "--", str(folder))
         _run_quietly("/bin/rm", "-rf", "--one-file-system", "--", str(folder))
 
@@ -178,7 +183,10 @@ def _run_quietly(*command: str) -> None:
 
 
 def _interpreter(uid: int) -> tuple[str, dict[str, str]]:
-    """This node's Python where the uid can read it, with the variables that it needs there; else the system's."""
+    """A Python that the uid can read, and the variables that it needs: this node's or else the system's.
+
+    Raises SetupError if there is none.
+    """
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     try:
         prefix = private_mounts.show(sys.base_prefix, uid=uid)

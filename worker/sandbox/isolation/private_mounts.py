@@ -1,6 +1,7 @@
-"""A private mount namespace in which what a slot's uid cannot read on the host is shown at a place that it can.
+"""Shows folders that a slot's uid can't read at a place where it can, in a private mount namespace.
 
-An interpreter under root's 0700 home is the usual case: bubblewrap, which never runs as root, could not bind it.
+The usual case is an interpreter below root's home, which only root may enter: bubblewrap never runs as root,
+so it could not show that folder.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _CLONE_NEWNS = 0x00020000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_SLAVE = 2, 4, 4096, 16384, 1 << 19
 _NOBODY = 65534
 _lock = threading.Lock()
-# By mount namespace: the tmpfs that holds the places, and each source's place on it.
+# The tmpfs with all places, by mount namespace; and the place of each folder, by namespace and real path.
 _stages: dict[str, Path] = {}
 _places: dict[tuple[str, str], str] = {}
 
@@ -29,10 +30,10 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _check(result: int, what: str) -> None:
+def _check(result: int, action: str) -> None:
     if result:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        raise OSError(number, f"{action}: {os.strerror(number)}")
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
@@ -48,15 +49,20 @@ def _namespace() -> str:
 
 
 def _unshare() -> None:
-    """This thread's view of mounts becomes its own; what the host mounts later still shows, what is mounted here does not leave."""
-    _check(_libc().unshare(_CLONE_NEWNS), "a mount namespace of its own")
+    """Give this thread a mount namespace.
+
+    Later mounts of the host appear in it; its own mounts stay inside.
+    """
+    _check(_libc().unshare(_CLONE_NEWNS), "unshare the mount namespace")
     _mount("none", "/", None, _MS_REC | _MS_SLAVE)
 
 
 def enter() -> bool:
-    """Call in the main thread before any other thread exists, so that all of them share the namespace.
+    """Enter the private mount namespace.
 
-    Does nothing, and returns False, when this process is not root or is not permitted to.
+    Call it in the main thread, before other threads start, so that all share it.
+
+    Returns False, and does nothing, if this process is not root or the system forbids it.
     """
     if os.geteuid() != 0:
         return False
@@ -69,9 +75,12 @@ def enter() -> bool:
 
 
 def _stage() -> Path:
-    """The folder of this thread's namespace that holds the places; makes both where they are not there yet."""
+    """The folder with all places in this thread's namespace; creates both if they do not exist yet.
+
+    Raises OSError.
+    """
     known = _stages.get(_namespace())
-    # Ids of namespaces are used again after a thread ended.
+    # The system may give the id of a namespace to another one after a thread has ended.
     if known is not None and known.is_mount():
         return known
     _unshare()
@@ -82,7 +91,7 @@ def _stage() -> Path:
 
 
 def _public_folder() -> Path:
-    """An empty folder, the same for all nodes: on the host it stays, because removing it would unmount what lies on it."""
+    """An empty folder, the same for all nodes. It stays on the host: removing it would unmount all places."""
     for parent in ("/run", tempfile.gettempdir(), "/var/tmp"):  # noqa: S108
         folder = Path(parent, "samehere-mounts")
         if not readable(parent, uid=_NOBODY) or not os.access(parent, os.W_OK):
@@ -91,29 +100,35 @@ def _public_folder() -> Path:
         status = folder.lstat()
         if stat.S_ISDIR(status.st_mode) and status.st_uid == 0:
             return folder
-    raise OSError(errno.ENOENT, "no folder that every uid can enter and this one can write to")
+    raise OSError(errno.ENOENT, "no folder that every uid can enter and that this uid can write to")
 
 
 def readable(path: str, *, uid: int) -> bool:
-    """Whether a uid without groups reaches and reads this path, by the modes of all folders on the way, to a link as well."""
+    """Whether a uid without groups can reach and read this path, by the modes of all folders on the way.
+
+    For a link, the folders on the way to the link and to its target count.
+    """
     real = os.path.realpath(path)
     try:
         for folder in (*Path(os.path.abspath(path)).parents, *Path(real).parents):  # noqa: PTH100  # the link's own folders
-            if not _granted(folder.stat(), uid, 1):
+            if not _grants(folder.stat(), uid, 1):
                 return False
         status = Path(real).stat()
     except OSError:
         return False
-    return _granted(status, uid, 5 if stat.S_ISDIR(status.st_mode) else 4)
+    return _grants(status, uid, 5 if stat.S_ISDIR(status.st_mode) else 4)
 
 
-def _granted(status: os.stat_result, uid: int, wanted: int) -> bool:
+def _grants(status: os.stat_result, uid: int, rights: int) -> bool:
     bits = status.st_mode >> 6 if status.st_uid == uid else status.st_mode
-    return bits & wanted == wanted
+    return bits & rights == rights
 
 
 def show(path: str, *, uid: int) -> str:
-    """Where the uid can read what lies at this path: the path itself, or a place in the private namespace."""
+    """A path at which the uid can read this file or folder: its own, or one in the private namespace.
+
+    Raises SetupError if there is no way to show it.
+    """
     if os.geteuid() != 0:
         return path
     real = os.path.realpath(path)
@@ -128,8 +143,10 @@ def show(path: str, *, uid: int) -> str:
             return _places[key]
         except OSError as error:
             raise SetupError(
-                f"{real} cannot be read by the uid of the slot ({uid}), and cannot be shown to it: {error.strerror}; "
-                "put toolchains and their Python where every user can read them, such as /opt, or give the node CAP_SYS_ADMIN"
+                f"the uid of the slot ({uid}) can't read {real}, and the sandbox can't show it: "
+                f"{error.strerror}; "
+                "put toolchains and their Python where every user can read them, such as /opt, "
+                "or give the node CAP_SYS_ADMIN"
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""The deny list of system calls, as a classic BPF program built in pure Python."""
+"""Builds the filter that denies system calls, as a classic BPF program."""
 
 from __future__ import annotations
 
@@ -15,110 +15,89 @@ _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _NUMBER_AT, _ARCH_AT = 0, 4
 _MAX_JUMP = 255
 
-# Everything below was reviewed; what a newer kernel adds answers ENOSYS, as on an older one.
+# All system calls below this number were reviewed. Newer ones fail with ENOSYS, as on an older kernel.
 _FIRST_UNREVIEWED = 470
 
 # The same numbers on every architecture, by kernel policy.
 _SHARED_NUMBERS = {
-    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430,
-    "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435, "pidfd_getfd": 438, "process_madvise": 440, "mount_setattr": 442,
-    "quotactl_fd": 443, "memfd_secret": 447, "process_mrelease": 448, "set_mempolicy_home_node": 450, "statmount": 457, "listmount": 458,
-    "open_tree_attr": 467, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
+    "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
+    "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "clone3": 435,
+    "pidfd_getfd": 438, "process_madvise": 440, "mount_setattr": 442, "quotactl_fd": 443,
+    "memfd_secret": 447, "process_mrelease": 448, "set_mempolicy_home_node": 450, "statmount": 457,
+    "listmount": 458, "open_tree_attr": 467, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466,
+    "file_setattr": 469,
 }  # fmt: skip
 
 _X86_64_NUMBERS = {
-    "ioctl": 16, "shmget": 29, "socket": 41, "socketpair": 53, "clone": 56, "ptrace": 101, "syslog": 103, "uselib": 134,
-    "personality": 135, "ustat": 136, "sysfs": 139, "vhangup": 153, "modify_ldt": 154, "pivot_root": 155, "_sysctl": 156, "adjtimex": 159,
-    "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169,
-    "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173, "create_module": 174, "init_module": 175, "delete_module": 176,
-    "get_kernel_syms": 177, "query_module": 178, "quotactl": 179, "nfsservctl": 180, "lookup_dcookie": 212, "clock_settime": 227,
-    "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "migrate_pages": 256, "unshare": 272, "vmsplice": 278,
-    "move_pages": 279, "perf_event_open": 298, "fanotify_init": 300, "name_to_handle_at": 303, "open_by_handle_at": 304,
-    "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313,
-    "memfd_create": 319, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
-    "semget": 64, "msgget": 68, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "setpriority": 141,
-    "sched_setparam": 142, "sched_setscheduler": 144, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197,
-    "lremovexattr": 198, "fremovexattr": 199, "sched_setaffinity": 203, "mq_open": 240, "ioprio_set": 251, "fchownat": 260,
-    "fchmodat": 268, "prlimit64": 302, "sched_setattr": 314, "connect": 42,
+    "ioctl": 16, "shmget": 29, "socket": 41, "socketpair": 53, "clone": 56, "ptrace": 101, "syslog": 103,
+    "uselib": 134, "personality": 135, "ustat": 136, "sysfs": 139, "vhangup": 153, "modify_ldt": 154,
+    "pivot_root": 155, "_sysctl": 156, "adjtimex": 159, "chroot": 161, "acct": 163, "settimeofday": 164,
+    "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "sethostname": 170,
+    "setdomainname": 171, "iopl": 172, "ioperm": 173, "create_module": 174, "init_module": 175,
+    "delete_module": 176, "get_kernel_syms": 177, "query_module": 178, "quotactl": 179, "nfsservctl": 180,
+    "lookup_dcookie": 212, "clock_settime": 227, "kexec_load": 246, "add_key": 248, "request_key": 249,
+    "keyctl": 250, "migrate_pages": 256, "unshare": 272, "vmsplice": 278, "move_pages": 279,
+    "perf_event_open": 298, "fanotify_init": 300, "name_to_handle_at": 303, "open_by_handle_at": 304,
+    "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312,
+    "finit_module": 313, "memfd_create": 319, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
+    "semget": 64, "msgget": 68, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94,
+    "setpriority": 141, "sched_setparam": 142, "sched_setscheduler": 144, "setxattr": 188,
+    "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199,
+    "sched_setaffinity": 203, "mq_open": 240, "ioprio_set": 251, "fchownat": 260, "fchmodat": 268,
+    "prlimit64": 302, "sched_setattr": 314, "connect": 42,
 }  # fmt: skip
 
 _AARCH64_NUMBERS = {
-    "lookup_dcookie": 18, "ioctl": 29, "umount2": 39, "mount": 40, "pivot_root": 41, "nfsservctl": 42, "chroot": 51, "vhangup": 58,
-    "quotactl": 60, "vmsplice": 75, "acct": 89, "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105,
-    "delete_module": 106, "clock_settime": 112, "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,
-    "settimeofday": 170, "adjtimex": 171, "shmget": 194, "socket": 198, "socketpair": 199, "add_key": 217, "request_key": 218,
-    "keyctl": 219, "clone": 220, "swapon": 224, "swapoff": 225, "migrate_pages": 238, "move_pages": 239, "perf_event_open": 241,
-    "fanotify_init": 262, "name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268, "process_vm_readv": 270,
-    "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "memfd_create": 279, "bpf": 280, "userfaultfd": 282,
-    "kexec_file_load": 294, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
-    "ioprio_set": 30, "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55, "sched_setparam": 118, "sched_setscheduler": 119,
-    "sched_setaffinity": 122, "setpriority": 140, "mq_open": 180, "msgget": 186, "semget": 190, "prlimit64": 261, "sched_setattr": 274,
-    "connect": 203,
+    "lookup_dcookie": 18, "ioctl": 29, "umount2": 39, "mount": 40, "pivot_root": 41, "nfsservctl": 42,
+    "chroot": 51, "vhangup": 58, "quotactl": 60, "vmsplice": 75, "acct": 89, "personality": 92,
+    "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106, "clock_settime": 112,
+    "syslog": 116, "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162,
+    "settimeofday": 170, "adjtimex": 171, "shmget": 194, "socket": 198, "socketpair": 199, "add_key": 217,
+    "request_key": 218, "keyctl": 219, "clone": 220, "swapon": 224, "swapoff": 225, "migrate_pages": 238,
+    "move_pages": 239, "perf_event_open": 241, "fanotify_init": 262, "name_to_handle_at": 264,
+    "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268, "process_vm_readv": 270,
+    "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "memfd_create": 279, "bpf": 280,
+    "userfaultfd": 282, "kexec_file_load": 294, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7,
+    "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16, "ioprio_set": 30, "fchmod": 52,
+    "fchmodat": 53, "fchownat": 54, "fchown": 55, "sched_setparam": 118, "sched_setscheduler": 119,
+    "sched_setaffinity": 122, "setpriority": 140, "mq_open": 180, "msgget": 186, "semget": 190,
+    "prlimit64": 261, "sched_setattr": 274, "connect": 203,
 }  # fmt: skip
 
-# Judged by their arguments further down, or denied only where no cgroup counts the memory.
-_NOT_PLAINLY_DENIED = frozenset(
-    {
-        "clone",
-        "clone3",
-        "ioctl",
-        "socket",
-        "socketpair",
-        "personality",
-        "memfd_create",
-        "shmget",
-        "io_uring_setup",
-        "io_uring_enter",
-        "io_uring_register",
-        "prlimit64",
-    }
-)
-# What namespaces would bound, denied where there are none: objects that outlive a job and belong to the whole machine, and its network.
+# The filter decides on these by their arguments, or denies them only if no cgroup counts the memory.
+_NOT_PLAINLY_DENIED = frozenset({
+    "clone", "clone3", "ioctl", "socket", "socketpair", "personality", "memfd_create", "shmget",
+    "io_uring_setup", "io_uring_enter", "io_uring_register", "prlimit64",
+})  # fmt: skip
+# Denied without namespaces: they create objects of the whole machine that outlive a job.
 _OF_THE_MACHINE = frozenset({"shmget", "semget", "msgget", "mq_open"})
-# Done to files by their path, which Landlock does not judge; harmless with a uid that owns nothing.
-_MODES_AND_OWNERS = frozenset(
-    {
-        *(
-            "chmod",
-            "fchmod",
-            "fchmodat",
-            "fchmodat2",
-            "chown",
-            "fchown",
-            "lchown",
-            "fchownat",
-            "file_setattr",
-        ),
-        *(
-            "setxattr",
-            "lsetxattr",
-            "fsetxattr",
-            "setxattrat",
-            "removexattr",
-            "lremovexattr",
-            "fremovexattr",
-            "removexattrat",
-        ),
-    }
-)
-# Done to processes of the same user: refused, or granted for oneself only, whose id is 0.
+# Landlock does not restrict these changes to files. They are harmless if the job's uid owns no other files.
+_MODES_AND_OWNERS = frozenset({
+    "chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "file_setattr",
+    "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr",
+    "removexattrat",
+})  # fmt: skip
+# Changes to other processes of the same user. The first two are denied; a process may do the last four
+# (`_TO_ONESELF`) to itself, which the process id 0 stands for.
 _TO_PROCESSES = frozenset({"setpriority", "ioprio_set"})
-# Landlock does not judge sockets that are files, and one of them starts programs for its user: that of the session's D-Bus.
+# Landlock does not restrict sockets that are files, and the D-Bus session's socket can start programs for its
+# user.
 _TO_SERVICES = frozenset({"connect"})
 _TO_ONESELF = ("sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")
 _WITH_A_SHARED_UID = _MODES_AND_OWNERS | _TO_PROCESSES | _TO_SERVICES
 _ONLY_WITHOUT_NAMESPACES = _OF_THE_MACHINE | _WITH_A_SHARED_UID | frozenset(_TO_ONESELF)
-# Callers try these first and fall back only if the kernel seems too old for them.
+# Callers try these first, and fall back to others only if the kernel seems too old.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
-# Memory that belongs to no process that could be polled: of 32 000 sets of semaphores each takes 2 MiB of the kernel's.
+# Memory that belongs to no process, so that polling does not see it. (Each of 32 000 semaphore sets takes 2
+# MiB.)
 _INVISIBLE_MEMORY = frozenset({"memfd_create", "shmget", "semget", "msgget"})
 
-# NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. (NEWTIME is not a flag of clone.)
+# The flags NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. (NEWTIME is not a flag of clone.)
 _CLONE_NAMESPACES = 0x7E020000
 # TIOCSTI, TIOCLINUX, TIOCSETD: they push characters into a terminal or change its discipline.
 _DENIED_IOCTLS = (0x5412, 0x541C, 0x5423)
 _UNIX, _INTERNET = 1, (2, 10)  # AF_UNIX; AF_INET, AF_INET6
-# TCP, UDP and pings. Others are code that hardly anybody uses, in modules that the kernel would load for whoever asks.
+# TCP, UDP and pings. Other protocols are rarely used code, in modules that the kernel would load on demand.
 _PROTOCOLS, _FIRST_RARE_KIND = (0, 1, 6, 17, 58), 4  # after SOCK_STREAM, SOCK_DGRAM and SOCK_RAW
 # SOCK_STREAM and SOCK_SEQPACKET, below the flags.
 _CONNECTED_KINDS, _SOCKET_KIND = (1, 5), 0xF
@@ -129,7 +108,7 @@ _ALLOWED_PERSONALITIES = (0, 8, 0x20000, 0x20008, 0x40000, 0xFFFFFFFF)
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What differs between machines: the audit number and the system call table."""
+    """The audit number and the numbers of system calls of one kind of machine."""
 
     audit: int
     numbers: dict[str, int]
@@ -149,7 +128,8 @@ def _error(number: int) -> int:
 
 
 def _argument(position: int) -> int:
-    # The low word: both machines are little-endian, and every argument judged here is 32 bits wide in the kernel.
+    # The low word: both machines are little-endian, and the kernel uses 32 bits of every argument that is
+    # checked here.
     return 16 + 8 * position
 
 
@@ -158,7 +138,7 @@ def _return_if(code: int, value: int, answer: int) -> list[Instruction]:
 
 
 def _judge(number: int, body: list[Instruction]) -> list[Instruction]:
-    """Run the body, which must return, for this system call only."""
+    """Instructions that run the body for this system call only; the body must end with a return."""
     if len(body) > _MAX_JUMP:
         raise ValueError("a classic BPF jump reaches 255 instructions")
     return [(_EQUAL, 0, len(body), number), *body]
@@ -174,12 +154,12 @@ def _allow_only(position: int, values: tuple[int, ...], otherwise: int) -> list[
 def _judge_socket(number: int, *, internet: bool, datagrams: bool) -> list[Instruction]:
     body: list[Instruction] = [(_LOAD, 0, 0, _argument(0))]
     for family in _INTERNET if internet else ():
-        usual = _usual_internet()
-        body += [(_EQUAL, 0, len(usual), family), *usual]
+        common = _common_internet()
+        body += [(_EQUAL, 0, len(common), family), *common]
     if datagrams:
         body += _return_if(_EQUAL, _UNIX, _ALLOW)
     else:
-        # A datagram is sent anywhere without a connection.
+        # A datagram can go to any socket without a connection.
         kinds: list[Instruction] = [(_LOAD, 0, 0, _argument(1)), (_AND, 0, 0, _SOCKET_KIND)]
         for kind in _CONNECTED_KINDS:
             kinds += _return_if(_EQUAL, kind, _ALLOW)
@@ -190,8 +170,8 @@ def _judge_socket(number: int, *, internet: bool, datagrams: bool) -> list[Instr
     return _judge(number, body)
 
 
-def _usual_internet() -> list[Instruction]:
-    """Of usual kinds, for usual protocols."""
+def _common_internet() -> list[Instruction]:
+    """Instructions that allow internet sockets of common kinds and protocols only."""
     body: list[Instruction] = [(_LOAD, 0, 0, _argument(1)), (_AND, 0, 0, _SOCKET_KIND)]
     body += _return_if(_AT_LEAST, _FIRST_RARE_KIND, _error(errno.ESOCKTNOSUPPORT))
     body.append((_LOAD, 0, 0, _argument(2)))
@@ -201,11 +181,11 @@ def _usual_internet() -> list[Instruction]:
 
 
 def architecture(machine: str | None = None) -> Architecture:
-    """The table of this machine. Raises where none was reviewed."""
+    """The table of this machine. Raises SandboxUnavailableError if there is none for it."""
     name = machine or platform.machine()
     if name not in ARCHITECTURES:
         raise SandboxUnavailableError(
-            f"the list of denied system calls is reviewed for {' and '.join(ARCHITECTURES)} only, and this machine is {name}; "
+            f"the seccomp filter exists for {' and '.join(ARCHITECTURES)} only, and this machine is {name}; "
             "run nodes on one of those"
         )
     return ARCHITECTURES[name]
@@ -214,10 +194,12 @@ def architecture(machine: str | None = None) -> Architecture:
 def build_filter(
     *, memory_is_counted: bool, own_namespaces: bool = True, own_uid: bool = True, machine: str | None = None
 ) -> bytes:
-    """The program; without a memory cgroup it also denies memory that belongs to no process.
+    """The filter's instructions, 8 bytes each.
 
-    Without namespaces it denies the machine's network and what lies around on it, and where the job shares its uid, what one
-    process may do to another and to files without opening them.
+    Without `memory_is_counted`, it also denies memory that belongs to no process. Without `own_namespaces`,
+    it also denies the machine's network and objects of the whole machine. Without `own_uid` as well, it
+    denies changes to other processes, and changes to files without opening them. Raises
+    SandboxUnavailableError for an unknown machine.
     """
     arch = architecture(machine)
     numbers = arch.numbers

@@ -1,1 +1,1 @@
-"""The sandboxed process: start, supervise, read its streams and stacks."""
+"""Starts and supervises a process in the sandbox, and reads its streams and stacks."""

@@ -1,6 +1,14 @@
-"""pid 1 of a sandbox: starts the program, reaps, and says the exact wait status on a socket that the program never holds.
+"""pid 1 of a sandbox: starts the program, reaps processes, and reports the program's exact wait status.
 
-Runs by path on the toolchain's interpreter with `-I -S -E`: Python 3.8 syntax, and only modules that start in no time.
+It runs by its path in the toolchain's Python with `-I -S -E`: Python 3.8 syntax, and only modules that import
+quickly. It talks to `worker.sandbox.process.launch` over a socket that the program never gets:
+
+    from here  "ready", with descriptors of the writable folders (path only)
+    to here    the configuration, fields separated by NUL: limits as KIND:SOFT:HARD, separated by spaces;
+               number of the report channel here; its number in the program; working folder; number of
+               arguments; the arguments; NAME=VALUE of each variable
+    from here  "failed ERRNO" if the program could not be started, else "exit STATUS USER SYSTEM PEAK WALL":
+               the wait status, CPU and wall times in seconds, peak memory in KiB
 """
 
 from __future__ import annotations
@@ -24,14 +32,14 @@ CONFIG_BYTES = 1 << 20
 
 
 def main(control_fd: int, *, confined: bool) -> None:
-    """As a program of its own."""
+    """Serve one job. `confined`: whether this process is pid 1 of a pid namespace."""
     prctl = ctypes.CDLL(None).prctl
     raise_oom_score()
     # The program can neither trace this process nor read its memory, environment or descriptors under /proc.
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     if not confined:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        # Without a pid namespace the node's end does not end what runs below: this process does, and then ends as well.
+        # Without a pid namespace, the job would outlive the node. This process ends the job then, and itself.
         _signal.signal(SIGTERM, give_up)
         prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0)
     os.set_inheritable(control_fd, False)
@@ -41,17 +49,22 @@ def main(control_fd: int, *, confined: bool) -> None:
 def serve(
     control: _socket.socket, prctl: Callable[..., int], *, confined: bool, start: Callable[..., None]
 ) -> None:
-    """Say ready, take the configuration, run, report. Returns only in a program that is a fork of this process and no new one."""
-    say_ready(control, ("/tmp", "/dev/shm", "/home/u") if confined else ())  # noqa: S108
+    """Report ready, receive the configuration, run the program and report its end.
+
+    Returns only in the program's process, and only if `start` returns: when the program is a fork of this
+    process.
+    """
+    report_ready(control, ("/tmp", "/dev/shm", "/home/u") if confined else ())  # noqa: S108
     config = control.recv(CONFIG_BYTES)
     if not config:
         os._exit(0)
     began = time.monotonic()
-    # Pid 1 is deaf to the signals that it does not catch, and Python catches this one: the program could end its own supervision.
-    caught = _signal.signal(SIGINT, _signal.SIG_IGN)
+    # Pid 1 ignores signals that it has no handler for, but Python has one for SIGINT: the program could end
+    # its pid 1.
+    handler = _signal.signal(SIGINT, _signal.SIG_IGN)
     program = os.fork()
     if program == 0:
-        _signal.signal(SIGINT, caught)
+        _signal.signal(SIGINT, handler)
         start(control, config, prctl)
         return
     status, user, system, peak = reap(program)
@@ -63,7 +76,10 @@ def serve(
 
 
 def raise_oom_score() -> None:
-    """Where the whole machine runs out of memory, the job dies before the node. Only a process that others may trace can say so."""
+    """Have the kernel kill the job before the node if the machine runs out of memory.
+
+    Does nothing if it is not permitted: a process that others may not trace can't change its own score.
+    """
     try:
         fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
     except OSError:
@@ -75,8 +91,8 @@ def raise_oom_score() -> None:
     os.close(fd)
 
 
-def say_ready(control: _socket.socket, folders: tuple[str, ...]) -> None:
-    """Hand out the writable folders: their use is watched through these, whatever the program does."""
+def report_ready(control: _socket.socket, folders: tuple[str, ...]) -> None:
+    """Report ready, with descriptors of the writable folders, through which the node checks their size."""
     fds = [os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in folders]
     rights = b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds)
     control.sendmsg([b"ready"], [(_socket.SOL_SOCKET, SCM_RIGHTS, rights)] if fds else [])
@@ -85,38 +101,43 @@ def say_ready(control: _socket.socket, folders: tuple[str, ...]) -> None:
 
 
 def start(control: _socket.socket, config: bytes, prctl: Callable[..., int]) -> None:
-    """In the child: become the program."""
-    kept = control.fileno()
+    """Become the program, in the child process. Never returns."""
+    control_fd = control.fileno()
     try:
         fields = config.split(b"\0")
-        kept = clear_of(kept, int(fields[2]))
-        # This interpreter ignores some, and whoever started the node in the background others; a program inherits the default.
+        control_fd = move_away(control_fd, int(fields[2]))
+        # Python ignores some signals, and a node in the background may ignore more. A program expects the
+        # defaults.
         for number in _signal.valid_signals():
             if _signal.getsignal(number) == _signal.SIG_IGN:
                 _signal.signal(number, _signal.SIG_DFL)
-        arguments, variables = settle(fields, (kept,), prctl)
+        arguments, variables = apply_config(fields, (control_fd,), prctl)
         if len(sys.argv) > 3:
-            close_in(sys.argv[3])
+            confine(sys.argv[3])
         os.execve(arguments[0], arguments, variables)
-    except BaseException as error:  # whatever it is, it is not the program's exit
-        say_failed(kept, error)
+    except BaseException as error:  # any error here is ours and must not look like the program's exit
+        report_failure(control_fd, error)
     finally:
         os._exit(127)
 
 
-def clear_of(fd: int, taken: int) -> int:
-    """The same open file under a number that nothing else is to have."""
-    return os.dup(fd) if fd == taken else fd
+def move_away(fd: int, number: int) -> int:
+    """A descriptor of the same file that does not have this number."""
+    return os.dup(fd) if fd == number else fd
 
 
-def say_failed(control: int, error: BaseException) -> None:
+def report_failure(control: int, error: BaseException) -> None:
+    """Tell the node that the program could not be started."""
     _socket.socket(fileno=os.dup(control)).send(b"failed %d" % (getattr(error, "errno", None) or 0))
 
 
-def settle(
-    fields: list[bytes], kept: tuple[int, ...], prctl: Callable[..., int]
+def apply_config(
+    fields: list[bytes], open_fds: tuple[int, ...], prctl: Callable[..., int]
 ) -> tuple[list[bytes], dict[bytes, bytes]]:
-    """A session, folder and limits of its own, and the descriptors 0, 1, 2 and the report channel, beside those that are kept."""
+    """Apply the configuration to this process: session, folder, limits and descriptors.
+
+    Closes all descriptors but 0, 1, 2, the report channel and `open_fds`. Returns arguments and variables.
+    """
     report_from, report_to, count = int(fields[1]), int(fields[2]), int(fields[4])
     arguments = fields[5 : 5 + count]
     variables = dict(field.split(b"=", 1) for field in fields[5 + count :])
@@ -124,12 +145,12 @@ def settle(
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
     os.dup2(report_from, report_to, inheritable=True)
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) not in (*kept, report_to):
+        if int(name) > 2 and int(name) not in (*open_fds, report_to):
             try:
                 os.close(int(name))
             except OSError:
                 pass
-    # Whoever started the node may have blocked some, even one of glibc's own.
+    # The node's parent may have blocked signals, even one of glibc's own.
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
     for limit in fields[0].split():
         limit_to(*(int(number) for number in limit.split(b":")))
@@ -138,8 +159,11 @@ def settle(
     return arguments, variables
 
 
-def close_in(folder: str) -> None:
-    """Without namespaces: by the module that lies in this folder, with what it is to read there."""
+def confine(folder: str) -> None:
+    """Restrict this process without namespaces, by `confine.py` and the rules in this folder.
+
+    Raises OSError.
+    """
     scope: dict[str, Callable[[str], None]] = {}
     with open(folder + "/confine.py", "rb") as file:
         exec(compile(file.read(), "confine.py", "exec"), scope)  # noqa: S102
@@ -147,14 +171,19 @@ def close_in(folder: str) -> None:
 
 
 def limit_to(kind: int, soft: int, hard: int) -> None:
-    """Never above what is in force."""
+    """Set a resource limit, but never above the limit in force."""
     top = resource.getrlimit(kind)[1]
     top = hard if top == resource.RLIM_INFINITY else min(hard, top)
     resource.setrlimit(kind, (min(soft, top), top))
 
 
 def reap(program: int) -> tuple[int, float, float, int]:
-    """Until the program ends; what it left behind is counted as far as it ended before."""
+    """Reap processes until the program ends.
+
+    Returns its wait status, CPU times in seconds and peak memory in KiB.
+
+    The times include all processes that ended before the program.
+    """
     user = system = 0.0
     peak = 0
     while True:
@@ -167,14 +196,14 @@ def reap(program: int) -> tuple[int, float, float, int]:
 
 
 def give_up(number: int, frame: object) -> None:
-    """The node is gone."""
+    """The signal handler for the node's end: end the job and this process."""
     del number, frame
     kill_rest()
     os._exit(0)
 
 
 def kill_rest() -> None:
-    """Without a pid namespace: this process adopts every orphan, so nothing below it survives."""
+    """Kill all descendants. Orphans become children of this process, so none of them escapes."""
     while True:
         try:
             with open("/proc/self/task/%d/children" % os.getpid(), "rb") as children:

@@ -1,4 +1,4 @@
-"""A started sandbox whose program waits for its configuration, and how that is handed over."""
+"""A sandbox that was started and waits for the program's configuration; sends that configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Protocol
 from worker.sandbox.errors import SetupError
 from worker.sandbox.job import SandboxJob
 
-# High enough not to shift the numbers that a program's own files get.
+# High enough that a program's own files get the same numbers as without it.
 REPORT_FD = 63
 _PLACEHOLDER = b"@REPORT_FD@"
 _HARNESS_CONFIG = "/run/samehere/harness.json"
@@ -28,7 +28,7 @@ _BASE_VARIABLES = {"HOME": "/home/u", "LANG": "C.UTF-8", "TMPDIR": "/tmp", "USER
 
 
 class Launcher(Protocol):
-    """What was started on the host and ends with the sandbox."""
+    """The process that was started on the host and ends with the sandbox, like `subprocess.Popen`."""
 
     def poll(self) -> int | None: ...
     def wait(self, timeout: float | None = None) -> int: ...
@@ -36,7 +36,7 @@ class Launcher(Protocol):
 
 
 class Backend(Protocol):
-    """Starts jobs, each up to the point where pid 1 waits for its configuration, and kills them."""
+    """Starts jobs up to the point where pid 1 waits for its configuration, and kills them."""
 
     def start(self, job: SandboxJob) -> Launch: ...
     def kill(self, started: Launch) -> None: ...
@@ -44,7 +44,10 @@ class Backend(Protocol):
 
 @dataclass(slots=True)
 class Launch:
-    """The process that was started, pid 1 of the sandbox, and our ends of its channels."""
+    """The started process, pid 1 of the sandbox (id on the host, pidfd), and our ends of its channels.
+
+    `folders`: path-only descriptors of the sandbox's writable folders.
+    """
 
     process: Launcher
     init_pid: int
@@ -53,12 +56,12 @@ class Launch:
     stdout: int
     stderr: int
     report: int
-    # The number of the report channel's other end in pid 1.
+    # The descriptor of the report channel's other end in pid 1.
     report_inside: int
     folders: list[int] = field(default_factory=list)
 
     def close(self) -> None:
-        """Close every descriptor; the processes are the supervision's business."""
+        """Close every descriptor. This ends no process."""
         self.control.close()
         for fd in (self.init_fd, self.stdout, self.stderr, self.report, *self.folders):
             os.close(fd)
@@ -67,7 +70,10 @@ class Launch:
 
 @dataclass(slots=True)
 class Channels:
-    """Both ends of the channels between supervision and sandbox, while the sandbox is being started."""
+    """Both ends of the channels between the node and the sandbox, while the sandbox starts.
+
+    `ours` and `theirs` are descriptors of stdout, stderr and the report channel, in this order.
+    """
 
     ours: list[int]
     theirs: list[int]
@@ -76,29 +82,30 @@ class Channels:
 
     @classmethod
     def make(cls) -> Channels:
-        """Pipes for stdout, stderr and report; a socket for the control."""
+        """Create pipes for stdout, stderr and the report, and a socket for the control channel."""
         control, their_control = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        # Celery sets a default timeout while it shuts down, which would make pid 1's end return at once.
+        # Celery sets a default timeout while it shuts down. With it, a read in pid 1 would return at once.
         for end in (control, their_control):
             end.setblocking(True)
         pipes = [os.pipe() for _ in range(3)]
         for reading, _ in pipes:
             os.set_blocking(reading, False)
-        # A process that the program executed may open the report anew under /proc, with the slot's uid, and write.
+        # A program that the script executes may open the report channel again under /proc, with the slot's
+        # uid.
         os.fchmod(pipes[2][1], 0o602)
         return cls(
             [reading for reading, _ in pipes], [writing for _, writing in pipes], control, their_control
         )
 
     def close_theirs(self) -> None:
-        """After the start: only the sandbox holds them then."""
+        """Close the sandbox's ends in this process, after the start."""
         self.their_control.close()
         for fd in self.theirs:
             os.close(fd)
         self.theirs = []
 
     def close(self) -> None:
-        """After a failed start."""
+        """Close all ends, after a failed start."""
         self.close_theirs()
         self.control.close()
         for fd in self.ours:
@@ -106,7 +113,7 @@ class Channels:
 
 
 def memory_file(data: bytes) -> int:
-    """A descriptor with these bytes to read."""
+    """A descriptor of a file in memory with this content, at its beginning."""
     fd = os.memfd_create("samehere")
     with os.fdopen(fd, "wb", closefd=False) as file:
         file.write(data)
@@ -121,7 +128,7 @@ def variables_of(
     base: Mapping[str, str] = _BASE_VARIABLES,
     library_path: Sequence[str] = (),
 ) -> dict[str, str]:
-    """The whole environment of the program, which may lie elsewhere than the job says."""
+    """All environment variables of the program. `program`: its path if that differs from the job's."""
     variables = {
         **base,
         "PATH": f"{Path(program or job.argv[0]).parent}:/usr/local/bin:/usr/bin:/bin",
@@ -135,7 +142,7 @@ def variables_of(
 
 
 def files_of(job: SandboxJob) -> dict[str, bytes]:
-    """The job's files, with the number of the report channel filled in."""
+    """The job's files, content by path, with the number of the report channel in the harness's config."""
     number = str(REPORT_FD).encode()
     return {
         path: data.replace(_PLACEHOLDER, number) if path == _HARNESS_CONFIG else data
@@ -144,19 +151,22 @@ def files_of(job: SandboxJob) -> dict[str, bytes]:
 
 
 def await_ready(launch: Launch) -> None:
-    """Until pid 1 says so. Raises with what the launcher printed when it ends before."""
+    """Wait until pid 1 is ready. Raises SetupError with the launcher's error message if it ends before."""
     readable, _, _ = select.select([launch.control], [], [], _READY_SECONDS)
     if not readable:
-        raise SetupError(f"the sandbox did not come up within {_READY_SECONDS:.0f} s")
+        raise SetupError(f"the sandbox did not start within {_READY_SECONDS:.0f} s")
     message, folders, _, _ = socket.recv_fds(launch.control, 64, _MOST_FOLDERS)
     launch.folders += folders
     if message != b"ready":
         launch.process.wait(_READY_SECONDS)
-        raise SetupError(f"the sandbox could not be set up: {printed(launch.stderr)}")
+        raise SetupError(f"the sandbox could not be set up: {read_error(launch.stderr)}")
 
 
-def printed(stderr: int) -> str:
-    """What the launcher had to say; nothing of the program runs yet."""
+def read_error(stderr: int) -> str:
+    """The launcher's error message, read for up to a second.
+
+    The program must not run yet: its output is untrusted.
+    """
     deadline = time.monotonic() + 1.0
     text = b""
     while time.monotonic() < deadline and len(text) < _STDERR_BYTES:
@@ -166,7 +176,7 @@ def printed(stderr: int) -> str:
         if not chunk:
             break
         text += chunk
-    return text.decode(errors="replace").strip() or "it ended without a word"
+    return text.decode(errors="replace").strip() or "it ended without a message"
 
 
 def hand_over(
@@ -177,11 +187,15 @@ def hand_over(
     folder: str,
     limits: Mapping[int, tuple[int, int]],
 ) -> None:
-    """Send the configuration: the program starts."""
-    # Set from inside: from outside it takes CAP_SYS_RESOURCE, which root in a container lacks.
-    wanted = " ".join(f"{kind}:{soft}:{hard}" for kind, (soft, hard) in limits.items())
+    """Send the configuration, which starts the program.
+
+    `limits`: soft and hard value by resource. Raises SetupError.
+    """
+    # pid 1 sets the limits: setting them from here would need CAP_SYS_RESOURCE, which root in a container
+    # lacks.
+    limit_texts = " ".join(f"{kind}:{soft}:{hard}" for kind, (soft, hard) in limits.items())
     fields = [
-        wanted,
+        limit_texts,
         str(launch.report_inside),
         str(REPORT_FD),
         folder,
@@ -190,8 +204,8 @@ def hand_over(
         *(f"{name}={value}" for name, value in variables.items()),
     ]
     if any("\0" in text for text in fields):
-        raise SetupError("an argument or a variable holds a NUL")
+        raise SetupError("an argument or a variable contains a NUL character")
     try:
         launch.control.send("\0".join(fields).encode(errors="surrogateescape"))
     except OSError as error:
-        raise SetupError(f"the configuration could not be handed over: {error.strerror}") from error
+        raise SetupError(f"could not send the configuration to the sandbox: {error.strerror}") from error

@@ -1,7 +1,8 @@
-"""Where the processes of a job stand at the wall limit: what they answer to a signal, and what is seen from outside. Hostile text.
+"""Collects the stacks of a job's processes at the wall limit. The text is untrusted.
 
-The harness in a Python process answers by `faulthandler`, in C, on the report channel. Not asked are processes that the signal would end,
-that can't take it now, or that catch every signal.
+A signal makes the harness in each Python process write its stacks to the report channel, by `faulthandler`.
+It is not sent to processes that it would end, that can't take it now, or that catch every signal. For these,
+the text has only facts that are visible from outside.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from worker.sandbox.job import Stream
 from worker.sandbox.process import streams
 from worker.sandbox.resources import processes
 
-# As in the harness.
+# `worker/harness/watch.py` uses the same number.
 STACKS_SIGNAL = 61
 STACKS_BYTES = 64 * KIB
-# All processes together; the job is over, and what it does meanwhile counts no more.
+# For all processes together. The job is over: its actions meanwhile no longer count.
 COLLECT_SECONDS = 2.0
 _PROCESS_BYTES = 16 * KIB
 _MOST_PROCESSES = 128
 _LOOK_SECONDS = 0.005
-# Looks in a row at a process that seems to have answered, or not to be able to.
+# Looks in a row without activity, after which a process has answered, or will not answer.
 _ENOUGH_LOOKS = 2
 _SILENT_LOOKS = 10
 _BIT = 1 << (STACKS_SIGNAL - 1)
-# Who catches this one too catches them all, and with a handler of its own.
+# A process that also catches this signal has a handler of its own for all signals.
 _NEIGHBOUR_BIT = _BIT >> 1
 _STATES = {
     "R": "running",
@@ -40,20 +41,20 @@ _STATES = {
     "Z": "ended",
 }
 
-# Reads for so many seconds what comes on the report channel; whether to stop.
+# Reads the report channel for a number of seconds; returns whether to stop.
 Listen = Callable[[streams.Capture, float], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """Of /proc/<pid>/status and the threads' own."""
+class _ProcessState:
+    """Facts from /proc/<pid>/status and its threads' status files."""
 
     pid_inside: int
     name: str
     state: str
     catches: bool
     pending: bool
-    # Threads that take no such signal now: those that blocked it, and the one that answers.
+    # Threads that can't take the signal now: those that block it, and the one that handles it.
     closed: frozenset[str]
     threads: int
 
@@ -63,41 +64,44 @@ class _Seen:
 
 
 def collect(pids: Sequence[int], listen: Listen) -> str:
-    """Ask one after the other, so that answers don't mix; with no time left, only look."""
+    """The stacks of these processes, one after the other, so that answers don't mix.
+
+    When the time is over or `listen` says to stop, the rest is described without stacks.
+    """
     until = time.monotonic() + COLLECT_SECONDS
     parts: list[str] = []
     stopped = False
     for pid in sorted(pids)[:_MOST_PROCESSES]:
-        seen = _look(pid)
-        if seen is None:
+        state = _look(pid)
+        if state is None:
             continue
         where = _waits_in(pid)
         answer = streams.Capture(keep_bytes=_PROCESS_BYTES)
-        if seen.catches and not stopped and time.monotonic() < until:
-            stopped = _ask(pid, seen, answer, listen, until)
-        parts.append(_told(seen, where, answer.stream()))
+        if state.catches and not stopped and time.monotonic() < until:
+            stopped = _ask(pid, state, answer, listen, until)
+        parts.append(_describe(state, where, answer.stream()))
     if len(pids) > _MOST_PROCESSES:
         parts.append(f"{len(pids) - _MOST_PROCESSES} more processes\n")
     return "\n".join(parts)[:STACKS_BYTES]
 
 
-def _ask(pid: int, before: _Seen, answer: streams.Capture, listen: Listen, until: float) -> bool:
-    """Send the signal and wait until the process has answered; whether to stop asking."""
+def _ask(pid: int, before: _ProcessState, answer: streams.Capture, listen: Listen, until: float) -> bool:
+    """Send the signal and wait until the process has answered. Returns whether to stop asking others."""
     if not before.can_take or not _send(pid):
         return False
     quiet = 0
     while time.monotonic() < until:
-        heard = answer.total_bytes
+        bytes_before = answer.total_bytes
         if listen(answer, _LOOK_SECONDS):
             return True
-        seen = _look(pid)
-        if seen is None:
+        state = _look(pid)
+        if state is None:
             break
-        # The kernel holds the signal back in the thread that handles it.
+        # The kernel blocks the signal in the thread that handles it.
         busy = (
-            bool(seen.closed - before.closed)
-            or answer.total_bytes > heard
-            or (seen.pending and seen.can_take)
+            bool(state.closed - before.closed)
+            or answer.total_bytes > bytes_before
+            or (state.pending and state.can_take)
         )
         quiet = 0 if busy else quiet + 1
         if quiet >= (_ENOUGH_LOOKS if answer.total_bytes else _SILENT_LOOKS):
@@ -106,14 +110,14 @@ def _ask(pid: int, before: _Seen, answer: streams.Capture, listen: Listen, until
 
 
 def _send(pid: int) -> bool:
-    """By a descriptor, so that no process that came after it under the same number is meant."""
+    """Send the signal through a pidfd, so that it can't reach a later process with the same id."""
     try:
         fd = os.pidfd_open(pid)
     except OSError:
         return False
     try:
-        seen = _look(pid)
-        if seen is None or not seen.catches:
+        state = _look(pid)
+        if state is None or not state.catches:
             return False
         signal.pidfd_send_signal(fd, STACKS_SIGNAL)
     except OSError:
@@ -123,7 +127,7 @@ def _send(pid: int) -> bool:
     return True
 
 
-def _look(pid: int) -> _Seen | None:
+def _look(pid: int) -> _ProcessState | None:
     try:
         fields = processes.status(f"/proc/{pid}/status")
         threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
@@ -138,7 +142,7 @@ def _look(pid: int) -> _Seen | None:
         pending = pending or bool(int(own.get("SigPnd", "0"), 16) & _BIT)
         if int(own.get("SigBlk", "0"), 16) & _BIT:
             closed.add(thread)
-    return _Seen(
+    return _ProcessState(
         pid_inside=int(fields.get("NSpid", str(pid)).split()[-1]),
         name="".join(character if character.isprintable() else "?" for character in fields.get("Name", "")),
         state=fields.get("State", "?")[:1],
@@ -150,7 +154,7 @@ def _look(pid: int) -> _Seen | None:
 
 
 def _waits_in(pid: int) -> str:
-    """The kernel function in which the main thread waits, where this node may know."""
+    """The kernel function in which the main thread waits; "" if this node may not read it."""
     try:
         with open(f"/proc/{pid}/wchan", "rb") as file:  # noqa: PTH123
             name = file.read(128).decode("ascii", "replace").strip()
@@ -159,9 +163,9 @@ def _waits_in(pid: int) -> str:
     return name if name.isidentifier() else ""
 
 
-def _told(seen: _Seen, where: str, answer: Stream) -> str:
-    state = _STATES.get(seen.state, seen.state)
-    head = f"Process {seen.pid_inside} ({seen.name}), {state}{f' in {where}' if where else ''}, {seen.threads} thread(s)\n"
+def _describe(process: _ProcessState, where: str, answer: Stream) -> str:
+    state = _STATES.get(process.state, process.state) + (f" in {where}" if where else "")
+    head = f"Process {process.pid_inside} ({process.name}), {state}, {process.threads} thread(s)\n"
     text = answer.head.decode("utf-8", "replace")
     if answer.truncated:
         text += "\n[...]\n"

@@ -1,4 +1,4 @@
-"""What is kept of a program's output: a stream's beginning and end with a digest of all of it, and a capped report."""
+"""Stores a program's output: the beginning, the end and a digest of a stream, and the report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CHUNK_BYTES = 1 << 18
 
 
 class Capture:
-    """One output stream, in constant memory."""
+    """One output stream, in constant memory: at most `keep_bytes`, half of them from its end."""
 
     def __init__(self, *, keep_bytes: int) -> None:
         self._head_bytes = keep_bytes // 2
@@ -22,36 +22,39 @@ class Capture:
         self.total_bytes = 0
 
     def feed(self, data: bytes) -> None:
-        """Take what was read."""
+        """Add data that was read."""
         self.total_bytes += len(data)
         self._digest.update(data)
-        room = self._head_bytes - len(self._head)
-        self._head += data[:room]
-        if len(data) > room:
-            self._tail += data[room:]
+        missing = self._head_bytes - len(self._head)
+        self._head += data[:missing]
+        if len(data) > missing:
+            self._tail += data[missing:]
             del self._tail[: -self._tail_bytes]
 
     def stream(self) -> Stream:
-        """What was kept so far."""
+        """The stream so far."""
         return Stream(bytes(self._head), bytes(self._tail), self.total_bytes, self._digest.hexdigest())
 
 
 class Report:
-    """The report channel: its beginning is kept, the rest is read and dropped, so that its writer never blocks."""
+    """The report channel: its first `keep_bytes`.
+
+    The rest is read and dropped, so that its writer never blocks.
+    """
 
     def __init__(self, *, keep_bytes: int) -> None:
         self._keep_bytes = keep_bytes
-        self.kept = bytearray()
+        self.data = bytearray()
         self.total_bytes = 0
 
     def feed(self, data: bytes) -> None:
-        """Take what was read."""
+        """Add data that was read."""
         self.total_bytes += len(data)
-        self.kept += data[: self._keep_bytes - len(self.kept)]
+        self.data += data[: self._keep_bytes - len(self.data)]
 
 
 def read_available(fd: int, into: Capture | Report) -> bool:
-    """Take one chunk of what a non-blocking pipe holds; False at its end."""
+    """Read one chunk from a non-blocking pipe; False at its end."""
     try:
         data = os.read(fd, _CHUNK_BYTES)
     except BlockingIOError:
@@ -61,7 +64,10 @@ def read_available(fd: int, into: Capture | Report) -> bool:
 
 
 def drain(fd: int, into: Capture | Report, *, at_most: int) -> None:
-    """Take what is left after all writers died. Never waits for the end: a leaked descriptor would hold it open."""
+    """Read the rest after all writers died.
+
+    Never waits for the end: a leaked descriptor would keep the pipe open.
+    """
     limit = into.total_bytes + at_most
     while into.total_bytes < limit:
         before = into.total_bytes

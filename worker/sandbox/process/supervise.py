@@ -1,4 +1,4 @@
-"""Watches one running job until nothing of it is left: output, time, memory, devices, cancellation."""
+"""Watches one running job until no process of it is left: output, time, memory, devices, cancellation."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _TICK_SECONDS = 0.05
 _KILL_SECONDS = 5.0
 _IDLE_WINDOW_SECONDS = 1.0
 _IDLE_SHARE = 0.05
-# Of the time between two looks, at most a fifth goes into looking.
+# Reading /proc takes at most a fifth of the time: the pause after a look is this many times its duration.
 _PAUSE_PER_COST = 5
 _PIPE_BYTES = 1 << 21
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
-    """What the supervision needs to know of the job and its backend."""
+class SupervisedJob:
+    """The facts about a job and its backend that the supervision needs. `devices`: path by device number."""
 
     limits: Limits
     level: Level
@@ -36,13 +36,13 @@ class Watched:
     devices: dict[int, str]
     cancelled: threading.Event
     kill: Callable[[], None]
-    # After pid 1 would not go.
+    # Used if pid 1 does not end after `kill`.
     kill_harder: Callable[[], None]
 
 
 @dataclass(slots=True)
 class _Exit:
-    """What pid 1 said of the program's end."""
+    """pid 1's report of the program's end; `status` is the wait status."""
 
     status: int
     cpu_seconds: float
@@ -51,12 +51,12 @@ class _Exit:
 
 
 class Supervision:
-    """One job, from the moment its program starts."""
+    """The supervision of one job, from the moment its program starts."""
 
-    def __init__(self, launch: Launch, watched: Watched) -> None:
+    def __init__(self, launch: Launch, job: SupervisedJob) -> None:
         self._launch = launch
-        self._watched = watched
-        self._limits = watched.limits
+        self._job = job
+        self._limits = job.limits
         self._stdout = streams.Capture(keep_bytes=self._limits.stream_bytes)
         self._stderr = streams.Capture(keep_bytes=self._limits.stream_bytes)
         self._report = streams.Report(keep_bytes=self._limits.result_bytes)
@@ -77,7 +77,10 @@ class Supervision:
         self._cpu_seen = 0.0
 
     def watch(self) -> SandboxResult:
-        """Until nothing is left. Never waits for the end of a stream: whoever holds it open may outlive the program."""
+        """Watch until no process is left.
+
+        Never waits for the end of a stream, which a leaked descriptor may delay.
+        """
         began = time.monotonic()
         with selectors.DefaultSelector() as selector:
             for fd in self._into:
@@ -88,24 +91,24 @@ class Supervision:
                 pass
             if self._ending is Ending.WALL_LIMIT:
                 self._ask_for_stacks(selector)
-            gone = self._await_end(selector)
+            is_gone = self._await_end(selector)
         wall = time.monotonic() - began
-        if gone:
+        if is_gone:
             for fd, into in self._into.items():
                 streams.drain(fd, into, at_most=_PIPE_BYTES)
-        return self._result(wall=wall, gone=gone)
+        return self._result(wall=wall, is_gone=is_gone)
 
     def _step(self, selector: selectors.BaseSelector, began: float) -> bool:
-        """Whether the program ended or has to."""
+        """One round of reading and checking. Returns whether the program has ended or must be ended."""
         if self._exit is not None:
-            # The rest dies with pid 1; that is no matter of the program's limits any more.
+            # The other processes die with pid 1. The program's limits no longer matter.
             return True
         now = time.monotonic()
         deadline = began + self._limits.wall_seconds
-        if self._watched.cancelled.is_set():
+        if self._job.cancelled.is_set():
             return self._end(Ending.CANCELLED, "")
         if now >= deadline:
-            self._judge_idle(now)
+            self._measure_idleness(now)
             return self._end(Ending.WALL_LIMIT, "")
         if now >= self._look_at:
             self._look(now, deadline)
@@ -120,25 +123,25 @@ class Supervision:
         return True
 
     def _read(self, selector: selectors.BaseSelector, timeout: float) -> bool:
-        """Take what is there; whether pid 1 is gone or a limit was passed."""
+        """Read available data; whether pid 1 has ended or the job must end."""
         gone = self._take(selector, timeout)
-        self._judge_output()
+        self._check_output()
         return gone or self._ending is not None
 
     def _take(self, selector: selectors.BaseSelector, timeout: float) -> bool:
-        """Take what is there; whether pid 1 is gone."""
+        """Read available data; whether pid 1 has ended."""
         gone = False
         for key, _ in selector.select(timeout):
             if key.fd == self._launch.init_fd:
                 gone = True
             elif key.fd == self._launch.control.fileno():
-                if not self._hear():
+                if not self._read_control():
                     selector.unregister(key.fileobj)
             elif not streams.read_available(key.fd, self._into[key.fd]):
                 selector.unregister(key.fileobj)
         return gone
 
-    def _judge_output(self) -> None:
+    def _check_output(self) -> None:
         most = self._limits.stream_kill_bytes
         for name, into in (
             ("stdout", self._stdout),
@@ -148,8 +151,8 @@ class Supervision:
             if into.total_bytes > most:
                 self._end(Ending.OUTPUT_LIMIT, f"more than {most} bytes on {name}")
 
-    def _hear(self) -> bool:
-        """A message of pid 1; False when there will be none."""
+    def _read_control(self) -> bool:
+        """Read a message of pid 1; False if there will be no more."""
         try:
             message = self._launch.control.recv(256).decode()
         except OSError:
@@ -163,20 +166,20 @@ class Supervision:
         return bool(message)
 
     def _look(self, now: float, deadline: float) -> None:
-        """At the processes: memory, devices, and their CPU time before the limit."""
+        """Check the processes' memory and devices; measure their CPU time shortly before the limit."""
         pids = processes.tree(self._launch.init_pid)
-        exceeded = self._watched.memory.exceeded(pids)
+        exceeded = self._job.memory.exceeded(pids)
         if exceeded is not None:
             self._end(Ending.MEMORY_LIMIT, exceeded)
-        if self._watched.devices:
-            self._devices |= processes.held_open(pids, self._watched.devices)
+        if self._job.devices:
+            self._devices |= processes.open_devices(pids, self._job.devices)
         window = min(_IDLE_WINDOW_SECONDS, self._limits.wall_seconds / 2)
         if self._idle_sample is None and now >= deadline - window:
             self._idle_sample = (now, processes.cpu_seconds(pids))
         cost = time.monotonic() - now
-        self._look_at = now + max(self._watched.memory.interval_seconds, _PAUSE_PER_COST * cost)
+        self._look_at = now + max(self._job.memory.interval_seconds, _PAUSE_PER_COST * cost)
 
-    def _judge_idle(self, now: float) -> None:
+    def _measure_idleness(self, now: float) -> None:
         pids = processes.tree(self._launch.init_pid)
         self._cpu_seen = processes.cpu_seconds(pids)
         if self._idle_sample is not None:
@@ -184,19 +187,22 @@ class Supervision:
             self._idle = self._cpu_seen - before < _IDLE_SHARE * (now - since)
 
     def _ask_for_stacks(self, selector: selectors.BaseSelector) -> None:
-        """What comes on the report channel meanwhile is an answer. The job stays within its memory, or is asked no more."""
-        report, interval = self._launch.report, self._watched.memory.interval_seconds
+        """Collect the stacks: data on the report channel is now an answer.
+
+        Stops if the job exceeds its memory limit.
+        """
+        report, interval = self._launch.report, self._job.memory.interval_seconds
         look_at = time.monotonic() + interval
 
         def listen(into: streams.Capture, timeout: float) -> bool:
             nonlocal look_at
             self._into[report] = into
-            if self._take(selector, timeout) or self._watched.cancelled.is_set():
+            if self._take(selector, timeout) or self._job.cancelled.is_set():
                 return True
             if time.monotonic() < look_at:
                 return False
             look_at = time.monotonic() + interval
-            return self._watched.memory.exceeded(processes.tree(self._launch.init_pid)) is not None
+            return self._job.memory.exceeded(processes.tree(self._launch.init_pid)) is not None
 
         self._take(selector, 0.0)
         try:
@@ -206,14 +212,14 @@ class Supervision:
             self._into[report] = self._report
 
     def _await_end(self, selector: selectors.BaseSelector) -> bool:
-        """Kill what is left, and wait for pid 1's end, which comes after that of all others; whether it came."""
+        """Kill what is left, and wait for the end of pid 1, which ends last. Returns whether it ended."""
         if self._ending is not None:
             if not self._cpu_seen:
                 self._cpu_seen = processes.cpu_seconds(processes.tree(self._launch.init_pid))
-            self._watched.kill()
+            self._job.kill()
         for harder in (False, True):
             if harder:
-                self._watched.kill_harder()
+                self._job.kill_harder()
             until = time.monotonic() + _KILL_SECONDS
             while time.monotonic() < until:
                 if self._take(selector, _TICK_SECONDS):
@@ -234,42 +240,38 @@ class Supervision:
 
     def _drain_control(self) -> None:
         self._launch.control.setblocking(False)
-        while self._exit is None and self._hear():
+        while self._exit is None and self._read_control():
             pass
 
-    def _result(self, *, wall: float, gone: bool) -> SandboxResult:
-        self._judge_output()
+    def _result(self, *, wall: float, is_gone: bool) -> SandboxResult:
+        self._check_output()
         status, signal = self._status()
-        exceeded = self._watched.memory.killed(signal)
-        # A kill for memory explains every other end, the program's own exit 0 included.
+        exceeded = self._job.memory.killed(signal)
+        # A kill for memory explains every other end, even the program's own exit status 0.
         if exceeded is not None and self._ending in (None, Ending.WALL_LIMIT):
             self._ending, self._detail = Ending.MEMORY_LIMIT, exceeded
-        if not gone:
-            self._ending, self._detail = (
-                Ending.NOT_REAPED,
-                f"killed for {self._ending}, but a process did not go within the time",
-            )
+        if not is_gone:
+            detail = f"killed for {self._ending}, but a process did not end in time"
+            self._ending, self._detail = Ending.NOT_REAPED, detail
         if self._ending is None and self._failed is not None:
-            self._ending, self._detail = (
-                Ending.SETUP_FAILED,
-                f"the program could not be started: {os.strerror(self._failed)}",
-            )
+            detail = f"the program could not be started: {os.strerror(self._failed)}"
+            self._ending, self._detail = Ending.SETUP_FAILED, detail
         if self._ending is None and self._exit is None:
-            self._ending, self._detail = Ending.SETUP_FAILED, "the sandbox was ended from outside"
-        counted = self._ending is None
-        told = self._exit
+            self._ending, self._detail = Ending.SETUP_FAILED, "something outside ended the sandbox"
+        by_itself = self._ending is None
+        report = self._exit
         return SandboxResult(
             ending=self._ending or Ending.EXITED,
-            level=self._watched.level,
+            level=self._job.level,
             detail=self._detail,
-            exit_status=status if counted else None,
-            signal=signal if counted else None,
+            exit_status=status if by_itself else None,
+            signal=signal if by_itself else None,
             stdout=self._stdout.stream(),
             stderr=self._stderr.stream(),
-            report=bytes(self._report.kept),
-            wall_seconds=told.wall_seconds if told and counted else wall,
-            cpu_seconds=told.cpu_seconds if told else self._cpu_seen,
-            peak_memory_bytes=max(self._watched.memory.peak_bytes, told.peak_bytes if told else 0),
+            report=bytes(self._report.data),
+            wall_seconds=report.wall_seconds if report and by_itself else wall,
+            cpu_seconds=report.cpu_seconds if report else self._cpu_seen,
+            peak_memory_bytes=max(self._job.memory.peak_bytes, report.peak_bytes if report else 0),
             idle=self._idle if self._ending is Ending.WALL_LIMIT else None,
             stacks=self._stacks if self._ending is Ending.WALL_LIMIT else "",
             devices_opened=tuple(sorted(self._devices)),

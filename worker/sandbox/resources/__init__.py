@@ -1,1 +1,1 @@
-"""Memory, processes and cgroups, and their limits."""
+"""Measures and limits the memory and processes of a job."""

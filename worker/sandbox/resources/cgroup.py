@@ -1,4 +1,4 @@
-"""One cgroup per job, version 1 or 2, where this process may make one."""
+"""A cgroup for each job, version 1 or 2, if this process may create one."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """Where this process itself is, and what it read of that then."""
+    """The cgroup of this process, and the content of /proc/self/cgroup when it was found."""
 
     folder: Path
-    told: str
+    content: str
 
     def is_left(self) -> bool:
-        """Whether somebody moved this process since."""
-        return _told() != self.told
+        """Whether this process has been moved to another cgroup since then."""
+        return _read_own_cgroup() != self.content
 
 
 @dataclass(frozen=True, slots=True)
 class Parents:
-    """The folders below which leaves are made; for version 2 all are the same one."""
+    """The folders in which jobs get their cgroups, by controller; in version 2, all are the same."""
 
     version: int
     memory: Path
     pids: Path | None
-    # So that a job of many processes gets no more of the processor than another: where it can be had.
+    # With it, a job with many processes gets no more CPU time than another job. Not every machine permits it.
     cpu: Path | None = None
     home: _Home | None = None
 
     @property
     def folders(self) -> tuple[Path, ...]:
+        """The folders of all controllers, each once."""
         return tuple(
             dict.fromkeys(folder for folder in (self.memory, self.pids, self.cpu) if folder is not None)
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Where leaves can be made, or why not and how to get there."""
+class Support:
+    """The folders in which jobs can get cgroups; if None, the detail says why and how to change it."""
 
     parents: Parents | None
     detail: str = ""
@@ -64,7 +65,7 @@ class _Mount:
 
 
 class Leaf:
-    """A job's own cgroup."""
+    """A job's own cgroup. Raises OSError if it can't be created."""
 
     def __init__(self, parents: Parents, name: str, *, memory_bytes: int, processes: int) -> None:
         self._version = parents.version
@@ -84,41 +85,42 @@ class Leaf:
             if parents.pids is not None:
                 _write(parents.pids / name / "pids.max", processes)
             if parents.cpu is not None:
-                # As many as its threads would have by themselves, beside what is in no leaf.
+                # As much CPU time as one busy thread on each core gets, beside processes in no job's cgroup.
                 _write(parents.cpu / name / "cpu.shares", _SHARES_OF_A_PROCESS * len(os.sched_getaffinity(0)))
         except OSError:
             self.remove()
             raise
 
     def add(self, pid: int) -> None:
-        """Move a process in; what it starts later is born inside."""
+        """Move a process into the cgroup. Its later children start inside. Raises OSError."""
         for folder in self._folders:
             _write(folder / "cgroup.procs", pid)
 
     def expect(self) -> None:
-        """Beside the start of the process that `add` will move: what the kernel waits for before a move, 10 ms long, is over by then.
+        """Make the next `add` faster. Call it in another thread while the process starts.
 
-        All processors must have noticed that something moves. We move ourselves to where we are.
+        Before a move, the kernel waits about 10 ms until all CPUs know of it; a second move soon after does
+        not wait. So this moves our own process to the cgroup where it already is.
         """
         if self._home is not None and not self._home.is_left():
             _write_if_there(self._home.folder / "cgroup.procs", os.getpid())
 
     def oom_kills(self) -> int:
-        """How many processes the kernel killed for this cgroup's memory."""
+        """The number of processes that the kernel killed because of this cgroup's memory limit."""
         name = "memory.oom_control" if self._version == 1 else "memory.events"
-        return _keyed(self._memory / name).get("oom_kill", 0)
+        return _read_numbers(self._memory / name).get("oom_kill", 0)
 
     def used_bytes(self) -> int:
-        """Private and shared memory now, without the page cache."""
-        fields = _keyed(self._memory / "memory.stat")
+        """Bytes of private and shared memory now, without the page cache."""
+        fields = _read_numbers(self._memory / "memory.stat")
         return fields.get("rss" if self._version == 1 else "anon", 0) + fields.get("shmem", 0)
 
     def kill(self) -> None:
-        """Kill all in it, where the kernel offers that."""
+        """Kill all processes in it, if the kernel supports that."""
         _write_if_there(self._memory / "cgroup.kill", 1)
 
     def remove(self) -> bool:
-        """Remove it once its processes are gone; whether it is gone."""
+        """Remove it after its processes have ended; whether it could be removed in time."""
         deadline = time.monotonic() + _REMOVE_SECONDS
         gone = [_remove(folder, deadline) for folder in self._folders]
         return all(gone)
@@ -139,7 +141,7 @@ def _remove(folder: Path, deadline: float) -> bool:
 
 
 def _write(path: Path, value: int | str) -> None:
-    # Without O_CREAT: in a folder that is no cgroup, a missing file must not appear.
+    # Without O_CREAT: this must not create a file in a folder that is no cgroup.
     fd = os.open(path, os.O_WRONLY)
     try:
         os.write(fd, str(value).encode())
@@ -154,8 +156,8 @@ def _write_if_there(path: Path, value: int | str) -> None:
         return
 
 
-def _keyed(path: Path) -> dict[str, int]:
-    found = {}
+def _read_numbers(path: Path) -> dict[str, int]:
+    numbers = {}
     try:
         text = path.read_text()
     except OSError:
@@ -163,23 +165,23 @@ def _keyed(path: Path) -> dict[str, int]:
     for line in text.splitlines():
         name, _, value = line.partition(" ")
         if value.isdigit():
-            found[name] = int(value)
-    return found
+            numbers[name] = int(value)
+    return numbers
 
 
 def _mounts(mountinfo: str) -> list[_Mount]:
-    found = []
+    mounts = []
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         if kind in ("cgroup", "cgroup2"):
             fields = before.split(" ")
-            found.append(_Mount(kind, fields[3], Path(fields[4]), frozenset(options.split(","))))
-    return found
+            mounts.append(_Mount(kind, fields[3], Path(fields[4]), frozenset(options.split(","))))
+    return mounts
 
 
 def _own_paths(proc_cgroup: str) -> dict[str, str]:
-    """This process's cgroup by controller; version 2 under the empty name."""
+    """The path of this process's cgroup by controller; that of version 2 has the key ""."""
     paths = {}
     for line in proc_cgroup.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -207,37 +209,40 @@ def _candidates(proc_cgroup: str, mountinfo: str) -> list[Parents]:
     if "memory" in folders:
         without = Parents(1, folders["memory"], folders.get("pids"))
         return [replace(without, cpu=folders["cpu"]), without] if "cpu" in folders else [without]
-    found = []
+    candidates = []
     for mount in mounts:
         if mount.kind == "cgroup2":
             folder = _own_folder(mount, own.get("", "/"))
-            found += [Parents(2, folder, folder)]
+            candidates += [Parents(2, folder, folder)]
             if folder != mount.point:
-                found += [Parents(2, mount.point, mount.point)]
-    return found
+                candidates += [Parents(2, mount.point, mount.point)]
+    return candidates
 
 
 def _delegate(folder: Path) -> None:
-    """Have a version 2 folder hand memory and pids, and the processor if it has it, to its children; it may not hold processes then."""
-    _delegate_what_must(folder)
+    """Enable the controllers memory and pids, and if possible cpu, for the children of a version 2 cgroup.
+
+    Such a cgroup may contain no process: this process moves into a child if it is the only one. Raises
+    OSError.
+    """
+    _delegate_required(folder)
     _write_if_there(folder / "cgroup.subtree_control", "+cpu")
 
 
-def _delegate_what_must(folder: Path) -> None:
-    wanted = {"memory", "pids"}
-    if wanted <= set((folder / "cgroup.subtree_control").read_text().split()):
+def _delegate_required(folder: Path) -> None:
+    required = {"memory", "pids"}
+    if required <= set((folder / "cgroup.subtree_control").read_text().split()):
         return
-    missing = wanted - set((folder / "cgroup.controllers").read_text().split())
+    missing = required - set((folder / "cgroup.controllers").read_text().split())
     if missing:
         raise OSError(
-            errno.ENODEV, f"cgroup version 2 offers no {' and no '.join(sorted(missing))} controller here"
+            errno.ENODEV, f"cgroup version 2 has no {' and no '.join(sorted(missing))} controller here"
         )
     try:
         _write(folder / "cgroup.subtree_control", "+memory +pids")
     except OSError as error:
-        if error.errno != errno.EBUSY or {
-            int(pid) for pid in (folder / "cgroup.procs").read_text().split()
-        } != {os.getpid()}:
+        pids = {int(pid) for pid in (folder / "cgroup.procs").read_text().split()}
+        if error.errno != errno.EBUSY or pids != {os.getpid()}:
             raise
         (folder / _OWN_LEAF).mkdir(exist_ok=True)
         _write(folder / _OWN_LEAF / "cgroup.procs", os.getpid())
@@ -245,16 +250,16 @@ def _delegate_what_must(folder: Path) -> None:
 
 
 def _sweep(parents: Parents) -> None:
-    """Remove what a killed node left behind: leaves of processes that are gone."""
+    """Remove the cgroups of nodes that have ended without removing them."""
     for parent in parents.folders:
         for folder in parent.glob(f"{_PREFIX}[0-9]*"):
             owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
-            if not _lives(owner):
+            if not _is_alive(owner):
                 _remove(folder, 0.0)
 
 
-def _lives(pid: str) -> bool:
-    """Whether a process is there and no zombie: one that nobody reaps owns nothing any more."""
+def _is_alive(pid: str) -> bool:
+    """Whether a process exists and is no zombie."""
     try:
         return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
     except OSError:
@@ -269,7 +274,7 @@ def _try(parents: Parents) -> None:
     leaf.remove()
 
 
-def _told() -> str:
+def _read_own_cgroup() -> str:
     return Path("/proc/self/cgroup").read_text()
 
 
@@ -277,49 +282,52 @@ def _find_home(parents: Parents) -> _Home | None:
     for folder in (parents.memory, parents.memory / _OWN_LEAF):
         try:
             if str(os.getpid()) in (folder / "cgroup.procs").read_text().split():
-                return _Home(folder, _told())
+                return _Home(folder, _read_own_cgroup())
         except OSError:
             continue
     return None
 
 
 def leaf_name(label: str | int, number: int) -> str:
-    """Starts with this process's id, so that leaves without an owner are recognised."""
+    """A cgroup's name, with this process's id: `_sweep` then recognises cgroups without an owner."""
     return f"{_PREFIX}{os.getpid()}-{label}-{number}"
 
 
 _HOW = (
-    "for a memory limit that counts everything, give the node a cgroup of its own to write to: as a user, start it by "
-    "`systemd-run --user --scope -p Delegate=yes …`; in Docker, `--security-opt writable-cgroups=true` (28 or newer); in podman, "
-    "`--security-opt unmask=/sys/fs/cgroup`"
+    "for an exact memory limit, give the node its own writable cgroup: as a user, start it by "
+    "`systemd-run --user --scope -p Delegate=yes …`; in Docker, use `--security-opt writable-cgroups=true` "
+    "(28 or newer); in podman, `--security-opt unmask=/sys/fs/cgroup`"
 )
-_found: Found | None = None
+_support: Support | None = None
 
 
-def find(*, proc_cgroup: str | None = None, mountinfo: str | None = None) -> Found:
-    """Where this process can make leaves: found once, by making one."""
-    global _found  # noqa: PLW0603 - moving out of the way of version 2's rule happens once per process
-    given = proc_cgroup is not None or mountinfo is not None
+def find(*, proc_cgroup: str | None = None, mountinfo: str | None = None) -> Support:
+    """Whether and where this process can create cgroups for jobs. Found once per process, by creating one.
+
+    The arguments replace the content of the files under /proc/self, for tests.
+    """
+    global _support  # noqa: PLW0603 - this process moves into a child cgroup (`_delegate`), which happens once
+    is_test = proc_cgroup is not None or mountinfo is not None
     with _lock:
-        if _found is None or given:
+        if _support is None or is_test:
             candidates = _candidates(
                 Path("/proc/self/cgroup").read_text() if proc_cgroup is None else proc_cgroup,
                 Path("/proc/self/mountinfo").read_text() if mountinfo is None else mountinfo,
             )
             result = _first_that_works(candidates)
-            if given:
+            if is_test:
                 return result
-            _found = result
-        return _found
+            _support = result
+        return _support
 
 
-def _first_that_works(candidates: Sequence[Parents]) -> Found:
-    why = "no cgroup file system is mounted"
+def _first_that_works(candidates: Sequence[Parents]) -> Support:
+    reason = "no cgroup file system is mounted"
     for parents in candidates:
         try:
             _try(parents)
         except OSError as error:
-            why = f"{parents.memory}: {error.strerror}"
+            reason = f"{parents.memory}: {error.strerror}"
         else:
-            return Found(replace(parents, home=_find_home(parents)))
-    return Found(None, f"no cgroup for each job ({why}); {_HOW}")
+            return Support(replace(parents, home=_find_home(parents)))
+    return Support(None, f"no cgroup for each job ({reason}); {_HOW}")

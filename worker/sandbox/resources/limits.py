@@ -1,4 +1,4 @@
-"""The limits of one process, and of a job's processes together, for this machine's size."""
+"""The resource limits of one process and of all processes of a job, for the size of this machine."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ _OPEN_FILES = 1024
 _CPU_SLACK_SECONDS = 60
 _LOCKED_BYTES = 64 * KIB
 _FEWEST_PROCESSES = 256
-# Since 5.14 a user namespace counts its own processes; before, all of the uid's on the machine count.
+# Since Linux 5.14, RLIMIT_NPROC counts the processes of the user namespace; before, all processes of the uid.
 _COUNTS_PER_NAMESPACE = (5, 14)
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def process_limit(limits: Limits) -> int:
-    """How many processes and threads a job may have: those of torch grow with the cores."""
+    """The number of processes and threads that a job may have.
+
+    It grows with the cores, as torch's threads do.
+    """
     return max(_FEWEST_PROCESSES, limits.processes_per_core * cores())
 
 
 def processor_seconds(limits: Limits) -> int:
-    """What one process may use of the processor. Never below wall times cores: threads that work are no offence."""
+    """Seconds of CPU time for one process: never less than all cores can give within the wall limit."""
     return int(limits.wall_seconds) * cores() + _CPU_SLACK_SECONDS
 
 
 def kernel_version() -> tuple[int, int]:
-    """Major and minor."""
+    """The major and minor version of the kernel."""
     major, minor = platform.release().split(".")[:2]
     return int(major), int("".join(character for character in minor if character.isdigit()) or 0)
 
@@ -54,16 +57,19 @@ def _threads_of(uid: int) -> int:
 def process_limits(
     limits: Limits, *, uid: int, has_devices: bool, memory_is_counted: bool, confined: bool
 ) -> dict[int, tuple[int, int]]:
-    """Soft and hard values by resource.
+    """Soft and hard limit by resource (`resource.RLIMIT_*`).
 
-    Never RLIMIT_AS: CUDA reserves tens of GiB.
+    Never RLIMIT_AS: CUDA reserves tens of GiB of addresses.
+
+    `confined`: whether the job has a user namespace.
     """
     process_count = process_limit(limits)
     if not confined or kernel_version() < _COUNTS_PER_NAMESPACE:
         process_count += _threads_of(uid)
     cpu = processor_seconds(limits)
-    wanted: dict[int, tuple[int, int]] = {
-        # Not 0, which the kernel ignores where cores go to a program of the host, as on Ubuntu; with 1 it starts none.
+    values: dict[int, tuple[int, int]] = {
+        # Not 0: the kernel ignores 0 if core dumps go to a program, as on Ubuntu. With 1 it does not start
+        # that program.
         resource.RLIMIT_CORE: (1, 1),
         resource.RLIMIT_NOFILE: (_OPEN_FILES, _OPEN_FILES),
         resource.RLIMIT_NPROC: (process_count, process_count),
@@ -75,17 +81,18 @@ def process_limits(
         resource.RLIMIT_STACK: (_STACK_SOFT, _STACK_HARD),
     }
     if not has_devices:
-        # The scratch folders bound what is stored; this bounds what a single sparse file claims to hold.
+        # The scratch folders limit the stored bytes. This limits the size of a sparse file.
         file_bytes = max(limits.scratch_bytes, limits.memory_bytes)
-        wanted[resource.RLIMIT_FSIZE] = (file_bytes, file_bytes)
+        values[resource.RLIMIT_FSIZE] = (file_bytes, file_bytes)
         if not memory_is_counted:
-            # A backstop between two polls, well above the cap: where it fired first, the program would see an allocation fail and
-            # report an error of its own, and a limit of ours would look like a finding. Also reserved memory counts, not only used.
+            # A second limit, for the time between two polls. It is far above the job's limit: if it took
+            # effect first, the program would report a failed allocation, and our limit would look like a bug
+            # of the program. It also counts memory that is only reserved.
             data = 2 * limits.memory_bytes + GIB
-            wanted[resource.RLIMIT_DATA] = (data, data)
-    return wanted
+            values[resource.RLIMIT_DATA] = (data, data)
+    return values
 
 
 def memory_floor_bytes() -> int:
-    """With less than this available on the machine, a job that no cgroup counts is stopped."""
+    """If the machine has less memory available than this, in bytes, a job without a cgroup is ended."""
     return min(512 * MIB, processes.total_bytes() // 16)

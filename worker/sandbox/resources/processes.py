@@ -1,4 +1,7 @@
-"""What a job's processes use, read from outside under /proc; a process that ends meanwhile counts nothing."""
+"""Reads a job's processes and their use of resources under /proc.
+
+A process that ends meanwhile counts nothing.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,18 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def tree(root: int) -> list[int]:
-    """The process and all its descendants, by their ids on the host."""
-    found: list[int] = []
+    """The ids on the host of the process and all its descendants."""
+    pids: list[int] = []
     waiting = [root]
     while waiting:
         pid = waiting.pop()
-        found.append(pid)
+        pids.append(pid)
         try:
             for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - several times faster, 20 times a second
                 waiting += [int(child) for child in _read_whole(f"/proc/{pid}/task/{task}/children").split()]
         except OSError:
             continue
-    return found
+    return pids
 
 
 def _read(path: str) -> bytes:
@@ -36,7 +39,7 @@ def _read(path: str) -> bytes:
 
 
 def _read_whole(path: str) -> bytes:
-    """Of a list the kernel gives a page at a time, however much is asked for."""
+    """Read until the end: the kernel gives a list one page at a time."""
     parts = []
     fd = os.open(path, os.O_RDONLY)
     try:
@@ -48,23 +51,23 @@ def _read_whole(path: str) -> bytes:
 
 
 def _fields_kib(path: str, names: frozenset[bytes]) -> dict[bytes, int]:
-    """Bytes by name, from a file of `Name:   123 kB` lines."""
-    found = {}
+    """Bytes by name, from a file with lines like `Name:   123 kB`."""
+    sizes = {}
     for line in _read(path).splitlines():
         name, _, rest = line.partition(b":")
         if name in names:
-            found[name] = int(rest.split()[0]) * _KIB
-    return found
+            sizes[name] = int(rest.split()[0]) * _KIB
+    return sizes
 
 
 _RESIDENT = frozenset({b"RssAnon", b"RssShmem", b"VmPTE"})
-# Of memory that is only reserved: a table for each 2 MiB, of which a page was read, is memory too.
+# Page tables also count: reading one page of reserved memory creates a table for 2 MiB.
 _PAGE_TABLES = frozenset({b"VmPTE"})
 _PROPORTIONAL = frozenset({b"Pss_Anon", b"Pss_Shmem"})
 
 
 def resident_bytes(pids: Iterable[int]) -> int:
-    """An upper bound, cheap: what processes share by fork counts once for each."""
+    """A cheap upper bound of the memory in use: a page that several processes share counts once for each."""
     total = 0
     for pid in pids:
         try:
@@ -75,7 +78,10 @@ def resident_bytes(pids: Iterable[int]) -> int:
 
 
 def proportional_bytes(pids: Iterable[int]) -> tuple[int, int]:
-    """Private and shared memory, each page counted once, slower; a process that hides counts what it has resident."""
+    """Private and shared memory in bytes, each page counted once; slower.
+
+    A process whose maps can't be read counts with its `resident_bytes`.
+    """
     private = shared = 0
     for pid in pids:
         try:
@@ -90,11 +96,11 @@ def proportional_bytes(pids: Iterable[int]) -> tuple[int, int]:
 
 
 def cpu_seconds(pids: Iterable[int]) -> float:
-    """What the processes and those that they waited for have used."""
+    """CPU time of the processes and of those children that they have waited for."""
     ticks = 0
     for pid in pids:
         try:
-            # After the name, which is the program's own text and may hold anything but a last parenthesis.
+            # The fields follow the name, which the program chooses and which may contain parentheses itself.
             fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
         except OSError:
             continue
@@ -103,13 +109,16 @@ def cpu_seconds(pids: Iterable[int]) -> float:
 
 
 def status(path: str) -> dict[str, str]:
-    """Fields of a `status` file by name; the program's own name, which comes first, is escaped by the kernel."""
+    """The fields of a `status` file, text by name.
+
+    The kernel escapes the program's own name, which comes first.
+    """
     lines = _read(path).decode("utf-8", "replace").split("\n")
     return {name: text.strip() for name, colon, text in (line.partition(":") for line in lines) if colon}
 
 
 def parent_of(pid: int) -> int | None:
-    """The process's parent; None when the process is gone."""
+    """The id of the process's parent; None if the process has ended."""
     try:
         return int(_read(f"/proc/{pid}/stat").rpartition(b")")[2].split()[1])
     except OSError:
@@ -117,25 +126,25 @@ def parent_of(pid: int) -> int | None:
 
 
 def exists(pid: int) -> bool:
-    """Whether there is such a process; a zombie counts."""
+    """Whether the process exists; a zombie does."""
     return Path("/proc", str(pid)).exists()
 
 
 def of_uid(uid: int) -> list[int]:
-    """Every process of a user, zombies too."""
-    # Not by the owner of the folder: that of a process which hides its memory is root.
+    """The ids of all processes of a user, zombies too."""
+    # The owner of the folder would not do: it is root for a process that hides its memory.
     pids = [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208
     return [pid for pid in pids if _field(pid, "Uid").split()[:1] == [str(uid)]]
 
 
 def confined_children() -> list[int]:
-    """Children of this process under more filters of system calls than itself, with their descendants: orphans of a job."""
+    """A job's orphans: children of this process with more seccomp filters, and their descendants."""
     own = _filters(os.getpid())
-    found: list[int] = []
+    orphans: list[int] = []
     for pid in tree(os.getpid())[1:]:
         if parent_of(pid) == os.getpid() and _filters(pid) > own:
-            found += tree(pid)
-    return found
+            orphans += tree(pid)
+    return orphans
 
 
 def _filters(pid: int) -> int:
@@ -149,9 +158,9 @@ def _field(pid: int, name: str) -> str:
         return ""
 
 
-def held_open(pids: Iterable[int], devices: Mapping[int, str]) -> set[str]:
-    """Which of the device nodes, by number, a process of these holds open."""
-    found: set[str] = set()
+def open_devices(pids: Iterable[int], devices: Mapping[int, str]) -> set[str]:
+    """The device nodes that one of the processes has open. `devices`: path by device number."""
+    open_paths: set[str] = set()
     for pid in pids:
         try:
             names = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208
@@ -163,12 +172,12 @@ def held_open(pids: Iterable[int], devices: Mapping[int, str]) -> set[str]:
             except OSError:
                 continue
             if stat.S_ISCHR(status.st_mode) and status.st_rdev in devices:
-                found.add(devices[status.st_rdev])
-    return found
+                open_paths.add(devices[status.st_rdev])
+    return open_paths
 
 
 def device_numbers(paths: Iterable[str]) -> dict[int, str]:
-    """The device nodes that exist, by number."""
+    """The device nodes that exist: path by device number."""
     numbers = {}
     for path in paths:
         try:
@@ -181,17 +190,17 @@ def device_numbers(paths: Iterable[str]) -> dict[int, str]:
 
 
 def available_bytes() -> int:
-    """What the machine can still give without swapping."""
+    """Bytes of memory that the machine can still give without swapping."""
     return _fields_kib("/proc/meminfo", frozenset({b"MemAvailable"})).get(b"MemAvailable", 1 << 62)
 
 
 def total_bytes() -> int:
-    """The machine's memory."""
+    """Bytes of memory of the machine."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def machine_oom_kills() -> int:
-    """How many processes the kernel killed for memory since the machine started."""
+    """The number of processes that the kernel killed for lack of memory since the machine started."""
     for line in (_PROC / "vmstat").read_bytes().splitlines():
         if line.startswith(b"oom_kill "):
             return int(line.split()[1])
