@@ -33,7 +33,9 @@ def test_readable(sandbox_home: Path) -> None:
 @root_only
 def test_it_is_harmless_for_a_plain_user() -> None:
     prefix = readable_prefix(uid=PLAIN_UID)
-    source = "from worker.sandbox.isolation import private_mounts as p; print(p.enter(), p.show('/root/x', uid=1))"
+    source = (
+        "from worker.sandbox.isolation import private_mounts as p; print(p.enter(), p.show('/root/x', uid=1))"
+    )
     python = f"{prefix}/bin/python3.{sys.version_info.minor}"
     path = ":".join(readable_path(uid=PLAIN_UID))
     environment = {"PYTHONPATH": path, "LD_LIBRARY_PATH": f"{prefix}/lib", "PYTHONDONTWRITEBYTECODE": "1"}
