@@ -1,4 +1,4 @@
-"""Bisections over REST: ask, look, list, cancel."""
+"""Bisections over REST: start, read, list, cancel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ router = APIRouter(tags=["bisections"])
 
 
 class BisectionBody(Body):
-    """Over which series to look, and how sure the answer has to be."""
+    """The series to search, and how sure the answer has to be."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"over": "numpy", "from": "1.26", "to": "2.2"}]}
@@ -43,23 +43,23 @@ class BisectionBody(Body):
         default=None, alias="from", max_length=100, description="where the series begins", examples=["2.1"]
     )
     end: Words | None = Field(
-        default=None, alias="to", max_length=100, description="where it ends", examples=["2.13"]
+        default=None, alias="to", max_length=100, description="where the series ends", examples=["2.13"]
     )
     toolchains: list[Words] = Field(
-        default_factory=list, max_length=400, description="only these, by their full names"
+        default_factory=list, max_length=400, description="only these toolchains, by their full names"
     )
     target: TargetBody = Field(
-        default_factory=TargetBody, description="the device and settings that hold everywhere"
+        default_factory=TargetBody, description="the device and settings of every point"
     )
     error: float = Field(
-        default=ERROR, gt=0, lt=0.5, description="the probability, at most, that the answer is wrong"
+        default=ERROR, gt=0, lt=0.5, description="the highest accepted probability of a wrong answer"
     )
     most_attempts: int = Field(default=MOST_ATTEMPTS, ge=2, le=2 * MOST_ATTEMPTS)
 
     def request(self) -> BisectionRequest:
-        """What is asked for. Raises InputError."""
+        """The request. Raises InputError."""
         if not self.over.strip():
-            raise InputError("over names an axis, such as torch.", code="bad_series", field="over")
+            raise InputError("over is the name of an axis, such as torch.", code="bad_series", field="over")
         return BisectionRequest(
             axis=self.over.strip(),
             base=self.target.target(),
@@ -88,7 +88,7 @@ def post_bisection(
     who: CanSubmit,
     idempotency_key: Key = None,
 ) -> BisectionDocument:
-    """Find since which version, or up to which value, what the report claims is seen. Its run has the same id."""
+    """Find the version or the value where the reported bug appears or ends. Its run has the same id."""
     document = start_bisection(
         session,
         report_id,
@@ -117,7 +117,7 @@ def get_bisections(
 
 @router.get("/bisections/{bisection_id}", operation_id="get_bisection", responses=documented(401, 404))
 def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> BisectionDocument:
-    """A bisection as far as it is."""
+    """A bisection with its results so far."""
     return bisection_document(session, bisection_id)
 
 
@@ -125,5 +125,5 @@ def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> Bise
     "/bisections/{bisection_id}/cancel", operation_id="cancel_bisection", responses=documented(401, 404, 409)
 )
 def post_cancel(bisection_id: str, session: SessionDep, _may: CanSubmit) -> BisectionDocument:
-    """Stop a bisection. What was told stays."""
+    """Cancel a bisection. Its results so far are kept."""
     return cancel_bisection(session, bisection_id)

@@ -1,4 +1,4 @@
-"""What REST takes and gives beyond the run object."""
+"""Bodies of requests and answers, other than the run object."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from app.targets.target import Target
 Item = TypeVar("Item")
 
 
-def _whole(text: str) -> str:
-    r"""Refuse half a character: JSON can write `\ud800`, and no database can keep it."""
+def _encodable(text: str) -> str:
+    r"""Refuse half of a surrogate pair: JSON can write `\ud800`, but Postgres cannot store it."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError("there is half a surrogate pair in this text") from error
+        raise ValueError("this text has half of a surrogate pair") from error
     return text
 
 
-Words = Annotated[str, AfterValidator(_whole)]
-Pattern = Annotated[str, AfterValidator(_whole), Field(max_length=500)]
+Words = Annotated[str, AfterValidator(_encodable)]
+Pattern = Annotated[str, AfterValidator(_encodable), Field(max_length=500)]
 
 
-def _as_text(report: Any) -> Any:
-    """A thread that was sent as an object, as the JSON that a string may hold too; read in one place, kept as it was sent."""
+def _to_text(report: Any) -> Any:
+    """Turn a thread that was sent as an object into its JSON text, which is the other way to send it."""
     if not isinstance(report, dict):
         return report
     if "body" not in report:
@@ -46,15 +46,18 @@ def _as_text(report: Any) -> Any:
     try:
         return json.dumps(report, ensure_ascii=False)
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise ValueError("the thread is nested too deeply") from error
 
 
-REPORT = "the body of an issue, in Markdown; or a thread, as an object or as its JSON in a string (that of `gh issue view --json`, say)"
+REPORT = (
+    "the body of an issue in Markdown, or a thread: an object, or a string with its JSON,"
+    " for example the output of `gh issue view --json`"
+)
 _TEXT = {"type": ["string", "null"]}
 _NAME = {"type": ["string", "object", "null"]}
 _WHO = {
     "author": {**_NAME, "description": "a name, or an object with a `login`"},
-    "user": {**_NAME, "description": "the author, as GitHub's REST says it"},
+    "user": {**_NAME, "description": "the author, in the form of GitHub's REST API"},
 }
 _COMMENT = {"type": "object", "required": ["body"], "properties": {"body": _TEXT, **_WHO}}
 _THREAD = {
@@ -66,26 +69,26 @@ _THREAD = {
         **_WHO,
         "comments": {"anyOf": [{"type": "array", "items": _COMMENT}, {"type": "null"}, {"const": 0}]},
         "html_url": _TEXT,
-        "url": {**_TEXT, "description": "where it stands; the `source_url` if none is given"},
+        "url": {**_TEXT, "description": "the address of the thread; it is used if there is no `source_url`"},
     },
-    "description": "A report with its comments. Other fields, such as those that GitHub adds, are kept and not read.",
+    "description": "A report with its comments. Other fields are stored but not read.",
 }
 ReportText = Annotated[
     str,
-    BeforeValidator(_as_text),
-    AfterValidator(_whole),
+    BeforeValidator(_to_text),
+    AfterValidator(_encodable),
     WithJsonSchema({"anyOf": [{"type": "string"}, _THREAD], "title": "Report"}),
 ]
 
 
 class Body(BaseModel):
-    """A request body; a field that does not exist is an error, so that a typo is not a silent default."""
+    """A request body. An unknown field is an error, so that a typo does not silently become a default."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class TargetBody(Body):
-    """A target as asked for."""
+    """A requested target."""
 
     device: Words = Field(default="cpu", examples=["cuda"])
     gpus: int = Field(default=0, ge=0, le=16)
@@ -94,7 +97,7 @@ class TargetBody(Body):
     settings: dict[Words, Words | int | bool] = Field(default_factory=dict, examples=[{"cpu-isa": "sse4.2"}])
 
     def target(self) -> Target:
-        """The checked target. Raises InputError."""
+        """The target. Raises InputError."""
         return make_target(self.model_dump())
 
 
@@ -104,18 +107,20 @@ class RunRequestBody(Body):
     preset: Words | None = Field(default=None, max_length=100, examples=["quick"])
     targets: list[TargetBody] | None = Field(default=None, max_length=400)
     repeats: int | None = Field(
-        default=None, ge=1, description="exactly so many attempts a cell; without it they adapt"
+        default=None,
+        ge=1,
+        description="the exact number of attempts for each cell; by default the number adapts to the results",
     )
     include: list[Pattern] = Field(
         default_factory=list,
         max_length=100,
-        description=f"cells to add to those, as patterns: {FORM}",
+        description=f"cells to add, as patterns: {FORM}",
         examples=[["cuda:deterministic"]],
     )
     exclude: list[Pattern] = Field(
         default_factory=list,
         max_length=100,
-        description="cells to leave out, as patterns; what is left out stays out, included or not",
+        description="cells to leave out, as patterns; `exclude` takes precedence over `include`",
         examples=[["cpu:*"]],
     )
 
@@ -159,7 +164,7 @@ class RunBody(RunRequestBody):
 
     awaited: bool = Field(
         default=True,
-        description="false: nobody waits for it; it runs behind all that was submitted, without a preview",
+        description="false: nobody waits for the result, so the run has a low priority and no preview",
     )
 
     def submission(self, *, idempotency_key: str | None) -> Submission:
@@ -185,20 +190,26 @@ class RunBody(RunRequestBody):
 
 
 class SubmittedRun(RunDocument):
-    """A run as planned, with the link that withdraws what was submitted."""
+    """A run as planned, with the link that withdraws its report."""
 
     withdraw_url: str | None = Field(
         default=None,
-        description="an address on this service, to be kept secret: whoever has it can erase the report. Given once, to who submitted it",
+        description=(
+            "a secret address on this service: everyone who has it can erase the report."
+            " Only the answer to the submission has it"
+        ),
         json_schema_extra={"format": "uri-reference"},
     )
 
 
 class RerunBody(Body):
-    """Which cells to run again."""
+    """The cells to rerun."""
 
     which: Which = Field(
-        description="`failed`: stopped, not recorded, or served by no node; `undecided`: those, and what can't show the claim; `all`",
+        description=(
+            "`failed`: cells that were cancelled, not recorded, or served by no node;"
+            " `undecided`: also cells that can't show the claim; `all`: all cells, as a new run"
+        ),
         examples=["failed"],
     )
 
@@ -210,7 +221,7 @@ class CellsBody(Body):
 
 
 class ReadBody(Body):
-    """A text to read, without running anything."""
+    """A text to read. Nothing is run."""
 
     script: Words | None = None
     report: ReportText | None = Field(default=None, description=REPORT)
@@ -219,7 +230,7 @@ class ReadBody(Body):
 
 
 class ReadingBody(BaseModel):
-    """What was read."""
+    """The result of reading a text."""
 
     report: ReportPart
     verdict: Verdict | None
@@ -227,7 +238,7 @@ class ReadingBody(BaseModel):
 
 
 class PageBody(BaseModel, Generic[Item]):
-    """A page of a list, newest first; `next` is the cursor of the next page, null on the last one."""
+    """A page of a list, newest first. `next` is the cursor of the next page; it is null on the last page."""
 
     items: list[Item]
     next: str | None = None
@@ -239,19 +250,22 @@ class PageBody(BaseModel, Generic[Item]):
 
 
 class PresetBody(BaseModel):
-    """A named matrix: devices × toolchains × settings of the fleet. `include` adds to it and `exclude` leaves out, as patterns."""
+    """A named matrix: devices × toolchains × settings, with patterns that add and remove cells."""
 
     name: str
     summary: str
     settings: list[dict[str, str]]
-    devices: list[str] = Field(description="of these devices only; empty: of each that there is")
+    devices: list[str] = Field(description="only these devices; empty: every device of the fleet")
     toolchains: list[str] = Field(
-        description='how their names begin; "" is the newest, "*" each that has what the script imports'
+        description=(
+            'the beginnings of their names; "" stands for the newest toolchain,'
+            ' "*" for every toolchain that has the packages of the script'
+        )
     )
-    each_card: bool = Field(description="whether each kind of card has cells of its own")
-    own: bool = Field(description="whether it is of the operator's own")
+    each_card: bool = Field(description="whether each model of GPU has its own cells")
+    own: bool = Field(description="whether the operator of this service defined it")
     versions: bool = Field(
-        description="whether it covers every toolchain that has what the script imports, or the newest only"
+        description="true: every toolchain that has the packages of the script; false: only the newest one"
     )
     include: list[str]
     exclude: list[str]
@@ -259,7 +273,7 @@ class PresetBody(BaseModel):
 
     @classmethod
     def of(cls, preset: Preset) -> PresetBody:
-        """As it is shown."""
+        """The body of a preset."""
         return cls(
             name=preset.name,
             summary=preset.summary,
@@ -276,7 +290,7 @@ class PresetBody(BaseModel):
 
 
 class ToolchainBody(BaseModel):
-    """A toolchain, and the nodes that have it."""
+    """A toolchain and the nodes that have it."""
 
     name: str
     nodes: list[str]
@@ -284,6 +298,6 @@ class ToolchainBody(BaseModel):
 
 
 class HealthBody(BaseModel):
-    """Alive, or ready."""
+    """The status of the service: `alive` or `ready`."""
 
     status: str

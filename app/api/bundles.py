@@ -1,4 +1,4 @@
-"""Bundles over REST: a run out of this service as one document, and a run of others into it."""
+"""Bundles over REST: export a run as one document, and import a run from elsewhere."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LOCATION = {
 }
 
 
-async def _raw(request: Request) -> bytes:
-    """As it was sent: its digest is over every field, and one that is cut must be refused in words of its own."""
+async def _raw_body(request: Request) -> bytes:
+    """The body as bytes. The digest covers every field, and an incomplete bundle has its own message."""
     return await request.body()
 
 
@@ -35,7 +35,7 @@ async def _raw(request: Request) -> bytes:
     responses=documented(401, 404, 409),
 )
 def get_bundle(run_id: str, session: SessionDep, _may: CanRead) -> Response:
-    """A run that ended, as one document that explains itself: report, attempts, environments. It holds the text of the report."""
+    """Export a run that ended: its report with its text, its attempts and their environments."""
     disposition = f'attachment; filename="samehere-{run_id}.json"'
     return JSONResponse(export(session, run_id), headers={"Content-Disposition": disposition})
 
@@ -46,8 +46,12 @@ def get_bundle(run_id: str, session: SessionDep, _may: CanRead) -> Response:
     status_code=201,
     response_model=RunDocument,
     responses={
-        200: {"model": RunDocument, "description": "The run, which was here before.", "headers": _LOCATION},
-        201: {"description": "The run, as it is kept here.", "headers": _LOCATION},
+        200: {
+            "model": RunDocument,
+            "description": "The run, which was imported before.",
+            "headers": _LOCATION,
+        },
+        201: {"description": "The run, as it is stored here.", "headers": _LOCATION},
         **documented(401, 404, 409, *BODY),
     },
     openapi_extra={
@@ -63,22 +67,26 @@ def post_bundle(
     session: SessionDep,
     settings: SettingsDep,
     token: CanSubmit,
-    body: Annotated[bytes, Depends(_raw)],
+    body: Annotated[bytes, Depends(_raw_body)],
     by: Annotated[
         str | None,
-        Query(max_length=100, description="who contributes it; with a token its name stands beside"),
+        Query(max_length=100, description="the name of the contributor; the name of a token is shown too"),
     ] = None,
     report: Annotated[
         str | None,
-        Query(max_length=100, description="the report it belongs to; else found by its text or address"),
+        Query(
+            max_length=100,
+            description="the id of its report; by default the report is found by its text or address",
+        ),
     ] = None,
 ) -> Any:
-    """Take in a run that others made. It is judged anew from its attempts, marked as contributed, and decides no verdict alone.
+    """Import a run. It is judged again here and marked as contributed. Alone it decides no verdict.
 
-    What is sent becomes public here. The same evidence twice is one run, and the second answer is a 200.
+    The bundle becomes public on this service. If the same evidence is sent again, the answer is 200 and the
+    first run.
     """
     name = contributor(by, token=None if token is None else token.name)
-    found = contribute(session, body, by=name, settings=settings, report_id=report)
-    response.status_code = 201 if found.created else 200
-    response.headers["Location"] = f"/api/v1/runs/{found.document.id}"
-    return found.document
+    result = contribute(session, body, by=name, settings=settings, report_id=report)
+    response.status_code = 201 if result.created else 200
+    response.headers["Location"] = f"/api/v1/runs/{result.document.id}"
+    return result.document

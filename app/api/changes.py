@@ -21,22 +21,25 @@ def get_changes(
     *,
     session: SessionDep,
     _may: CanRead,
-    kind: Annotated[list[ChangeKind] | None, Query(description="again for more; default: all")] = None,
+    kind: Annotated[
+        list[ChangeKind] | None,
+        Query(description="repeat the parameter for several kinds; default: all kinds"),
+    ] = None,
     toolchain: Annotated[
         str,
         Query(
             max_length=100,
-            description="of the newer side; `newest`: of the newest releases of torch and of numpy",
+            description="the newer toolchain; `newest` stands for the newest releases of torch and numpy",
         ),
     ] = "",
     report: Annotated[str | None, Query(max_length=26, description="the id of a report")] = None,
     since: Annotated[
-        str, Query(max_length=40, description="a day or a moment", examples=["2026-11-01"])
+        str, Query(max_length=40, description="a date, or a date with a time", examples=["2026-11-01"])
     ] = "",
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
 ) -> PageBody[ChangeSummary]:
-    """What regressed, was fixed or changed in another way between two cells of a report, newest first."""
+    """Changes of the verdict between two cells of a report, newest first: regressions, fixes and others."""
     return PageBody.of(
         list_changes(
             session,

@@ -1,4 +1,4 @@
-"""Comparisons over REST: any two attempts beside each other."""
+"""Comparisons of two attempts over REST."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ComparisonId = Annotated[
     str,
     Path(
         description=(
-            "`{baseline}-{candidate}`, two ids of attempts, also of different runs. The order matters: relative errors and tolerances are"
-            " relative to the baseline, which is what is expected."
+            "`{baseline}-{candidate}`: the ids of two attempts. Their runs may differ. The baseline is the"
+            " expected side: errors and tolerances are relative to it."
         ),
         examples=["01k1v3q4x5y6z7a8b9c0d1e2f3-01k1v3q4x5y6z7a8b9c0d1e2f4"],
     ),
@@ -28,5 +28,5 @@ ComparisonId = Annotated[
     "/comparisons/{comparison_id}", operation_id="get_comparison", responses=documented(401, 404, 409)
 )
 def get_comparison(comparison_id: ComparisonId, session: SessionDep, _may: CanRead) -> ComparisonDetails:
-    """Two recorded attempts side by side: what they printed, held and ran in. `409` while one of them is not recorded."""
+    """Compare outputs, values and environments of two attempts. `409` while one is not recorded."""
     return comparison(session, comparison_id)

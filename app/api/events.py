@@ -1,6 +1,7 @@
 """The events of a run as server-sent events.
 
-Events are read from the database. The broker says when there are new ones. No database session is open in between.
+Events are read from the database. The broker says when there are new ones. In between, no database session
+is open.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from app.runs.rows.events import Event, events_after, is_over
 from app.storage.broker import run_channel
 from worker.contract.broker_url import redis_url
 
-# After this time the events are read without a message from the broker. A lost message delays an event by as much.
-# At the same time a comment is sent, so that proxies keep the connection open.
+# After this time the events are read without a message from the broker: a lost message only delays events.
+# A comment is sent too, so that proxies keep the connection open.
 LOOK_SECONDS = 15.0
 # The events are read this often while the broker does not answer.
 CLOCK_SECONDS = 2.0

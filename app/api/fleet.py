@@ -1,4 +1,4 @@
-"""What there is to run on, over REST: presets, nodes, toolchains."""
+"""Presets, nodes and toolchains over REST."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ router = APIRouter(tags=["fleet"])
 
 @router.get("/presets", operation_id="list_presets", responses=documented(401))
 def get_presets(settings: SettingsDep, _may: CanRead) -> PageBody[PresetBody]:
-    """The named matrices: ours, then those of this service's operator."""
+    """The presets: the built-in ones first, then those of the operator."""
     return PageBody(items=[PresetBody.of(preset) for preset in known_presets(settings).values()])
 
 
 @router.get("/nodes", operation_id="list_nodes", responses=documented(401))
 def get_nodes(session: SessionDep, broker: BrokerDep, _may: CanRead) -> PageBody[NodeSummary]:
-    """The machines that execute."""
+    """The nodes, which are the machines that run scripts."""
     return PageBody(items=list_nodes(session, broker))
 
 
 @router.get("/toolchains", operation_id="list_toolchains", responses=documented(401))
 def get_toolchains(session: SessionDep, broker: BrokerDep, _may: CanRead) -> PageBody[ToolchainBody]:
     """The toolchains of all nodes."""
-    found: dict[str, ToolchainBody] = {}
+    toolchains: dict[str, ToolchainBody] = {}
     for node in list_nodes(session, broker):
         for facts in node.toolchains:
-            known = found.setdefault(facts.name, ToolchainBody(name=facts.name, nodes=[], facts=facts))
-            known.nodes.append(node.name)
-    return PageBody(items=[found[name] for name in sorted(found)])
+            toolchain = toolchains.setdefault(
+                facts.name, ToolchainBody(name=facts.name, nodes=[], facts=facts)
+            )
+            toolchain.nodes.append(node.name)
+    return PageBody(items=[toolchains[name] for name in sorted(toolchains)])

@@ -1,4 +1,7 @@
-"""Maintainers' word over REST: overrule, label, close, withdraw, hold back, judge again; each act with its reason, kept with who did it."""
+"""The acts of maintainers over REST: overrule, label, close, withdraw, quarantine, judge again.
+
+Each act needs a reason. It is stored with the name of the maintainer.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +32,23 @@ Reason = Annotated[
     Field(
         min_length=1,
         max_length=REASON_CHARACTERS,
-        description="why; kept and shown",
+        description="the reason; it is stored and shown",
         examples=["Per the accuracy policy."],
     ),
 ]
 Id = Annotated[Words, Field(max_length=100)]
-Cursor = Annotated[Words | None, Field(default=None, description="`next` of the page before")]
+Cursor = Annotated[Words | None, Field(default=None, description="`next` of the previous page")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 class ReasonBody(Body):
-    """Why."""
+    """The reason of an act."""
 
     reason: Reason
 
 
 class OverruleBody(ReasonBody):
-    """Another verdict than what was measured."""
+    """A verdict that replaces the measured one."""
 
     verdict: Verdict
 
@@ -58,36 +61,39 @@ class LabelBody(ReasonBody):
 
 
 class CloseBody(ReasonBody):
-    """Why a report is closed, and of which it is a duplicate."""
+    """The reason why a report is closed, and the report that it duplicates."""
 
     duplicate_of: Id | None = Field(default=None, description="the id of another report")
 
 
 class WithdrawalBody(Body):
-    """The secret of a submitter: the end of `withdraw_url`."""
+    """The secret of a submitter, which is the last part of `withdraw_url`."""
 
     secret: Words = Field(min_length=1, max_length=100)
     reason: Words = Field(default="", max_length=REASON_CHARACTERS)
 
 
 class QuarantineBody(ReasonBody):
-    """What is to be held back."""
+    """The node, toolchain or script to quarantine."""
 
     kind: QuarantineKind
     name: Words = Field(
         min_length=1,
         max_length=300,
-        description="of a node or a toolchain; of a script, its digest",
+        description="the name of a node or a toolchain, or the digest of a script",
         examples=["lab-h100"],
     )
     since: AwareDatetime | None = Field(
         default=None,
-        description="from when on its evidence is in doubt; without it, that of runs which are open or stand for their report",
+        description=(
+            "its evidence since this moment is in doubt; by default only the evidence of open runs and of the"
+            " run that gives a report its current verdict"
+        ),
     )
 
 
 class JudgeBody(Body):
-    """Which runs: those of one report, or a page of all finished ones."""
+    """The runs to judge again: those of one report, or a page of all finished runs."""
 
     report: Id | None = None
     cursor: Cursor = None
@@ -95,7 +101,7 @@ class JudgeBody(Body):
 
 
 class ApplyBody(JudgeBody):
-    """Which runs, and why."""
+    """The runs to judge again, and the reason."""
 
     reason: Reason
 
@@ -104,14 +110,14 @@ class ApplyBody(JudgeBody):
 def post_overrule_run(
     run_id: str, body: OverruleBody, session: SessionDep, token: CanMaintain
 ) -> RunDocument:
-    """Say another verdict of a finished run. `verdict` stays what was measured; the word is in `overruled`."""
+    """Overrule the verdict of a finished run. `verdict` stays as measured; `overruled` has the new one."""
     overrule.overrule_run(session, run_id, body.verdict, reason=body.reason, who=who(token))
     return run_document(session, run_id)
 
 
 @router.post("/runs/{run_id}/take-back", operation_id="take_back_run", responses=_ACT)
 def post_take_back_run(run_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain) -> RunDocument:
-    """Let the measured verdict of a run stand again; the history keeps both acts."""
+    """Take back the overruling of a run. The history keeps both acts."""
     overrule.take_back_run(session, run_id, reason=body.reason, who=who(token))
     return run_document(session, run_id)
 
@@ -120,7 +126,7 @@ def post_take_back_run(run_id: str, body: ReasonBody, session: SessionDep, token
 def post_overrule_report(
     report_id: str, body: OverruleBody, session: SessionDep, token: CanMaintain
 ) -> ReportDetails:
-    """Say a verdict of a report. `standing` stays what its runs measured; the word is in `overruled`."""
+    """Overrule the verdict of a report. `standing` keeps the measured one; `overruled` has the new one."""
     overrule.overrule_report(session, report_id, body.verdict, reason=body.reason, who=who(token))
     return report_details(session, report_id)
 
@@ -129,7 +135,7 @@ def post_overrule_report(
 def post_take_back_report(
     report_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain
 ) -> ReportDetails:
-    """Let what the runs of a report measured stand again."""
+    """Take back the overruling of a report."""
     overrule.take_back_report(session, report_id, reason=body.reason, who=who(token))
     return report_details(session, report_id)
 
@@ -145,7 +151,7 @@ def post_label(report_id: str, body: LabelBody, session: SessionDep, token: CanM
 
 @router.post("/reports/{report_id}/close", operation_id="close_report", responses=_ACT)
 def post_close(report_id: str, body: CloseBody, session: SessionDep, token: CanMaintain) -> ReportDetails:
-    """Close a report, perhaps as a duplicate of another. It can still be run and is still shown."""
+    """Close a report, for example as a duplicate. It can still be run and is still shown."""
     triage.close_report(
         session, report_id, duplicate_of=body.duplicate_of, reason=body.reason, who=who(token)
     )
@@ -161,14 +167,14 @@ def post_reopen(report_id: str, body: ReasonBody, session: SessionDep, token: Ca
 
 @router.post("/reports/{report_id}/withdraw", operation_id="withdraw_report", responses=_ACT)
 def post_withdraw(report_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain) -> ReportDetails:
-    """Erase the text of a report, its scripts and what they printed; digests and verdicts stay. This can't be taken back."""
+    """Erase the text of a report, its scripts and their output; digests stay. This can't be undone."""
     withdraw.withdraw(session, report_id, reason=body.reason, who=who(token))
     return report_details(session, report_id)
 
 
 @router.post("/withdrawals", operation_id="withdraw_own_report", responses=_ACT)
 def post_withdrawal(body: WithdrawalBody, session: SessionDep, _may: CanRead) -> ReportDetails:
-    """As its submitter, with the secret of `withdraw_url`: erase a report as a maintainer can. This can't be taken back."""
+    """Withdraw one's own report with the secret of `withdraw_url`. This can't be undone."""
     return report_details(session, withdraw.withdraw_with_secret(session, body.secret, reason=body.reason))
 
 
@@ -176,7 +182,7 @@ def post_withdrawal(body: WithdrawalBody, session: SessionDep, _may: CanRead) ->
 def get_quarantines(
     session: SessionDep, _may: CanRead, cursor: str | None = None, limit: Limit = 50
 ) -> PageBody[quarantine.Quarantine]:
-    """What is and was held back, newest first."""
+    """Quarantines, newest first, with those that were lifted."""
     return PageBody.of(quarantine.list_quarantines(session, cursor=cursor, limit=limit))
 
 
@@ -184,7 +190,7 @@ def get_quarantines(
 def post_quarantine(
     body: QuarantineBody, session: SessionDep, settings: SettingsDep, token: CanMaintain
 ) -> quarantine.Quarantine:
-    """Hold back a node, a toolchain or a script: it gets nothing more, and what rests on it is run again elsewhere."""
+    """Quarantine a node, a toolchain or a script. It gets no new work; results that rely on it are rerun."""
     return quarantine.quarantine(
         session, body.kind, body.name, reason=body.reason, who=who(token), settings=settings, since=body.since
     )
@@ -194,7 +200,7 @@ def post_quarantine(
 def post_lift(
     quarantine_id: str, body: ReasonBody, session: SessionDep, token: CanMaintain
 ) -> quarantine.Quarantine:
-    """Let it be used again. What was reopened meanwhile stays so."""
+    """Lift a quarantine. Runs that it reopened stay open."""
     return quarantine.lift(session, quarantine_id, reason=body.reason, who=who(token))
 
 
@@ -205,25 +211,25 @@ def get_acts(
     _may: CanRead,
     subject_kind: SubjectKind | None = None,
     subject: Annotated[
-        str | None, Query(max_length=300, description="an id, a name or a digest; with subject_kind")
+        str | None, Query(max_length=300, description="an id, a name or a digest; it needs `subject_kind`")
     ] = None,
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> PageBody[Act]:
-    """What maintainers did, newest first."""
+    """The acts of maintainers, newest first."""
     acts = list_acts(session, cursor=cursor, limit=limit, subject_kind=subject_kind, subject=subject)
     return PageBody.of(acts)
 
 
 @router.post("/judgements:preview", operation_id="preview_judgements", responses=_ACT)
 def post_preview(body: JudgeBody, session: SessionDep, _may: CanMaintain) -> rejudge.Judgements:
-    """Judge stored attempts by the rules of today and say which verdicts flip. Nothing is changed."""
+    """Judge stored attempts by the current rules and list the verdicts that would change."""
     return rejudge.judge_again(session, report_id=body.report, cursor=body.cursor, limit=body.limit)
 
 
 @router.post("/judgements:apply", operation_id="apply_judgements", responses=_ACT)
 def post_apply(body: ApplyBody, session: SessionDep, token: CanMaintain) -> rejudge.Judgements:
-    """Judge stored attempts by the rules of today and keep what that says, with an act for each run that flips."""
+    """Judge stored attempts by the current rules and store the verdicts. Each changed run gets an act."""
     return rejudge.judge_again(
         session,
         report_id=body.report,

@@ -1,4 +1,4 @@
-"""For operators and their tools: alive, ready, figures."""
+"""Health, readiness and metrics, for operators and their tools."""
 
 from __future__ import annotations
 
@@ -21,29 +21,32 @@ router = APIRouter(tags=["operations"])
 
 @router.get("/healthz", operation_id="health", responses=documented())
 def get_health() -> HealthBody:
-    """The process lives."""
+    """The process is alive."""
     return HealthBody(status="alive")
 
 
 @router.get("/readyz", operation_id="readiness", responses=documented())
 def get_ready(request: Request, session: SessionDep, broker: BrokerDep, settings: SettingsDep) -> HealthBody:
-    """Database and broker answer, the database has this version's schema, and the node that comes with the service has said hello."""
+    """Whether database and broker answer, the schema is current, and the service's own node has connected."""
     if not is_migrated(session.connection()):
         raise UnavailableError(
-            "The database does not have this version's schema: migrate it.", code="not_migrated"
+            "The database does not have the schema of this version. Migrate it.", code="not_migrated"
         )
     broker.ping()
-    _await_node(request, session, settings)
+    _require_own_node(request, session, settings)
     return HealthBody(status="ready")
 
 
-def _await_node(request: Request, session: Session, settings: ServiceSettings) -> None:
-    """At first only: what is submitted before any node is known can't be planned; a node that goes later is waited for by its runs."""
+def _require_own_node(request: Request, session: Session, settings: ServiceSettings) -> None:
+    """Raise UnavailableError until the service's own node has connected once.
+
+    Before that, no submission can be planned. If the node goes away later, its runs wait for it.
+    """
     state = request.app.state
     if settings.awaited_node is None or getattr(state, "awaited_node_came", False):
         return
     if all(hello.node != settings.awaited_node for hello in fleet(session, settings=settings)):
-        raise UnavailableError("The service's own node has not said hello yet.", code="no_node")
+        raise UnavailableError("The service's own node has not connected yet.", code="no_node")
     state.awaited_node_came = True
 
 
@@ -52,26 +55,29 @@ def _await_node(request: Request, session: Session, settings: ServiceSettings) -
     operation_id="metrics",
     response_class=Response,
     responses={
-        200: {"description": "Figures.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        200: {"description": "Metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}},
         **documented(),
     },
 )
 def get_metrics(session: SessionDep) -> Response:
-    """Prometheus figures, read from the database."""
-    return Response(_exposed(snapshot(session)), media_type=CONTENT_TYPE_LATEST)
+    """Metrics for Prometheus, read from the database."""
+    return Response(_exposition(snapshot(session)), media_type=CONTENT_TYPE_LATEST)
 
 
-def _exposed(figures: Snapshot) -> bytes:
+def _exposition(figures: Snapshot) -> bytes:
     registry = CollectorRegistry()
     plain = {
         "queue_length": ("attempts that wait for a node", figures.queue_length),
-        "oldest_queued_seconds": ("how long the oldest of them waits", figures.oldest_queued_seconds),
-        "nodes_ready": ("nodes that gave a sign of life lately", figures.nodes_ready),
+        "oldest_queued_seconds": (
+            "seconds that the oldest of them has waited",
+            figures.oldest_queued_seconds,
+        ),
+        "nodes_ready": ("nodes with a recent sign of life", figures.nodes_ready),
         "nodes_known": ("nodes ever seen", figures.nodes_known),
-        "attempts_enqueued": ("attempts ever queued", figures.enqueued),
-        "attempts_claimed": ("leases ever given", figures.claimed),
+        "attempts_enqueued": ("attempts queued since the beginning", figures.enqueued),
+        "attempts_claimed": ("leases given since the beginning", figures.claimed),
         "attempts_finished": ("attempts recorded", figures.finished),
-        "attempts_lost": ("attempts given up after their leases", figures.lost),
+        "attempts_lost": ("attempts that were lost", figures.lost),
     }
     for name, (words, value) in plain.items():
         Gauge(f"samehere_{name}", words, registry=registry).set(value)

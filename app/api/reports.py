@@ -1,4 +1,4 @@
-"""Reports over REST: read without running, list, show, run again."""
+"""Reports over REST: read a text, list reports, show one, run it again."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from app.search.fields import FIELDS
 router = APIRouter(tags=["reports"])
 EXAMPLE = "verdict:reproduced device:cuda toolchain:torch>=2.11 -exception:RuntimeError logdet"
 SEARCH = (
-    "Terms that must all hold; a `-` before one turns it around. Words are looked for in title, text, address and what scripts said;"
-    " those between quotation marks stand side by side. Fields: "
+    "Terms that must all match. A `-` before a term excludes it. Words are searched in titles, texts,"
+    " addresses and outputs. Words in quotation marks must be adjacent. Fields: "
     + "; ".join(f"`{name}:` {kind.about} ({kind.takes})" for name, kind in FIELDS.items())
     + "."
 )
@@ -33,7 +33,7 @@ SEARCH = (
 
 @router.post("/reports:read", operation_id="read_report", responses=documented(401, *BODY))
 def post_read(body: ReadBody, settings: SettingsDep, _may: CanRead) -> ReadingBody:
-    """Read a report: scripts, claim, environment, what is missing. Nothing is stored and nothing is run."""
+    """Read a report: scripts, claim, environment, missing parts. Nothing is stored or run."""
     if (body.script is None) == (body.report is None):
         raise InputError("Send exactly one of script and report.", code="script_or_report", field="script")
     reading = read(
@@ -68,7 +68,7 @@ def get_report(report_id: str, session: SessionDep, _may: CanRead) -> ReportDeta
 
 @router.get("/reports/{report_id}/matrix", operation_id="get_matrix", responses=documented(401, 404))
 def get_matrix(report_id: str, session: SessionDep, _may: CanRead) -> Matrix:
-    """Every script on every target that any run of the report had, with the latest verdict."""
+    """The latest verdict of every script on every target that a run of the report had."""
     return matrix(session, report_id)
 
 
@@ -89,7 +89,7 @@ def post_report_run(
     _may: CanSubmit,
     idempotency_key: Key = None,
 ) -> RunDocument:
-    """Run a report that is kept once more."""
+    """Start a new run of a stored report."""
     document = relaunch(
         session,
         report_id,

@@ -1,4 +1,4 @@
-"""Runs over REST: submit, look, follow, cancel."""
+"""Runs over REST: submit, read, follow, rerun, cancel."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from app.runs.submission.rerun_cells import add_cells, cancel_cell, rerun
 from app.runs.submission.submit import submit
 
 router = APIRouter(tags=["runs"])
-AGAIN = {**LOCATION, "description": "The run with these cells in line."}
+REOPENED_RUN = {**LOCATION, "description": "The run with these cells in the queue."}
 Key = Annotated[
     str | None,
-    Header(alias="Idempotency-Key", description="the same key with the same body is answered once"),
+    Header(alias="Idempotency-Key", description="requests with the same key and the same body make one run"),
 ]
 
 
@@ -33,7 +33,7 @@ Key = Annotated[
     status_code=202,
     response_model=SubmittedRun,
     responses={
-        200: {"model": SubmittedRun, "description": "The run as it would be planned (dry_run)."},
+        200: {"model": SubmittedRun, "description": "With `dry_run`: the run as it would be planned."},
         202: LOCATION,
         **documented(401, 409, *BODY),
     },
@@ -48,10 +48,10 @@ def post_run(
     idempotency_key: Key = None,
     dry_run: Annotated[
         bool,
-        Query(description="plan only: nothing is stored, nothing is run; says what it would take, and when"),
+        Query(description="plan only, with an estimate of the duration; nothing is stored or run"),
     ] = False,
 ) -> SubmittedRun:
-    """Submit a script or a report. What is submitted becomes public here; `withdraw_url` erases it again."""
+    """Submit a script or a report. It becomes public on this service. `withdraw_url` can erase it."""
     result = submit(
         session, body.submission(idempotency_key=idempotency_key), settings=settings, dry_run=dry_run
     )
@@ -79,7 +79,7 @@ def get_runs(
     "/runs/{run_id}", operation_id="get_run", response_model=RunDocument, responses=documented(401, 404)
 )
 def get_run(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
-    """The run object. Each cell that waits has its place in line."""
+    """The run object. Each waiting cell has its queue position."""
     return Response(run_json(session, run_id, settings=settings), media_type="application/json")
 
 
@@ -89,10 +89,10 @@ def get_run(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRe
     response_class=Response,
     responses={
         200: {
-            "description": "Server-sent events, ids only; ends with the run.",
+            "description": "Server-sent events that hold ids only. The stream ends with the run.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
-        204: {"description": "The run is over, and there is nothing after this event."},
+        204: {"description": "The run has ended, and this was its last event."},
         **documented(401, 404, 422),
     },
 )
@@ -102,7 +102,7 @@ def get_events(
     _may: CanRead,
     last_event_id: Annotated[str | None, Header(alias="Last-Event-ID")] = None,
 ) -> Response:
-    """Follow a run; `Last-Event-ID` replays what came after it."""
+    """Follow the events of a run. With `Last-Event-ID`, the events after that one are replayed."""
     return follow(request, run_id, last_event_id=last_event_id)
 
 
@@ -113,7 +113,7 @@ def get_events(
     responses=documented(401, 404, 409),
 )
 def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocument:
-    """Stop a run. What was recorded stays."""
+    """Cancel a run. Recorded results stay."""
     cancel_run(session, run_id)
     session.flush()
     return run_document(session, run_id)
@@ -124,7 +124,7 @@ def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocumen
     operation_id="rerun_run",
     status_code=202,
     response_model=RunDocument,
-    responses={202: AGAIN, **documented(401, 404, 409, *BODY)},
+    responses={202: REOPENED_RUN, **documented(401, 404, 409, *BODY)},
 )
 def post_rerun(
     *,
@@ -136,12 +136,12 @@ def post_rerun(
     may: CanSubmit,
     idempotency_key: Key = None,
 ) -> RunDocument:
-    """Run cells again. `failed` and `undecided` ones go on within the run, which is open again; `all` is a new run of the report."""
-    found = rerun(
+    """Rerun cells: `failed` or `undecided` ones within this run, which opens again; `all` as a new run."""
+    run = rerun(
         session, run_id, body.which, settings=settings, who=token_of(may), idempotency_key=idempotency_key
     )
-    response.headers["Location"] = f"/api/v1/runs/{found.id}"
-    return with_waiting(session, found, settings=settings)
+    response.headers["Location"] = f"/api/v1/runs/{run.id}"
+    return with_waiting(session, run, settings=settings)
 
 
 @router.post(
@@ -149,7 +149,7 @@ def post_rerun(
     operation_id="add_cells",
     status_code=202,
     response_model=RunDocument,
-    responses={202: AGAIN, **documented(401, 404, 409, *BODY)},
+    responses={202: REOPENED_RUN, **documented(401, 404, 409, *BODY)},
 )
 def post_cells(
     *,
@@ -160,10 +160,10 @@ def post_cells(
     settings: SettingsDep,
     may: CanSubmit,
 ) -> RunDocument:
-    """Add a target to a run, for each of its scripts: the cell that is missing. What the run has stays; it is open until that is judged."""
-    found = add_cells(session, run_id, [body.target.target()], settings=settings, who=token_of(may))
+    """Add a target to a run, for each of its scripts. The run is open until the new cells are judged."""
+    run = add_cells(session, run_id, [body.target.target()], settings=settings, who=token_of(may))
     response.headers["Location"] = f"/api/v1/runs/{run_id}"
-    return with_waiting(session, found, settings=settings)
+    return with_waiting(session, run, settings=settings)
 
 
 @router.post(
@@ -175,12 +175,12 @@ def post_cells(
 def post_cancel_cell(
     run_id: str, job_id: str, session: SessionDep, settings: SettingsDep, may: CanSubmit
 ) -> RunDocument:
-    """Stop one cell, by the id of its job; the others go on. What was recorded stays."""
-    found = cancel_cell(session, run_id, job_id, who=token_of(may))
-    return with_waiting(session, found, settings=settings)
+    """Cancel one cell, by the id of its job. The other cells go on. Recorded results stay."""
+    run = cancel_cell(session, run_id, job_id, who=token_of(may))
+    return with_waiting(session, run, settings=settings)
 
 
 @router.get("/attempts/{attempt_id}", operation_id="get_attempt", responses=documented(401, 404))
 def get_attempt(attempt_id: str, session: SessionDep, _may: CanRead) -> AttemptDetails:
-    """An attempt with everything that was kept of it."""
+    """An attempt with everything that is stored of it."""
     return attempt_details(session, attempt_id)

@@ -1,1 +1,1 @@
-"""What REST and pages have in common: sessions, access, problems, guards."""
+"""Sessions, access, problems and guards, shared by REST and pages."""

@@ -1,4 +1,4 @@
-"""Who may do what: bearer tokens with scopes; without a token, what the settings grant to anyone who can reach us."""
+"""Access control: bearer tokens with scopes. Without a token, the settings grant scopes to every caller."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ def _allow(
         return token
     if request.headers.get("Authorization"):
         raise UnauthorisedError("Send a token as `Authorization: Bearer …`.")
-    granted = (
-        settings.anonymous_scopes
-        if settings.anonymous_scopes is not None
-        else _default(session, settings.host, scope=scope)
-    )
-    if scope not in granted:
-        raise UnauthorisedError(f"This needs a token with the scope {scope}: ask the operator for one.")
+    scopes = settings.anonymous_scopes
+    if scopes is None:
+        scopes = _default_scopes(session, settings.host, scope=scope)
+    if scope not in scopes:
+        raise UnauthorisedError(f"This needs a token with the scope {scope}. Ask the operator for one.")
     return None
 
 
-def _default(session: Session, host: str, *, scope: Scope) -> tuple[str, ...]:
-    """On loopback whoever reaches us may submit, and maintain as long as there is no token; elsewhere only read."""
+def _default_scopes(session: Session, host: str, *, scope: Scope) -> tuple[str, ...]:
+    """The scopes of callers without a token.
+
+    On loopback they may submit, and also maintain until the first token exists. Elsewhere they may only read.
+    """
     if host not in {"127.0.0.1", "::1", "localhost"}:
         return (Scope.READ,)
     return (
@@ -52,19 +53,19 @@ def _default(session: Session, host: str, *, scope: Scope) -> tuple[str, ...]:
 
 
 def who(token: Token | None) -> str:
-    """Under which name an act is kept."""
+    """The name under which an act is stored."""
     return LOCAL if token is None else token.name
 
 
 def requires(scope: Scope) -> Callable[..., Token | None]:
-    """A dependency that lets only those through who hold the scope."""
+    """A dependency that refuses callers without the scope."""
 
-    def allowed(
+    def dependency(
         request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials
     ) -> Token | None:
         return _allow(request, session, settings, credentials, scope=scope)
 
-    return allowed
+    return dependency
 
 
 CanRead = Annotated[Token | None, Depends(requires(Scope.READ), scope="function")]
@@ -79,16 +80,16 @@ def _by_form(
     credentials: Credentials,
     token: Annotated[str, Form(max_length=200)] = "",
 ) -> str:
-    """A browser sends no header of ours: the token stands in the form."""
+    """The name of a maintainer who sent a form. Browsers send no `Authorization`, so the token is a field."""
     if credentials is None and token.strip():
         credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=token.strip())
     return who(_allow(request, session, settings, credentials, scope=Scope.MAINTAIN))
 
 
-# Who acts on a page; the name under which the act is kept.
+# The name of the maintainer who sent a form.
 MaintainerByForm = Annotated[str, Depends(_by_form, scope="function")]
 
 
 def token_of(token: Token | None) -> str | None:
-    """Who it was, as events name it: the id of the token, none where none was needed."""
+    """The id of a token, as events name the caller."""
     return None if token is None else token.id

@@ -1,4 +1,4 @@
-"""What every request passes first: the host it names, the page it comes from, its size and form; and the headers each answer gets."""
+"""Checks of every request before anything else (host, origin, size, media type), and headers of every answer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from app.errors import ForbiddenError, InputError, MediaTypeError, SamehereError
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-# In the scope of a HEAD request, which is answered as GET is, without the body: who would stream looks at it.
+# A HEAD request is answered like GET, without the body. This key in its ASGI scope tells routes not to stream.
 HEAD = "samehere.head"
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
     "X-Content-Type-Options": "nosniff",
-    # Not "no-referrer": browsers then send `Origin: null` with our own forms.
+    # With "no-referrer", browsers would send `Origin: null` with our own forms.
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -28,8 +30,8 @@ HEADERS = {
 _EXTRA = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
-def _host(value: str) -> str:
-    """The name in a Host header, without its port."""
+def _host_name(value: str) -> str:
+    """The name in a Host header without its port. Empty if it can't be read."""
     try:
         return (urlsplit(f"//{value}").hostname or "").lower()
     except ValueError:
@@ -37,7 +39,7 @@ def _host(value: str) -> str:
 
 
 def _netloc(origin: str) -> str:
-    """Host and port of an origin; of one that can't be read, nothing that a Host header could equal."""
+    """The host and the port of an origin. Empty if it can't be read, which no Host header equals."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -45,9 +47,10 @@ def _netloc(origin: str) -> str:
 
 
 class Guards:
-    """ASGI middleware; refuses before anything else sees the request, and answers what nothing else could.
+    """ASGI middleware that refuses bad requests before the application sees them.
 
-    `refuse` makes the answer to an error: a problem document or a page.
+    It also answers errors that nothing else has answered. `refuse` makes the answer to an error: a problem
+    document or a page. `larger` has the size limits of single paths.
     """
 
     def __init__(
@@ -62,7 +65,6 @@ class Guards:
         self.application = application
         self.hosts = {host.lower() for host in (*LOOPBACK, *hosts)}
         self.most_bytes = most_bytes
-        # Of addresses that take other sizes.
         self.larger = larger
         self.refuse = refuse
 
@@ -74,26 +76,26 @@ class Guards:
         body = _Body(receive, most_bytes=self._most(request))
         answer = _Answer(send, body, head=scope["method"] == "HEAD")
         inner = {**scope, "method": "GET", HEAD: True} if answer.head else scope
-        failed: Exception | None = None
+        failure: Exception | None = None
         try:
             self._check(request)
             await self.application(inner, body.receive, answer.send)
         except Exception as error:
             if answer.started:
                 raise
-            failed = error
-        failed, body.refused = body.refused or failed, None
-        if failed is not None and not answer.started:
-            await self.refuse(request, failed)(inner, receive, answer.send)
+            failure = error
+        failure, body.error = body.error or failure, None
+        if failure is not None and not answer.started:
+            await self.refuse(request, failure)(inner, receive, answer.send)
 
     def _most(self, request: Request) -> int:
         return self.larger.get(request.url.path, self.most_bytes)
 
     def _check(self, request: Request) -> None:
         headers = request.headers
-        if "*" not in self.hosts and _host(headers.get("host", "")) not in self.hosts:
+        if "*" not in self.hosts and _host_name(headers.get("host", "")) not in self.hosts:
             raise ForbiddenError(
-                "This host name is not ours: set SAMEHERE_HOSTS if it should be.", code="unknown_host"
+                "This host name is unknown. If it is right, add it to SAMEHERE_HOSTS.", code="unknown_host"
             )
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
@@ -105,7 +107,7 @@ class Guards:
         origin = headers.get("origin")
         if origin is not None and _netloc(origin) != headers.get("host", "").lower():
             raise ForbiddenError("This request comes from another site's page.", code="foreign_origin")
-        # Of browsers that send no Origin with a form.
+        # Some browsers send no Origin with a form.
         site, referer = headers.get("sec-fetch-site", "none"), headers.get("referer", "")
         elsewhere = site not in {"same-origin", "none"} or (
             referer and _netloc(referer) != headers.get("host", "").lower()
@@ -131,25 +133,28 @@ def _is_json(content_type: str) -> bool:
 
 
 class _Body:
-    """A request's body, counted as it comes: Content-Length may be missing or wrong."""
+    """The body of a request. Its bytes are counted, because Content-Length may be missing or wrong."""
 
     def __init__(self, receive: Receive, *, most_bytes: int) -> None:
         self._receive = receive
         self._most = most_bytes
         self._taken = 0
-        self.refused: SamehereError | None = None
+        self.error: SamehereError | None = None
 
     async def receive(self) -> Message:
         message = await self._receive()
         self._taken += len(message.get("body", b""))
         if self._taken > self._most:
-            self.refused = _too_large(self._most)
-            raise self.refused
+            self.error = _too_large(self._most)
+            raise self.error
         return message
 
 
 class _Answer:
-    """An answer on its way out: with our headers; without a body for HEAD; not at all once the request was refused."""
+    """Sends an answer with our headers, and without a body for HEAD.
+
+    It sends nothing if the body was refused: the guard then answers with its own error.
+    """
 
     def __init__(self, send: Send, body: _Body, *, head: bool) -> None:
         self._send = send
@@ -158,8 +163,8 @@ class _Answer:
         self.started = False
 
     async def send(self, message: Message) -> None:
-        # Whoever read the body has turned our error into one of its own.
-        if self._body.refused is not None and not self.started:
+        # The reader of the body has turned our error into another one. We answer ours.
+        if self._body.error is not None and not self.started:
             return
         if message["type"] == "http.response.start":
             self.started = True

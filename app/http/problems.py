@@ -1,4 +1,4 @@
-"""Every error as a problem document (RFC 9457) on REST, and as a page elsewhere; the one place that knows statuses."""
+"""Errors as problem documents (RFC 9457) on REST, and as pages elsewhere. Their HTTP statuses are here."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _STATUS: tuple[tuple[type[SamehereError], int], ...] = (
 
 
 class FieldProblem(BaseModel):
-    """What is wrong with one field."""
+    """The problem with one field."""
 
     field: str
     message: str
 
 
 class Problem(BaseModel):
-    """A problem document. `code` is stable; `detail` says what to do."""
+    """A problem document. `code` is stable. `detail` explains the problem."""
 
     type: str = "about:blank"
     title: str
@@ -66,12 +66,12 @@ class Problem(BaseModel):
 
 
 def status_of(error: SamehereError) -> int:
-    """The HTTP status of an error of ours."""
+    """The HTTP status of an error."""
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
 
 
 def problem_of(error: SamehereError) -> Problem:
-    """The document of an error of ours."""
+    """The problem document of an error."""
     status = status_of(error)
     return Problem(
         title=HTTPStatus(status).phrase,
@@ -82,9 +82,9 @@ def problem_of(error: SamehereError) -> Problem:
     )
 
 
-# Whatever a route does, these can be the answer: a foreign host, our fault, a database that is away.
+# Every route can answer with these: an unknown host, an internal error, a database that does not answer.
 _ALWAYS = (403, 500, 503)
-# What a request with a body can get besides.
+# A route with a request body can also answer with these.
 BODY = (400, 413, 415, 422)
 LOCATION = {
     "description": "The run as planned.",
@@ -98,44 +98,44 @@ LOCATION = {
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route: these statuses, as problem documents."""
-    return {status: _described(status) for status in sorted({*statuses, *_ALWAYS})}
+    """The `responses` of a route for OpenAPI: problem documents with these statuses."""
+    return {status: _description(status) for status in sorted({*statuses, *_ALWAYS})}
 
 
-def _described(status: int) -> dict[str, Any]:
+def _description(status: int) -> dict[str, Any]:
     content = {
         MEDIA_TYPE: {
             "schema": {"$ref": "#/components/schemas/Problem"},
             "example": _EXAMPLES.get(status, _plain(status)).model_dump(),
         }
     }
-    described: dict[str, Any] = {"description": HTTPStatus(status).phrase, "content": content}
+    description: dict[str, Any] = {"description": HTTPStatus(status).phrase, "content": content}
     if status == 503:
-        described["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
+        description["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
     if status == 401:
-        described["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}}}
-    return described
+        description["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}}}
+    return description
 
 
 def describe(application: FastAPI) -> None:
-    """Put the problem document into the OpenAPI description, which the routes' `documented` responses refer to."""
-    described = application.openapi
+    """Add the schema of problem documents to the OpenAPI document. The `documented` responses refer to it."""
+    make_document = application.openapi
 
     def openapi() -> dict[str, Any]:
-        document = described()
+        document = make_document()
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         if "Problem" not in schemas:
-            made = Problem.model_json_schema(
+            schema = Problem.model_json_schema(
                 ref_template="#/components/schemas/{model}", mode="serialization"
             )
-            schemas |= made.pop("$defs", {}) | {"Problem": made}
+            schemas |= schema.pop("$defs", {}) | {"Problem": schema}
             for operation in (
                 operation for path in document["paths"].values() for operation in path.values()
             ):
                 if "422" in operation["responses"]:
-                    operation["responses"]["422"] = _described(422)
+                    operation["responses"]["422"] = _description(422)
                 if "security" in operation:
-                    # A token is needed only where the operator grants nothing to callers without one.
+                    # A token is optional where the settings grant the scope to every caller.
                     operation["security"].append({})
             schemas.pop("HTTPValidationError", None)
             schemas.pop("ValidationError", None)
@@ -145,7 +145,7 @@ def describe(application: FastAPI) -> None:
 
 
 def is_rest(path: str) -> bool:
-    """Whether a path is answered with problem documents."""
+    """Whether errors on a path are answered with problem documents."""
     return path.startswith(("/api/", "/healthz", "/readyz", "/metrics"))
 
 
@@ -153,7 +153,7 @@ Draw = Callable[[Request, Problem], Response]
 
 
 def install(application: FastAPI, *, page: Draw) -> None:
-    """Map every error that has a meaning; `page` draws the problem for a reader. What is left is for whoever stands before us."""
+    """Handle all expected errors. `page` renders a problem as a page. The guards handle all other errors."""
 
     async def answer(request: Request, error: Exception) -> Response:
         return respond(request, error, page=page)
@@ -163,7 +163,7 @@ def install(application: FastAPI, *, page: Draw) -> None:
 
 
 def respond(request: Request, error: Exception, *, page: Draw) -> Response:
-    """The answer to an error, whatever it is: nothing of its inside is shown."""
+    """The answer to any error. It shows no internal details."""
     problem = _problem_for(error)
     if problem.status >= 500:
         log.error(
@@ -192,23 +192,23 @@ def respond(request: Request, error: Exception, *, page: Draw) -> Response:
 
 
 def _methods(request: Request) -> list[str]:
-    """What the address takes; several routes may share it."""
-    found = {
+    """The methods of an address. Several routes may share it."""
+    methods = {
         method
         for route in iter_route_contexts(request.app.routes)
         if getattr(route, "path_regex", None) is not None and route.path_regex.match(request.url.path)
         for method in route.methods or ()
     }
-    return sorted(found | ({"HEAD"} if "GET" in found else set()))
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
 
 
 def _problem_for(error: Exception) -> Problem:
     if isinstance(error, SamehereError):
-        return problem_of(error) if status_of(error) != 500 else _fault()
+        return problem_of(error) if status_of(error) != 500 else _internal_error()
     if isinstance(error, SQLAlchemyError) and is_busy(error):
         return problem_of(
             UnavailableError(
-                "Somebody changes the same at the same time, so nothing of this was done. Send it again.",
+                "Someone else is changing the same thing. Nothing was done. Try again.",
                 code="busy",
             )
         )
@@ -218,15 +218,15 @@ def _problem_for(error: Exception) -> Problem:
         )
     if isinstance(error, RequestValidationError):
         return _invalid(error.errors())
-    return _plain(error.status_code) if isinstance(error, StarletteHTTPException) else _fault()
+    return _plain(error.status_code) if isinstance(error, StarletteHTTPException) else _internal_error()
 
 
-def _fault() -> Problem:
+def _internal_error() -> Problem:
     return Problem(
         title="Internal Server Error",
         status=500,
         code="fault",
-        detail="This is our fault. Nothing was done that is not kept.",
+        detail="Something went wrong on our side. Before you try again, check whether the request took effect.",
     )
 
 
@@ -250,9 +250,9 @@ def _plain(status: int) -> Problem:
 _PLACES = {"body", "query", "path", "header", "cookie"}
 
 
-def _invalid(found: Any) -> Problem:
-    """A body or parameter of the wrong form. What was sent is not echoed."""
-    errors = [_field_problem(one) for one in found]
+def _invalid(validation_errors: Any) -> Problem:
+    """The problem of a body or a parameter with the wrong form. It does not repeat the input."""
+    errors = [_field_problem(error) for error in validation_errors]
     first = errors[0] if errors else FieldProblem(field="", message="The request has the wrong form.")
     problem = _plain(422)
     problem.code = "bad_request_form"
@@ -265,18 +265,18 @@ def _invalid(found: Any) -> Problem:
 def _field_problem(error: Any) -> FieldProblem:
     place = error["loc"]
     if error["type"] == "json_invalid":
-        return FieldProblem(field="", message=f"This is not JSON, from character {place[-1]} on.")
+        return FieldProblem(field="", message=f"This is not JSON: see character {place[-1]}.")
     parts = place[1:] if place and place[0] in _PLACES else place
-    said = str(error["msg"])
+    message = str(error["msg"])
     if error["type"] in {"too_short", "too_long"} and isinstance(error.get("input"), str):
-        # A text of a type of its own is counted in items otherwise.
+        # For our own text types pydantic would speak of items.
         bound = next(
             f"at {word} {error['ctx'][name]}"
             for name, word in (("min_length", "least"), ("max_length", "most"))
             if name in error["ctx"]
         )
-        said = f"A text of {bound} character{'' if bound.endswith(' 1') else 's'} belongs here."
-    return FieldProblem(field=".".join(str(part) for part in parts)[:200], message=said[:300])
+        message = f"The text must have {bound} character{'' if bound.endswith(' 1') else 's'}."
+    return FieldProblem(field=".".join(str(part) for part in parts)[:200], message=message[:300])
 
 
 _EXAMPLES = {

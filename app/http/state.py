@@ -1,4 +1,4 @@
-"""What a web process holds, and how a request gets at it."""
+"""The state of a web process, and the dependencies through which routes get it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _broker(request: Request) -> Broker:
     return state_of(request).broker
 
 
-# Scope "function": the commit comes before the response, so that a failing commit is a 5xx and never a 202.
+# With the scope "function", the commit comes before the response: a commit that fails is a 5xx, never a 202.
 SessionDep = Annotated[Session, Depends(_session, scope="function")]
 SettingsDep = Annotated[ServiceSettings, Depends(_settings)]
 BrokerDep = Annotated[Broker, Depends(_broker)]

@@ -60,7 +60,7 @@ def test_who_is_ended_by_a_deadlock_is_told_to_send_it_again(
         other.rollback()
     assert (told.status_code, told.headers["content-type"].partition(";")[0]) == (503, media_type)
     assert 0 < int(told.headers["retry-after"]) <= 5
-    assert "at the same time" in told.text
+    assert "Someone else is changing the same thing" in told.text
     if media_type != "text/html":
         assert told.json()["code"] == "busy"
     kept = web.client.get(f"/api/v1/reports/{report}").json()

@@ -1,1 +1,1 @@
-"""Answers to what pages and REST ask for."""
+"""Queries for pages and REST."""

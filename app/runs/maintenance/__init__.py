@@ -1,1 +1,1 @@
-"""What maintainers do: overrule, triage, quarantine, withdraw, rejudge, tokens."""
+"""The acts of maintainers: overrule, triage, quarantine, withdraw, rejudge, tokens."""

@@ -1,1 +1,1 @@
-"""How a run begins: submit, launch, relaunch, rerun, bisect."""
+"""The start of a run: submit, launch, relaunch, rerun, bisect."""
