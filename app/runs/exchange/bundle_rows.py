@@ -111,7 +111,7 @@ def _attempt(
     if result is not None:
         kept, environment = split_result(result)
         if attempt.environment is not None:
-            keys.keep_environment(session, attempt.environment, environment, moment=moment)
+            keys.store_environment(session, attempt.environment, environment, moment=moment)
     created = moment_of(attempt.id) if own else moment
     row = AttemptRow(
         id=attempt.id if own else new_id(),

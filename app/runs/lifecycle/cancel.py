@@ -1,4 +1,4 @@
-"""Stop a run: what waits at once, what runs by a flag that its node reads each second."""
+"""Cancels a run: queued attempts at once, running ones by a flag that their node reads each second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.storage.queries import runs as queries
 
 
 def cancel_run(session: Session, run_id: str) -> None:
-    """Cancel a run that has not finished; cancelling it twice is harmless. Raises NotFoundError, ConflictError when it has finished."""
+    """Cancel a run. Cancelling twice is harmless. Raises NotFoundError; ConflictError if the run has finished."""
     run = get_run(session, run_id, lock=True)
     if run.state == "cancelled":
         return
@@ -25,7 +25,7 @@ def cancel_run(session: Session, run_id: str) -> None:
     for attempt in attempts:
         if attempt.state in HELD_ATTEMPT_STATES and attempt.node is not None:
             outbox(session).flag_cancelled(attempt.node, attempt.id)
-        # A leased one may lie in its node's queue: the flag keeps it from starting, its state from being recorded.
+        # A leased attempt may wait in the queue of its node. The flag stops it there, and its state keeps a result out.
         if attempt.state in UNSTARTED_ATTEMPT_STATES:
             attempt.state = "cancelled"
             attempt.lease_until = None
@@ -36,5 +36,4 @@ def cancel_run(session: Session, run_id: str) -> None:
     run.state = "cancelled"
     run.finished_at = now()
     emit(session, run, "run.cancelled")
-    # Slots are free again.
     outbox(session).wake_dispatcher()

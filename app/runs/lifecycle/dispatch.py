@@ -1,7 +1,6 @@
-"""Give queued attempts to nodes: by what each can serve, fairly between runs, cheap cells first, never more than a node can hold.
+"""Gives queued attempts to nodes that can serve them: fair between runs, cheap cells first, never more than a node holds.
 
-Previews are apart from all of that: a node has a place of its own for them, so they wait only for each other, and bind their job to no
-node.
+Previews are separate: a node has extra capacities for them, so they wait only for each other and bind their job to no node.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.runs.rows.events import emit
-from app.runs.rows.quarantined_parts import held_back
+from app.runs.rows.quarantined_parts import current_quarantines
 from app.settings import ServiceSettings
 from app.states import OPEN_STATES
 from app.storage.broker import Broker
@@ -24,7 +23,8 @@ from app.storage.models import AttemptRow, JobRow, NodeRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes as node_queries
-from app.storage.queries.queue import quarantines, queue
+from app.storage.queries.queue import quarantines as quarantine_queries
+from app.storage.queries.queue import queue
 from app.storage.queries.queue.queue import Candidate, Hold
 from app.targets.fleet import can_serve, usable_cards
 from app.targets.quarantines import Quarantines
@@ -35,11 +35,11 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Place:
-    """A living node and what it has room for."""
+class NodeCapacity:
+    """A living node with its free capacities: attempts, cards and previews."""
 
     hello: Hello
-    room: int
+    attempts: int
     gpus: int
     previews: int = 0
     _answers: dict[str, bool] = field(default_factory=dict)
@@ -51,79 +51,91 @@ class Place:
             self._answers[label] = can_serve(self.hello, target, required_level=required_level) is None
         return self._answers[label]
 
-    def takes(self, target: Target, *, required_level: Level) -> bool:
-        """Whether the node has room for it now."""
+    def can_take(self, target: Target, *, required_level: Level) -> bool:
+        """Whether the node has a free place for the target now."""
         return (
-            self.room > 0
+            self.attempts > 0
             and target.cards_needed <= self.gpus
             and self.serves(target, required_level=required_level)
         )
 
-    def shows(self, target: Target, *, required_level: Level) -> bool:
-        """Whether the node takes a preview of it now."""
+    def can_preview(self, target: Target, *, required_level: Level) -> bool:
+        """Whether the node has a free place for a preview of the target now."""
         return self.previews > 0 and self.serves(target, required_level=required_level)
 
     def fill(self, target: Target, kind: AttemptKind = AttemptKind.REPEAT) -> None:
-        """Count one more attempt."""
+        """Take the capacities of one attempt."""
         if kind is AttemptKind.PREVIEW:
             self.previews -= 1
             return
-        self.room -= 1
+        self.attempts -= 1
         self.gpus -= target.cards_needed
 
 
 def living(
-    rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat], held: Quarantines
+    rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat], quarantines: Quarantines
 ) -> dict[str, Hello]:
-    """The nodes that take attempts: alive, as the instance that said hello, not draining, of our contract; without what is held back."""
-    found: dict[str, Hello] = {}
+    """The nodes that take attempts, by name, without what is quarantined.
+
+    Such a node is alive as the instance that said hello, is not draining, and has our version of the contract.
+    """
+    nodes: dict[str, Hello] = {}
     for row in rows:
         heartbeat = heartbeats.get(row.name)
         if heartbeat is None or heartbeat.instance != row.instance or heartbeat.draining or row.draining:
             continue
-        hello = held.offer(Hello.model_validate(row.hello))
+        hello = quarantines.offer(Hello.model_validate(row.hello))
         if hello is not None and CONTRACT_VERSION in hello.contracts:
-            found[row.name] = hello
-    return found
+            nodes[row.name] = hello
+    return nodes
 
 
-def _places(fleet: Mapping[str, Hello], holds: Sequence[Hold]) -> dict[str, Place]:
-    places = {
-        name: Place(
+def _capacities(fleet: Mapping[str, Hello], holds: Sequence[Hold]) -> dict[str, NodeCapacity]:
+    capacities = {
+        name: NodeCapacity(
             hello=hello,
-            room=hello.slots + 1,
+            attempts=hello.slots + 1,
             gpus=len(usable_cards(hello.gpus)),
             previews=hello.previews + 1 if hello.previews > 0 else 0,
         )
         for name, hello in fleet.items()
     }
     for hold in holds:
-        if hold.node in places:
-            places[hold.node].fill(target_of(hold), hold.kind)
-    return places
+        if hold.node in capacities:
+            capacities[hold.node].fill(target_of(hold), hold.kind)
+    return capacities
 
 
 def choose_previews(
-    candidates: Sequence[Candidate], places: Mapping[str, Place], *, required_level: Level
+    candidates: Sequence[Candidate], capacities: Mapping[str, NodeCapacity], *, required_level: Level
 ) -> dict[str, str]:
-    """Which preview goes to which node: each run's first ones first."""
+    """The node for each preview, by attempt id. The first previews of each run come first."""
     chosen: dict[str, str] = {}
     for candidate in candidates:
         if candidate.kind is not AttemptKind.PREVIEW:
             continue
         target = target_of(candidate)
-        able = [name for name in places if places[name].shows(target, required_level=required_level)]
+        able = [
+            name for name in capacities if capacities[name].can_preview(target, required_level=required_level)
+        ]
         if able:
-            name = max(able, key=lambda key: (places[key].previews, places[key].room, key))
-            places[name].fill(target, candidate.kind)
+            name = max(able, key=lambda key: (capacities[key].previews, capacities[key].attempts, key))
+            capacities[name].fill(target, candidate.kind)
             chosen[candidate.attempt_id] = name
     return chosen
 
 
 def choose(
-    candidates: Sequence[Candidate], places: Mapping[str, Place], busy: Counter[str], *, required_level: Level
+    candidates: Sequence[Candidate],
+    capacities: Mapping[str, NodeCapacity],
+    busy: Counter[str],
+    *,
+    required_level: Level,
 ) -> dict[str, str]:
-    """Which repeat goes to which node: first what was submitted, of that the run with the fewest at work; a job stays on its node."""
+    """The node for each repeat, by attempt id. A job stays on its node.
+
+    Submitted runs come before background runs, then the run with the fewest attempts on nodes (`busy`).
+    """
     by_run: dict[str, deque[Candidate]] = {}
     for candidate in candidates:
         if candidate.kind is AttemptKind.REPEAT:
@@ -133,10 +145,10 @@ def choose(
     background = {run_id: waiting[0].background for run_id, waiting in by_run.items()}
     turns = [(background[run_id], busy[run_id], run_id) for run_id in by_run]
     heapify(turns)
-    while turns and any(place.room > 0 for place in places.values()):
-        _later, _at_work, run_id = heappop(turns)
+    while turns and any(capacity.attempts > 0 for capacity in capacities.values()):
+        _background, _busy, run_id = heappop(turns)
         candidate = by_run[run_id].popleft()
-        name = _home(candidate, bound[candidate.job_id], places, required_level=required_level)
+        name = _home(candidate, bound[candidate.job_id], capacities, required_level=required_level)
         if name is not None:
             bound[candidate.job_id] = name
             chosen[candidate.attempt_id] = name
@@ -147,42 +159,46 @@ def choose(
 
 
 def _home(
-    candidate: Candidate, bound: str | None, places: Mapping[str, Place], *, required_level: Level
+    candidate: Candidate, bound: str | None, capacities: Mapping[str, NodeCapacity], *, required_level: Level
 ) -> str | None:
-    """The node for an attempt, with the place taken: its job's, else the one with most room."""
+    """The node for an attempt, or None: the node of its job, else the one with most free places. Takes the place."""
     target = target_of(candidate)
-    names = list(places) if bound is None else [bound]
+    names = list(capacities) if bound is None else [bound]
     able = [
-        name for name in names if name in places and places[name].takes(target, required_level=required_level)
+        name
+        for name in names
+        if name in capacities and capacities[name].can_take(target, required_level=required_level)
     ]
     if not able:
         return None
-    name = max(able, key=lambda key: (places[key].room, key))
-    places[name].fill(target)
+    name = max(able, key=lambda key: (capacities[key].attempts, key))
+    capacities[name].fill(target)
     return name
 
 
 def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> int:
-    """One round: how many attempts were leased. Raises UnavailableError when the broker is down: then nothing is leased."""
+    """Do one round and return the number of leased attempts. Raises UnavailableError when the broker is down."""
     heartbeats = broker.heartbeats(row.name for row in node_queries.all_nodes(session))
     if not heartbeats:
         return 0
-    # Two dispatchers must not both fill the same slots: the second waits here, then sees what the first did.
+    # Two dispatchers must not fill the same slots. The second one waits here and then sees the leases of the first.
     locked_nodes = node_queries.lock_nodes(session, heartbeats)
-    quarantines.hold_quarantines(session)
-    held = held_back(session)
-    fleet = living(locked_nodes, heartbeats, held)
+    quarantine_queries.share_lock(session)
+    quarantines = current_quarantines(session)
+    fleet = living(locked_nodes, heartbeats, quarantines)
     holds = queue.holds(session)
-    places = _places(fleet, holds)
-    free = sum(max(0, place.room) + max(0, place.previews) for place in places.values())
+    capacities = _capacities(fleet, holds)
+    free = sum(max(0, capacity.attempts) + max(0, capacity.previews) for capacity in capacities.values())
     if not free:
         return 0
-    # A job's first may be a preview that nobody takes.
-    candidates = queue.candidates(session, nodes=fleet, of_a_job=free + 1, without_scripts=held.scripts)
+    # One more than the free places: the first attempt of a job may be a preview that no node takes.
+    candidates = queue.candidates(
+        session, nodes=fleet, of_a_job=free + 1, without_scripts=quarantines.scripts
+    )
     busy = Counter(hold.run_id for hold in holds if hold.kind is AttemptKind.REPEAT)
     chosen = {
-        **choose_previews(candidates, places, required_level=settings.required_level),
-        **choose(candidates, places, busy, required_level=settings.required_level),
+        **choose_previews(candidates, capacities, required_level=settings.required_level),
+        **choose(candidates, capacities, busy, required_level=settings.required_level),
     }
     if not chosen:
         return 0
@@ -193,8 +209,8 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
         if attempt_id not in locked:
             continue
         run, job, attempt = locked[attempt_id]
-        elsewhere = attempt.kind is AttemptKind.REPEAT and job.node not in {None, node}
-        if run.state not in OPEN_STATES or job.state not in OPEN_STATES or elsewhere:
+        is_bound_elsewhere = attempt.kind is AttemptKind.REPEAT and job.node not in {None, node}
+        if run.state not in OPEN_STATES or job.state not in OPEN_STATES or is_bound_elsewhere:
             continue
         _lease(
             session, run, job, attempt, hello=fleet[node], text=texts[job.script_digest], settings=settings

@@ -1,4 +1,4 @@
-"""How a lease ends without a result: back into the queue, or lost after too many."""
+"""Ends leases without a result: the attempt is queued again, or lost after too many leases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from worker.contract import AttemptKind
 def end_lease(
     session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, spent: bool, settings: ServiceSettings
 ) -> None:
-    """Take an attempt from its node. `spent` counts against the attempt. Run, job and attempt must be locked."""
+    """Take an attempt from its node. A `spent` lease counts towards the limit. Run, job and attempt must be locked."""
     if run.state == "cancelled" or job.state == "cancelled":
         attempt.state = "cancelled"
         return
@@ -30,7 +30,7 @@ def end_lease(
     if attempt.leases_spent >= settings.leases or attempt.lease_no >= settings.unstarted_leases:
         lose(session, run, job, attempt, settings=settings)
         return
-    # The node stays on the row: a result of this lease may still come, as long as no other lease was given.
+    # The row keeps the node: the result of this lease is still accepted until another lease is given.
     attempt.state = "queued"
     attempt.queued_at = now()
     emit(session, run, "attempt.requeued", job=job.id, attempt=attempt.id)
@@ -40,7 +40,7 @@ def end_lease(
 def lose(
     session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings
 ) -> None:
-    """Give an attempt up; its job goes on without it."""
+    """Mark an attempt as lost. Its job continues without it."""
     if attempt.kind is AttemptKind.PREVIEW:
         remove_preview(session, run, job, attempt, settings=settings)
         return
@@ -50,10 +50,10 @@ def lose(
     settle_job(session, run, job, settings=settings)
 
 
-def locked_job_attempts(
+def lock_held_attempts(
     session: Session, run_id: str
 ) -> tuple[RunRow | None, list[tuple[JobRow, AttemptRow]]]:
-    """A run with all its attempts that nodes hold, everything locked in order."""
+    """A run with its attempts on nodes, each with its job. All rows of the run are locked, in order."""
     run = queries.lock_run(session, run_id)
     if run is None:
         return None, []
@@ -73,8 +73,8 @@ def void_leases(
     only_unstarted: bool,
     settings: ServiceSettings,
 ) -> None:
-    """End the leases that a node holds in a run, but for those of one instance; one that ran is spent."""
-    run, held = locked_job_attempts(session, run_id)
+    """End the leases that a node holds in a run. Those of `keep_instance` stay. The lease of a running attempt is spent."""
+    run, held = lock_held_attempts(session, run_id)
     if run is None:
         return
     for job, attempt in held:

@@ -1,4 +1,4 @@
-"""Find what died: leases of nodes that fell silent, jobs bound to a node that is gone, flags that were lost on the way."""
+"""Repairs what died nodes and lost messages leave behind: expired leases, stranded jobs, lost cancel flags."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.clock import now
 from app.runs.lifecycle.dispatch import living
 from app.runs.lifecycle.doubt import reopen_pending
-from app.runs.lifecycle.leases import end_lease, locked_job_attempts, lose
+from app.runs.lifecycle.leases import end_lease, lock_held_attempts, lose
 from app.runs.lifecycle.settle import restart_job
-from app.runs.rows.quarantined_parts import held_back
+from app.runs.rows.quarantined_parts import current_quarantines
 from app.settings import ServiceSettings
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.broker import Broker
@@ -30,27 +30,27 @@ log = structlog.get_logger(__name__)
 
 
 def reap(factory: sessionmaker[Session], broker: Broker, *, settings: ServiceSettings) -> None:
-    """One round. Raises UnavailableError when the broker is down: who is alive is not known then, so nobody is dead."""
+    """Do one round. Raises UnavailableError when the broker is down: then no node can be taken for dead."""
     with factory() as session:
         rows = node_queries.all_nodes(session)
     heartbeats = broker.heartbeats(row.name for row in rows)
     _extend(factory, rows={row.name: row for row in rows}, heartbeats=heartbeats, settings=settings)
     with factory() as session:
-        doubted = quarantines.with_pending(session)
-    for quarantine_id in doubted:
-        _in_turn(
+        quarantine_ids = quarantines.with_pending(session)
+    for quarantine_id in quarantine_ids:
+        _in_own_transaction(
             factory,
             quarantine_id,
             lambda session, quarantine_id: reopen_pending(session, quarantine_id, settings=settings),
         )
-    # Results that wait to be recorded, and a broker or a recorder that was away, look like silence.
+    # Nodes also look silent while their results wait to be recorded, or after the broker or the recorder was down.
     steady = broker.steady_seconds()
     if broker.recorder_backlog() > 0 or steady < settings.lease_seconds:
         return
     with factory() as session:
         expired = queue.runs_with_expired_leases(session, moment=now())
     for run_id in expired:
-        _in_turn(
+        _in_own_transaction(
             factory,
             run_id,
             lambda session, run_id: _expire(session, run_id, alive=heartbeats, settings=settings),
@@ -58,19 +58,21 @@ def reap(factory: sessionmaker[Session], broker: Broker, *, settings: ServiceSet
     with factory() as session:
         stranded = _stranded(session, heartbeats, steady=steady, settings=settings)
     for run_id in stranded:
-        _in_turn(
+        _in_own_transaction(
             factory,
             run_id,
-            lambda session, run_id: _free(session, run_id, heartbeats, steady=steady, settings=settings),
+            lambda session, run_id: _rescue(session, run_id, heartbeats, steady=steady, settings=settings),
         )
 
 
-def _in_turn(factory: sessionmaker[Session], run_id: str, step: Callable[[Session, str], None]) -> None:
-    """One run or quarantine, one transaction, and its failure is not the others'."""
+def _in_own_transaction(
+    factory: sessionmaker[Session], run_id: str, step: Callable[[Session, str], None]
+) -> None:
+    """Handle one run or quarantine in its own transaction. A failure does not stop the others."""
     try:
         with factory.begin() as session:
             step(session, run_id)
-    except (ArithmeticError, LookupError, TypeError, ValueError):
+    except Exception:  # the boundary of one run: the next round tries it again
         log.exception("run_not_reaped", run_id=run_id)
 
 
@@ -81,7 +83,7 @@ def _extend(
     heartbeats: Mapping[str, Heartbeat],
     settings: ServiceSettings,
 ) -> None:
-    """Extend what living nodes run, and flag again what runs although its run was cancelled."""
+    """Extend the leases of attempts that living nodes run, and flag running attempts of cancelled runs again."""
     moment = now()
     with factory.begin() as session:
         stale = [
@@ -90,7 +92,7 @@ def _extend(
             if rows[name].seen_at < moment - timedelta(seconds=settings.heartbeat_seconds * 2)
         ]
         if stale:
-            node_queries.seen(session, sorted(stale), moment=moment)
+            node_queries.store_seen(session, sorted(stale), moment=moment)
     with factory.begin() as session:
         for name, heartbeat in heartbeats.items():
             if heartbeat.running:
@@ -109,10 +111,10 @@ def _extend(
 def _expire(
     session: Session, run_id: str, *, alive: Mapping[str, Heartbeat], settings: ServiceSettings
 ) -> None:
-    """End the leases of a run that ran out. One whose attempt waited in its node's queue all the time is not spent."""
-    run, held = locked_job_attempts(session, run_id)
+    """End the expired leases of a run. A lease is not spent if its attempt never started."""
+    run, held_attempts = lock_held_attempts(session, run_id)
     moment = now()
-    for job, attempt in held:
+    for job, attempt in held_attempts:
         if run is None or attempt.lease_until is None or attempt.lease_until >= moment:
             continue
         heartbeat = alive.get(attempt.node or "")
@@ -126,8 +128,8 @@ def _expire(
         end_lease(session, run, job, attempt, spent=attempt.state == "running", settings=settings)
 
 
-def _known(session: Session, *, settings: ServiceSettings) -> dict[str, Hello]:
-    """What nodes offer that gave a sign of life within the time that queued attempts wait."""
+def _recent_nodes(session: Session, *, settings: ServiceSettings) -> dict[str, Hello]:
+    """The nodes that were seen within the time that queued attempts wait for an absent node, by name."""
     since = now() - timedelta(seconds=settings.node_absence_seconds)
     return {
         row.name: Hello.model_validate(row.hello)
@@ -136,7 +138,8 @@ def _known(session: Session, *, settings: ServiceSettings) -> dict[str, Hello]:
     }
 
 
-def _fit(fleet: Mapping[str, Hello], target: Target, *, settings: ServiceSettings) -> set[str]:
+def _able_nodes(fleet: Mapping[str, Hello], target: Target, *, settings: ServiceSettings) -> set[str]:
+    """The names of the nodes that can serve a target."""
     return {
         name
         for name, hello in fleet.items()
@@ -147,21 +150,21 @@ def _fit(fleet: Mapping[str, Hello], target: Target, *, settings: ServiceSetting
 def _stranded(
     session: Session, heartbeats: Mapping[str, Heartbeat], *, steady: float, settings: ServiceSettings
 ) -> list[str]:
-    """Runs with queued attempts that no living node can take as things are."""
-    alive = living(node_queries.all_nodes(session), heartbeats, held_back(session))
-    found: set[str] = set()
-    fitting: dict[str, set[str]] = {}
+    """Runs with queued attempts that no living node can take."""
+    alive = living(node_queries.all_nodes(session), heartbeats, current_quarantines(session))
+    stranded: set[str] = set()
+    able_by_target: dict[str, set[str]] = {}
     for job in queue.queued_jobs(session):
         target = target_of(job)
-        able = fitting.setdefault(target.label(), _fit(alive, target, settings=settings))
+        able = able_by_target.setdefault(target.label(), _able_nodes(alive, target, settings=settings))
         if (job.node is not None and job.node not in able and able) or (
             not able and steady >= settings.node_absence_seconds
         ):
-            found.add(job.run_id)
-    return sorted(found)
+            stranded.add(job.run_id)
+    return sorted(stranded)
 
 
-def _free(
+def _rescue(
     session: Session,
     run_id: str,
     heartbeats: Mapping[str, Heartbeat],
@@ -169,40 +172,40 @@ def _free(
     steady: float,
     settings: ServiceSettings,
 ) -> None:
-    """Start jobs again elsewhere whose node is gone, and give up attempts that no node has been there for, for long."""
+    """Restart jobs whose node is gone on other nodes, and give up attempts that no node could take for a long time."""
     run = queries.lock_run(session, run_id)
     if run is None or run.state not in OPEN_STATES:
         return
     jobs = queries.jobs_of_run(session, run_id, lock=True)
     attempts = queries.attempts_of_run(session, run_id, lock=True)
     rows = {row.name: row for row in node_queries.all_nodes(session)}
-    things = held_back(session)
-    alive = living(list(rows.values()), heartbeats, things)
-    known = _known(session, settings=settings)
+    quarantined = current_quarantines(session)
+    alive = living(list(rows.values()), heartbeats, quarantined)
+    recent = _recent_nodes(session, settings=settings)
     moment = now()
     for job in jobs:
-        mine = [attempt for attempt in attempts if attempt.job_id == job.id]
-        queued = [attempt for attempt in mine if attempt.state == "queued"]
-        held = any(attempt.state in HELD_ATTEMPT_STATES for attempt in mine)
+        own = [attempt for attempt in attempts if attempt.job_id == job.id]
+        queued = [attempt for attempt in own if attempt.state == "queued"]
+        is_held = any(attempt.state in HELD_ATTEMPT_STATES for attempt in own)
         if not queued or job.state not in OPEN_STATES:
             continue
         target = target_of(job)
-        able = _fit(alive, target, settings=settings)
+        able = _able_nodes(alive, target, settings=settings)
         home = rows.get(job.node or "")
-        silent = (
+        may_move = (
             home is None
             or home.name in alive
-            or home.name in things.nodes
+            or home.name in quarantined.nodes
             or home.draining
             or home.seen_at < moment - settings.lease
         )
-        if able and job.node is not None and job.node not in able and silent and not held:
+        if able and job.node is not None and job.node not in able and may_move and not is_held:
             log.info("job_restarted", job_id=job.id)
-            restart_job(session, run, job, attempts=mine)
+            restart_job(session, run, job, attempts=own)
             outbox(session).wake_dispatcher()
         elif (
             not able
-            and not _fit(known, target, settings=settings)
+            and not _able_nodes(recent, target, settings=settings)
             and steady >= settings.node_absence_seconds
         ):
             waited = moment - timedelta(seconds=settings.node_absence_seconds)

@@ -1,4 +1,7 @@
-"""Take in what nodes say. All of it is hostile: capped, checked against the contract, fenced by lease; twice is once."""
+"""Records the messages of nodes. They are untrusted: limited in size, validated, and checked against the lease.
+
+A message that comes twice has the effect of one.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,9 @@ from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start
 
 log = structlog.get_logger(__name__)
 
-# The observation of these says nothing of the environment a script ran in.
-
 
 def receive(session: Session, message: Any, *, settings: ServiceSettings) -> None:
-    """Take one message in. What can't be used is logged and dropped: its attempt's lease runs out."""
+    """Record one message. An unusable message is logged and dropped; the lease of its attempt then runs out."""
     size = len(json.dumps(message, default=str))
     if size > settings.result_bytes:
         log.warning("node_message_too_large", size=size)
@@ -59,7 +60,7 @@ def receive(session: Session, message: Any, *, settings: ServiceSettings) -> Non
 
 
 def _hello(session: Session, message: Hello, *, settings: ServiceSettings) -> None:
-    """A node offers itself. If it is a new instance, what the old one held is free at once."""
+    """Record a node's hello. The attempts of an earlier instance of the node are queued again at once."""
     hello = to_storable(message.model_dump(mode="json"))
     note_toolchains(session, message)
     nodes.store_hello(session, name=message.node, instance=message.instance, hello=hello, moment=now())
@@ -77,7 +78,7 @@ def _hello(session: Session, message: Hello, *, settings: ServiceSettings) -> No
 
 
 def _draining(session: Session, message: Draining, *, settings: ServiceSettings) -> None:
-    """A node takes nothing more: what it has not started goes to others."""
+    """Record that a node takes no more attempts. Those that it has not started are queued again."""
     if not nodes.set_draining(session, name=message.node, instance=message.instance):
         return
     for run_id in queue.runs_held_by(session, node=message.node):
@@ -87,11 +88,12 @@ def _draining(session: Session, message: Draining, *, settings: ServiceSettings)
     outbox(session).wake_dispatcher()
 
 
-def _locked(session: Session, attempt_id: str) -> tuple[RunRow, JobRow, AttemptRow] | None:
-    place = queries.place_of_attempt(session, attempt_id)
-    if place is None:
+def _lock(session: Session, attempt_id: str) -> tuple[RunRow, JobRow, AttemptRow] | None:
+    """An attempt with its run and job, locked in the order that all writers use. None for an unknown id."""
+    ids = queries.run_and_job_of_attempt(session, attempt_id)
+    if ids is None:
         return None
-    run, job = queries.lock_run(session, place[0]), queries.lock_job(session, place[1])
+    run, job = queries.lock_run(session, ids[0]), queries.lock_job(session, ids[1])
     attempt = queries.lock_attempt(session, attempt_id)
     if run is None or job is None or attempt is None:
         return None
@@ -99,10 +101,10 @@ def _locked(session: Session, attempt_id: str) -> tuple[RunRow, JobRow, AttemptR
 
 
 def _started(session: Session, message: Started, *, settings: ServiceSettings) -> None:
-    found = _locked(session, message.attempt_id)
-    if found is None:
+    rows = _lock(session, message.attempt_id)
+    if rows is None:
         return
-    run, job, attempt = found
+    run, job, attempt = rows
     if attempt.state != "leased" or attempt.lease_no != message.lease_no or attempt.node != message.node:
         log.info("started_refused", attempt_id=attempt.id, lease_no=message.lease_no)
         return
@@ -115,9 +117,9 @@ def _started(session: Session, message: Started, *, settings: ServiceSettings) -
 
 
 def _accepts(job: JobRow, attempt: AttemptRow, message: Result) -> bool:
-    """Whether this is the first result of the current lease.
+    """Whether a result is the first one of the current lease.
 
-    A lease that was voided and not given anew still counts, as long as its job has not moved to another node.
+    The result of a voided lease is accepted, too, if no other lease was given and the job has not moved to another node.
     """
     if attempt.lease_no != message.lease_no or attempt.node != message.node:
         return False
@@ -125,20 +127,20 @@ def _accepts(job: JobRow, attempt: AttemptRow, message: Result) -> bool:
 
 
 def _result(session: Session, message: Result, *, settings: ServiceSettings) -> None:
-    found = _locked(session, message.attempt_id)
-    if found is None:
+    rows = _lock(session, message.attempt_id)
+    if rows is None:
         log.info("result_of_unknown_attempt")
         return
-    run, job, attempt = found
+    run, job, attempt = rows
     if not _accepts(job, attempt, message):
         log.info("result_refused", attempt_id=attempt.id, lease_no=message.lease_no, state=attempt.state)
         return
     outbox(session).wake_dispatcher()
-    stopped = run.state == "cancelled" or job.state == "cancelled"
-    if stopped:
+    is_cancelled = run.state == "cancelled" or job.state == "cancelled"
+    if is_cancelled:
         outbox(session).unflag_cancelled(message.node, attempt.id)
     elif message.outcome in {Outcome.CANCELLED, Outcome.LOST}:
-        # Nobody asked for that: the node ends, or lost sight of the attempt. Someone else runs it.
+        # We did not cancel it: the node is shutting down or has lost the attempt. Another node runs it.
         end_lease(session, run, job, attempt, spent=message.outcome is Outcome.LOST, settings=settings)
         return
     elif attempt.kind is AttemptKind.PREVIEW and (
@@ -146,31 +148,31 @@ def _result(session: Session, message: Result, *, settings: ServiceSettings) -> 
     ):
         remove_preview(session, run, job, attempt, settings=settings)
         return
-    _keep(session, attempt, message if not run.is_withdrawn else erased_result(message))
-    if stopped and message.outcome is Outcome.CANCELLED:
+    _store_result(session, attempt, erased_result(message) if run.is_withdrawn else message)
+    if is_cancelled and message.outcome is Outcome.CANCELLED:
         attempt.state = "cancelled"
         return
     if message.outcome.is_evidence and attempt.kind is AttemptKind.REPEAT:
-        _same_environment(session, run, job, attempt, settings=settings)
+        _check_environment(session, run, job, attempt, settings=settings)
     emit(session, run, "attempt.recorded", job=job.id, attempt=attempt.id)
     settle_job(session, run, job, settings=settings)
 
 
-def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
-    """Store a result. What the attempt was asked to be is ours to say, and so are the digests."""
+def _store_result(session: Session, attempt: AttemptRow, message: Result) -> None:
+    """Store a result. The kind and the digests are ours; those of the node are not trusted."""
     moment = now()
     observation = with_digests(message.observation)
-    # Of a warm start only the node can say whether there was one; nobody asks it of another.
+    # Only the node knows whether a requested warm start was one.
     start = message.start if attempt.start is Start.WARM else attempt.start
-    kept, environment = split_result(
+    data, environment = split_result(
         message.model_copy(update={"kind": attempt.kind, "start": start, "observation": observation})
     )
     digest = environment_digest(environment) if environment else None
     if digest is not None:
-        keys.keep_environment(session, digest, environment, moment=moment)
+        keys.store_environment(session, digest, environment, moment=moment)
     attempt.state = "recorded"
     attempt.start = start
-    attempt.result = kept
+    attempt.result = data
     attempt.outcome = message.outcome
     attempt.environment_digest = digest
     attempt.cards = rests_on(message.node, observation) or None
@@ -179,10 +181,14 @@ def _keep(session: Session, attempt: AttemptRow, message: Result) -> None:
     attempt.lease_until = None
 
 
-def _same_environment(
+def _check_environment(
     session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings
 ) -> None:
-    """Hold a job to one environment: with another one it starts again, and this attempt is the first of the new generation."""
+    """Keep all counted attempts of a job in one environment.
+
+    An attempt in another environment restarts the job and is the first of its new generation. After too many restarts
+    it is not counted instead.
+    """
     if attempt.environment_digest is None or job.environment_digest == attempt.environment_digest:
         return
     if job.environment_digest is not None:

@@ -60,7 +60,7 @@ def quarantine(
         raise InputError(
             "`since` is a moment in the past, with its time zone.", code="bad_since", field="since"
         )
-    queries.lock_quarantines(session)
+    queries.exclusive_lock(session)
     if not queries.is_known(session, kind, known_name):
         raise NotFoundError(
             f"There is no {kind} with this {'digest' if kind == 'script' else 'name'}.", field="name"
@@ -95,7 +95,7 @@ def quarantine(
 
 def lift(session: Session, quarantine_id: str, *, reason: str, who: str) -> Quarantine:
     """Let a thing be used again; what was reopened stays so. Raises NotFoundError, ConflictError when it was lifted before, InputError."""
-    queries.lock_quarantines(session)
+    queries.exclusive_lock(session)
     row = queries.lock(session, quarantine_id) if is_id(quarantine_id) else None
     if row is None:
         raise NotFoundError("There is no quarantine with this id.")

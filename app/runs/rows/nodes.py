@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.errors import UnavailableError
-from app.runs.rows.quarantined_parts import held_back, offers
+from app.runs.rows.quarantined_parts import current_quarantines, offers
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.models import NodeRow
@@ -56,7 +56,7 @@ def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
     """All nodes ever seen, by name."""
     rows = queries.all_nodes(session)
     busy = Counter(hold.node for hold in queue.holds(session))
-    held = held_back(session).nodes
+    held = current_quarantines(session).nodes
     try:
         heartbeats: dict[str, Heartbeat] | None = broker.heartbeats(row.name for row in rows)
     except UnavailableError:
@@ -106,7 +106,7 @@ def _public(facts: ToolchainFacts) -> PublicToolchain:
 
 def fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
     """What the nodes offer that gave a sign of life lately, without what is held back; asks the database only."""
-    return offers(whole_fleet(session, settings=settings), held_back(session))
+    return offers(whole_fleet(session, settings=settings), current_quarantines(session))
 
 
 def whole_fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:

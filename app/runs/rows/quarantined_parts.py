@@ -1,4 +1,4 @@
-"""What is in quarantine now, for whoever plans, dispatches and reaps."""
+"""Reads the current quarantines, and applies them to fleets and plans."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from app.targets.target import Target
 from worker.contract import Hello, Level
 
 
-def held_back(session: Session) -> Quarantines:
-    """What is in quarantine."""
+def current_quarantines(session: Session) -> Quarantines:
+    """The nodes, toolchains and scripts in quarantine."""
     rows = queries.active(session)
     names = {
         kind: frozenset(row.name for row in rows if row.kind == kind)
@@ -25,24 +25,29 @@ def held_back(session: Session) -> Quarantines:
     return Quarantines(nodes=names["node"], toolchains=names["toolchain"], scripts=names["script"])
 
 
-def offers(fleet: Iterable[Hello], held: Quarantines) -> list[Hello]:
-    """What the nodes may be given."""
-    return [offer for hello in fleet if (offer := held.offer(hello)) is not None]
+def offers(fleet: Iterable[Hello], quarantines: Quarantines) -> list[Hello]:
+    """The fleet without its quarantined nodes and toolchains."""
+    return [offer for hello in fleet if (offer := quarantines.offer(hello)) is not None]
 
 
-def as_held(plan: Plan, held: Quarantines, *, whole_fleet: Iterable[Hello], required_level: Level) -> Plan:
-    """A plan that says of its cells which only a quarantine keeps from running."""
+def mark_quarantined(
+    plan: Plan, quarantines: Quarantines, *, whole_fleet: Iterable[Hello], required_level: Level
+) -> Plan:
+    """The plan, with the reason of those cells set that only a quarantine keeps from running."""
     fleet = list(whole_fleet)
-    offered = offers(fleet, held)
+    offered = offers(fleet, quarantines)
 
-    def only_held(target: Target) -> bool:
-        lack, whole_lack = (
+    def is_quarantined(target: Target) -> bool:
+        """Whether no offered node serves the target, but one of the whole fleet does."""
+        lack, lack_of_whole_fleet = (
             nearest_lack(nodes, target, required_level=required_level) for nodes in (offered, fleet)
         )
-        return lack is not None and whole_lack is None
+        return lack is not None and lack_of_whole_fleet is None
 
     cells = tuple(
-        replace(cell, reason=QUARANTINED) if cell.script in held.scripts or only_held(cell.target) else cell
+        replace(cell, reason=QUARANTINED)
+        if cell.script in quarantines.scripts or is_quarantined(cell.target)
+        else cell
         for cell in plan.cells
     )
     return replace(plan, cells=cells)

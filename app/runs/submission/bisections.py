@@ -20,7 +20,7 @@ from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.rows.page import Page, page
-from app.runs.rows.quarantined_parts import held_back
+from app.runs.rows.quarantined_parts import current_quarantines
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.bisection_state import BisectionRequest, subject_of
 from app.runs.run_object.storable import json_digest
@@ -57,7 +57,7 @@ def start_bisection(
     reading = reading_of(session, report)
     nodes = known_fleet(session, settings=settings)
     series = _series(reading, request, nodes, settings=settings)
-    if subject_of(reading).script.digest in held_back(session).scripts:
+    if subject_of(reading).script.digest in current_quarantines(session).scripts:
         raise ConflictError(QUARANTINED.detail, code=QUARANTINED.code)
     run = RunRow(
         id=bisection_id,

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from app.intake.reading import Reading
 from app.runs.rows.nodes import whole_fleet
 from app.runs.rows.presets import known_presets
-from app.runs.rows.quarantined_parts import as_held, held_back
+from app.runs.rows.quarantined_parts import current_quarantines, mark_quarantined
 from app.settings import ServiceSettings
 from app.targets.planning.plan import Plan, RepeatPlan, make_plan, plan_cell, runnable
 from app.targets.planning.run_request import RunRequest
@@ -29,7 +29,7 @@ def plan_run(
     """The plan of a request. A cell that only a quarantine keeps from running says so. Raises InputError."""
     if request.preset is None and request.targets is None:
         request = replace(request, preset=settings.preset)
-    quarantines = held_back(session)
+    quarantines = current_quarantines(session)
     whole = whole_fleet(session, settings=settings) if quarantines else fleet
     plan = make_plan(
         reading,
@@ -43,7 +43,7 @@ def plan_run(
     )
     if not quarantines:
         return plan
-    return as_held(plan, quarantines, whole_fleet=whole, required_level=settings.required_level)
+    return mark_quarantined(plan, quarantines, whole_fleet=whole, required_level=settings.required_level)
 
 
 def plan_same_cells(
@@ -58,7 +58,7 @@ def plan_same_cells(
 ) -> Plan:
     """Plan the cells of an earlier run again, by script digest and target, for the fleet as it is now."""
     scripts = runnable(reading)
-    quarantines = held_back(session)
+    quarantines = current_quarantines(session)
     whole = whole_fleet(session, settings=settings) if quarantines else fleet
     planned_cells = [
         plan_cell(
@@ -74,4 +74,4 @@ def plan_same_cells(
     plan = Plan(tuple(planned_cells), repeats, preset)
     if not quarantines:
         return plan
-    return as_held(plan, quarantines, whole_fleet=whole, required_level=settings.required_level)
+    return mark_quarantined(plan, quarantines, whole_fleet=whole, required_level=settings.required_level)

@@ -61,7 +61,7 @@ def store_report(
     """Store a report with its reading. `moment` is the time of the report; it is now by default."""
     stored_reading, scripts = split_reading(reading)
     moment = moment or now()
-    keys.keep_scripts(session, scripts, moment=moment)
+    keys.store_scripts(session, scripts, moment=moment)
     main = reading.scripts[0].digest if reading.scripts else None
     if main is not None:
         mark(session, main, scripts[main])

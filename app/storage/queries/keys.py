@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.storage.models import EnvironmentRow, IdempotencyKeyRow, ScriptRow
 
 
-def keep_scripts(session: Session, texts: Mapping[str, str], *, moment: datetime) -> None:
+def store_scripts(session: Session, texts: Mapping[str, str], *, moment: datetime) -> None:
     """Keep scripts that are not kept yet, or were erased. In order of digest, so that two submissions never wait for each other in a ring.
 
     Each is locked, changed or not: a withdrawal that would erase it waits, and then sees that it is wanted.
@@ -36,7 +36,7 @@ def mark_script(session: Session, digest: str, *, shape_digest: str, sketch: byt
     session.execute(statement.values(shape_digest=shape_digest, sketch=sketch))
 
 
-def keep_environment(session: Session, digest: str, facts: dict[str, Any], *, moment: datetime) -> None:
+def store_environment(session: Session, digest: str, facts: dict[str, Any], *, moment: datetime) -> None:
     """Keep an environment that is not kept yet."""
     session.execute(
         insert(EnvironmentRow).values(digest=digest, facts=facts, created_at=moment).on_conflict_do_nothing()

@@ -44,7 +44,7 @@ def lock_attempt(session: Session, attempt_id: str) -> AttemptRow | None:
     return session.get(AttemptRow, attempt_id, with_for_update=True, populate_existing=True)
 
 
-def place_of_attempt(session: Session, attempt_id: str) -> tuple[str, str] | None:
+def run_and_job_of_attempt(session: Session, attempt_id: str) -> tuple[str, str] | None:
     """The run and the job of an attempt; they never change."""
     row = session.execute(
         select(AttemptRow.run_id, AttemptRow.job_id).where(AttemptRow.id == attempt_id)

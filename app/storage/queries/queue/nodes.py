@@ -1,4 +1,4 @@
-"""Nodes by name."""
+"""Reads and writes nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def all_nodes(session: Session) -> Sequence[NodeRow]:
 
 
 def lock_nodes(session: Session, names: Iterable[str]) -> Sequence[NodeRow]:
-    """These nodes, locked in order; nodes are locked before runs."""
+    """These nodes, locked in the order of their names. Nodes are locked before runs."""
     query = select(NodeRow).where(NodeRow.name.in_(list(names))).order_by(NodeRow.name).with_for_update()
     return session.scalars(query, execution_options={"populate_existing": True}).all()
 
@@ -27,7 +27,7 @@ def lock_nodes(session: Session, names: Iterable[str]) -> Sequence[NodeRow]:
 def store_hello(
     session: Session, *, name: str, instance: str, hello: dict[str, Any], moment: datetime
 ) -> None:
-    """Keep a node's hello; a new instance is no longer draining."""
+    """Store the hello of a node. A new instance is no longer draining."""
     new = insert(NodeRow).values(
         name=name,
         instance=instance,
@@ -52,7 +52,7 @@ def store_hello(
 
 
 def set_draining(session: Session, *, name: str, instance: str) -> bool:
-    """Mark a node as draining; False if another instance has taken its name."""
+    """Mark a node as draining. False if another instance has taken its name."""
     statement = (
         update(NodeRow)
         .where(NodeRow.name == name, NodeRow.instance == instance)
@@ -62,7 +62,7 @@ def set_draining(session: Session, *, name: str, instance: str) -> bool:
     return session.scalar(statement) is not None
 
 
-def seen(session: Session, names: Iterable[str], *, moment: datetime) -> None:
-    """These nodes gave a sign of life."""
+def store_seen(session: Session, names: Iterable[str], *, moment: datetime) -> None:
+    """Store that these nodes gave a sign of life. Locks them."""
     for row in lock_nodes(session, names):
         row.seen_at = moment

@@ -16,12 +16,12 @@ from app.storage.models import AttemptRow, JobRow, NodeRow, QuarantineRow, RunRo
 ADVISORY_LOCK = 0x5A3E_0001
 
 
-def lock_quarantines(session: Session) -> None:
+def exclusive_lock(session: Session) -> None:
     """Let nobody else change a quarantine, and no dispatcher give work away, before this transaction ends."""
     session.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK)))
 
 
-def hold_quarantines(session: Session) -> None:
+def share_lock(session: Session) -> None:
     """Let nobody change a quarantine before this transaction ends."""
     session.execute(select(func.pg_advisory_xact_lock_shared(ADVISORY_LOCK)))
 
