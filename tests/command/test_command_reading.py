@@ -7,7 +7,7 @@ from typing import Any
 from test_command_render import HOSTILE, attempt, document, job, shown
 
 from app.runs.run_object.document import ScriptPart
-from app.runs.run_object.reading_notes import repair_diff, reporters_place
+from app.runs.run_object.reading_notes import environment_differences, repair_diff
 
 
 def part(**fields: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_what_differs_from_the_reporter_s_place_comes_likeliest_first() -> None:
             "os.name": "Debian 12",
         },
     )
-    assert [(field.name, field.claimed, field.found) for field in reporters_place(run)] == [
+    assert [(field.name, field.claimed, field.found) for field in environment_differences(run)] == [
         ("torch.version", "2.3.0", ("2.13.0+cpu",)),
         ("os.name", "Windows 11", ("Debian 12",)),
     ]
@@ -88,9 +88,14 @@ def test_what_differs_from_the_reporter_s_place_comes_likeliest_first() -> None:
 def test_a_version_is_not_the_beginning_of_another() -> None:
     assert [
         field.name
-        for field in reporters_place(with_places({"torch.version": "2.1"}, **{"torch.version": "2.13.0"}))
+        for field in environment_differences(
+            with_places({"torch.version": "2.1"}, **{"torch.version": "2.13.0"})
+        )
     ] == ["torch.version"]
-    assert reporters_place(with_places({"torch.version": "2.13"}, **{"torch.version": "2.13.0+cpu"})) == []
+    assert (
+        environment_differences(with_places({"torch.version": "2.13"}, **{"torch.version": "2.13.0+cpu"}))
+        == []
+    )
 
 
 def test_the_same_place_is_said_to_be_the_same_and_nothing_is_said_of_none() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from app.command.terminal.plain_text import one_line, visible
 from app.runs.run_object.document import ReportPart, RunDocument, ScriptPart
-from app.runs.run_object.reading_notes import in_few, needs_in_words, repair_diff, reporters_place
+from app.runs.run_object.reading_notes import environment_differences, needs_in_words, repair_diff, shortened
 
 LINE_CHARACTERS = 160
 SHOWN_CHANGES = 8
@@ -26,7 +26,8 @@ def scripts_read(scripts: list[ScriptPart]) -> Iterator[str]:
         parts = [f"{lines} line{'' if lines == 1 else 's'}", how, *([f"needs {needs}"] if needs else [])]
         said = f"Script {number} ({visible(script.role)}): {', '.join(parts)}."
         changes = [
-            one_line(line, most=LINE_CHARACTERS) for line in in_few(repair_diff(script), most=SHOWN_CHANGES)
+            one_line(line, most=LINE_CHARACTERS)
+            for line in shortened(repair_diff(script), most=SHOWN_CHANGES)
         ]
         yield "\n    ".join([said, *changes])
 
@@ -52,12 +53,12 @@ def place_read(run: RunDocument) -> Iterator[str]:
     """Where the reporter was, and what of it none of our machines is."""
     if not run.report.environment:
         return
-    differing = reporters_place(run)
+    differing = environment_differences(run)
     if not run.environments:
         fields = [f"{name} {value}" for name, value in run.report.environment.items()]
-        yield f"The reporter's place: {', '.join(one_line(field, most=80) for field in in_few(fields, most=SHOWN_FIELDS))}."
+        yield f"The reporter's place: {', '.join(one_line(field, most=80) for field in shortened(fields, most=SHOWN_FIELDS))}."
     elif differing:
         fields = [f"{field.name} {field.claimed} (here {', '.join(field.found[:2])})" for field in differing]
-        yield f"The reporter's place was another: {', '.join(one_line(field, most=100) for field in in_few(fields, most=SHOWN_FIELDS))}."
+        yield f"The reporter's place was another: {', '.join(one_line(field, most=100) for field in shortened(fields, most=SHOWN_FIELDS))}."
     else:
         yield "The reporter's place is the same in all that the report names."

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from app.targets.planning.plan import RepeatPlan
 
-# A plan that is not exact may grow to this many attempts. Randomness needs them before it is "not reproduced".
+# A plan that is not exact may grow to this many attempts. Randomness needs them before it is "not
+# reproduced".
 GROWN = 20
 
 
 def attempts_required(useful: int, *, plan: RepeatPlan, ended: int, useless: int, leases: int) -> int:
     """How many attempts should be queued or running now, at most the `useful` ones that judging asks for.
 
-    Lost attempts use up the plan, too, so that a job ends whatever its nodes do. After `leases` useless attempts
-    nothing more is required.
+    Lost attempts use up the plan, too, so that a job ends whatever its nodes do. After `leases` useless
+    attempts nothing more is required.
     """
     if useless >= leases:
         return 0

@@ -16,7 +16,8 @@ from worker.contract import Device
 # Beyond the script itself: the sandbox, the probe of the environment, and the messages.
 OVERHEAD_SECONDS = 10.0
 GUESSED = {Device.CPU: (1.0, 5.0), Device.CUDA: (3.0, 10.0)}
-# From this many attempts on, their extremes are the range. With fewer attempts it is widened by these factors.
+# From this many attempts on, their extremes are the range. With fewer attempts it is widened by these
+# factors.
 ENOUGH = 3
 LESS, MORE = 0.5, 3.0
 _RANKS: dict[Basis, int] = {"measured": 0, "script": 1, "recent": 2, "guess": 3}

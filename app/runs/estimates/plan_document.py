@@ -21,7 +21,10 @@ from app.targets.target import Target
 
 
 def plan_document(reading: Reading, plan: Plan | None, *, title: str, source_url: str | None) -> RunDocument:
-    """The run that a plan would make. Nothing is stored under its ids. `plan` is None for a report that lacks something."""
+    """The run that a plan would make. Nothing is stored under its ids.
+
+    `plan` is None for a report that lacks something.
+    """
     cells = () if plan is None else plan.cells
     jobs = [
         JobFacts(
@@ -76,7 +79,9 @@ def estimated_plan(document: RunDocument, plan: Plan, durations: Durations, *, s
 
 
 def _over(whole: RangePart, slots: int) -> RangePart:
-    """The time for all cells: in parallel at best, one after the other at worst, since a cell stays on one node."""
+    """The time for all cells: in parallel at best, one after the other at worst, since a cell stays on one
+    node.
+    """
     return RangePart(
         at_least=round(whole.at_least / slots, 1), about=round(whole.about / slots, 1), at_most=whole.at_most
     )

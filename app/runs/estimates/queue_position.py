@@ -15,7 +15,8 @@ from worker.contract import Device, Hello, Level
 
 # A node that becomes free gets work within this time.
 SLACK_SECONDS = 5.0
-# Attempts of each cell ahead: at least, about, at most. Their plans are not read. A cell with mixed results takes more.
+# Attempts of each cell ahead: at least, about, at most. Their plans are not read. A cell with mixed results
+# takes more.
 ATTEMPTS_AHEAD = (1, 3, 5)
 
 
@@ -86,7 +87,10 @@ class OwnCell:
 
 @dataclass(frozen=True, slots=True)
 class _Queued:
-    """A cell in the queue; `job_id` is None for a cell of another run. `turn` sorts the queue as dispatch does."""
+    """A cell in the queue; `job_id` is None for a cell of another run.
+
+    `turn` sorts the queue as dispatch does.
+    """
 
     turn: tuple[bool, int, str]
     script: str
@@ -106,8 +110,8 @@ def positions(
 ) -> dict[str, WaitingPart]:
     """The queue position of each own cell, by job id.
 
-    Dispatch takes submitted runs before background runs, then the run with the fewest held attempts, then the cells in
-    the order of the plan. `is_cut` says that `others` is not the whole queue.
+    Dispatch takes submitted runs before background runs, then the run with the fewest held attempts, then the
+    cells in the order of the plan. `is_cut` says that `others` is not the whole queue.
     """
     loads: dict[frozenset[str], _Load] = {}
     queue = _queue(run_id, own, others, load=load, background=background)
@@ -153,7 +157,8 @@ def _queue(
 def _turns(runs: Sequence[tuple[bool, str]], load: FleetLoad) -> list[tuple[bool, int, str]]:
     """The sort key of each cell: background, held attempts of its run when it is dispatched, and the run.
 
-    `runs` gives for each cell, in the order of the plan, whether its run is a background run, and the run's id.
+    `runs` gives for each cell, in the order of the plan, whether its run is a background run, and the run's
+    id.
     """
     ranks: Counter[str] = Counter()
     turns = []
@@ -172,7 +177,10 @@ def _starts_in(
     *,
     is_cut: bool,
 ) -> RangePart:
-    """When the work ahead leaves a place free, in seconds. Nodes are never idle while a cell waits that they serve."""
+    """When the work ahead leaves a place free, in seconds.
+
+    Nodes are never idle while a cell waits that they serve.
+    """
     places = load.places(nodes, target)
     held = sum(load.held_by_node.get(node, 0) for node in nodes)
     one = durations.of("", target).range

@@ -36,7 +36,9 @@ def with_waiting(session: Session, document: RunDocument, *, settings: ServiceSe
 def with_estimate(
     session: Session, document: RunDocument, plan: Plan, fleet: Sequence[Hello], *, settings: ServiceSettings
 ) -> RunDocument:
-    """A plan with an estimate for each cell and the whole, and with the queue positions that its cells would get."""
+    """A plan with an estimate for each cell and the whole, and with the queue positions that its cells would
+    get.
+    """
     runnable = [job for job in document.jobs if job.state == "queued"]
     durations = _durations(session, [job.script for job in runnable], settings=settings)
     parts = _positions(session, document.id, runnable, fleet, durations, settings=settings)
@@ -54,7 +56,10 @@ def with_estimate(
 
 
 def _after(start: RangePart, work: RangePart) -> RangePart:
-    """When queued work is done. Much of it is done before its last cell starts, so the times do not simply add up."""
+    """When queued work is done.
+
+    Much of it is done before its last cell starts, so the times do not simply add up.
+    """
     most = None if start.at_most is None or work.at_most is None else round(start.at_most + work.at_most, 1)
     return RangePart(at_least=work.at_least, about=round(max(start.about, work.about), 1), at_most=most)
 

@@ -1,4 +1,7 @@
-"""Continues a bisection on the service. Its state is computed again from all attempts, so a restart loses nothing."""
+"""Continues a bisection on the service.
+
+Its state is computed again from all attempts, so a restart loses nothing.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +137,10 @@ def _new_job(session: Session, run: RunRow, state: BisectionState, place: int) -
 
 
 def _end(session: Session, run: RunRow, jobs: Sequence[JobRow], attempts: Sequence[AttemptRow]) -> None:
-    """Remove what is queued. The jobs end when no attempt runs any more: it may still contradict the answer."""
+    """Remove what is queued.
+
+    The jobs end when no attempt runs any more: it may still contradict the answer.
+    """
     for attempt in attempts:
         if attempt.state == "queued":
             remove_attempt(session, attempt)

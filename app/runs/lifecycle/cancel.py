@@ -14,7 +14,10 @@ from app.storage.queries import runs as queries
 
 
 def cancel_run(session: Session, run_id: str) -> None:
-    """Cancel a run. Cancelling twice is harmless. Raises NotFoundError; ConflictError if the run has finished."""
+    """Cancel a run. Cancelling twice is harmless.
+
+    Raises NotFoundError; ConflictError if the run has finished.
+    """
     run = get_run(session, run_id, lock=True)
     if run.state == "cancelled":
         return
@@ -25,7 +28,8 @@ def cancel_run(session: Session, run_id: str) -> None:
     for attempt in attempts:
         if attempt.state in HELD_ATTEMPT_STATES and attempt.node is not None:
             outbox(session).flag_cancelled(attempt.node, attempt.id)
-        # A leased attempt may wait in the queue of its node. The flag stops it there, and its state keeps a result out.
+        # A leased attempt may wait in the queue of its node. The flag stops it there, and its state keeps a
+        # result out.
         if attempt.state in UNSTARTED_ATTEMPT_STATES:
             attempt.state = "cancelled"
             attempt.lease_until = None

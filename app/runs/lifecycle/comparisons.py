@@ -90,7 +90,10 @@ def _store(session: Session, content: ComparisonContent, *, moment: datetime) ->
 
 
 def side_of(session: Session, attempt_id: str) -> Side:
-    """One side of a comparison. Raises NotFoundError; ConflictError if the attempt has no result or was erased."""
+    """One side of a comparison.
+
+    Raises NotFoundError; ConflictError if the attempt has no result or was erased.
+    """
     attempt = session.get(AttemptRow, attempt_id) if PATTERN.fullmatch(attempt_id) else None
     job = None if attempt is None else session.get(JobRow, attempt.job_id)
     if attempt is None or job is None:

@@ -1,6 +1,8 @@
-"""Gives queued attempts to nodes that can serve them: fair between runs, cheap cells first, never more than a node holds.
+"""Gives queued attempts to nodes that can serve them: fair between runs, cheap cells first, never more than a
+node holds.
 
-Previews are separate: a node has extra capacities for them, so they wait only for each other and bind their job to no node.
+Previews are separate: a node has extra places for them, so they wait only for each other and bind their
+job to no node.
 """
 
 from __future__ import annotations
@@ -77,7 +79,8 @@ def living(
 ) -> dict[str, Hello]:
     """The nodes that take attempts, by name, without what is quarantined.
 
-    Such a node is alive as the instance that said hello, is not draining, and has our version of the contract.
+    Such a node is alive as the instance that said hello, is not draining, and has our version of the
+    contract.
     """
     nodes: dict[str, Hello] = {}
     for row in rows:
@@ -161,7 +164,10 @@ def choose(
 def _home(
     candidate: Candidate, bound: str | None, capacities: Mapping[str, NodeCapacity], *, required_level: Level
 ) -> str | None:
-    """The node for an attempt, or None: the node of its job, else the one with most free places. Takes the place."""
+    """The node for an attempt, or None: the node of its job, else the one with most free places.
+
+    Takes the place.
+    """
     target = target_of(candidate)
     names = list(capacities) if bound is None else [bound]
     able = [
@@ -177,11 +183,15 @@ def _home(
 
 
 def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> int:
-    """Do one round and return the number of leased attempts. Raises UnavailableError when the broker is down."""
+    """Do one round and return the number of leased attempts.
+
+    Raises UnavailableError when the broker is down.
+    """
     heartbeats = broker.heartbeats(row.name for row in node_queries.all_nodes(session))
     if not heartbeats:
         return 0
-    # Two dispatchers must not fill the same slots. The second one waits here and then sees the leases of the first.
+    # Two dispatchers must not fill the same slots. The second one waits here and then sees the leases of the
+    # first.
     locked_nodes = node_queries.lock_nodes(session, heartbeats)
     quarantine_queries.share_lock(session)
     quarantines = current_quarantines(session)

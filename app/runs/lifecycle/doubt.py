@@ -1,4 +1,6 @@
-"""Reopens runs whose evidence rests on something that is no longer trusted: a faulty card, or a quarantined thing."""
+"""Reopens runs whose evidence rests on something that is no longer trusted: a faulty card, or a quarantined
+thing.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,8 @@ def doubt_cards(session: Session, hello: Hello, *, settings: ServiceSettings) ->
 
 
 def reopen_doubted(session: Session, run_id: str, *, doubted: Doubted, settings: ServiceSettings) -> bool:
-    """Restart the jobs of a run that have doubted evidence or doubted attempts on a node. True if there are any.
+    """Restart the jobs of a run that have doubted evidence or doubted attempts on a node. True if there are
+    any.
 
     Cancelled, contributed and withdrawn runs stay as they are.
     """

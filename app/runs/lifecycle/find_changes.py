@@ -1,4 +1,6 @@
-"""Finds changes when a run ends: compares its cells with older versions, and with earlier results of the same cell."""
+"""Finds changes when a run ends: compares its cells with older versions, and with earlier results of the same
+cell.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,10 @@ def find_changes(session: Session, run: RunRow, judged: JudgedRun) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Comparison:
-    """One run against the history of its report. `judgements` are by job id; each job is judged at most once."""
+    """One run against the history of its report.
+
+    `judgements` are by job id; each job is judged at most once.
+    """
 
     session: Session
     run: RunRow
@@ -74,7 +79,8 @@ class _Comparison:
     def pairs(self, known: Sequence[JobRow]) -> Iterator[tuple[JobRow, JobRow]]:
         """The pairs of jobs to compare, older side first.
 
-        Each version is paired with the next older one that it compares with, and each cell of this run with its past.
+        Each version is paired with the next older one that it compares with, and each cell of this run with
+        its past.
         """
         controls = {script.digest for script in self.reading.scripts if script.role is ScriptRole.CONTROL}
         cells = {key: list(jobs) for key, jobs in groupby(sorted(known, key=_cell), key=_cell)}
@@ -162,7 +168,10 @@ def _cell(job: JobRow) -> tuple[str, str]:
 
 
 def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, place: int) -> None:
-    """Store what changed between two jobs. A change that is stored between their targets and still holds is skipped."""
+    """Store what changed between two jobs.
+
+    A change that is stored between their targets and still holds is skipped.
+    """
     session, run = comparison.session, comparison.run
     if before.verdict is None or after.verdict is None or is_same_word(before.verdict, after.verdict):
         return
@@ -202,8 +211,8 @@ def _row(
 ) -> ChangeRow:
     difference = change.difference
     axis = difference.versions[0] if difference.axis is not None else ("", ("", ""))
-    # The change is as old as the end of its run, also for a recorded run that is replayed later. The place keeps
-    # the changes of one run in order.
+    # The change is as old as the end of its run, also for a recorded run that is replayed later. The place
+    # keeps the changes of one run in order.
     moment = run.finished_at or now()
     return ChangeRow(
         id=new_id(moment + timedelta(microseconds=place)),

@@ -1,4 +1,7 @@
-"""Ends a run and opens it again. All state changes between "open" and "over" are here, except for cancelling."""
+"""Ends a run and opens it again.
+
+All state changes between "open" and "over" are here, except for cancelling.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,18 @@ from app.storage.queries import runs as queries
 
 
 def end_run(session: Session, run: RunRow, *, moment: datetime) -> RunDocument:
-    """End a run whose jobs have all ended: judge it once, and store all that follows. The run must be locked."""
+    """End a run whose jobs have all ended: judge it once, and store all that follows.
+
+    The run must be locked.
+    """
     run.state, run.finished_at = "finished", moment
     session.flush()
     return store_end(session, run, judge_stored(session, run))
 
 
 def store_end(session: Session, run: RunRow, judged: JudgedRun) -> RunDocument:
-    """Store all that follows from the judgement of a run that has ended. The run must be locked, its state be set.
+    """Store all that follows from the judgement of a run that has ended. The run must be locked, its state be
+    set.
 
     A contributed run changes neither the verdict of its report nor the list of changes.
     """
@@ -59,7 +66,10 @@ def store_judgement(run: RunRow, jobs: Iterable[JobRow], judged: JudgedRun) -> N
 
 
 def reopen_run(session: Session, run: RunRow, *, who: str | None = None) -> None:
-    """Open a run again if it is over. Its verdict is removed. The run must be locked. `who` is the name of a token."""
+    """Open a run again if it is over. Its verdict is removed. The run must be locked.
+
+    `who` is the name of a token.
+    """
     if run.state in OPEN_STATES:
         return
     run.state, run.verdict, run.rules, run.finished_at, run.summary = "running", None, None, None, ""

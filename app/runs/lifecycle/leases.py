@@ -18,7 +18,10 @@ from worker.contract import AttemptKind
 def end_lease(
     session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, spent: bool, settings: ServiceSettings
 ) -> None:
-    """Take an attempt from its node. A `spent` lease counts towards the limit. Run, job and attempt must be locked."""
+    """Take an attempt from its node. A `spent` lease counts towards the limit.
+
+    Run, job and attempt must be locked.
+    """
     if run.state == "cancelled" or job.state == "cancelled":
         attempt.state = "cancelled"
         return
@@ -73,7 +76,10 @@ def void_leases(
     only_unstarted: bool,
     settings: ServiceSettings,
 ) -> None:
-    """End the leases that a node holds in a run. Those of `keep_instance` stay. The lease of a running attempt is spent."""
+    """End the leases that a node holds in a run. Those of `keep_instance` stay.
+
+    The lease of a running attempt is spent.
+    """
     run, held = lock_held_attempts(session, run_id)
     if run is None:
         return

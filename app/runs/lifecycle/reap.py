@@ -43,7 +43,8 @@ def reap(factory: sessionmaker[Session], broker: Broker, *, settings: ServiceSet
             quarantine_id,
             lambda session, quarantine_id: reopen_pending(session, quarantine_id, settings=settings),
         )
-    # Nodes also look silent while their results wait to be recorded, or after the broker or the recorder was down.
+    # Nodes also look silent while their results wait to be recorded, or after the broker or the recorder was
+    # down.
     steady = broker.steady_seconds()
     if broker.recorder_backlog() > 0 or steady < settings.lease_seconds:
         return
@@ -172,7 +173,9 @@ def _rescue(
     steady: float,
     settings: ServiceSettings,
 ) -> None:
-    """Restart jobs whose node is gone on other nodes, and give up attempts that no node could take for a long time."""
+    """Restart jobs whose node is gone on other nodes, and give up attempts that no node could take for a long
+    time.
+    """
     run = queries.lock_run(session, run_id)
     if run is None or run.state not in OPEN_STATES:
         return

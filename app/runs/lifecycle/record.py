@@ -1,4 +1,5 @@
-"""Records the messages of nodes. They are untrusted: limited in size, validated, and checked against the lease.
+"""Records the messages of nodes. They are untrusted: limited in size, validated, and checked against the
+lease.
 
 A message that comes twice has the effect of one.
 """
@@ -35,7 +36,10 @@ log = structlog.get_logger(__name__)
 
 
 def receive(session: Session, message: Any, *, settings: ServiceSettings) -> None:
-    """Record one message. An unusable message is logged and dropped; the lease of its attempt then runs out."""
+    """Record one message.
+
+    An unusable message is logged and dropped; the lease of its attempt then runs out.
+    """
     size = len(json.dumps(message, default=str))
     if size > settings.result_bytes:
         log.warning("node_message_too_large", size=size)
@@ -119,7 +123,8 @@ def _started(session: Session, message: Started, *, settings: ServiceSettings) -
 def _accepts(job: JobRow, attempt: AttemptRow, message: Result) -> bool:
     """Whether a result is the first one of the current lease.
 
-    The result of a voided lease is accepted, too, if no other lease was given and the job has not moved to another node.
+    The result of a voided lease is accepted, too, if no other lease was given and the job has not moved to
+    another node.
     """
     if attempt.lease_no != message.lease_no or attempt.node != message.node:
         return False
@@ -186,8 +191,8 @@ def _check_environment(
 ) -> None:
     """Keep all counted attempts of a job in one environment.
 
-    An attempt in another environment restarts the job and is the first of its new generation. After too many restarts
-    it is not counted instead.
+    An attempt in another environment restarts the job and is the first of its new generation. After too many
+    restarts it is not counted instead.
     """
     if attempt.environment_digest is None or job.environment_digest == attempt.environment_digest:
         return

@@ -1,4 +1,6 @@
-"""Stores a report's current verdict on its row, for lists: the verdict, the attention group, and when it was last verified."""
+"""Stores a report's current verdict on its row, for lists: the verdict, the attention group, and when it was
+last verified.
+"""
 
 from __future__ import annotations
 

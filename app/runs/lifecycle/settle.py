@@ -1,4 +1,7 @@
-"""Decides after each attempt how its job goes on: run more attempts, wait, or judge it. The last job ends the run."""
+"""Decides after each attempt how its job goes on: run more attempts, wait, or judge it.
+
+The last job ends the run.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,10 @@ class Decision:
 
 
 def restart_job(session: Session, run: RunRow, job: JobRow, *, attempts: Sequence[AttemptRow]) -> None:
-    """Start a job again, on any node. Recorded attempts stay and no longer count; waiting attempts keep their ids."""
+    """Start a job again, on any node.
+
+    Recorded attempts stay and no longer count; waiting attempts keep their ids.
+    """
     if any(attempt.state == "recorded" and attempt.generation == job.generation for attempt in attempts):
         job.generation += 1
         for attempt in attempts:
@@ -107,7 +113,10 @@ def decide(
     plan: RepeatPlan,
     leases: int,
 ) -> Decision:
-    """How a job goes on. `attempts` are those of its generation, `results` the counted ones. Pure: changes nothing."""
+    """How a job goes on. `attempts` are those of its generation, `results` the counted ones.
+
+    Pure: changes nothing.
+    """
     script, target = reading.script_of(job.script_digest), target_of(job)
     repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
     waiting = [row for row in attempts if row.state in OPEN_ATTEMPT_STATES]
@@ -149,7 +158,8 @@ def _judge(session: Session, run: RunRow, job: JobRow, reading: Reading, results
 def _enough_is_waiting(session: Session, run: RunRow, job: JobRow, *, settings: ServiceSettings) -> bool:
     """Whether the exact number of repeats is already queued or running, told from counts alone.
 
-    A job may have hundreds of exact repeats. Reading all their results after each of them would take quadratic time.
+    A job may have hundreds of exact repeats. Reading all their results after each of them would take
+    quadratic time.
     """
     tallies = queries.tally_of_job(session, job.id, generation=job.generation)
     if any(tally.kind is AttemptKind.PREVIEW and tally.state == "queued" for tally in tallies):
@@ -177,7 +187,10 @@ def _enough_is_waiting(session: Session, run: RunRow, job: JobRow, *, settings: 
 def remove_preview(
     session: Session, run: RunRow, job: JobRow, attempt: AttemptRow, *, settings: ServiceSettings
 ) -> None:
-    """Delete a preview that did not start, as if it had never been queued. Run, job and attempt must be locked."""
+    """Delete a preview that did not start, as if it had never been queued.
+
+    Run, job and attempt must be locked.
+    """
     emit(session, run, "attempt.withdrawn", job=job.id, attempt=attempt.id)
     session.delete(attempt)
     settle_job(session, run, job, settings=settings)

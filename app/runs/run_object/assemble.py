@@ -1,4 +1,4 @@
-"""The run object from its facts: pure, so the service (from rows) and the command line (from memory) say the same."""
+"""Judges a run and builds its run object from facts. Pure: the service and the command line share it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from app.targets.target import Target
 from worker.contract import KIB, AttemptKind, CapturedValue, Environment, Reason, Result, Start
 
 STREAM_BYTES = 4 * KIB
-# Of one attempt's values, and characters of each.
+# Captured values shown of one attempt, and characters of each.
 MOST_VALUES = 12
 MOST_WRITTEN = 200
 CONTRIBUTED = "Contributed from elsewhere, not run on our nodes:"
@@ -44,7 +44,7 @@ CONTRIBUTED = "Contributed from elsewhere, not run on our nodes:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFacts:
-    """One attempt as kept; `result` is None until one was recorded. A preview has `counted` False."""
+    """One attempt. `result` is None until it is recorded. A preview has `counted` False."""
 
     id: str
     kind: AttemptKind
@@ -56,7 +56,7 @@ class AttemptFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFacts:
-    """One cell as kept. `script` is a digest; `reason` is given where the plan found that no node serves the target."""
+    """One cell with its attempts. `script` is a digest. `reason` is set if no node can serve the target."""
 
     id: str
     script: str
@@ -68,7 +68,7 @@ class JobFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """A launch as kept."""
+    """A run without its cells. `repeats` is None if the plan is not known."""
 
     id: str
     state: RunState
@@ -78,7 +78,6 @@ class RunFacts:
     report_id: str | None = None
     title: str = ""
     source_url: str | None = None
-    # Says how few attempts were asked for; unknown, those that there are must do.
     repeats: RepeatPlan | None = None
     contributed: ContributedPart | None = None
 
@@ -148,7 +147,7 @@ def _document(
 
 
 def _summary(run: RunFacts, judgement: RunJudgement, decided: Sequence[JudgedCell]) -> str:
-    """Who reads this sentence alone must not take what was contributed for ours."""
+    """The summary. That of a contributed run says so, since it may be read alone."""
     words = summarise(judgement, decided)
     return f"{CONTRIBUTED} {words}" if run.contributed is not None else words
 
@@ -156,7 +155,7 @@ def _summary(run: RunFacts, judgement: RunJudgement, decided: Sequence[JudgedCel
 def report_part(
     reading: Reading, *, report_id: str | None = None, title: str = "", source_url: str | None = None
 ) -> ReportPart:
-    """A report as it was read."""
+    """The report of a run object, as it was read."""
     return ReportPart(
         id=report_id,
         title=title or reading.title,
@@ -179,7 +178,7 @@ def report_part(
 
 
 def target_part(target: Target) -> TargetPart:
-    """A target as the run object shows it."""
+    """The target of a run object."""
     return TargetPart.model_validate(target.model_dump(mode="json"))
 
 
@@ -247,7 +246,10 @@ def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
 
 
 def _findings(reading: Reading, cell: JudgedCell, findings: Iterable[Finding]) -> Iterator[FindingPart]:
-    """Each finding with the exact value behind it. Two checks may quote the same words: they come in the same order."""
+    """Each finding with the exact value behind it.
+
+    Findings of checks with the same text come in the order of the checks.
+    """
     checks = list(reading.claim.checks)
     for finding in findings:
         check = next((check for check in checks if check.text == finding.text), None)
@@ -259,7 +261,7 @@ def _findings(reading: Reading, cell: JudgedCell, findings: Iterable[Finding]) -
 
 
 def _short(text: str) -> str:
-    """A stream cut to its beginning and its end, in whole characters."""
+    """A stream, cut to its beginning and its end if it is longer than STREAM_BYTES."""
     data = text.encode(errors="replace")
     if len(data) <= STREAM_BYTES:
         return text
@@ -320,7 +322,7 @@ def _environments(jobs: Sequence[JobFacts]) -> dict[str, Environment]:
 
 
 def _shown(job: JobFacts) -> list[Shown]:
-    """The counted attempts of a job that show anything."""
+    """The counted attempts of a job that are evidence."""
     return [
         Shown(attempt.id, job.script, job.target, attempt.result)
         for attempt in job.attempts

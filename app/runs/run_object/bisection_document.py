@@ -1,4 +1,4 @@
-"""A bisection as the command prints it and the service gives it."""
+"""The JSON of a bisection, as the command prints it and REST answers it (schema 1)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ class TargetPart(BaseModel):
 
 
 class PointPart(BaseModel):
-    """One value of the axis: `seen` of `of` attempts that told showed it; `reason` says why others did not, or what was there instead."""
+    """One value of the axis. `seen` of `of` conclusive attempts showed it; `untold` counts inconclusive
+    trials.
+
+    `reason` says why attempts were inconclusive, or what they showed instead.
+    """
 
     value: str
     target: TargetPart
@@ -36,16 +40,18 @@ class PointPart(BaseModel):
 
 
 class ConfoundedPart(BaseModel):
-    """The environments of the two neighbours differ in more than the axis; `command` makes the cell that would settle it."""
+    """Differences of the two neighbours beyond the axis. `command` runs the cell that would separate them."""
 
     differing: list[str]
     command: str | None = None
 
 
 class BisectionDocument(BaseModel):
-    """`kind` and the four neighbours: of one that appeared `last_good` and `first_bad`, of one that was fixed `last_bad` and `first_good`.
+    """A bisection and its answer so far.
 
-    `exact`: nothing lies between the neighbours that was not told. `one_axis`: null where two environments could not be compared.
+    A bug that appeared has `last_good` and `first_bad`; one that was fixed has `last_bad` and `first_good`.
+    `exact` is true if no inconclusive point lies between these neighbours. `one_axis` is null if their
+    environments can't be compared.
     """
 
     schema_: Literal[1] = Field(default=1, alias="schema", serialization_alias="schema")
@@ -67,7 +73,7 @@ class BisectionDocument(BaseModel):
     ask: list[AskPart] = Field(default_factory=list)
     attempts: int = 0
     points: list[PointPart] = Field(default_factory=list)
-    # On a service only: the run holds every attempt.
+    # On a service only. The run has all attempts.
     report: str | None = None
     run: str | None = None
     asked_by: str | None = None

@@ -1,4 +1,7 @@
-"""The state of a bisection: which points to try next, and the answer so far. Pure: independent of where attempts run."""
+"""The state of a bisection: which points to try next, and the answer so far.
+
+Pure: independent of where attempts run.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ MOST_ATTEMPTS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectionRequest:
-    """The series to bisect and the error allowed. `base` holds the device and the settings that all points share.
+    """The series to bisect and the error allowed. `base` holds the device and the settings that all points
+    share.
 
     `error` is the probability of a wrong answer.
     """
@@ -52,7 +56,10 @@ class Subject:
 
 
 def subject_of(reading: Reading) -> Subject:
-    """The subject of a report. Raises InputError without a script, or if one target alone can't show the claim."""
+    """The subject of a report.
+
+    Raises InputError without a script, or if one target alone can't show the claim.
+    """
     script = next((script for script in reading.scripts if script.role is ScriptRole.MAIN), None)
     if script is None:
         raise InputError("There is no script to bisect with.", code="no_script", field="report")
@@ -175,7 +182,10 @@ class BisectionState:
         )
 
     def _compare_neighbours(self, found: Found | None) -> tuple[bool | None, ConfoundedPart | None]:
-        """Whether the environments of the two neighbours differ in the axis alone. None if they can't be compared."""
+        """Whether the environments of the two neighbours differ in the axis alone.
+
+        None if they can't be compared.
+        """
         if found is None or found.before is None or found.after is None:
             return None, None
         older, newer = self._points[found.before], self._points[found.after]

@@ -1,4 +1,7 @@
-"""Chooses the attempts of a run to compare, and words the comparisons. Pure: the service and the command line share it."""
+"""Chooses the attempts of a run to compare, and words the comparisons.
+
+Pure: the service and the command line share it.
+"""
 
 from __future__ import annotations
 
@@ -74,9 +77,9 @@ def compare_jobs(
 ) -> list[ComparedPair]:
     """Compare the attempts of a run. `shown` holds the attempts of each cell, in the same order.
 
-    Within a job, the first attempt is compared with the first one that differs from it. Across the jobs of a script,
-    each is compared with the job on the plainest target. A target on the same device is preferred, so that only one
-    setting differs, and jobs without a result are not taken for the plainest.
+    Within a job, the first attempt is compared with the first one that differs from it. Across the jobs of a
+    script, each is compared with the job on the plainest target. A target on the same device is preferred, so
+    that only one setting differs, and jobs without a result are not taken for the plainest.
     """
     compared: list[ComparedPair] = []
     decided = {

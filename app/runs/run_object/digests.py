@@ -1,4 +1,4 @@
-"""Digests that are ours to say: of streams and values that came whole."""
+"""Computes the digests of streams and values ourselves where a node sent them whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from worker.contract import CapturedValue, Observation
 
 
 def with_digests(observation: Observation) -> Observation:
-    """Recompute the digest of each stream and value that is whole; of one that was cut only the node has seen all."""
+    """The observation with computed digests.
+
+    Those of cut streams and values stay: only the node has seen all of them.
+    """
     update: dict[str, Any] = {"values": [_with_digest(value) for value in observation.values]}
     for stream in ("stdout", "stderr"):
         data = getattr(observation, stream).encode(errors="replace")
@@ -21,7 +24,7 @@ def with_digests(observation: Observation) -> Observation:
 
 
 def _with_digest(value: CapturedValue) -> CapturedValue:
-    """A value whose bytes are no bytes is one without them."""
+    """The value with a computed digest. Data that is no base64 is removed."""
     try:
         data = base64.b64decode(value.data, validate=True)
     except ValueError:

@@ -1,4 +1,6 @@
-"""The run object of the contract (schema 1): what `reproduce --json` prints and `GET /api/v1/runs/{id}` answers."""
+"""The run object of the contract (schema 1): what `reproduce --json` prints and `GET /api/v1/runs/{id}`
+answers.
+"""
 
 from __future__ import annotations
 
@@ -94,8 +96,8 @@ Basis = Literal["measured", "script", "recent", "guess"]
 class CellEstimatePart(Part):
     """What one cell would take: how many attempts, and the seconds of one.
 
-    `basis` says what the seconds rest on: attempts of this script on this target (`measured`) or on another (`script`), what ran here
-    lately (`recent`), or nothing (`guess`).
+    `basis` says what the seconds rest on: attempts of this script on this target (`measured`) or on another
+    (`script`), what ran here lately (`recent`), or nothing (`guess`).
     """
 
     attempts_at_least: int
@@ -112,7 +114,11 @@ class LeftOutPart(Part):
 
 
 class EstimatePart(Part):
-    """What a run would take. `machine_seconds` is of all attempts together; `starts_in` and `done_in` count what waits and runs already."""
+    """What a run would take.
+
+    `machine_seconds` is of all attempts together; `starts_in` and `done_in` count what waits and runs
+    already.
+    """
 
     cells: int
     not_served: int
@@ -126,9 +132,11 @@ class EstimatePart(Part):
 
 
 class WaitingPart(Part):
-    """A waiting cell's place in line: its number among the cells that wait for the same machines, and when it would start, in seconds.
+    """A waiting cell's place in line: its number among the cells that wait for the same machines, and when it
+    would start, in seconds.
 
-    `starts_in` is null while no node that is there serves it. With `of_at_least` the line is longer than was looked at.
+    `starts_in` is null while no node that is there serves it. With `of_at_least` the line is longer than was
+    looked at.
     """
 
     position: int
@@ -146,7 +154,9 @@ class FindingPart(Part):
 
 
 class ValuePart(Part):
-    """A captured value without its bytes; `value` is how its first elements are written, where they are known."""
+    """A captured value without its bytes; `value` is how its first elements are written, where they are
+    known.
+    """
 
     name: str
     origin: str
@@ -211,7 +221,8 @@ class JobPart(Part):
 class DifferencePart(Part):
     """One difference: what it is about, and both sides, cut short. `note` says how far they are apart.
 
-    About `outcome`, `exit_status`, `signal`, `exception`, `stdout`, `value: x`, `flag: tf32`, `stderr`, `environment: blas.path`.
+    About `outcome`, `exit_status`, `signal`, `exception`, `stdout`, `value: x`, `flag: tf32`, `stderr`,
+    `environment: blas.path`.
     """
 
     about: str
@@ -221,7 +232,11 @@ class DifferencePart(Part):
 
 
 class ComparisonPart(Part):
-    """Two attempts. `id` is `{baseline}-{candidate}`; `first_difference` has `about`, both sides and, for a printed line, its numbers."""
+    """Two attempts.
+
+    `id` is `{baseline}-{candidate}`; `first_difference` has `about`, both sides and, for a printed line, its
+    numbers.
+    """
 
     id: str
     baseline: str
@@ -233,7 +248,9 @@ class ComparisonPart(Part):
 
 
 class ContributedPart(Part):
-    """That a run was not ours: who brought it, the public names of the nodes it ran on, and when, as its bundle says."""
+    """That a run was not ours: who brought it, the public names of the nodes it ran on, and when, as its
+    bundle says.
+    """
 
     by: str
     nodes: list[str] = Field(default_factory=list)
@@ -250,7 +267,9 @@ class HeldPart(Part):
 
 
 class OutdatedPart(Part):
-    """That a kept verdict was reached by older rules, and what the present ones would say; `samehere judge-again` applies them."""
+    """That a kept verdict was reached by older rules, and what the present ones would say; `samehere
+    judge-again` applies them.
+    """
 
     rules: int | None
     present_rules: int

@@ -1,4 +1,4 @@
-"""What is left of a withdrawn report: digests, verdicts and what our own machines measured; nothing that was submitted or printed."""
+"""Erases what was submitted or printed. Digests, verdicts and measurements of our own machines stay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MEASURED = ("exit_status", "wall_seconds", "cpu_seconds", "peak_memory_bytes", 
 
 
 def erased_result(result: Result) -> Result:
-    """A result without anything that a script can have written."""
+    """A result without anything that a script could have written."""
     seen = result.observation
     observation = Observation.model_validate({name: getattr(seen, name) for name in (*_DIGESTS, *_MEASURED)})
     return result.model_copy(
@@ -28,13 +28,15 @@ def _code_only(reason: Reason | None) -> Reason | None:
     return None if reason is None else reason.model_copy(update={"detail": ""})
 
 
-def erased_reading(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """A reading as kept (`app.runs.run_object.storable`), of which only the roles and digests of scripts are left, and what was asked for."""
+def erased_reading(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored reading with nothing but the roles and digests of its scripts, and the questions to the
+    reporter.
+    """
     scripts = [
         Script(role=script["role"], as_given="", script="", digest=script["digest"])
-        for script in kept["scripts"]
+        for script in stored["scripts"]
     ]
-    asks = tuple(Ask.model_validate(ask) for ask in kept["ask"])
+    asks = tuple(Ask.model_validate(ask) for ask in stored["ask"])
     reading: dict[str, Any] = Reading(scripts=tuple(scripts), ask=asks).model_dump(mode="json")
     for script in reading["scripts"]:
         script["script"] = script["as_given"] = None
@@ -48,7 +50,7 @@ def erased_document(run: RunDocument, *, moment: datetime) -> RunDocument:
         for script in run.report.scripts
     ]
     report = ReportPart(id=run.report.id, scripts=scripts, claim=ClaimPart())
-    kept = run.model_copy(
+    erased = run.model_copy(
         update={
             "report": report,
             "jobs": [_job(job) for job in run.jobs],
@@ -56,21 +58,21 @@ def erased_document(run: RunDocument, *, moment: datetime) -> RunDocument:
             "withdrawn_at": moment,
         }
     )
-    # Who says what of the run now is added when it is shown.
-    return kept.model_copy(
+    # These are added again when the run is shown.
+    return erased.model_copy(
         update={"acts": [], "overruled": None, "held_back": [], "scope_differs": [], "outdated": None}
     )
 
 
 def erased_bisection(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """What a bisection found, without the words of what was seen instead."""
-    found = BisectionDocument.model_validate(answer)
-    points = [point.model_copy(update={"reason": _code_only(point.reason)}) for point in found.points]
-    return found.model_copy(update={"points": points}).model_dump(mode="json", by_alias=True)
+    """The JSON of a bisection without the details of reasons, which may quote output."""
+    document = BisectionDocument.model_validate(answer)
+    points = [point.model_copy(update={"reason": _code_only(point.reason)}) for point in document.points]
+    return document.model_copy(update={"points": points}).model_dump(mode="json", by_alias=True)
 
 
 def erased_points(points: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The points of a series: what one lacks can name what a script imports."""
+    """The points of a series without the details of what each lacks: they may name imports of the script."""
     return [{**point, "lack": point["lack"] and {**point["lack"], "detail": ""}} for point in points]
 
 

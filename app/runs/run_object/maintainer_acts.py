@@ -1,4 +1,4 @@
-"""What maintainers said, as it is shown beside what was measured."""
+"""The acts of maintainers, as run objects and pages show them beside the measurements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.states import ActKind, SubjectKind
 
 
 class Act(BaseModel):
-    """One act. `details` says what changed: verdicts before and after, labels, ids."""
+    """One act. `details` holds the change: verdicts before and after, labels, ids."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,7 +29,7 @@ class Act(BaseModel):
 
 
 class Overruling(BaseModel):
-    """A maintainer's word. What was measured stays beside it, in `verdict`."""
+    """A verdict by a maintainer. The measured verdict stays in the `verdict` of the run."""
 
     model_config = ConfigDict(frozen=True)
 

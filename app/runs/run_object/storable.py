@@ -1,4 +1,7 @@
-"""Converts values to what rows can hold, and back. Rows hold no NUL and no NaN; script texts and environments are apart."""
+"""Converts values to what rows can hold, and back.
+
+Rows hold no NUL and no NaN; script texts and environments are apart.
+"""
 
 from __future__ import annotations
 

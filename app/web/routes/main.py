@@ -25,7 +25,7 @@ from app.runs.maintenance.quarantine import active_quarantines
 from app.runs.rows.nodes import list_nodes
 from app.runs.rows.presets import known_presets
 from app.runs.run_object.document import RunDocument
-from app.runs.run_object.reading_notes import reporters_place
+from app.runs.run_object.reading_notes import environment_differences
 from app.runs.submission.relaunch import relaunch
 from app.runs.submission.submit import submit
 from app.search.fields import FIELDS
@@ -133,7 +133,7 @@ def _run_values(whole: RunDocument, request: Request, *, start: int = 0) -> dict
         "start": start,
         "tally": views.tally_of(run),
         "checks": views.checks_of(run),
-        "place": reporters_place(run),
+        "place": environment_differences(run),
         "comparisons": comparisons[: views.MOST_COMPARED],
         "comparisons_all": len(comparisons),
         "traces": views.traces_of(run),

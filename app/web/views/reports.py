@@ -11,7 +11,7 @@ from app.judging.judgement import CheckResult, ComparisonResult
 from app.runs.lookup.history import Point
 from app.runs.lookup.reports import ReportDetails, RunSummary
 from app.runs.run_object.document import CheckPart, RunDocument
-from app.runs.run_object.reading_notes import reporters_place
+from app.runs.run_object.reading_notes import environment_differences
 from app.states import OPEN_STATES
 from app.web.views import runs as views
 from app.web.views import wording
@@ -109,7 +109,7 @@ def report_values(
     if run is None:
         return {**values, **_WITHOUT_RUN}
     tried_more, claim = _tried_more(run, points), claim_rows(run)
-    place = reporters_place(run)
+    place = environment_differences(run)
     every = views.comparisons_of(run)
     comparisons = [
         row
