@@ -1,9 +1,7 @@
-"""`samehere import-issues`: submit a tracker's issues without a word, and say only what is new since the last time."""
+"""`samehere import-issues`: submits a tracker's issues, and prints only the news since the last import."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -11,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.command.exchange import own_address
-from app.command.files.import_memory import Told, ToldIssue, read_told, write_told
+from app.command.files.import_memory import ServiceMemory, SubmittedIssue, read_memory, write_memory
 from app.command.files.issue_list import Issue, issues_in
 from app.command.files.source import STDIN, read_bytes
 from app.command.service.client import Client
-from app.command.service.configuration import load_settings
+from app.command.service.configuration import load_settings, own_address
+from app.command.terminal.consoles import print_json, print_line
 from app.command.terminal.plain_text import one_line
 from app.errors import (
     ConflictError,
@@ -28,14 +26,15 @@ from app.errors import (
     UnavailableError,
 )
 
-# So often what was done is written down; what was not is found again by its key.
+# The memory is written after so many issues. The service recognises a lost issue by its idempotency key.
 SAVED_EVERY = 25
 MOST_TITLE = 70
+_CHANGE_FIELDS = ("id", "kind", "words", "report", "run", "toolchain")
 
 
 @dataclass(slots=True)
 class News:
-    """What there is to tell."""
+    """All that this import will print."""
 
     tally: Counter[str] = field(default_factory=Counter)
     verdicts: list[dict[str, Any]] = field(default_factory=list)
@@ -49,14 +48,14 @@ def import_issues(
     server: str | None,
     token: str | None,
     preset: str | None,
-    told_file: str | None,
+    memory_file: str | None,
     as_json: bool,
 ) -> int:
-    """Submit what is new, ask for what is known, and print what changed. Raises SamehereError."""
+    """Submit new issues, look at known ones again, and print the news. Raises SamehereError."""
     settings = load_settings()
-    if file == STDIN and told_file is None:
+    if file == STDIN and memory_file is None:
         raise InputError(
-            "Name the file that remembers what was told: --told FILE.", code="no_told", field="told"
+            "Name the file that remembers what was reported: --told FILE.", code="no_told", field="told"
         )
     data = read_bytes(file, settings.import_bytes)
     if len(data) > settings.import_bytes:
@@ -65,81 +64,92 @@ def import_issues(
         )
     issues = issues_in(data, most=settings.import_issues)
     client = Client(server or own_address(settings), token=token)
-    path = Path(told_file or f"{file}.told.json")
-    kept = read_told(path)
-    told = kept.servers.setdefault(client.url, Told())
-    # Found before a long time is spent, not after it.
-    write_told(path, kept)
+    path = Path(memory_file or f"{file}.told.json")
+    memory = read_memory(path)
+    known = memory.servers.setdefault(client.url, ServiceMemory())
+    # A file that can't be written is refused before the long import, not after it.
+    write_memory(path, memory)
     news = News()
     try:
         for number, issue in enumerate(issues, start=1):
-            if not _take(client, issue, told, news, preset=preset):
+            if not _take(client, issue, known, news, preset=preset):
                 news.tally["left for the next time"] += len(issues) - number + 1
                 break
             if number % SAVED_EVERY == 0:
-                write_told(path, kept)
-        _look_for_changes(client, issues, told, news)
+                write_memory(path, memory)
+        _find_changes(client, issues, known, news)
     finally:
-        write_told(path, kept)
+        write_memory(path, memory)
     _print(news, issues, as_json=as_json)
     return 0
 
 
-def _take(client: Client, issue: Issue, told: Told, news: News, *, preset: str | None) -> bool:
-    """Submit an issue or look at its report again; False when the service takes no more for now."""
-    known = told.issues.get(issue.key)
-    if known is None and issue.closed:
+def _take(client: Client, issue: Issue, known: ServiceMemory, news: News, *, preset: str | None) -> bool:
+    """Submit an issue or look at its report again. False if the service takes no more for now."""
+    submitted = known.issues.get(issue.key)
+    if submitted is None and issue.closed:
         news.tally["closed, not run"] += 1
         return True
     verdict: Any
     try:
-        if known is not None:
-            verdict = client.report(known.report).get("standing", {}).get("verdict")
+        if submitted is not None:
+            verdict = client.report(submitted.report).get("standing", {}).get("verdict")
         else:
-            body = {"report": dict(issue.thread), "title": issue.title, "awaited": False}
-            wish = {name: value for name, value in (("source_url", issue.url), ("preset", preset)) if value}
-            run = client.submit(
-                {**body, **wish}, idempotency_key=issue.key if preset is None else f"{issue.key}-{preset}"
-            )
-            verdict = run.get("verdict")
-            known = ToldIssue(report=str(run.get("report", {}).get("id")), url=issue.url or "")
-            _replace(client, known, told, news)
-            told.issues[issue.key] = known
+            submitted, verdict = _submit(client, issue, preset=preset)
+            _close_older_reports(client, submitted, known, news)
+            known.issues[issue.key] = submitted
             news.tally["new"] += 1
     except ConflictError:
         return False
     except NotFoundError:
-        # Of a service that was set up anew: taken as new the next time.
-        del told.issues[issue.key]
+        # The service was set up again without this report. The next import submits the issue as new.
+        known.issues.pop(issue.key, None)
         news.tally["gone from the service"] += 1
         return True
     except InputError as error:
         news.refused.append({**_about(issue), "why": error.message})
         news.tally["refused"] += 1
         return True
-    if verdict is None:
-        news.tally["waiting"] += 1
-    elif verdict != known.verdict:
-        news.verdicts.append(
-            {**_about(issue), "report": known.report, "before": known.verdict, "verdict": verdict}
-        )
-        news.tally["with a new verdict"] += 1
-        known.verdict = str(verdict)
+    _note_verdict(issue, submitted, verdict, news)
     return True
 
 
-def _replace(client: Client, newer: ToldIssue, told: Told, news: News) -> None:
-    """Close the reports of the same issue with an older text, as duplicates of the newer one; without the scope for it they stay open."""
+def _submit(client: Client, issue: Issue, *, preset: str | None) -> tuple[SubmittedIssue, Any]:
+    """Submit an issue at low priority; its memory and the verdict of its run, if there is one already."""
+    options = {name: value for name, value in (("source_url", issue.url), ("preset", preset)) if value}
+    body = {"report": dict(issue.thread), "title": issue.title, "awaited": False, **options}
+    key = issue.key if preset is None else f"{issue.key}-{preset}"
+    run = client.submit(body, idempotency_key=key)
+    submitted = SubmittedIssue(report=str(run.get("report", {}).get("id")), url=issue.url or "")
+    return submitted, run.get("verdict")
+
+
+def _note_verdict(issue: Issue, submitted: SubmittedIssue, verdict: Any, news: News) -> None:
+    if verdict is None:
+        news.tally["waiting"] += 1
+    elif verdict != submitted.verdict:
+        news.verdicts.append(
+            {**_about(issue), "report": submitted.report, "before": submitted.verdict, "verdict": verdict}
+        )
+        news.tally["with a new verdict"] += 1
+        submitted.verdict = str(verdict)
+
+
+def _close_older_reports(client: Client, newer: SubmittedIssue, known: ServiceMemory, news: News) -> None:
+    """Close reports of the same issue with an older text, as duplicates of the newer one.
+
+    Without the scope for it, they stay open.
+    """
     older = {
         key: one
-        for key, one in told.issues.items()
+        for key, one in known.issues.items()
         if newer.url and one.url == newer.url and one.report != newer.report
     }
     if not older:
         return
     try:
         with suppress(ConflictError):
-            # A text that was changed back: the report of then stands again.
+            # If a text was changed back, its first report is the newest again.
             client.act_on_report(newer.report, "reopen", {"reason": "The issue has this text again."})
         for one in older.values():
             act = {
@@ -152,24 +162,23 @@ def _replace(client: Client, newer: ToldIssue, told: Told, news: News) -> None:
     except (ForbiddenError, UnauthorisedError):
         news.tally["with a new text, the older report left open: closing it needs the scope maintain"] += 1
     for key in older:
-        del told.issues[key]
+        del known.issues[key]
 
 
-def _look_for_changes(client: Client, issues: Sequence[Issue], told: Told, news: News) -> None:
-    """The changes of these issues' reports since the last look, oldest first."""
-    by_report = {told.issues[issue.key].report: issue for issue in issues if issue.key in told.issues}
-    found = list(_changes_after(client, told.change)) if by_report else []
-    for change in reversed(found):
+def _find_changes(client: Client, issues: Sequence[Issue], known: ServiceMemory, news: News) -> None:
+    """Add the changes of these issues' reports since the last import, oldest first."""
+    by_report = {known.issues[issue.key].report: issue for issue in issues if issue.key in known.issues}
+    changes = list(_changes_after(client, known.change)) if by_report else []
+    for change in reversed(changes):
         issue = by_report.get(change["report"])
         if issue is not None:
-            shown = {name: change.get(name) for name in ("id", "kind", "words", "report", "run", "toolchain")}
-            news.changes.append({**_about(issue), **shown})
+            news.changes.append({**_about(issue), **{name: change.get(name) for name in _CHANGE_FIELDS}})
             news.tally[str(change["kind"])] += 1
-    told.change = max([told.change, *(str(change["id"]) for change in found)])
+    known.change = max([known.change, *(str(change["id"]) for change in changes)])
 
 
 def _changes_after(client: Client, last: str) -> Iterator[dict[str, Any]]:
-    """Newest first; ids sort by time."""
+    """Changes with a greater id, newest first; ids sort by time."""
     cursor: str | None = None
     while True:
         page = client.changes(cursor=cursor)
@@ -193,24 +202,24 @@ def _about(issue: Issue) -> dict[str, Any]:
 
 def _print(news: News, issues: Sequence[Issue], *, as_json: bool) -> None:
     if as_json:
-        document = {
-            "issues": len(issues),
-            "tally": dict(news.tally),
-            "verdicts": news.verdicts,
-            "changes": news.changes,
-            "refused": news.refused,
-        }
-        sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=True) + "\n")
+        print_json(
+            {
+                "issues": len(issues),
+                "tally": dict(news.tally),
+                "verdicts": news.verdicts,
+                "changes": news.changes,
+                "refused": news.refused,
+            }
+        )
         return
-    lines = [
-        _line(one, f"{one['verdict']}" + (f" (was {one['before']})" if one["before"] else ""))
-        for one in news.verdicts
-    ]
-    lines += [_line(one, f"{one['kind']}: {one['words']}") for one in news.changes]
-    lines += [_line(one, f"refused: {one['why']}") for one in news.refused]
+    for one in news.verdicts:
+        print_line(_line(one, f"{one['verdict']}" + (f" (was {one['before']})" if one["before"] else "")))
+    for one in news.changes:
+        print_line(_line(one, f"{one['kind']}: {one['words']}"))
+    for one in news.refused:
+        print_line(_line(one, f"refused: {one['why']}"))
     tally = ", ".join(f"{count} {name}" for name, count in news.tally.items())
-    lines.append(f"{len(issues)} {'issue' if len(issues) == 1 else 'issues'}: {tally or 'nothing new'}.")
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    print_line(f"{len(issues)} {'issue' if len(issues) == 1 else 'issues'}: {tally or 'nothing new'}.")
 
 
 def _line(about: dict[str, Any], words: str) -> str:

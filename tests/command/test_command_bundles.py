@@ -184,7 +184,7 @@ def test_what_a_reporter_pastes_is_read_here(web: Web, environment: dict[str, st
     report = f"# It fails\n\n```python\nraise RuntimeError('boom')\n```\n\nHere:\n\n{paste}"
     (tmp_path / "report.md").write_text(report)
     read = samehere("read", str(tmp_path / "report.md"), environment=environment)
-    assert "At the reporter's, by their probe.py: exit status 1, RuntimeError: boom." in read.stdout
+    assert "On the reporter's machine, by their probe.py: exit status 1, RuntimeError: boom." in read.stdout
     web.stage.node("n")
     run = web.client.post("/api/v1/runs", json={"report": report}).json()
     assert run["report"]["claim"]["checks"][0]["text"] == "RuntimeError: boom"

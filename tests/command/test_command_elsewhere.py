@@ -12,7 +12,7 @@ import pytest
 # The platform is changed after everything that looks at it for its own sake was imported.
 AS_MACOS = """
 import sys
-import app.cli, app.command.reproduce, app.command.read_report, app.command.node_work, app.command.service.serve, subprocess
+import app.cli, app.command.reproduce, app.command.read, app.command.node, app.command.service.serve, subprocess
 sys.platform = "darwin"
 sys.argv = ["samehere", *sys.argv[1:]]
 app.cli.main()

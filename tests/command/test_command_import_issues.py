@@ -47,7 +47,7 @@ def told(tmp_path: Path, capsys: pytest.CaptureFixture[str], web: Web) -> Any:
             "server": url,
             "token": None,
             "preset": None,
-            "told_file": None,
+            "memory_file": None,
             "as_json": as_json,
             **more,
         }
@@ -181,7 +181,9 @@ def test_what_the_service_does_not_take_is_left_or_named(stage: Stage, told: Any
         assert full.client.post("/api/v1/runs", json={"script": "print(1)"}).status_code == 202
     with web_of(stage, report_bytes=300) as small:
         lines = told(
-            [issue(7, "x" * 400, title="\x1b[31mred")], url=small.url, told_file=str(tmp_path / "other.json")
+            [issue(7, "x" * 400, title="\x1b[31mred")],
+            url=small.url,
+            memory_file=str(tmp_path / "other.json"),
         ).splitlines()
         assert lines[0].startswith("#7  refused: ")
         assert lines[0].endswith("  red")
@@ -263,10 +265,10 @@ def test_options_that_can_not_work_are_refused(tmp_path: Path, monkeypatch: pyte
     }
     monkeypatch.setattr(sys, "stdin", StringIO(""))
     with pytest.raises(InputError, match="--told"):
-        import_issues("-", told_file=None, **options)
+        import_issues("-", memory_file=None, **options)
     (tmp_path / "a.json").write_text("[]")
     (tmp_path / "told").write_text("{]")
-    with pytest.raises(InputError, match="not what an earlier import has written"):
-        import_issues(str(tmp_path / "a.json"), told_file=str(tmp_path / "told"), **options)
+    with pytest.raises(InputError, match="not written by an earlier import"):
+        import_issues(str(tmp_path / "a.json"), memory_file=str(tmp_path / "told"), **options)
     with pytest.raises(InputError, match="can't be written"):
-        import_issues(str(tmp_path / "a.json"), told_file=str(tmp_path / "no" / "folder"), **options)
+        import_issues(str(tmp_path / "a.json"), memory_file=str(tmp_path / "no" / "folder"), **options)

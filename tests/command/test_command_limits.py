@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.command.read_report import read_report
+from app.command.read import read_report
 from app.errors import TooLargeError
 
 DEFAULT = 256 * 1024

@@ -40,16 +40,16 @@ class Heard:
         self.outcomes: list[Outcome] = []
         self.hello: Hello | None = None
 
-    def planned(self, cells: Sequence[Cell], hello: Hello) -> None:  # noqa: ARG002  # part of the interface
+    def report_plan(self, cells: Sequence[Cell], hello: Hello) -> None:  # noqa: ARG002  # part of the interface
         self.hello = hello
 
-    def attempted(self, target: Target, result: Result) -> None:  # noqa: ARG002  # part of the interface
+    def report_attempt(self, target: Target, result: Result) -> None:  # noqa: ARG002  # part of the interface
         self.outcomes.append(result.outcome)
 
-    def judged(self, target: Target, judgement: JobJudgement) -> None:
+    def report_verdict(self, target: Target, judgement: JobJudgement) -> None:
         pass
 
-    def warned(self, text: str) -> None:
+    def warn(self, text: str) -> None:
         self.warnings.append(text)
 
 

@@ -80,7 +80,7 @@ def test_what_differs_from_the_reporter_s_place_comes_likeliest_first() -> None:
         ("torch.version", "2.3.0", ("2.13.0+cpu",)),
         ("os.name", "Windows 11", ("Debian 12",)),
     ]
-    assert "another: torch.version 2.3.0 (here 2.13.0+cpu), os.name Windows 11 (here Debian 12)." in shown(
+    assert "different: torch.version 2.3.0 (here 2.13.0+cpu), os.name Windows 11 (here Debian 12)." in shown(
         run, width=400
     )
 
@@ -99,7 +99,7 @@ def test_a_version_is_not_the_beginning_of_another() -> None:
 
 
 def test_the_same_place_is_said_to_be_the_same_and_nothing_is_said_of_none() -> None:
-    assert "is the same in all" in shown(
+    assert "matches everything" in shown(
         with_places({"torch.version": "2.13.0"}, **{"torch.version": "2.13.0+cpu"}), width=400
     )
-    assert "place" not in shown(with_places({}, **{"torch.version": "2.13.0+cpu"}), width=400)
+    assert "environment" not in shown(with_places({}, **{"torch.version": "2.13.0+cpu"}), width=400)

@@ -12,8 +12,8 @@ import pytest
 from default_limits import read
 
 from app.command.files.source import read_source
-from app.command.read_report import read_report
-from app.command.reproduce import Request, _submission
+from app.command.read import read_report
+from app.command.reproduce import ReproduceOptions, _submission
 from app.errors import InputError
 
 CODE = "import torch\nprint(torch.ones(2).sum().item())"
@@ -73,5 +73,5 @@ def test_a_file_that_is_no_thread_is_refused_with_what_to_do(tmp_path: Path, con
 @pytest.mark.parametrize("name", ["thread.json", "thread.md", "thread"])
 def test_a_server_gets_the_whole_thread_as_a_report(tmp_path: Path, name: str) -> None:
     source = read_source(written(tmp_path, name, THREAD), form="auto", most_bytes=1 << 20)
-    sent = _submission(source, read(source.text, form=source.form), Request(file=name))
+    sent = _submission(source, read(source.text, form=source.form), ReproduceOptions(file=name))
     assert sent == {"report": json.dumps(THREAD), "title": "sum is off"}

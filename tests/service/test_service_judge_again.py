@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 from stage import Stage, result, together
 
-from app.command.judge_again import judge_again as command
+from app.command.rejudge import judge_again as command
 from app.errors import InputError, NotFoundError
 from app.ids import new_id
 from app.judging.judgement import Verdict
@@ -207,7 +207,7 @@ def test_the_command(
     said = capsys.readouterr().out
     assert f"{run_id}  not_reproduced -> reproduced  (1 cell; rules without a number)" in said
     assert (
-        f"1 finished run judged by rules {JUDGING_RULES}: 1 would change; --apply --reason TEXT keeps it"
+        f"1 finished run judged by rules {JUDGING_RULES}: 1 would change; --apply --reason TEXT stores it"
         in said
     )
     assert command(**{**how, "apply": True, "reason": "new rules", "as_json": True}) == 0

@@ -1,4 +1,4 @@
-"""What an import has told already, in a file beside the issues, so that the next one tells only what is new."""
+"""The memory of an import, in a file beside the issues, so that the next import reports only the news."""
 
 from __future__ import annotations
 
@@ -12,55 +12,56 @@ from app.errors import InputError
 MOST_BYTES = 64 * 1024 * 1024
 
 
-class ToldIssue(BaseModel):
-    """An issue that was submitted, and the verdict that was told of it."""
+class SubmittedIssue(BaseModel):
+    """An issue that was submitted, with its report and the verdict that was reported last."""
 
     report: str
     verdict: str | None = None
-    # Its address: another key with the same one is the issue with another text.
+    # Another key with the same address is the same issue with another text.
     url: str = ""
 
 
-class Told(BaseModel):
-    """By service and key. `change` is the newest change that was looked at."""
+class ServiceMemory(BaseModel):
+    """The issues submitted to one service, by key, and the id of the newest change that was seen."""
 
-    issues: dict[str, ToldIssue] = Field(default_factory=dict)
+    issues: dict[str, SubmittedIssue] = Field(default_factory=dict)
     change: str = ""
 
 
-class ToldFile(BaseModel):
-    """The file: what was told of each service."""
+class ImportMemory(BaseModel):
+    """The whole file: a memory for each service, by its address."""
 
-    servers: dict[str, Told] = Field(default_factory=dict)
+    servers: dict[str, ServiceMemory] = Field(default_factory=dict)
 
 
-def read_told(path: Path) -> ToldFile:
-    """What the file holds; nothing where there is none. Raises InputError for a file of something else."""
+def read_memory(path: Path) -> ImportMemory:
+    """The memory in the file; an empty one if there is no file. Raises InputError for any other file."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InputError(
-                f"{str(path)!a} is too large for what it should be; name another with --told.", field="told"
+                f"{str(path)!a} is too large for the memory of an import; name another file with --told.",
+                field="told",
             )
-        return ToldFile.model_validate_json(path.read_bytes())
+        return ImportMemory.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        return ToldFile()
+        return ImportMemory()
     except (OSError, ValidationError) as error:
         raise InputError(
-            f"{str(path)!a} is not what an earlier import has written; name another with --told.",
+            f"{str(path)!a} was not written by an earlier import; name another file with --told.",
             code="bad_told",
             field="told",
         ) from error
 
 
-def write_told(path: Path, told: ToldFile) -> None:
-    """Write it whole or not at all. Raises InputError."""
+def write_memory(path: Path, memory: ImportMemory) -> None:
+    """Write the whole file or nothing. Raises InputError."""
     try:
         with tempfile.NamedTemporaryFile(
             "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
         ) as file:
-            file.write(told.model_dump_json(indent=1))
+            file.write(memory.model_dump_json(indent=1))
         Path(file.name).replace(path)
     except OSError as error:
         raise InputError(
-            f"{str(path)!a} can't be written: {error.strerror}; name another with --told.", field="told"
+            f"{str(path)!a} can't be written: {error.strerror}; name another file with --told.", field="told"
         ) from error

@@ -1,4 +1,4 @@
-"""The JSON of `gh issue list --json …`: issues with whatever fields were asked for, as threads to submit."""
+"""The JSON of `gh issue list --json …`, with any of its fields, as threads to submit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_TITLE = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """One issue. `thread` is what is submitted; `key` stays the same as long as that does."""
+    """One issue. `thread` is the text to submit; `key` changes with it and only with it."""
 
     number: int | None
     title: str
@@ -29,32 +29,33 @@ class Issue:
 
     @property
     def name(self) -> str:
-        """How it is called in a line of text."""
+        """The short name of the issue in a line of text."""
         return f"#{self.number}" if self.number is not None else self.url or "an issue"
 
 
 def issues_in(data: bytes, *, most: int) -> list[Issue]:
     """The issues of a file. Raises InputError."""
     try:
-        found = json.loads(data)
+        content = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise InputError(f"This file is no JSON: {_HINT}.", code="bad_issues", field="file") from error
-    if isinstance(found, dict):
-        found = [found]
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+    if isinstance(content, dict):
+        content = [content]
+    if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
         raise InputError(f"This file is no list of issues: {_HINT}.", code="bad_issues", field="file")
-    if len(found) > most:
+    if len(content) > most:
         raise TooLargeError(
-            f"This file has {len(found)} issues; at most {most} are taken at once (SAMEHERE_IMPORT_ISSUES).",
+            f"This file has {len(content)} issues; at most {most} are taken at once "
+            "(SAMEHERE_IMPORT_ISSUES).",
             field="file",
         )
-    if found and not any("body" in item for item in found):
+    if content and not any("body" in item for item in content):
         raise InputError(
-            f"These issues have no body, in which their scripts would be: {_HINT}.",
+            f"These issues have no body, so they have no scripts: {_HINT}.",
             code="bad_issues",
             field="file",
         )
-    return list({issue.key: issue for issue in map(_issue, found)}.values())
+    return list({issue.key: issue for issue in map(_issue, content)}.values())
 
 
 def _issue(item: Mapping[str, Any]) -> Issue:
@@ -64,11 +65,11 @@ def _issue(item: Mapping[str, Any]) -> Issue:
     number = item.get("number")
     author = {name: item[name] for name in ("author", "user") if isinstance(item.get(name), (str, dict))}
     comments = list(_comments(item.get("comments")))
-    # What others say counts where the reporter answers it; what they say later would only make the issue look new.
+    # Comments of others count only up to the author's last one. Later ones would make the issue look new.
     last = max(
         (
-            place
-            for place, comment in enumerate(comments, start=1)
+            position
+            for position, comment in enumerate(comments, start=1)
             if author and _login(comment) == _login(author)
         ),
         default=0,
@@ -80,40 +81,40 @@ def _issue(item: Mapping[str, Any]) -> Issue:
         "comments": comments[:last],
         **({"url": url} if url else {}),
     }
-    said = json.dumps(thread, ensure_ascii=True, sort_keys=True)
+    thread_json = json.dumps(thread, ensure_ascii=True, sort_keys=True)
     return Issue(
         number=number if isinstance(number, int) and not isinstance(number, bool) else None,
         title=title,
         url=url,
         closed=_text(item, "state").casefold() in _CLOSED,
         thread=thread,
-        key="issue-" + hashlib.sha256(said.encode()).hexdigest(),
+        key="issue-" + hashlib.sha256(thread_json.encode()).hexdigest(),
     )
 
 
 def _comments(value: Any) -> Iterator[dict[str, Any]]:
-    """Those that are there; a bare number of them is as good as none."""
+    """The comments that have a text. A number instead of comments counts as none."""
     for comment in value if isinstance(value, list) else ():
         if isinstance(comment, dict) and isinstance(comment.get("body"), str):
-            who = {
+            author = {
                 name: comment[name]
                 for name in ("author", "user")
                 if isinstance(comment.get(name), (str, dict))
             }
-            yield {"body": _whole(comment["body"]), **who}
+            yield {"body": _without_surrogates(comment["body"]), **author}
 
 
 def _text(item: Mapping[str, Any], name: str) -> str:
     value = item.get(name)
-    return _whole(value) if isinstance(value, str) else ""
+    return _without_surrogates(value) if isinstance(value, str) else ""
 
 
-def _whole(text: str) -> str:
-    """Without half characters, which JSON can write."""
+def _without_surrogates(text: str) -> str:
+    """The text with `?` for lone surrogates, which JSON can contain."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _login(item: Mapping[str, Any]) -> str:
-    who = next((item[name] for name in ("author", "user") if name in item), None)
-    name = who.get("login") if isinstance(who, dict) else who
+    author = next((item[name] for name in ("author", "user") if name in item), None)
+    name = author.get("login") if isinstance(author, dict) else author
     return name.casefold() if isinstance(name, str) else ""

@@ -1,4 +1,4 @@
-"""Talks to a running service: sends a submission once, follows its run, and says clearly what the service refused."""
+"""A client of a running service: sends a submission once, follows its run, and explains a refusal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from app.errors import (
 from app.ids import is_id
 
 CONNECT_SECONDS = 30.0
-# The server sends something at least this often while a run lasts; a silent stream is opened anew.
+# While a run lasts the server sends something at least this often. A silent stream is opened again.
 STREAM_SECONDS = 60.0
 POLL_SECONDS = 2.0
 REFRESH_SECONDS = 1.0
@@ -53,7 +53,7 @@ class Answer:
     body: bytes
 
     def json(self) -> Any:
-        """The body as data. Raises UnavailableError when it is none: something else than our service answers."""
+        """The body as data. Raises UnavailableError if it is no JSON, since then another program answers."""
         try:
             return json.loads(self.body)
         except ValueError as error:
@@ -63,7 +63,7 @@ class Answer:
 
 
 class Client:
-    """One service, by its address. Never follows a redirect: a token goes where it was meant to go."""
+    """One service, by its address. It never follows a redirect, which could lead a token elsewhere."""
 
     def __init__(self, url: str, *, token: str | None = None) -> None:
         parts = urlsplit(url)
@@ -94,13 +94,13 @@ class Client:
         )
 
     def submit(self, body: Mapping[str, Any], *, idempotency_key: str) -> dict[str, Any]:
-        """The run as planned. Tries again under the same key, so that nothing is taken twice."""
+        """Submit a run; the run as planned. Retries use the same key, so nothing is submitted twice."""
         return self._object(
             self._insist("POST", "/runs", body=body, headers={"Idempotency-Key": idempotency_key})
         )
 
     def plan(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The run as it would be planned; nothing is kept there."""
+        """The plan of a run; the service stores nothing."""
         return self._object(self._insist("POST", "/runs?dry_run=1", body=body))
 
     def presets(self) -> list[dict[str, Any]]:
@@ -108,64 +108,66 @@ class Client:
         items = self._object(self._insist("GET", "/presets")).get("items")
         return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
-    def act(self, run_id: str, what: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Change something about a run, once: the run as it is then. `what` is the last part of the address."""
-        return self._object(self._checked(self._request("POST", f"/runs/{_id(run_id)}/{what}", body=body)))
+    def act(self, run_id: str, action: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change a run, without retries; the run afterwards. `action` is the last part of the address."""
+        return self._object(
+            self._require_success(self._request("POST", f"/runs/{_id(run_id)}/{action}", body=body))
+        )
 
     def run(self, run_id: str) -> dict[str, Any]:
-        """The run as it stands."""
+        """The run as it is now."""
         return self._object(self._insist("GET", f"/runs/{_id(run_id)}"))
 
     def report(self, report_id: str) -> dict[str, Any]:
-        """A report, with what stands of it."""
+        """A report, with its current verdict."""
         return self._object(self._insist("GET", f"/reports/{_id(report_id)}"))
 
-    def act_on_report(self, report_id: str, what: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Change something about a report, once: the report as it is then."""
+    def act_on_report(self, report_id: str, action: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Change a report, without retries; the report afterwards."""
         return self._object(
-            self._checked(self._request("POST", f"/reports/{_id(report_id)}/{what}", body=body))
+            self._require_success(self._request("POST", f"/reports/{_id(report_id)}/{action}", body=body))
         )
 
     def changes(self, *, cursor: str | None) -> dict[str, Any]:
-        """A page of what changed, newest first."""
-        asked = urlencode({"limit": 200, **({} if cursor is None else {"cursor": cursor})})
-        return self._object(self._insist("GET", f"/changes?{asked}"))
+        """A page of changes, newest first."""
+        query = urlencode({"limit": 200, **({} if cursor is None else {"cursor": cursor})})
+        return self._object(self._insist("GET", f"/changes?{query}"))
 
     def bundle(self, run_id: str) -> dict[str, Any]:
         """A run that ended, as a bundle."""
         return self._object(self._insist("GET", f"/runs/{_id(run_id)}/bundle"))
 
     def contribute(self, data: bytes, *, by: str | None, report: str | None) -> tuple[dict[str, Any], bool]:
-        """Give a bundle to the service: the run it became, and whether it is new there. Given twice it is taken once."""
-        asked = urlencode(
+        """Give a bundle to the service; its run there, and whether it is new. A second time is harmless."""
+        query = urlencode(
             {name: value for name, value in (("by", by), ("report", report)) if value is not None}
         )
-        answer = self._insist("POST", f"/bundles?{asked}" if asked else "/bundles", body=data)
+        answer = self._insist("POST", f"/bundles?{query}" if query else "/bundles", body=data)
         return self._object(answer), answer.status == 201
 
     def bisect(self, report_id: str, body: Mapping[str, Any], *, idempotency_key: str) -> dict[str, Any]:
-        """A bisection as it is asked for; its run has the same id."""
+        """Start a bisection; the bisection as planned. Its run has the same id."""
         headers = {"Idempotency-Key": idempotency_key}
         return self._object(
             self._insist("POST", f"/reports/{_id(report_id)}/bisections", body=body, headers=headers)
         )
 
     def bisection(self, bisection_id: str) -> dict[str, Any]:
-        """A bisection as far as it is."""
+        """The bisection as it is now."""
         return self._object(self._insist("GET", f"/bisections/{_id(bisection_id)}"))
 
     def cancel_bisection(self, bisection_id: str) -> dict[str, Any]:
-        """Ask the service to stop a bisection: what it says so far."""
+        """Cancel a bisection; its answer so far."""
         return self._object(
-            self._checked(self._request("POST", f"/bisections/{_id(bisection_id)}/cancel", body={}))
+            self._require_success(self._request("POST", f"/bisections/{_id(bisection_id)}/cancel", body={}))
         )
 
     def cancel(self, run_id: str) -> None:
-        """Ask the service to stop a run."""
-        self._checked(self._request("POST", f"/runs/{_id(run_id)}/cancel", body={}))
+        """Cancel a run."""
+        self._require_success(self._request("POST", f"/runs/{_id(run_id)}/cancel", body={}))
 
     def follow(self, run_id: str) -> Iterator[dict[str, Any]]:
-        """The run, each time that something happened to it, until it has ended."""
+        """The run now, and after each event, until it has ended."""
         last_event = ""
         while True:
             run = self.run(run_id)
@@ -175,12 +177,12 @@ class Client:
             last_event = self._wait_for_event(run_id, last_event)
 
     def _wait_for_event(self, run_id: str, last_event: str) -> str:
-        """Block until a job or the run has come to something; the number of the last event seen. Polls where there is no stream."""
+        """Block until the run or a job has news; the number of the last event. Polls without a stream."""
         opened_at = time.monotonic()
         try:
             for number, kind in self._events(run_id, last_event):
                 last_event = number or last_event
-                # A run of many cells is not fetched for each of them.
+                # A run of many cells is not fetched again for each of its cells.
                 if kind in {"run.finished", "run.cancelled"} or (
                     kind == "job.judged" and time.monotonic() > opened_at + REFRESH_SECONDS
                 ):
@@ -221,17 +223,17 @@ class Client:
         body: Mapping[str, Any] | bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Ask until the service is there, or has been away for too long."""
+        """Send a request until the service answers. Raises UnavailableError after TRIES attempts."""
         for left in range(TRIES - 1, -1, -1):
             wait = 2.0 ** (TRIES - 1 - left) / 2
             try:
                 answer = self._request(method, path, body=body, headers=headers)
                 if answer.status != 503 or not left:
-                    return self._checked(answer)
+                    return self._require_success(answer)
                 wait = _retry_after(answer, otherwise=wait)
             except (OSError, http.client.HTTPException) as error:
                 if not left or isinstance(error, ssl.SSLCertVerificationError):
-                    raise UnavailableError(f"The server can't be reached: {_why(error)}.") from error
+                    raise UnavailableError(f"The server can't be reached: {_reason(error)}.") from error
             time.sleep(min(wait, LONGEST_WAIT_SECONDS))
         raise AssertionError("unreachable")
 
@@ -262,7 +264,7 @@ class Client:
             return http.client.HTTPSConnection(self._host, self._port, timeout=seconds)
         return http.client.HTTPConnection(self._host, self._port, timeout=seconds)
 
-    def _checked(self, answer: Answer) -> Answer:
+    def _require_success(self, answer: Answer) -> Answer:
         if 200 <= answer.status < 300:
             return answer
         if 300 <= answer.status < 400:
@@ -287,7 +289,7 @@ def _id(run_id: str) -> str:
 
 
 def _problem(answer: Answer) -> SamehereError:
-    """A problem document (RFC 9457) as an error; whatever else came, by its status."""
+    """A problem document (RFC 9457) as an error; any other body as an error by its status."""
     try:
         document = json.loads(answer.body)
     except ValueError:
@@ -309,7 +311,7 @@ def _retry_after(answer: Answer, *, otherwise: float) -> float:
     return float(value) if re.fullmatch(r"\d{1,5}", value) else otherwise
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "it does not answer in time"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The settings as a command sees them: what the environment says, and what an option says over it."""
+"""The settings of a command: environment variables, and options that override them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ from app.errors import SetupError
 from app.settings import ServiceSettings
 
 
-def load_settings(**over: Any) -> ServiceSettings:
-    """Read them; options that are None were not given. Raises SetupError, by the name of what is wrong."""
+def load_settings(**options: Any) -> ServiceSettings:
+    """Read the settings; an option that is None does not count.
+
+    Raises SetupError, which names the wrong option or variable.
+    """
     try:
-        return ServiceSettings(**{name: value for name, value in over.items() if value is not None})
+        return ServiceSettings(**{name: value for name, value in options.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
-        shown = f"--{name}" if over.get(name) is not None else f"SAMEHERE_{name.upper()}"
-        raise SetupError(f"{shown}: {first['msg']}.", code="bad_setting") from error
+        source = f"--{name}" if options.get(name) is not None else f"SAMEHERE_{name.upper()}"
+        raise SetupError(f"{source}: {first['msg']}.", code="bad_setting") from error
+
+
+def own_address(settings: ServiceSettings) -> str:
+    """The URL of the service of this machine."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{settings.port}"

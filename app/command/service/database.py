@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def service_database() -> Iterator[sessionmaker[Session]]:
-    """Transactions in the database of the service: of the one that runs, of the one named, or of this home. Raises SetupError."""
+    """Transactions in the database of the running service, of the named server, or of this home.
+
+    Raises SetupError if the service is not installed, UnavailableError if the database can't be reached.
+    """
     try:
         from sqlalchemy.exc import OperationalError
 

@@ -1,4 +1,4 @@
-"""Exit statuses: what a caller learns without reading."""
+"""Exit statuses: the answer for a program that does not read the output."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from app.states import RunState
 OWN_FAULT = 1
 BAD_INPUT = 2
 NO_RESULT = 3
-# For `git bisect run`: the claim was seen (bad), is absent (good), or can't be told (skip).
+# For `git bisect run`: the claim is absent (good), was seen (bad), or can't be decided (skip).
 ABSENT = 0
 SEEN = 1
 CANNOT_TELL = 125
 INTERRUPTED = 130
 
-# What the caller can mend: nothing was done.
+# Errors that the caller can correct. Nothing was done.
 _CALLERS = (InputError, SetupError, NotFoundError, ConflictError, UnauthorisedError, ForbiddenError)
 
 
 def status_of_error(error: SamehereError) -> int:
-    """2 where the caller can mend it, 1 where it is ours."""
+    """2 if the caller can correct the error, 1 if it is a fault of ours."""
     return BAD_INPUT if isinstance(error, _CALLERS) else OWN_FAULT
 
 
 def status_of_run(*, state: RunState, verdict: Verdict | None, seen: bool, as_answer: bool) -> int:
-    """Of a run that ended; `as_answer` is `--exit-code`."""
+    """The status of a run. `as_answer` is the option `--exit-code`, for `git bisect run`."""
     if state != "finished" or verdict is None:
         return INTERRUPTED
     if not as_answer:

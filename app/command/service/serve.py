@@ -1,4 +1,4 @@
-"""`samehere serve`: the supervisor, with the options of the command line over the settings."""
+"""`samehere serve`: starts the supervisor. Options of the command line override the settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.errors import SetupError
 
 
 def serve(*, host: str | None, port: int | None, no_node: bool, demo: bool = False) -> int:
-    """Run the service until it is told to stop. Raises SetupError."""
+    """Run the service until a signal stops it. Raises SetupError."""
     if sys.platform != "linux" and not no_node:
         raise SetupError("Nodes run on Linux only; here: samehere serve --no-node.")
     try:
@@ -17,7 +17,8 @@ def serve(*, host: str | None, port: int | None, no_node: bool, demo: bool = Fal
         from app.serve.supervisor import serve as run
     except ImportError as error:
         raise SetupError(
-            f"The service is not installed here ({error.name}): pip install 'samehere[service,embedded,node]'."
+            f"The service is not installed here ({error.name}): "
+            "pip install 'samehere[service,embedded,node]'."
         ) from error
     settings = load_settings(host=host, port=port)
     return run(demo_settings(settings) if demo else settings, with_node=not no_node)

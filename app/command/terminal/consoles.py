@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 
-# Where nobody looks at a terminal: wide enough for a table, narrow enough for a log.
+# The width without a terminal: wide enough for a table, narrow enough for a log.
 PLAIN_WIDTH = 120
 NARROWEST = 20
 
 
 def output() -> Console:
-    """For answers."""
+    """The console for answers."""
     return _console(sys.stdout)
 
 
 def errors() -> Console:
-    """For progress, warnings and errors."""
+    """The console for progress, warnings and errors."""
     return _console(sys.stderr)
 
 
+def print_json(data: Any) -> None:
+    """Print data as JSON in ASCII to standard output. Raises ValueError for NaN and infinities."""
+    print_line(json.dumps(data, indent=1, ensure_ascii=True, allow_nan=False))
+
+
+def print_line(text: str) -> None:
+    """Print text to standard output, as it is, and a line end."""
+    sys.stdout.write(text + "\n")
+
+
 def _console(stream: TextIO) -> Console:
-    terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
-    asked_for = os.environ.get("COLUMNS", "")
-    width = int(asked_for) if asked_for.isdigit() and int(asked_for) >= NARROWEST else PLAIN_WIDTH
+    is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdigit() and int(columns) >= NARROWEST else PLAIN_WIDTH
     return Console(
         file=stream,
-        width=None if terminal else width,
-        force_terminal=terminal,
-        no_color=None if terminal else True,
+        width=None if is_terminal else width,
+        force_terminal=is_terminal,
+        no_color=None if is_terminal else True,
         markup=False,
         highlight=False,
         emoji=False,

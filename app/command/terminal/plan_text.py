@@ -1,4 +1,4 @@
-"""A plan in a terminal: its cells, which of them nobody serves and why, and what it would take."""
+"""A plan in a terminal: its cells, those that no node serves and why, and its cost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from app.command.terminal.render import label
 from app.runs.estimates.wording import BASIS, how_long
 from app.runs.run_object.document import EstimatePart, JobPart, RangePart, RunDocument
 
-_UNKNOWN = "nobody can say"
-
 
 def render_plan(document: RunDocument, console: Console) -> None:
-    """Print what would run."""
+    """Print the plan of a run, or the questions without whose answers nothing would run."""
     estimate = document.estimate
     if document.ask or estimate is None:
         for ask in document.ask:
@@ -40,8 +38,8 @@ def _cells(document: RunDocument) -> Table:
 
 def _row(job: JobPart) -> tuple[Text, Text, Text]:
     if job.estimate is None:
-        why = job.reason.detail if job.reason is not None else "it can't be run"
-        return Text("none", "yellow"), Text(""), Text(visible(f"not served: {why}"), "yellow")
+        reason = job.reason.detail if job.reason is not None else "it can't be run"
+        return Text("none", "yellow"), Text(""), Text(visible(f"not served: {reason}"), "yellow")
     least, most = job.estimate.attempts_at_least, job.estimate.attempts_at_most
     attempts = str(least) if least == most else f"{least} to {most}"
     starts = "" if job.waiting is None or job.waiting.starts_in is None else how_long(job.waiting.starts_in)
@@ -49,14 +47,19 @@ def _row(job: JobPart) -> tuple[Text, Text, Text]:
 
 
 def _summary(estimate: EstimatePart) -> Iterator[str]:
-    cells = f"{estimate.cells} cell{'' if estimate.cells == 1 else 's'}"
+    cells = _count_cells(estimate.cells)
     yield f"{cells}, {estimate.not_served} of them served by no node." if estimate.not_served else f"{cells}."
     attempts = f"{estimate.attempts_at_least} to {estimate.attempts_at_most} attempts"
-    yield f"{attempts}; of machines {how_long(estimate.machine_seconds)}; done in {_whole(estimate.done_in)}."
+    machine_time = how_long(estimate.machine_seconds)
+    yield f"{attempts}; machine time {machine_time}; done in {_time_until_end(estimate.done_in)}."
     yield BASIS[estimate.basis]
     for each in estimate.left_out:
-        yield f"exclude {each.exclude} leaves out {each.cells} cell{'' if each.cells == 1 else 's'}."
+        yield f"exclude {each.exclude} leaves out {_count_cells(each.cells)}."
 
 
-def _whole(seconds: RangePart | None) -> str:
-    return _UNKNOWN if seconds is None else how_long(seconds)
+def _count_cells(number: int) -> str:
+    return f"{number} cell{'' if number == 1 else 's'}"
+
+
+def _time_until_end(seconds: RangePart | None) -> str:
+    return "an unknown time" if seconds is None else how_long(seconds)

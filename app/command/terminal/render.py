@@ -1,4 +1,4 @@
-"""The answer as people read it in a terminal: the verdict first, then where, how often, what differs, and how far it goes."""
+"""The answer in a terminal: verdict, targets, rates, differences, and the strength of the evidence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.command.terminal.plain_text import one_line, visible
-from app.command.terminal.reading_text import PROBE_HINT, place_read, probe_read, scripts_read
+from app.command.terminal.reading_text import PROBE_HINT, environment_lines, probe_lines, script_lines
 from app.intake.claim.claims import CheckKind
 from app.judging.cause import trace_verdict
 from app.judging.judgement import CheckResult, ComparisonResult, Verdict
@@ -47,23 +47,23 @@ def _parts(document: RunDocument) -> Iterator[RenderableType]:
     yield _headline(document)
     if document.ask:
         hint = [] if document.report.probe is not None else [PROBE_HINT]
-        yield _section("What is missing", [*(f"{ask.text} ({ask.code})" for ask in document.ask), *hint])
-    yield from _some("What was read", list(_read(document)))
-    yield from _some("What the claim says", list(_checks(document)))
+        yield _section("Missing", [*(f"{ask.text} ({ask.code})" for ask in document.ask), *hint])
+    yield from _some("From the report", list(_reading(document)))
+    yield from _some("Claim", list(_checks(document)))
     if document.jobs:
         yield Text()
         yield _cells(document)
-    yield from _some("What differs", list(_differences(document)))
-    yield from _some("What the operations show", list(_operations(document)))
+    yield from _some("Differences", list(_differences(document)))
+    yield from _some("Operations", list(_operations(document)))
     yield from _some("Where it hung", list(_stacks(document)))
-    yield from _some("What was printed", list(_printed(document)))
-    yield from _some("Good to know", list(_notes(document)))
+    yield from _some("Output", list(_output(document)))
+    yield from _some("Notes", list(_notes(document)))
 
 
-def _read(document: RunDocument) -> Iterator[str]:
-    yield from scripts_read(document.report.scripts)
-    yield from probe_read(document.report)
-    yield from place_read(document)
+def _reading(document: RunDocument) -> Iterator[str]:
+    yield from script_lines(document.report.scripts)
+    yield from probe_lines(document.report)
+    yield from environment_lines(document)
 
 
 def _headline(document: RunDocument) -> Text:
@@ -76,7 +76,8 @@ def _headline(document: RunDocument) -> Text:
     text.append(f": {visible(document.summary)}" if document.summary else "")
     if document.contributed is not None:
         text.append(
-            f"\nContributed by {one_line(document.contributed.by, most=SEEN_CHARACTERS)}; it does not decide what stands there.",
+            f"\nContributed by {one_line(document.contributed.by, most=SEEN_CHARACTERS)}; "
+            "it does not decide the report's current verdict.",
             "bold",
         )
     if document.report.title:
@@ -90,7 +91,7 @@ def _cells(document: RunDocument) -> Table:
     for column in ("target", *(("script",) if several else ()), "verdict"):
         table.add_column(column, overflow="fold")
     table.add_column("times", justify="right", no_wrap=True)
-    table.add_column("what was seen", overflow="fold", ratio=1)
+    table.add_column("seen", overflow="fold", ratio=1)
     names = _script_names(document)
     for job in document.jobs:
         verdict = job.verdict
@@ -99,7 +100,7 @@ def _cells(document: RunDocument) -> Table:
             *((Text(names.get(job.script, "")),) if several else ()),
             Text(str(verdict or job.state), _STYLES[verdict] if verdict else "dim"),
             Text(_times(job)),
-            Text(_seen(job)),
+            Text(_result(job)),
         )
     return table
 
@@ -116,8 +117,8 @@ def _times(job: JobPart) -> str:
     return f"{job.matched} of {job.of}" if job.of else ""
 
 
-def _seen(job: JobPart) -> str:
-    """What stands in the place of the claim; else why nothing does; else how the first attempt ended."""
+def _result(job: JobPart) -> str:
+    """The result beside the claim; else the reason why there is none; else the end of the first attempt."""
     if job.verdict in {Verdict.CANNOT_SHOW, Verdict.NO_RESULT} and job.reason is not None:
         return one_line(job.reason.detail or job.reason.code, most=2 * SEEN_CHARACTERS)
     observed = [
@@ -144,34 +145,36 @@ def _ending(attempt: AttemptPart) -> str:
 
 
 def _checks(document: RunDocument) -> Iterator[str]:
-    """Each check with what became of it, once for all cells that agree."""
-    told: set[str] = set()
+    """Each check with its results, once for all cells that agree."""
+    texts: set[str] = set()
     for check in document.report.claim.checks:
         results: dict[str, list[str]] = {}
         for job in document.jobs:
             for finding in job.checks:
                 if finding.text == check.text:
                     results.setdefault(str(finding.result), []).append(label(job))
-        became = "; ".join(f"{result} on {_few(dict.fromkeys(labels))}" for result, labels in results.items())
+        outcome = "; ".join(
+            f"{result} on {_few(dict.fromkeys(labels))}" for result, labels in results.items()
+        )
         exact = [
             finding.exact
             for job in document.jobs
             for finding in job.checks
             if finding.text == check.text and finding.exact
         ]
-        # The bug and what is expected instead are often the same words: what was held stands with the first.
-        became += (
-            f". Held: {one_line(exact[0], most=SEEN_CHARACTERS)}" if exact and check.text not in told else ""
-        )
-        told.add(check.text)
+        # Two checks often have the same words: the bug and the expected value. The exact value is shown once.
+        if exact and check.text not in texts:
+            outcome += f". Held: {one_line(exact[0], most=SEEN_CHARACTERS)}"
+        texts.add(check.text)
         where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
         role = "" if check.role == "bug" else f" ({check.role})"
-        yield f"“{one_line(check.text, most=SEEN_CHARACTERS)}”{role}{f' [{where}]' if where else ''}{f': {became}' if became else ''}"
+        words = f"“{one_line(check.text, most=SEEN_CHARACTERS)}”{role}{f' [{where}]' if where else ''}"
+        yield f"{words}: {outcome}" if outcome else words
 
 
 def _few(labels: dict[str, None], most: int = 4) -> str:
-    shown = [visible(text) for text in labels]
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if len(shown) > most else "")
+    names = [visible(text) for text in labels]
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _differences(document: RunDocument) -> Iterator[str]:
@@ -186,7 +189,8 @@ def _differences(document: RunDocument) -> Iterator[str]:
             ComparisonResult.EQUIVALENT,
         }:
             same.append(
-                f"{visible(label(candidate))} showed the same as {visible(label(baseline))}{_environment_hint(comparison)}"
+                f"{visible(label(candidate))} showed the same as {visible(label(baseline))}"
+                f"{_environment_hint(comparison)}"
             )
         elif comparison.result is ComparisonResult.DIFFERENT:
             yield _difference(comparison, baseline, candidate)
@@ -199,15 +203,15 @@ def _difference(comparison: ComparisonPart, baseline: JobPart, candidate: JobPar
         if candidate is not baseline
         else f"two repeats on {visible(label(baseline))}"
     )
-    words = "; ".join(_one_difference(difference) for difference in _telling(comparison.differences))
+    words = "; ".join(_one_difference(difference) for difference in _most_useful(comparison.differences))
     cause = "" if comparison.cause in {"not_analysed", ""} else f" Cause: {visible(comparison.cause)}."
     return f"{pair}: {words or 'different'}{_environment_hint(comparison)}.{cause}"
 
 
-def _telling(differences: Sequence[DifferencePart]) -> list[DifferencePart]:
-    """How they ended and the first line that differs, then captured values; a few of each."""
+def _most_useful(differences: Sequence[DifferencePart]) -> list[DifferencePart]:
+    """A few differences: first endings and the first differing line, then captured values."""
     kinds = [difference.about.partition(":")[0] for difference in differences]
-    shown = [
+    endings = [
         one
         for one, kind in zip(differences, kinds, strict=True)
         if kind not in {"environment", "value", "flag", "stderr"}
@@ -215,9 +219,9 @@ def _telling(differences: Sequence[DifferencePart]) -> list[DifferencePart]:
     values = [one for one, kind in zip(differences, kinds, strict=True) if kind == "value"]
     rest = [one for one, kind in zip(differences, kinds, strict=True) if kind in {"flag", "stderr"}]
     return (
-        [*shown, *values, *rest][:SHOWN_DIFFERENCES]
-        if not (shown and values)
-        else [*shown[: SHOWN_DIFFERENCES - 1], values[0]]
+        [*endings, *values, *rest][:SHOWN_DIFFERENCES]
+        if not (endings and values)
+        else [*endings[: SHOWN_DIFFERENCES - 1], values[0]]
     )
 
 
@@ -244,7 +248,7 @@ def _environment_hint(comparison: ComparisonPart) -> str:
 
 
 def _operations(document: RunDocument) -> Iterator[str]:
-    """What became of a script's operations, where they were traced."""
+    """The verdicts over a script's operations, for traced cells."""
     for job in document.jobs:
         sentences = [] if job.trace is None else trace_verdict.told(job.trace)
         if sentences:
@@ -252,7 +256,7 @@ def _operations(document: RunDocument) -> Iterator[str]:
 
 
 def _stacks(document: RunDocument) -> Iterator[str]:
-    """The first lines of where the processes stood, where a hang is claimed; of each cell the first attempt that has them."""
+    """The first lines of a cell's stacks, if a hang is claimed; from the first attempt that has them."""
     hangs = {check.text for check in document.report.claim.checks if check.kind == CheckKind.HANG}
     for job in document.jobs:
         stacks = next((attempt.stacks for attempt in job.attempts if attempt.stacks), "")
@@ -270,8 +274,8 @@ def _some_lines(job: JobPart, text: str) -> str:
     return "\n  ".join([f"{visible(label(job))}:", *cut, *more])
 
 
-def _printed(document: RunDocument) -> Iterator[str]:
-    """The output itself, where there is no claim that would say what matters in it."""
+def _output(document: RunDocument) -> Iterator[str]:
+    """The first lines of the output, if there is no claim that says which part matters."""
     if document.verdict is not Verdict.OBSERVED:
         return
     for job in document.jobs:
@@ -284,7 +288,10 @@ def _printed(document: RunDocument) -> Iterator[str]:
 
 def _notes(document: RunDocument) -> Iterator[str]:
     if document.without_result:
-        yield f"{document.without_result} of {len(document.jobs)} cells had no result: trouble of ours, no evidence of anything."
+        yield (
+            f"{document.without_result} of {len(document.jobs)} cells had no result: "
+            "a fault of ours, and no evidence of anything."
+        )
     attempts = [attempt for job in document.jobs for attempt in job.attempts]
     levels = {str(attempt.level): None for attempt in attempts if attempt.level is not None}
     if levels:
@@ -292,14 +299,14 @@ def _notes(document: RunDocument) -> Iterator[str]:
         yield f"Isolation: {', '.join(levels)}. Node: {_few(dict.fromkeys(map(str, nodes)))}."
     yield from _effort(document, attempts)
     yield from _strength(document)
-    # Last, where an eye that comes from a long table rests.
+    # These lines come last, where a reader finds them after a long table.
     for title, labels in (("Not seen on", document.not_where), ("Seen on", document.where)):
         if labels:
             yield f"{title}: {_few(dict.fromkeys(labels), most=12)}."
 
 
 def _strength(document: RunDocument) -> Iterator[str]:
-    """How sure a rate is, and how weak a "not reproduced"."""
+    """The confidence of a rate, and the weakness of a "not reproduced"."""
     bounds = {
         label(job): job
         for job in document.jobs
@@ -307,23 +314,29 @@ def _strength(document: RunDocument) -> Iterator[str]:
     }
     for name, job in bounds.items():
         yield (
-            f"{visible(name)}: 0 of {job.of} attempts; a failure rate of up to {job.rate_upper_bound:.0%} would often look the same. "
+            f"{visible(name)}: 0 of {job.of} attempts; "
+            f"a failure rate of up to {job.rate_upper_bound:.0%} would often look the same. "
             "This says nothing about other machines."
         )
     for job in document.jobs:
         if job.verdict is Verdict.FLAKY and job.rate_interval is not None:
-            between = f"between {job.rate_interval.low:.0%} and {job.rate_interval.high:.0%} of attempts"
-            yield f"{visible(label(job))}: {job.matched} of {job.of}, so the rate is {between} ({job.rate_interval.method}, 95%)."
+            interval = job.rate_interval
+            between = f"between {interval.low:.0%} and {interval.high:.0%} of attempts"
+            yield (
+                f"{visible(label(job))}: {job.matched} of {job.of}, "
+                f"so the rate is {between} ({interval.method}, 95%)."
+            )
     if document.scope is not None:
         differs = f" ({', '.join(map(visible, document.scope_differs))})" if document.scope_differs else ""
         yield f"Scope: {document.scope}{differs}."
 
 
 def _effort(document: RunDocument, attempts: Sequence[AttemptPart]) -> Iterator[str]:
-    ran = [attempt.wall_seconds for attempt in attempts if attempt.wall_seconds is not None]
-    if ran and document.finished_at is not None:
-        whole = (document.finished_at - document.created_at).total_seconds()
-        yield f"{len(ran)} attempt{'s' if len(ran) != 1 else ''} took {sum(ran):.1f} s of running, {whole:.1f} s in all."
+    seconds = [attempt.wall_seconds for attempt in attempts if attempt.wall_seconds is not None]
+    if seconds and document.finished_at is not None:
+        total = (document.finished_at - document.created_at).total_seconds()
+        count = f"{len(seconds)} attempt{'s' if len(seconds) != 1 else ''}"
+        yield f"{count} ran for {sum(seconds):.1f} s, {total:.1f} s in all."
 
 
 def _section(title: str, items: Sequence[str]) -> Group:

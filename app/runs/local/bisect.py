@@ -24,7 +24,7 @@ from app.targets.versions.series import make_series, served
 class BisectionProgress(Progress, Protocol):
     """The receiver of what happens during a bisection."""
 
-    def tried(self, target: Target, sighting: Sighting) -> None: ...
+    def report_trial(self, target: Target, sighting: Sighting) -> None: ...
 
 
 @dataclass(slots=True)
@@ -76,13 +76,13 @@ def bisect_locally(
             toolchains=usable_toolchains([hello]),
         )
         cells = [Cell(subject.script.digest, point.target, point.lack) for point in series.points]
-        progress.planned(cells, hello)
+        progress.report_plan(cells, hello)
         plan = Plan(tuple(cells), RepeatPlan(request.most_attempts, exact=True))
         jobs = [LocalJob(cell=cell, script=subject.script) for cell in cells]
         conductor = _Bisector(
             reading, plan, jobs=jobs, node=node, hello=hello, options=options, progress=progress
         )
-        conductor.begin(bisecting, progress.tried)
+        conductor.begin(bisecting, progress.report_trial)
         is_complete = conductor.run()
     return bisecting.document(new_id(), "finished" if is_complete else "cancelled")
 
@@ -90,9 +90,9 @@ def bisect_locally(
 class _Bisector(Conductor):
     """Keeps the slots of a node busy with the trials that tell most, until the answer is sure enough."""
 
-    def begin(self, bisecting: BisectionState, tried: Callable[[Target, Sighting], None]) -> None:
+    def begin(self, bisecting: BisectionState, report_trial: Callable[[Target, Sighting], None]) -> None:
         self._bisecting = bisecting
-        self._tried = tried
+        self._report_trial = report_trial
         self._trials: list[_Trial] = []
 
     def _settle(self, job: LocalJob) -> None:
@@ -119,7 +119,7 @@ class _Bisector(Conductor):
             for attempt in trial.attempts
             if attempt.result is not None and attempt.state == "recorded"
         ]
-        self._tried(trial.job.cell.target, self._bisecting.add_trial(trial.point, results))
+        self._report_trial(trial.job.cell.target, self._bisecting.add_trial(trial.point, results))
 
     def _cancel_trials(self, trials: Sequence[_Trial]) -> None:
         """Cancel attempts that have not started. Running attempts go on: they may contradict the answer."""

@@ -45,13 +45,13 @@ class NodeOptions:
 class Progress(Protocol):
     """The receiver of what happens during a run."""
 
-    def planned(self, cells: Sequence[Cell], hello: Hello) -> None: ...
+    def report_plan(self, cells: Sequence[Cell], hello: Hello) -> None: ...
 
-    def attempted(self, target: Target, result: Result) -> None: ...
+    def report_attempt(self, target: Target, result: Result) -> None: ...
 
-    def judged(self, target: Target, judgement: JobJudgement) -> None: ...
+    def report_verdict(self, target: Target, judgement: JobJudgement) -> None: ...
 
-    def warned(self, text: str) -> None: ...
+    def warn(self, text: str) -> None: ...
 
 
 class Conductor:
@@ -163,7 +163,7 @@ class Conductor:
                 raise NodeError("The node on this machine no longer answers.")
         elif silent_seconds > WAITING_SECONDS and not self._warned_of_waiting:
             self._warned_of_waiting = True
-            self._progress.warned("Waiting: the slots or cards of this machine are in use by others.")
+            self._progress.warn("Waiting: the slots or cards of this machine are in use by others.")
 
     def _record(self, result: Result) -> None:
         job, attempt = self._sent.get(result.attempt_id, (None, None))
@@ -178,7 +178,7 @@ class Conductor:
         attempt.result = result
         states: dict[Outcome, AttemptState] = {Outcome.LOST: "lost", Outcome.CANCELLED: "cancelled"}
         attempt.state = states.get(result.outcome, "recorded")
-        self._progress.attempted(job.cell.target, result)
+        self._progress.report_attempt(job.cell.target, result)
         self._settle(job)
 
     def _settle(self, job: LocalJob) -> None:
@@ -216,7 +216,7 @@ class Conductor:
             judgement = judge_job(
                 self._reading.claim, job.script, target, job.results(), plan=self._plan.repeats
             )
-            self._progress.judged(target, judgement)
+            self._progress.report_verdict(target, judgement)
 
     def _cancel(self, attempt: LocalAttempt) -> None:
         self._node.send(Cancel(attempt_id=attempt.id))
@@ -226,7 +226,7 @@ class Conductor:
         self._fruitless_starts += 1
         if self._fruitless_starts > FRUITLESS_STARTS:
             raise error
-        self._progress.warned(f"{error.message}\nStarting it again.")
+        self._progress.warn(f"{error.message}\nStarting it again.")
         self._node.stop()
         changed_jobs = []
         for job, attempt in self._sent.values():

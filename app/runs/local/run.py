@@ -59,7 +59,7 @@ def run_locally(
         plan = _plan(reading, request, options, hello)
         scripts = {script.digest: script for script in reading.scripts}
         jobs = [LocalJob(cell=cell, script=scripts[cell.script]) for cell in plan.cells]
-        progress.planned(plan.cells, hello)
+        progress.report_plan(plan.cells, hello)
         conductor = Conductor(
             reading, plan, jobs=jobs, node=node, hello=hello, options=options, progress=progress
         )

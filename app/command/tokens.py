@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from app.command.service.database import service_database
+from app.command.terminal.consoles import print_json, print_line
 from app.command.terminal.plain_text import visible
 from app.errors import InputError
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def create(name: str, scopes: Sequence[str], *, as_json: bool) -> None:
-    """Make one and print its secret, which is shown this once."""
+    """Make a token and print its secret, which is shown only this once. Raises InputError."""
     from app.runs.maintenance import tokens
 
     unknown = [scope for scope in scopes if scope not in list(tokens.Scope)]
@@ -30,35 +30,38 @@ def create(name: str, scopes: Sequence[str], *, as_json: bool) -> None:
             field="scope",
         )
     with _session() as session:
-        made = tokens.create(session, name=name, scopes=map(tokens.Scope, scopes))
+        new_token = tokens.create(session, name=name, scopes=map(tokens.Scope, scopes))
     if as_json:
-        _say(json.dumps({**_as_data(made.token), "token": made.secret}, indent=1))
+        print_json({**_as_data(new_token.token), "token": new_token.secret})
     else:
-        sys.stderr.write(f"token {made.token.id}; it is shown only now, and kept as a digest:\n")
-        _say(made.secret)
+        sys.stderr.write(
+            f"Token {new_token.token.id}. It is shown only now; the service stores its digest:\n"
+        )
+        print_line(new_token.secret)
 
 
 def show_all(*, as_json: bool) -> None:
-    """Print what there is; never a secret."""
+    """Print all tokens, without their secrets."""
     from app.runs.maintenance import tokens
 
     with _session() as session:
-        found = tokens.list_tokens(session)
+        all_tokens = tokens.list_tokens(session)
     if as_json:
-        _say(json.dumps([_as_data(token) for token in found], indent=1))
+        print_json([_as_data(token) for token in all_tokens])
         return
-    for token in found:
-        revoked = f"revoked {token.revoked_at:%Y-%m-%d}" if token.revoked_at else "valid"
-        _say(f"{token.id}  {','.join(sorted(token.scopes)):20} {revoked:18} {visible(token.name)}")
+    for token in all_tokens:
+        validity = f"revoked {token.revoked_at:%Y-%m-%d}" if token.revoked_at else "valid"
+        scopes = ",".join(sorted(token.scopes))
+        print_line(f"{token.id}  {scopes:20} {validity:18} {visible(token.name)}")
 
 
 def revoke(token_id: str) -> None:
-    """Make one invalid."""
+    """Make a token invalid."""
     from app.runs.maintenance import tokens
 
     with _session() as session:
         tokens.revoke(session, token_id)
-    _say(f"{visible(token_id)} is revoked")
+    print_line(f"{visible(token_id)} is revoked")
 
 
 def _as_data(token: Token) -> dict[str, Any]:
@@ -76,7 +79,3 @@ def _session() -> Iterator[Session]:
     """A transaction in the database of the service."""
     with service_database() as sessions, sessions.begin() as session:
         yield session
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")

@@ -1,4 +1,4 @@
-"""Hands the words of `samehere node`, `toolchain` and `doctor` on to `python -m worker`, which takes this process over."""
+"""`samehere node`, `toolchain` and `doctor`: this process becomes `python -m worker`, with the same words."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import NoReturn
 
 from app.errors import SetupError
 
-# How the node's command line calls itself in its help.
+# The worker's help shows this name of the program.
 PROGRAM_VARIABLE = "SAMEHERE_PROGRAM"
 
 
 def become_worker(words: Sequence[str]) -> NoReturn:
-    """Never returns. Raises SetupError where nodes can't run."""
+    """Replace this process by the worker; never returns. Raises SetupError if nodes can't run here."""
     if sys.platform != "linux":
         raise SetupError(
-            "Nodes run on Linux only. Elsewhere: samehere read, samehere reproduce --server URL, samehere serve --no-node."
+            "Nodes run on Linux only. "
+            "Elsewhere: samehere read, samehere reproduce --server URL, samehere serve --no-node."
         )
     missing = [name for name in ("psutil", "celery") if importlib.util.find_spec(name) is None]
     if missing:
@@ -27,6 +28,6 @@ def become_worker(words: Sequence[str]) -> NoReturn:
         )
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(  # noqa: S606  # the same interpreter, and words instead of a shell's line
-        sys.executable, [sys.executable, "-m", "worker", *words], {**os.environ, PROGRAM_VARIABLE: "samehere"}
-    )
+    arguments = [sys.executable, "-m", "worker", *words]
+    # The program is this interpreter, and no shell reads the words.
+    os.execve(sys.executable, arguments, {**os.environ, PROGRAM_VARIABLE: "samehere"})  # noqa: S606

@@ -1,9 +1,7 @@
-"""`samehere read`: what is taken from a report, and what would be asked; nothing is run."""
+"""`samehere read`: shows what is read from a report, and what is missing; runs nothing."""
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
 from rich.text import Text
@@ -11,9 +9,9 @@ from rich.text import Text
 from app.clock import now
 from app.command.files.source import Form, read_source
 from app.command.service.configuration import load_settings
-from app.command.terminal.consoles import output
+from app.command.terminal.consoles import output, print_json
 from app.command.terminal.plain_text import one_line, visible
-from app.command.terminal.reading_text import PROBE_HINT, place_read, probe_read, scripts_read
+from app.command.terminal.reading_text import PROBE_HINT, environment_lines, probe_lines, script_lines
 from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
@@ -21,18 +19,16 @@ from app.judging.judgement import Verdict
 from app.runs.run_object.assemble import RunFacts, assemble
 from app.runs.run_object.document import RunDocument
 
+MOST_CHARACTERS = 200
+
 
 def read_report(file: str, *, form: Form, as_json: bool) -> int:
-    """Print it; always 0. Raises InputError."""
+    """Print the reading of a file; the exit status is 0. Raises InputError."""
     settings = load_settings()
     source = read_source(file, form=form, most_bytes=settings.read_limits.most_bytes)
-    reading = read(
-        source.text,
-        form=source.form,
-        limits=settings.read_limits,
-    )
+    reading = read(source.text, form=source.form, limits=settings.read_limits)
     if as_json:
-        sys.stdout.write(json.dumps(as_data(reading), indent=1, allow_nan=False) + "\n")
+        print_json(as_data(reading))
     else:
         output().print(_as_text(reading))
     return 0
@@ -55,15 +51,14 @@ def _as_text(reading: Reading) -> Text:
     document = _document(reading)
     report = document.report
     text = Text()
-    text.append(one_line(report.title, most=200) or "(no title)", "bold").append("\n\n")
-    for item in (*scripts_read(report.scripts), *probe_read(report), *place_read(document)):
+    text.append(one_line(report.title, most=MOST_CHARACTERS) or "(no title)", "bold").append("\n\n")
+    for item in (*script_lines(report.scripts), *probe_lines(report), *environment_lines(document)):
         text.append(f"{item}\n")
     text.append("\n" if report.claim.checks else "\nno claim that could be checked\n")
     for check in report.claim.checks:
         where = " ".join(visible(f"{key} {value}") for key, value in check.where.items() if value)
-        text.append(
-            f"claim ({check.role}, {check.kind}{f', {where}' if where else ''}): {one_line(check.text, most=200)}\n"
-        )
+        kind = f"{check.role}, {check.kind}{f', {where}' if where else ''}"
+        text.append(f"claim ({kind}): {one_line(check.text, most=MOST_CHARACTERS)}\n")
     for ask in reading.ask:
         text.append(f"to ask ({ask.code}): {ask.text}\n", "yellow")
     if reading.ask and reading.probe is None:

@@ -1,12 +1,11 @@
-"""`samehere judge-again`: the stored attempts of a service by the rules of today; what flips is shown, and kept only on request."""
+"""`samehere judge-again`: judges stored attempts by today's rules, and shows or stores the flips."""
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING
 
 from app.command.service.database import service_database
+from app.command.terminal.consoles import print_json, print_line
 from app.command.terminal.plain_text import visible
 from app.errors import InputError
 
@@ -15,12 +14,15 @@ if TYPE_CHECKING:
 
 
 def judge_again(*, report: str | None, every: bool, apply: bool, reason: str | None, as_json: bool) -> int:
-    """Print what flips, page by page, each a transaction of its own; the exit status is 0 whatever flips."""
+    """Print the verdicts that flip; the exit status is 0. Each page of runs is one transaction.
+
+    Raises InputError, or SetupError.
+    """
     if (report is None) == (not every):
-        raise InputError("Say either --report ID or --all.", code="report_or_all", field="report")
+        raise InputError("Give either --report ID or --all.", code="report_or_all", field="report")
     if apply and not (reason or "").strip():
         raise InputError(
-            "Say why with --reason: it is kept with every verdict that changes.",
+            "Give a reason with --reason: it is stored with every verdict that changes.",
             code="no_reason",
             field="reason",
         )
@@ -39,40 +41,39 @@ def judge_again(*, report: str | None, every: bool, apply: bool, reason: str | N
             if cursor is None:
                 break
     if as_json:
-        flipped = [flip.model_dump(mode="json") for flip in flips]
-        _say(
-            json.dumps(
-                {
-                    "present_rules": page.present_rules,
-                    "applied": apply,
-                    "looked_at": looked_at,
-                    "flips": flipped,
-                },
-                indent=1,
-            )
+        print_json(
+            {
+                "present_rules": page.present_rules,
+                "applied": apply,
+                "looked_at": looked_at,
+                "flips": [flip.model_dump(mode="json") for flip in flips],
+            }
         )
         return 0
     for flip in flips:
-        _say(_line(flip))
-    what = "changed" if apply else "would change; --apply --reason TEXT keeps it" if flips else "would change"
-    _say(f"{_count(looked_at, 'finished run')} judged by rules {page.present_rules}: {len(flips)} {what}")
+        print_line(_line(flip))
+    if apply:
+        ending = "changed"
+    else:
+        ending = "would change; --apply --reason TEXT stores it" if flips else "would change"
+    print_line(
+        f"{_count(looked_at, 'finished run')} judged by rules {page.present_rules}: {len(flips)} {ending}"
+    )
     return 0
 
 
 def _line(flip: Flip) -> str:
-    run = f"{flip.before} -> {flip.after}" if flip.before is not flip.after else f"{flip.after} as before"
+    verdicts = (
+        f"{flip.before} -> {flip.after}" if flip.before is not flip.after else f"{flip.after} as before"
+    )
     notes = [
         *([_count(len(flip.jobs), "cell")] if flip.jobs else []),
         f"rules {flip.rules or 'without a number'}",
         *([f"overruled as {flip.overruled}, which stays"] if flip.overruled else []),
         *(["contributed"] if flip.contributed else []),
     ]
-    return visible(f"{flip.run}  {run}  ({'; '.join(notes)})")
+    return visible(f"{flip.run}  {verdicts}  ({'; '.join(notes)})")
 
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")

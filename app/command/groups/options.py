@@ -1,0 +1,79 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import typer
+
+# A group of commands: plain help texts, and no name of its own before its commands.
+GROUP_SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}
+
+
+class FormName(StrEnum):
+    """The contents of a file."""
+
+    SCRIPT = "script"
+    REPORT = "report"
+
+
+class IsolationName(StrEnum):
+    """Levels of isolation that are used only if they are named."""
+
+    LANDLOCK = "landlock+seccomp"
+    LIMITS_ONLY = "limits-only"
+
+
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A .py or .md file, an issue as .json, or - for standard input.",
+        show_default=False,
+    ),
+]
+As = Annotated[
+    FormName | None,
+    typer.Option("--as", help="The contents of FILE; default: by its name, else by its content."),
+]
+Claim = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="The claim to check, instead of the report's own."),
+]
+Isolation = Annotated[
+    IsolationName | None,
+    typer.Option(
+        help="A weaker isolation, or only limits: for a file of your own, if nothing better is available."
+    ),
+]
+Wall = Annotated[float | None, typer.Option(metavar="SECONDS", help="Time limit of an attempt.")]
+Memory = Annotated[int | None, typer.Option(metavar="MIB", help="Memory limit of an attempt.")]
+ServiceToken = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        help="A token of that service; the variable is safer than the option.",
+        envvar="SAMEHERE_TOKEN",
+        show_envvar=True,
+    ),
+]
+Server = Annotated[
+    str | None, typer.Option(metavar="URL", help="Run on this service instead of this machine.")
+]
+OtherServer = Annotated[
+    str | None, typer.Option("--server", metavar="URL", help="A service; default: the one of this machine.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def form_of(name: FormName | None) -> Literal["auto", "script", "report"]:
+    """The form that `--as` names; `auto` without the option."""
+    return "auto" if name is None else "script" if name is FormName.SCRIPT else "report"
+
+
+def isolation_of(name: IsolationName | None) -> Literal["landlock+seccomp", "limits-only"] | None:
+    """The level that `--isolation` names."""
+    if name is None:
+        return None
+    return "landlock+seccomp" if name is IsolationName.LANDLOCK else "limits-only"

@@ -1,0 +1,100 @@
+"""Commands of the service's operator: `serve`, `judge-again` and `token`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from app.command.groups.options import GROUP_SETTINGS, Json
+
+service = typer.Typer(**GROUP_SETTINGS)
+tokens = typer.Typer(help="Tokens of the service's API.", **GROUP_SETTINGS)
+service.add_typer(tokens, name="token")
+
+
+class ScopeName(StrEnum):
+    """The rights of a token; each includes the ones before it."""
+
+    READ = "read"
+    SUBMIT = "submit"
+    MAINTAIN = "maintain"
+    ADMIN = "admin"
+
+
+@service.command(epilog="Example: samehere serve --port 8080", short_help="Start the service and a node.")
+def serve(
+    *,
+    host: Annotated[
+        str | None, typer.Option(help="Address of the web; any but loopback is refused until a token exists.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port of the web; 0 takes a free one.")] = None,
+    no_node: Annotated[bool, typer.Option("--no-node", help="Don't start a node on this machine.")] = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Start a separate service, with recorded runs as its sample history."),
+    ] = False,
+) -> None:
+    """Start the service: web, recorder, dispatcher, beat and a node, with its own Postgres and Valkey."""
+    from app.command.service.serve import serve as run
+
+    raise typer.Exit(run(host=host, port=port, no_node=no_node, demo=demo))
+
+
+@service.command(
+    "judge-again",
+    epilog="Example: samehere judge-again --all",
+    short_help="Show which verdicts flip by today's rules.",
+)
+def judge_again(
+    *,
+    report: Annotated[str | None, typer.Option(metavar="ID", help="The runs of one report.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All finished runs.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Store the new verdicts; without it they are only shown.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The reason, for --apply; stored and shown.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Judge the stored attempts of this service by today's rules, and show which verdicts flip."""
+    from app.command import rejudge
+
+    raise typer.Exit(
+        rejudge.judge_again(report=report, every=every, apply=apply, reason=reason, as_json=json)
+    )
+
+
+@tokens.command(
+    "create", epilog="Example: samehere token create --name triage-bot --scope read --scope submit"
+)
+def create_token(
+    *,
+    scope: Annotated[list[ScopeName], typer.Option(help="A right of the token; repeat it for more rights.")],
+    name: Annotated[str, typer.Option(help="The name of its owner.")] = "token",
+    json: Json = False,
+) -> None:
+    """Make a token. It is printed once, and stored as a digest only."""
+    from app.command import tokens as command
+
+    command.create(name, scope, as_json=json)
+
+
+@tokens.command("list", epilog="Example: samehere token list --json")
+def list_tokens(*, json: Json = False) -> None:
+    """Show all tokens, without their secrets."""
+    from app.command import tokens as command
+
+    command.show_all(as_json=json)
+
+
+@tokens.command("revoke", epilog="Example: samehere token revoke 06b4k1m3…")
+def revoke_token(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="As `token list` shows it.")],
+) -> None:
+    """Make a token invalid."""
+    from app.command import tokens as command
+
+    command.revoke(token_id)
