@@ -1,1 +1,1 @@
-"""Observations and a claim in, verdicts, comparisons and causes out. Pure and total."""
+"""Verdicts, causes and comparisons from a claim and its observations. Pure functions without I/O."""

@@ -1,4 +1,4 @@
-"""The words of a judgement: what became of a check, a job, a run and a comparison."""
+"""The values of a judgement: results of checks, verdicts of jobs and runs, and results of comparisons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from worker.contract import Reason, Result
 
 
 class Verdict(StrEnum):
-    """What is concluded of a job or a run; in the order in which a run's is chosen among its jobs'."""
+    """The verdict of a job or a run. A run gets the first of these that any of its jobs has."""
 
     NEEDS_INFO = "needs_info"
     REPRODUCED = "reproduced"
@@ -37,7 +37,7 @@ INCONCLUSIVE: Final = frozenset(
 
 
 class DifferentKind(StrEnum):
-    """How what was seen differs from what was claimed."""
+    """How the observed behaviour differs from the claimed one."""
 
     CLEAN_ERROR = "clean_error"
     OTHER_FAILURE = "other_failure"
@@ -46,7 +46,7 @@ class DifferentKind(StrEnum):
 
 
 class CheckResult(StrEnum):
-    """What became of a check in an attempt, or over repeats, or over a pair."""
+    """The result of a check in an attempt, over repeats or over a pair of targets."""
 
     MET = "met"
     ABSENT = "absent"
@@ -55,7 +55,7 @@ class CheckResult(StrEnum):
 
 
 class Defect(StrEnum):
-    """Whether what was seen is a defect."""
+    """Whether the observed behaviour is a defect."""
 
     YES = "yes"
     NO = "no"
@@ -63,14 +63,14 @@ class Defect(StrEnum):
 
 
 class Scope(StrEnum):
-    """How far a `not_reproduced` goes."""
+    """Whether a `not_reproduced` is about the reporter's environment or another one."""
 
     AS_REPORTED = "as_reported"
     ELSEWHERE = "elsewhere"
 
 
 class ComparisonResult(StrEnum):
-    """What a comparison of two attempts says."""
+    """The result of a comparison of two attempts."""
 
     IDENTICAL = "identical"
     EQUIVALENT = "equivalent"
@@ -79,7 +79,7 @@ class ComparisonResult(StrEnum):
 
 
 class Finding(BaseModel):
-    """A check with what became of it. `observed` is what was seen in its place, cut short; hostile text."""
+    """A check with its result. `observed` is the output or failure in its place, cut short: hostile text."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -90,7 +90,7 @@ class Finding(BaseModel):
 
 
 class RateInterval(BaseModel):
-    """Between which rates the true one lies, as far as independent attempts on one machine tell."""
+    """Confidence interval for the true rate, from independent attempts on one machine."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -101,7 +101,7 @@ class RateInterval(BaseModel):
 
 
 class JobJudgement(BaseModel):
-    """A job's verdict and what it rests on: `matched` of `of` counted attempts that reached the point."""
+    """A job's verdict and its evidence: `matched` of `of` counted attempts that reached the point."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -110,14 +110,14 @@ class JobJudgement(BaseModel):
     matched: int = 0
     of: int = 0
     rate_upper_bound: float | None = None
-    # Of the cold attempts among them; None where the claim is not about single attempts.
+    # For the cold attempts only. None if the claim is not about single attempts.
     rate_interval: RateInterval | None = None
     findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedCell:
-    """One script on one target, with its judgement (None until it is judged) and the results of its counted attempts."""
+    """One script on one target, with its judgement (None until it is judged) and its counted results."""
 
     job_id: str
     script: str

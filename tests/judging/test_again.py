@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.judging.judgement import Verdict
-from app.judging.verdict.rerunnable import Which, is_wanted
+from app.judging.verdict.rerunnable import Which, is_rerunnable
 from worker.contract import Reason, WhoCanAct
 
 NO_NODE = Reason(code="no_node", who_can_act=WhoCanAct.OPERATOR)
@@ -32,7 +32,7 @@ TOO_LONG = Reason(code="time_limit", who_can_act=WhoCanAct.REPORTER)
 def test_what_failed_and_what_is_undecided(
     state: str, verdict: Verdict | None, reason: Reason | None, *, failed: bool, undecided: bool
 ) -> None:
-    found = {which: is_wanted(which, state=state, verdict=verdict, reason=reason) for which in Which}  # type: ignore[arg-type]
+    found = {which: is_rerunnable(which, state=state, verdict=verdict, reason=reason) for which in Which}  # type: ignore[arg-type]
     assert found == {Which.FAILED: failed, Which.UNDECIDED: undecided, Which.ALL: True}
 
 
@@ -45,7 +45,7 @@ def test_failed_ones_are_undecided_ones_and_none_that_goes_on_is_either(
     state: str, verdict: Verdict | None, reason: Reason | None
 ) -> None:
     failed, undecided, every = (
-        is_wanted(which, state=state, verdict=verdict, reason=reason) for which in Which
+        is_rerunnable(which, state=state, verdict=verdict, reason=reason) for which in Which
     )  # type: ignore[arg-type]
     assert failed <= undecided <= every
     assert every is (state in {"judged", "cancelled"})

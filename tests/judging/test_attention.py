@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.judging.judgement import Defect, Scope, Verdict
-from app.judging.report.attention import Attention, Line, attention_of, attention_said
+from app.judging.report.attention import Attention, VersionRow, attention_of, attention_of_overruling
 from app.judging.report.axis import age_of, differs_by
 
 R, F, N, D = Verdict.REPRODUCED, Verdict.FLAKY, Verdict.NOT_REPRODUCED, Verdict.DIFFERENT
@@ -38,23 +38,23 @@ R, F, N, D = Verdict.REPRODUCED, Verdict.FLAKY, Verdict.NOT_REPRODUCED, Verdict.
 def test_the_group(
     verdict: Verdict | None, scope: Scope | None, lines: list[tuple[Verdict, ...]], group: Attention | None
 ) -> None:
-    assert attention_of(verdict, scope, [Line(line) for line in lines]) == group
+    assert attention_of(verdict, scope, [VersionRow(line) for line in lines]) == group
 
 
 def test_what_is_explained_without_a_bug_is_not_broken() -> None:
-    for verdict, lines in ((R, [Line((R,))]), (F, [Line((N, F))]), (R, [])):
+    for verdict, lines in ((R, [VersionRow((R,))]), (F, [VersionRow((N, F))]), (R, [])):
         assert attention_of(verdict, None, lines, defect=Defect.NO) is Attention.NEEDS_HUMAN
         assert attention_of(verdict, None, lines, defect=Defect.UNDECIDED) is Attention.STILL_BROKEN
-    assert attention_of(R, None, [Line((R, N))], defect=Defect.NO) is Attention.FIXED
+    assert attention_of(R, None, [VersionRow((R, N))], defect=Defect.NO) is Attention.FIXED
 
 
 def test_what_ran_somewhere_was_tried() -> None:
     assert attention_of(Verdict.CANNOT_SHOW, None, [], ran=True) is Attention.NEEDS_HUMAN
-    assert attention_of(N, Scope.ELSEWHERE, [Line((N,))], ran=True) is Attention.NOT_AS_REPORTED
+    assert attention_of(N, Scope.ELSEWHERE, [VersionRow((N,))], ran=True) is Attention.NOT_AS_REPORTED
 
 
 def test_a_maintainers_word_decides_the_group() -> None:
-    groups = {verdict: attention_said(verdict) for verdict in Verdict}
+    groups = {verdict: attention_of_overruling(verdict) for verdict in Verdict}
     assert groups[R] is groups[F] is Attention.STILL_BROKEN
     assert groups[N] is None
     assert groups[Verdict.NEEDS_INFO] is Attention.ASK

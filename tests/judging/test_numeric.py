@@ -1,4 +1,4 @@
-"""What a trace says of a difference: rounding, an input that makes much of it, a defect, or nothing."""
+"""The cause that a trace shows: rounding, amplified rounding, a defect, or none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.judging.cause.trace_verdict import cause_by_trace, first_difference, told
+from app.judging.cause.trace_verdict import cause_by_trace, first_difference, trace_sentences
 from worker.contract.trace import Trace, TracedOperation, TracedSide
 
 FINE = TracedSide(side="cpu", explained=True, error=3e-8, ulps=0.5, span=1e-7, worst=(1.0, 1.00000003))
@@ -82,24 +82,24 @@ def test_causes(seen: Trace, cause: str | None) -> None:
 
 
 def test_sentences() -> None:
-    first, second, third = told(trace(operation(), SLOGDET))
-    assert first == "5 operations ran on the CPU and on the card; some gave other numbers."
+    first, second, third = trace_sentences(trace(operation(), SLOGDET))
+    assert first == "5 operations ran on the CPU and on the GPU; some gave different numbers."
     assert second.startswith(
         "Operation 1, aten::addmm (float32, 4×16) on equal inputs: 6e-08 apart; the CPU is within 3e-08 (0.5 ULP)"
     )
     assert third.startswith(
-        "Operation 5, aten::_linalg_slogdet (float32, one number) on inputs that differ already made much of little"
+        "Operation 5, aten::_linalg_slogdet (float32, one number) on inputs that already differ amplified a small"
     )
-    assert third.endswith("inputs 1.4e-07 apart, relatively, results 0.054 apart, relatively.")
+    assert third.endswith("inputs 1.4e-07 apart (relative), results 0.054 apart (relative).")
     alone = operation("aten::cos", sides=[WRONG], inputs_agree=None, gap=None)
-    (held, wrong) = told(trace(alone, pairs=0, unexplained=1))
-    assert held == "Held against float64: 1 of 1 operation."
+    (compared, wrong) = trace_sentences(trace(alone, pairs=0, unexplained=1))
+    assert compared == "Compared with float64: 1 of 1 operation."
     assert (
-        "the CPU gave 0.99 where float64 gives -0.99, and is further off than its inputs' last digits allow (3e-07)"
+        "the CPU gave 0.99 where float64 gives -0.99, and is further off than rounding of its inputs allows (3e-07)"
         in wrong
     )
-    assert "may not be all" in told(trace(operation(), whole=False))[-1]
-    assert told(trace()) == ["5 operations ran on the CPU and on the card; all gave the same, bit for bit."]
+    assert "there may be more differences" in trace_sentences(trace(operation(), whole=False))[-1]
+    assert trace_sentences(trace()) == ["5 operations ran on the CPU and on the GPU; all gave the same bits."]
 
 
 def test_what_is_unexplained_is_shown_before_what_is_first() -> None:

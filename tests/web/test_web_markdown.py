@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from recorded_runs import recording
 
-from app.judging.cause.trace_verdict import told
+from app.judging.cause.trace_verdict import trace_sentences
 from app.runs.run_object.document import RunDocument
 from app.web.views.markdown_copy import fenced, is_plain, run_markdown
 from app.web.views.wording import NOT_DECIDED
@@ -82,7 +82,7 @@ def test_a_trace_is_told_as_on_the_page_and_in_a_fence() -> None:
         for block in MarkdownIt().parse(text)
         if block.type == "fence" and "ran on the CPU" in block.content
     ]
-    assert all(f"- {sentence}" in fence for sentence in told(trace))
+    assert all(f"- {sentence}" in fence for sentence in trace_sentences(trace))
     assert "… and 2 more traced cells." in fence
     assert "ran on the CPU" not in "".join(
         block.content for block in MarkdownIt().parse(text) if block.type == "inline"

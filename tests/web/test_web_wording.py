@@ -93,7 +93,7 @@ def test_that_it_happens_is_not_that_it_is_a_bug() -> None:
     assert defect_words(recorded("logdet_cpu_isa")) == NOT_DECIDED
     assert defect_words(
         recorded("uninitialised_quick", defect=Defect.YES, cause="uninitialised_memory")
-    ).startswith("It is a bug. The result rests")
+    ).startswith("It is a bug. The result depends")
     assert defect_words(
         recorded("svd_sign.cuda", seen=True, defect=Defect.NO, cause="sign_or_order")
     ).startswith("It is no bug. ")

@@ -250,7 +250,7 @@ def _environment_hint(comparison: ComparisonPart) -> str:
 def _operations(document: RunDocument) -> Iterator[str]:
     """The verdicts over a script's operations, for traced cells."""
     for job in document.jobs:
-        sentences = [] if job.trace is None else trace_verdict.told(job.trace)
+        sentences = [] if job.trace is None else trace_verdict.trace_sentences(job.trace)
         if sentences:
             yield f"{visible(label(job))}: {' '.join(sentences)}"
 

@@ -1,1 +1,1 @@
-"""Why outputs differ: the causes and their sentences."""
+"""The causes of differences, and their sentences."""

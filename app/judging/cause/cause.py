@@ -1,4 +1,4 @@
-"""Causes, each given only where its test really ran; the rest stays `not_analysed`."""
+"""The cause of what was seen. A cause is named only if its test ran; otherwise it is `not_analysed`."""
 
 from __future__ import annotations
 
@@ -40,57 +40,64 @@ _DEFECT = {
     "unexplained": Defect.YES,
 }
 _SENTENCES = {
-    "error_asymmetry": "One side raises an error where the other returns a value or another error.",
-    "random_streams": "The CPU and the GPU draw random numbers by different algorithms, so one seed gives two streams.",
-    "unseeded": "The script draws random numbers without a seed.",
-    "nondeterministic_kernel": "Repeats differ, and agree once deterministic algorithms are switched on.",
+    "error_asymmetry": "One side raises an error, and the other returns a value or raises another error.",
+    "random_streams": "The CPU and the GPU use different random number generators, "
+    "so one seed gives different numbers.",
+    "unseeded": "The script uses random numbers without a seed.",
+    "nondeterministic_kernel": "Repeats differ, but agree with deterministic algorithms.",
     "sign_or_order": "The two sides differ only in signs or in the order of the numbers.",
-    "uninitialised_memory": "The result rests on memory that nobody wrote: filling such memory with NaN brings new NaN.",
-    "undefined_conversion": "A value that an integer cannot hold is converted to one, and every device may give what it likes.",
-    "reduced_precision": "Reduced precision (such as TF32) was in force, in which fewer digits are kept.",
-    "rounding": "Every operation is within the rounding of its type; what differs is the rounding.",
-    "ill_conditioned": "The inputs make much of a difference that rounding alone makes: no side is more right than the other.",
-    "unexplained": "One operation is further from the exact result than rounding can bring it.",
+    "uninitialised_memory": "The result depends on uninitialised memory: "
+    "if such memory is filled with NaN, new NaN appear in the output.",
+    "undefined_conversion": "A value is converted to an integer type that cannot hold it. "
+    "The result of that is undefined on every device.",
+    "reduced_precision": "Reduced precision (such as TF32) was in use, which keeps fewer digits.",
+    "rounding": "Every operation is as exact as its type allows. The difference is rounding.",
+    "ill_conditioned": "The inputs amplify a difference that is only rounding. "
+    "Neither side is more correct than the other.",
+    "unexplained": "One operation is further from the exact result than rounding explains.",
 }
-# A gap that TF32 makes is a thousand roundings wide; without it a few remain.
+# TF32 makes a gap of about a thousand roundings. Without it only a few are left.
 _SHRINKS = 10
-_OF_VALUES = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS, CheckKind.VARIES}
+_VALUE_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS, CheckKind.VARIES}
 
 
 def sentence(cause: str | None) -> str:
-    """The cause in one plain sentence; empty when there is none."""
+    """The sentence for a cause; empty without a cause."""
     return _SENTENCES.get(cause or "", "")
 
 
 def cause_of(
     claim: Claim, scripts: Sequence[Script], cells: Sequence[JudgedCell]
 ) -> tuple[str | None, Defect]:
-    """The first cause that explains what was seen, and whether it is a defect. (None, UNDECIDED): nothing to explain."""
+    """The first cause that explains what was seen, and whether it is a defect.
+
+    (None, UNDECIDED) if there is nothing to explain.
+    """
     seen = [cell for cell in cells if cell.verdict in DEVIATIONS]
     by_digest = {script.digest: script for script in scripts}
     for cell in cells:
-        # Told by a test of its own, whatever became of the claim.
-        if _reads_unwritten_memory(cell, cells):
+        # This has a test of its own, so it is known whatever the verdict is.
+        if _reads_uninitialised_memory(cell, cells):
             return "uninitialised_memory", _DEFECT["uninitialised_memory"]
     for cell in seen:
         script = by_digest.get(cell.script)
-        found = (
+        cause = (
             None
             if script is None
-            else _of_sides(claim, script, cell, cells) or _of_repeats(claim, script, cell, cells)
+            else _cause_of_sides(claim, script, cell, cells) or _cause_of_repeats(claim, script, cell, cells)
         )
-        if found is not None:
-            return found, _DEFECT[found]
+        if cause is not None:
+            return cause, _DEFECT[cause]
     for cell in cells:
-        found = _of_operations(claim, cell, cells)
-        if found is not None:
-            return found, _DEFECT[found]
-    explainable = any(check.kind in _OF_VALUES for check in claim.having(Role.BUG))
+        cause = _cause_by_trace(claim, cell, cells)
+        if cause is not None:
+            return cause, _DEFECT[cause]
+    explainable = any(check.kind in _VALUE_KINDS for check in claim.having(Role.BUG))
     return (NOT_ANALYSED if seen and explainable else None), Defect.UNDECIDED
 
 
-def _reads_unwritten_memory(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
-    """Whether filling unwritten memory with NaN brings NaN that is not there without."""
+def _reads_uninitialised_memory(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
+    """Whether NaN appear in the output only if uninitialised memory is filled with NaN."""
     filled = _twin(cell, cells, fill="nan")
     if filled is None or "fill" in cell.target.settings:
         return False
@@ -99,13 +106,13 @@ def _reads_unwritten_memory(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bo
 
 
 def _twin(cell: JudgedCell, cells: Sequence[JudgedCell], **settings: str) -> JudgedCell | None:
-    """The cell of the same script on the same target but for these settings."""
-    wanted = cell.target.model_copy(update={"settings": {**cell.target.settings, **settings}})
+    """The cell with the same script on the same target, plus these settings; None if there is none."""
+    twin_target = cell.target.model_copy(update={"settings": {**cell.target.settings, **settings}})
     return next(
         (
             other
             for other in cells
-            if other is not cell and other.script == cell.script and other.target == wanted
+            if other is not cell and other.script == cell.script and other.target == twin_target
         ),
         None,
     )
@@ -115,8 +122,10 @@ def _completed(cell: JudgedCell) -> list[Observation]:
     return [result.observation for result in cell.results if result.outcome is Outcome.COMPLETED]
 
 
-def _of_sides(claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[JudgedCell]) -> str | None:
-    """Causes of a difference between two sides within one attempt."""
+def _cause_of_sides(
+    claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[JudgedCell]
+) -> str | None:
+    """The cause of a difference between two sides within one attempt; None if no test explains it."""
     differs = next((check for check in claim.checks if check.kind is CheckKind.DIFFERS and check.sides), None)
     if differs is None or not cell.results:
         return None
@@ -124,14 +133,14 @@ def _of_sides(claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[Ju
     lines = lines_of_sides(observation.stdout, differs.sides)
     if len(lines) != 2 or not all(lines.values()) or sides_agree(lines):
         return None
-    found = _explanation(script, observation, lines, devices=set(differs.sides) == {"cpu", "cuda"})
-    return found or ("reduced_precision" if _shrinks_without_tf32(differs, lines, cell, cells) else None)
+    cause = _explanation(script, observation, lines, devices=set(differs.sides) == {"cpu", "cuda"})
+    return cause or ("reduced_precision" if _shrinks_without_tf32(differs, lines, cell, cells) else None)
 
 
 def _shrinks_without_tf32(
     differs: Check, lines: Mapping[str, Sequence[str]], cell: JudgedCell, cells: Sequence[JudgedCell]
 ) -> bool:
-    """Whether the gap between the sides all but goes once TF32, which convolutions on a card use by default, is switched off."""
+    """Whether the gap nearly disappears without TF32, which convolutions on a GPU use by default."""
     twin = _twin(cell, cells, tf32="off")
     if twin is None or not _completed(twin):
         return False
@@ -142,8 +151,11 @@ def _shrinks_without_tf32(
     return with_it is not None and without is not None and without * _SHRINKS <= with_it
 
 
-def _of_operations(claim: Claim, cell: JudgedCell, cells: Sequence[JudgedCell]) -> str | None:
-    """By a trace of the same target, as long as tracing changed nothing of what is judged."""
+def _cause_by_trace(claim: Claim, cell: JudgedCell, cells: Sequence[JudgedCell]) -> str | None:
+    """The cause by traces of the same target.
+
+    None if tracing changed the verdict, or if the traces of several attempts give different causes.
+    """
     traced = _twin(cell, cells, trace="on")
     if traced is None or "trace" in cell.target.settings or not _shows_the_same(traced, cell):
         return None
@@ -151,12 +163,12 @@ def _of_operations(claim: Claim, cell: JudgedCell, cells: Sequence[JudgedCell]) 
     if cell.verdict not in DEVIATIONS and not (cell.verdict is Verdict.OBSERVED and drifts):
         return None
     traces = [result.observation.trace for result in traced.results if result.observation.trace is not None]
-    found = {cause_by_trace(trace) for trace in traces}
-    return found.pop() if len(found) == 1 else None
+    causes = {cause_by_trace(trace) for trace in traces}
+    return causes.pop() if len(causes) == 1 else None
 
 
 def _shows_the_same(traced: JudgedCell, cell: JudgedCell) -> bool:
-    """One attempt that showed it is one of those that make a cell flaky."""
+    """Whether both have the same verdict. One traced attempt that shows the claim fits a flaky cell."""
     return traced.verdict is cell.verdict or (
         cell.verdict is Verdict.FLAKY and traced.verdict is Verdict.REPRODUCED
     )
@@ -178,7 +190,7 @@ def _explanation(
 
 
 def _failure(result: Result) -> tuple[str, str] | None:
-    """How an attempt failed, by its signature; None where it did not."""
+    """The signature of a failure: type and masked message, or the signal. None without a failure."""
     seen = result.observation
     if seen.exception is not None:
         return seen.exception.type, masked(seen.exception.message)
@@ -186,7 +198,7 @@ def _failure(result: Result) -> tuple[str, str] | None:
 
 
 def cause_of_pair(script: Script, baseline: tuple[Target, Result], candidate: tuple[Target, Result]) -> str:
-    """What explains that two attempts of one script show something else; NOT_ANALYSED where no test here does."""
+    """The cause of a difference between two attempts of one script; NOT_ANALYSED if no test explains it."""
     (one_target, one), (other_target, other) = baseline, candidate
     if _failure(one) != _failure(other):
         return "error_asymmetry"
@@ -210,13 +222,15 @@ def _new_nan(plain: tuple[Target, Result], filled: tuple[Target, Result]) -> boo
     return is_test and has_nan(filled[1].observation.stdout) and not has_nan(plain[1].observation.stdout)
 
 
-def _of_repeats(claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[JudgedCell]) -> str | None:
-    """Causes of repeats that differ."""
+def _cause_of_repeats(
+    claim: Claim, script: Script, cell: JudgedCell, cells: Sequence[JudgedCell]
+) -> str | None:
+    """The cause of repeats that differ; None if no test explains it."""
     varies = cell.verdict is Verdict.FLAKY or any(check.over_repeats for check in claim.checks)
     if not varies:
         return None
     if script.unseeded:
-        # Where memory is read that nobody wrote, the missing seed may be innocent.
+        # If the script reads uninitialised memory, that may be the cause, not the missing seed.
         return None if uses_uninitialised_memory(script.script) else "unseeded"
     twin = _twin(cell, cells, deterministic="on")
     if twin is not None and twin.verdict is Verdict.NOT_REPRODUCED:

@@ -1,4 +1,4 @@
-"""Tests of what may explain a difference: each looks at the script and at what two sides showed, and none needs a trace."""
+"""Tests for causes that need only the script and the output of two sides, but no trace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.judging.output.numbers import numbers_in
 from app.judging.output.printed_lines import MOST_CHARACTERS
 from worker.contract import Observation, Scalar
 
-# Operations whose result is free in its signs or in its order.
+# The results of these operations have no fixed signs or order.
 _FREE = re.compile(
     r"\b(?:svd|eigh?|qr|svd_lowrank|pca_lowrank|lobpcg|topk|sort|argsort|unique|nonzero|kthvalue)\b"
 )
@@ -22,14 +22,14 @@ _TO_INTEGER = re.compile(
     r"\.(?:int|long|short)\(\)|\bto\(torch\.u?int|\.astype\((?:np\.|numpy\.)?[\"']?u?int|dtype=torch\.u?int"
 )
 _ERROR_LINE = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
-# Fewer numbers than these may agree by chance.
+# A smaller count of numbers may agree by chance.
 _ENOUGH = 3
-_NEXT_TO_NOTHING = 1e-4
+_TINY_GAP = 1e-4
 _REDUCED = {"tf32", "bf16", True}
 
 
 def is_an_error(text: str) -> bool:
-    """Whether a side says that it raised an error."""
+    """Whether the text names an error."""
     return _ERROR_LINE.search(text) is not None
 
 
@@ -39,9 +39,9 @@ def all_finite(text: str) -> bool:
 
 
 def converts_undefined(script: Script, text: str) -> bool:
-    """Whether the script names a value that no integer holds and converts to integers, and the smallest integer of a width is shown."""
+    """Whether the script converts a value that no integer holds, and the output has the smallest integer."""
     named = _NO_INTEGER.search(script.script) is not None and _TO_INTEGER.search(script.script) is not None
-    # What CPUs give for what does not fit.
+    # CPUs give the smallest integer for a value that does not fit.
     return named and any(number.value in {-(2.0**31), -(2.0**63)} for number in numbers_in(text))
 
 
@@ -57,7 +57,7 @@ def _reduces_products(name: str, value: Scalar) -> bool:
 
 
 def differs_in_precision(one: Observation, other: Observation) -> bool:
-    """Whether a precision in force on one side is reduced and is not on the other."""
+    """Whether a precision flag is reduced on one side only."""
     names = {
         name for name in one.flags.keys() | other.flags.keys() if name.startswith(("precision.", "tf32."))
     }
@@ -65,7 +65,10 @@ def differs_in_precision(one: Observation, other: Observation) -> bool:
 
 
 def largest_gap(sides: Mapping[str, Sequence[str]]) -> float | None:
-    """By how much the numbers of two sides differ at most; None where they don't stand side by side or are not all finite."""
+    """The largest difference between the numbers of two sides, pair by pair.
+
+    None if the sides have different counts of numbers, or if a number is not finite.
+    """
     one, other = (
         [number.value for line in lines for number in numbers_in(line[:MOST_CHARACTERS])]
         for lines in sides.values()
@@ -81,19 +84,22 @@ def has_nan(text: str) -> bool:
 
 
 def signs_or_order(script: Script, sides: Mapping[str, Sequence[str]]) -> bool:
-    """Whether an operation is free in signs or order, and lines hold the same magnitudes; all else differs by next to nothing."""
+    """Whether the sides differ only in signs or order, and the script has an operation that leaves this open.
+
+    All other lines may differ by a tiny gap.
+    """
     if _FREE.search(script.script) is None:
         return False
     one, other = sides.values()
     if len(one) != len(other):
         return False
-    found = False
+    has_free_line = False
     for left, right in zip(one, other, strict=True):
         a, b = ([number.value for number in numbers_in(line[:MOST_CHARACTERS])] for line in (left, right))
         if a == b:
             continue
         if len(a) >= _ENOUGH and sorted(map(abs, a)) == sorted(map(abs, b)):
-            found = True
-        elif len(a) != len(b) or any(abs(x - y) > _NEXT_TO_NOTHING for x, y in zip(a, b, strict=True)):
+            has_free_line = True
+        elif len(a) != len(b) or any(abs(x - y) > _TINY_GAP for x, y in zip(a, b, strict=True)):
             return False
-    return found
+    return has_free_line

@@ -1,4 +1,4 @@
-"""Where a script draws random numbers: on a device that the call chooses, or on the CPU before the tensor is moved."""
+"""The device on which a script draws random numbers, found by reading its code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _RANDOM_IN_PLACE = {
 
 
 def draws_on_device(source: str) -> bool:
-    """Whether random numbers are drawn on a device that is chosen in the call: not where a CPU tensor is moved after it was drawn."""
+    """Whether random numbers are drawn directly on a device other than the CPU.
+
+    False if they are drawn on the CPU and moved afterwards.
+    """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -40,7 +43,7 @@ def _draws(call: ast.Call) -> bool:
 
 
 def _by_default(tree: ast.Module) -> bool:
-    """Whether all draws are on a device because the script made it the default."""
+    """Whether the script sets a default device and draws random numbers."""
     called = {
         node.func.attr
         for node in ast.walk(tree)
@@ -58,7 +61,7 @@ def _has_device(keywords: Sequence[ast.keyword]) -> bool:
 
 
 def _on_device(expression: ast.expr) -> bool:
-    """Whether the expression is made on, or moved to, a device."""
+    """Whether the expression is created on a device or moved to one."""
     calls = [node for node in ast.walk(expression) if isinstance(node, ast.Call)]
     return any(
         _has_device(call.keywords)

@@ -1,14 +1,14 @@
-"""What a trace of a script's operations says of a difference in numbers: rounding, an input that makes much of it, or neither. Pure."""
+"""The cause of a numeric difference by a trace of operations: rounding, amplified rounding, or a defect."""
 
 from __future__ import annotations
 
 from worker.contract.trace import Trace, TracedOperation, TracedSide
 
-# Two results that far apart are no longer the same number to anyone who prints them...
+# Results with a larger relative gap look like different numbers in a print.
 FAR_APART = 1e-2
-# ...and by so much more than their inputs: rounding alone does not do that in one operation.
+# An operation amplifies if the gap of its results is this many times the gap of its inputs.
 AMPLIFIED = 1e3
-# What one rounding does, where the inputs are the same to the last bit.
+# The relative error of one rounding, for operations with bit-identical inputs.
 _UNIT = {
     "torch.float64": 2.0**-53,
     "torch.complex128": 2.0**-53,
@@ -19,7 +19,10 @@ _SINGLE = 2.0**-24
 
 
 def cause_by_trace(trace: Trace) -> str | None:
-    """`unexplained` goes first, whatever else there is; of the rest only a trace without gaps says anything."""
+    """The cause that a trace shows; None if it shows none.
+
+    One unexplained operation is enough for `unexplained`. All other causes need a complete trace.
+    """
     if trace.unexplained:
         return "unexplained"
     if not trace.whole or trace.answered < trace.asked or trace.unjudged or not trace.pairs:
@@ -33,18 +36,18 @@ def cause_by_trace(trace: Trace) -> str | None:
 
 
 def is_amplified(operation: TracedOperation) -> bool:
-    """Whether inputs that are all but equal gave outputs that are not."""
+    """Whether nearly equal inputs gave clearly different outputs."""
     if operation.input_gap is None:
         return False
     unit = max(operation.input_gap, _UNIT.get(operation.dtype, _SINGLE))
     if operation.relative_gap is None:
-        # One is infinite or no number, and the other is finite.
+        # One result is infinite or NaN, and the other is finite.
         return unit < FAR_APART
     return operation.relative_gap >= max(FAR_APART, AMPLIFIED * unit)
 
 
 def first_difference(trace: Trace) -> TracedOperation | None:
-    """The first operation that gave something else on the same inputs, else what rounding does not explain."""
+    """The first operation that rounding does not explain, else the first that differs on equal inputs."""
     unexplained = next(
         (one for one in trace.operations if any(side.explained is False for side in one.sides)), None
     )
@@ -54,43 +57,47 @@ def first_difference(trace: Trace) -> TracedOperation | None:
 
 
 def amplifier(trace: Trace) -> TracedOperation | None:
-    """The first operation that made much of a small difference."""
+    """The first operation that amplified a small difference; None if there is none."""
     return next((one for one in trace.operations if len(one.sides) == 2 and is_amplified(one)), None)
 
 
-def told(trace: Trace) -> list[str]:
-    """What the trace shows, in plain sentences; they name operations of torch, and nothing else of what ran."""
+def trace_sentences(trace: Trace) -> list[str]:
+    """The trace in plain sentences. They hold names of torch operations, but no other text of the script."""
     sentences = []
     if trace.pairs:
         sentences.append(
-            f"{_count(trace.pairs, 'operation')} ran on the CPU and on the card; {_gave_another(trace)}."
+            f"{_count(trace.pairs, 'operation')} ran on the CPU and on the GPU; {_result_of_pairs(trace)}."
         )
     elif trace.asked:
-        sentences.append(f"Held against float64: {trace.answered} of {_count(trace.asked, 'operation')}.")
+        sentences.append(f"Compared with float64: {trace.answered} of {_count(trace.asked, 'operation')}.")
     first = first_difference(trace)
     if first is not None:
         sentences.append(f"{_name(first)}: {_sides(first)}.")
-    much = amplifier(trace)
-    if much is not None:
+    amplifying = amplifier(trace)
+    if amplifying is not None:
         sentences.append(
-            f"{_name(much)} made much of little: inputs {_apart(much.input_gap)}, results {_apart(much.relative_gap)}."
+            f"{_name(amplifying)} amplified a small difference: "
+            f"inputs {_apart(amplifying.input_gap)}, results {_apart(amplifying.relative_gap)}."
         )
     if trace.unjudged or not trace.whole or trace.answered < trace.asked:
-        sentences.append("Some operations could not be held against float64, so this may not be all.")
+        sentences.append(
+            "Some operations could not be compared with float64, so there may be more differences."
+        )
     return sentences
 
 
-def _gave_another(trace: Trace) -> str:
+def _result_of_pairs(trace: Trace) -> str:
     differing = sum(len(operation.sides) == 2 for operation in trace.operations)
-    return "some gave other numbers" if differing else "all gave the same, bit for bit"
+    return "some gave different numbers" if differing else "all gave the same bits"
 
 
 def _name(operation: TracedOperation) -> str:
     shape = "×".join(map(str, operation.shape)) or "one number"
-    agree = {True: " on equal inputs", False: " on inputs that differ already", None: ""}[
+    agree = {True: " on equal inputs", False: " on inputs that already differ", None: ""}[
         operation.inputs_agree
     ]
-    return f"Operation {operation.number}, {operation.name} ({operation.dtype.removeprefix('torch.')}, {shape}){agree}"
+    dtype = operation.dtype.removeprefix("torch.")
+    return f"Operation {operation.number}, {operation.name} ({dtype}, {shape}){agree}"
 
 
 def _sides(operation: TracedOperation) -> str:
@@ -101,28 +108,23 @@ def _sides(operation: TracedOperation) -> str:
 
 
 def _side(side: TracedSide) -> str:
-    name = "the card" if side.side == "cuda" else "the CPU"
+    name = "the GPU" if side.side == "cuda" else "the CPU"
     if side.explained is None:
-        return f"{name} can't be held against float64"
+        return f"{name} can't be compared with float64"
     if side.explained:
-        reduced = " with factors cut as TF32 cuts them" if side.reduced else ""
-        return f"{name} is within {_number(side.error)} ({_number(side.ulps)} ULP) of float64, as rounding allows{reduced}"
+        reduced = " of TF32 factors" if side.reduced else ""
+        error = f"{_number(side.error)} ({_number(side.ulps)} ULP)"
+        return f"{name} is within {error} of float64, as rounding{reduced} allows"
     gave = (
         ""
         if side.worst is None
         else f" gave {_exactly(side.worst[0])} where float64 gives {_exactly(side.worst[1])}, and"
     )
-    return f"{name}{gave} is further off than its inputs' last digits allow ({_number(side.span)})"
+    return f"{name}{gave} is further off than rounding of its inputs allows ({_number(side.span)})"
 
 
 def _apart(gap: float | None) -> str:
-    return (
-        "of which one is not finite"
-        if gap is None
-        else f"{_number(gap)} apart, relatively"
-        if gap
-        else "the same"
-    )
+    return "with one not finite" if gap is None else f"{_number(gap)} apart (relative)" if gap else "the same"
 
 
 def _number(value: float | str | None) -> str:

@@ -1,4 +1,4 @@
-"""The result of a check in one attempt: the judge of its kind, then what the target lacks, then the claimed place."""
+"""The result of a check in one attempt, by its output, the target's lacks and the claimed environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.judging.check.failure_checks import (
     judge_no_error,
     judge_out_of_memory,
 )
-from app.judging.check.guards import left_out
+from app.judging.check.guards import skipped_gpu_part
 from app.judging.check.output_checks import (
     claimed_number,
     judge_difference,
@@ -25,7 +25,7 @@ from app.judging.check.output_checks import (
     judge_value,
     numbers_in_place,
 )
-from app.judging.check.places import away, excluded
+from app.judging.check.places import exclusion_of, mismatch_of
 from app.judging.check.reach import (
     ABSOLUTE_TIME,
     ENDED_EARLIER,
@@ -50,7 +50,8 @@ from worker.contract import Device, Outcome, Reason, Result
 MOST_OBSERVED = 400
 # Longer output is data. It holds no sentence that names both values.
 _MOST_LINES = 200
-# Such an attempt says nothing by itself. Beside attempts that showed the claim, it counts as one that did not.
+# Such an attempt says nothing by itself. Beside attempts that showed the claim, it counts as one that did
+# not.
 SILENT = {NOTHING_SHOWN.code, PATH_NOT_TAKEN.code}
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 _PRINTED_OR_COMPARED = {*_PRINTED, CheckKind.VARIES, CheckKind.DIFFERS}
@@ -61,9 +62,9 @@ def judge_check(
     check: Check, result: Result, *, expected: Sequence[Check], script: Script, target: Target
 ) -> Finding:
     """Judge a check in one attempt. `expected` are the claim's checks of the correct behaviour."""
-    elsewhere = excluded(check, target)
-    if elsewhere is not None:
-        return _finding(check, CheckResult.UNREACHED, result, reason=elsewhere)
+    exclusion = exclusion_of(check, target)
+    if exclusion is not None:
+        return _finding(check, CheckResult.UNREACHED, result, reason=exclusion)
     check_result = _judge_output_only(check, result, expected)
     reason = _outweighing_lack(check, result, lack_of(result, script, target), check_result)
     if (
@@ -71,9 +72,9 @@ def judge_check(
         and (check_result is not CheckResult.MET or _is_met_by_any_failure(check))
         and device_of(check.text) != Device.CPU
     ):
-        reason = left_out(result, script, target)
+        reason = skipped_gpu_part(result, script, target)
     if reason is None and check_result is not CheckResult.MET:
-        reason = ABSOLUTE_TIME if _is_about_time(check) else away(check, result, target)
+        reason = ABSOLUTE_TIME if _is_about_time(check) else mismatch_of(check, result, target)
     if reason is None and check_result is CheckResult.UNREACHED:
         reason = _why_unreached(check, result)
     return _finding(
@@ -107,7 +108,10 @@ def _finding(
 def _outweighing_lack(
     check: Check, result: Result, lack: Reason | None, check_result: CheckResult
 ) -> Reason | None:
-    """The lack, if it counts more than the result of the check. It always does, unless the claim was plainly met."""
+    """The lack, if it counts more than the result of the check.
+
+    It always does, unless the claim was plainly met.
+    """
     if lack is None or check_result is not CheckResult.MET:
         return lack
     limit = ended_by_limit(result)
@@ -162,7 +166,7 @@ def _judge_output_only(check: Check, result: Result, expected: Sequence[Check]) 
 
 
 def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Result:
-    """The result without lines that name both the claimed and the expected value, as `prints 17 instead of 18`.
+    """The result without lines that name both the claimed and expected value, as `prints 17 instead of 18`.
 
     Such lines stay if no other line shows either value.
     """
@@ -200,7 +204,7 @@ def _shows_expected(expected: Sequence[Check], result: Result) -> bool:
 
 
 def _is_met_by_rounding(check: Check, result: Result, expected: Sequence[Check]) -> bool:
-    """Whether the expected number is printed exactly, and the claimed one fits only because prints are short."""
+    """Whether the expected number is printed, and the claimed one fits only because prints are rounded."""
     expected_numbers = [claimed_number(other) for other in expected if other.kind is CheckKind.VALUE]
     claimed = claimed_number(check)
     if check.kind is not CheckKind.VALUE or claimed is None or not expected_numbers:

@@ -17,7 +17,8 @@ from app.judging.output.failure_signature import (
 )
 from worker.contract import Outcome, Result
 
-# A script that ends with one of these was broken before it came to its point, unless the claim is about that error.
+# A script that ends with one of these was broken before it came to its point, unless the claim is about that
+# error.
 BROKEN = {"NameError", "SyntaxError", "IndentationError", "TabError"}
 _OUT_OF_MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "_ArrayMemoryError"}
 _OUT_OF_MEMORY_MESSAGES = ("out of memory", "not enough memory", "can't allocate memory")

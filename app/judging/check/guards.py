@@ -1,4 +1,7 @@
-"""What a script leaves out where there is no GPU, by static reading: what such an attempt did not show is no evidence."""
+"""Parts of a script that run only with a GPU, found by reading its code.
+
+Without a GPU such a part is skipped, so an attempt that does not show the claim is no evidence against it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from app.judging.check.reach import NO_GPU, PATH_NOT_TAKEN, uses_gpu
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result
 
-# Calls that only prepare for a card or tell of it.
+# Calls that only prepare the use of a GPU or print about it.
 _PREPARING = {
     "print",
     "cuda",
@@ -25,22 +28,20 @@ _PREPARING = {
 }
 
 
-def left_out(result: Result, script: Script, target: Target) -> Reason | None:
-    """Why an attempt without a GPU may have come to its end, or failed, before the point; it says nothing against what was seen."""
+def skipped_gpu_part(result: Result, script: Script, target: Target) -> Reason | None:
+    """Why an attempt without a GPU may not have reached the claim's point; None if it skipped nothing."""
     if target.device is not Device.CPU or uses_gpu(result):
         return None
     if any(need.kind is NeedKind.GPU for need in script.needs):
         return NO_GPU
     if result.outcome in {Outcome.COMPLETED, Outcome.EXITED} and has_part_for_gpu(script.script):
-        return PATH_NOT_TAKEN.model_copy(
-            update={"detail": "A part of the script runs only where there is a GPU."}
-        )
+        return PATH_NOT_TAKEN.model_copy(update={"detail": "A part of the script runs only with a GPU."})
     return None
 
 
 @lru_cache(maxsize=256)
 def has_part_for_gpu(text: str) -> bool:
-    """Whether the script does something of its own only `if torch.cuda.is_available()`, and nothing in its place."""
+    """Whether the script has an `if torch.cuda.is_available()` without `else` that does more than prepare."""
     if "cuda" not in text:
         return False
     tree = tree_of(text)

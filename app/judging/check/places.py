@@ -1,4 +1,4 @@
-"""Where a claim is said to hold, against the target and what was found on it."""
+"""The device, version and system that a claim names, compared with those of a target or an attempt."""
 
 from __future__ import annotations
 
@@ -32,21 +32,24 @@ _SYSTEMS = {
 }
 
 
-def excluded(check: Check, target: Target) -> Reason | None:
-    """Why the check can't speak of this target, whatever is seen there; None when it can."""
+def exclusion_of(check: Check, target: Target) -> Reason | None:
+    """Why the check can't be judged on this target at all; None if it can."""
     if target.device is Device.CPU and check.where.device == Device.CUDA:
         return NO_GPU
     if check.where.device not in {None, Device.CPU, Device.CUDA}:
-        # Of a device that no target grants, such as `mps`.
+        # No target has such a device, for example `mps`.
         return OTHER_DEVICE
     if check.kind in {CheckKind.DIFFERS, CheckKind.SLOWER} and lacks_a_side(check.sides, target):
         return NO_GPU
     return None
 
 
-def away(check: Check, result: Result, target: Target) -> Reason | None:
-    """Why this attempt was not where the claim is said to hold: a "no" from elsewhere is none. A "yes" counts anywhere."""
-    where, found = check.where, result.environment
+def mismatch_of(check: Check, result: Result, target: Target) -> Reason | None:
+    """Why the environment of this attempt is not the claimed one; None if it is.
+
+    A "no" from another environment does not count. A "yes" counts in any environment.
+    """
+    where = check.where
     if (
         check.role is Role.BUG
         and where.device == Device.CPU
@@ -60,31 +63,32 @@ def away(check: Check, result: Result, target: Target) -> Reason | None:
         return OTHER_MODE
     if where.version and not is_version(where.version, result, target):
         return OTHER_VERSION
-    system = found.get("os.name")
+    system = result.environment.get("os.name")
     if where.os and system_of(where.os) != (system_of(system) if isinstance(system, str) else "linux"):
         return OTHER_OS
     return None
 
 
-# What only a card says of itself.
-_OF_A_CARD = re.compile(
-    r"device='cuda|\b(?:CUDA (?:error|out of memory|kernel errors?|driver error)|device-side assert|cublas\w*|cudnn\w*|cusolver\w*"
-    r"|cusparse\w*"
+# Only messages about a GPU have these words.
+_GPU_MESSAGE = re.compile(
+    r"device='cuda"
+    r"|\b(?:CUDA (?:error|out of memory|kernel errors?|driver error)|device-side assert"
+    r"|cublas\w*|cudnn\w*|cusolver\w*|cusparse\w*"
     r"|NCCL error|illegal memory access|misaligned address|no kernel image)\b",
     re.IGNORECASE,
 )
 
 
 def was_on_card(check: Check) -> bool:
-    """Whether what is claimed to be shown proves that it was seen on a GPU, whatever the words around it say."""
-    return any(_OF_A_CARD.search(shown) for shown in (*check.lines, check.message or ""))
+    """Whether the claimed output can only come from a GPU, whatever else the report says."""
+    return any(_GPU_MESSAGE.search(shown) for shown in (*check.lines, check.message or ""))
 
 
 def is_version(claimed: str, result: Result, target: Target) -> bool:
     """Whether an attempt ran under the claimed version: `2.1`, `>=2.1`, `python 3.12`."""
     if claimed.startswith("python"):
-        found = result.environment.get("python.version")
-        return isinstance(found, str) and same_release(claimed, found)
+        python = result.environment.get("python.version")
+        return isinstance(python, str) and same_release(claimed, python)
     seen = torch_of(result, target)
     if claimed.startswith(">="):
         return bool(release_of(seen)) and release_of(seen)[:2] >= release_of(claimed)[:2]
@@ -92,24 +96,33 @@ def is_version(claimed: str, result: Result, target: Target) -> bool:
 
 
 def torch_of(result: Result | None, target: Target) -> str:
-    """The torch version that was found, else the one that the toolchain's name says."""
+    """The torch version of the attempt, else the toolchain's name, which holds a version."""
     version = None if result is None else result.environment.get("torch.version")
     return version if isinstance(version, str) else target.toolchain
 
 
 def release_of(version: str) -> tuple[int, ...]:
-    """`2.13.0+cpu` and `torch-2.13-cpu` as numbers; empty when there are none."""
-    found = re.search(r"\d{1,9}(?:\.\d{1,9}){0,5}", version)
-    return tuple(map(int, found.group().split("."))) if found else ()
+    """The numbers of a version, as (2, 13, 0) for `2.13.0+cpu` and (2, 13) for `torch-2.13-cpu`.
+
+    Empty without numbers.
+    """
+    match = re.search(r"\d{1,9}(?:\.\d{1,9}){0,5}", version)
+    return tuple(map(int, match.group().split("."))) if match else ()
 
 
-def same_release(claimed: str, found: str) -> bool:
-    """Whether a version is the claimed one as far as its minor number. Versions without numbers (`master`) are no one's."""
-    one, other = release_of(claimed)[:2], release_of(found)[:2]
+def same_release(claimed: str, version: str) -> bool:
+    """Whether a version has the claimed major and minor number.
+
+    False for a claim without numbers, as `master`.
+    """
+    one, other = release_of(claimed)[:2], release_of(version)[:2]
     return bool(one) and one == other[: len(one)]
 
 
 def system_of(name: str) -> str:
-    """The family of an operating system; Linux distributions are one. An unknown one is itself."""
+    """The family of an operating system.
+
+    All Linux distributions are `linux`; an unknown name is its own family.
+    """
     text = name.casefold()
     return next((system for system, words in _SYSTEMS.items() if any(word in text for word in words)), text)

@@ -1,4 +1,4 @@
-"""Why an attempt did not reach the point of a claim: what this target lacks, or what the reporter must supply."""
+"""The reasons why an attempt did not reach the point of a claim, such as a missing GPU or package."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def _reason(code: str, detail: str, who: WhoCanAct = WhoCanAct.NOBODY) -> Reason
 
 
 _OPERATOR, _REPORTER = WhoCanAct.OPERATOR, WhoCanAct.REPORTER
-NO_GPU = _reason("no_gpu", "The script needs a GPU and this target grants none.", _OPERATOR)
-TOO_FEW_GPUS = _reason("too_few_gpus", "The script needs more GPUs than this target grants.", _OPERATOR)
+NO_GPU = _reason("no_gpu", "The script needs a GPU, and this target has none.", _OPERATOR)
+TOO_FEW_GPUS = _reason("too_few_gpus", "The script needs more GPUs than this target has.", _OPERATOR)
 TIME_LIMIT = _reason("time_limit", "The script was stopped at the time limit.", _OPERATOR)
 OUTPUT_LIMIT = _reason("output_limit", "The script was stopped because it printed too much.", _REPORTER)
 MEMORY_LIMIT = _reason("memory_limit", "The script was stopped at the memory limit.", _OPERATOR)
@@ -29,51 +29,56 @@ MISSING_PACKAGE = _reason(
     "missing_package", "The script needs a package that the toolchain does not have.", _OPERATOR
 )
 NOT_ADDED = _reason(
-    "missing_package", "The packages that the script needs could not be added to the toolchain.", _OPERATOR
+    "missing_package", "Packages that the script needs could not be added to the toolchain.", _OPERATOR
 )
 MISSING_FILE = _reason("missing_file", "The script needs a file that is not in the report.", _REPORTER)
 NEEDS_INPUT = _reason(
     "needs_input", "The script needs arguments or input that are not in the report.", _REPORTER
 )
-NO_NETWORK = _reason("no_network", "The script needs the network, and the sandbox has none.", _REPORTER)
+NO_NETWORK = _reason(
+    "no_network", "The script needs the network, which the sandbox does not have.", _REPORTER
+)
 NO_KERNELS = _reason("no_kernels_for_card", "The toolchain's build has no kernels for this card.", _OPERATOR)
 NO_DETERMINISTIC = _reason(
     "no_deterministic_kernel", "The script uses an operation that has no deterministic form."
 )
-NO_COMPILER = _reason("no_compiler", "The script needs a compiler that works on the node.", _OPERATOR)
+NO_COMPILER = _reason("no_compiler", "The script needs a working compiler on the node.", _OPERATOR)
 OTHER_OS = _reason("other_os", "The script or the claim is about another operating system.", _OPERATOR)
-OTHER_VERSION = _reason("other_version", "The claim is about another version than this target's.", _OPERATOR)
-OTHER_DEVICE = _reason(
-    "other_device", "The claim is about another device than the one that was used.", _OPERATOR
+OTHER_VERSION = _reason(
+    "other_version", "The claim is about another version than the one of this target.", _OPERATOR
 )
-OTHER_MODE = _reason("other_mode", "The claim is about another way of starting the script than ours.")
+OTHER_DEVICE = _reason("other_device", "The claim is about another device than the one used here.", _OPERATOR)
+OTHER_MODE = _reason(
+    "other_mode", "The claim is about another way to start the script than the one used here."
+)
 ABSOLUTE_TIME = _reason(
-    "absolute_time", "The claim is a duration, and durations of two machines can't be compared."
+    "absolute_time", "The claim is a duration. Durations from two machines can't be compared."
 )
 STALE = _reason(
-    "stale_reproducer", "The script uses a part of the library that this version no longer has.", _REPORTER
+    "stale_reproducer",
+    "The script uses a part of the library that this version does not have any more.",
+    _REPORTER,
 )
-PATH_NOT_TAKEN = _reason(
-    "path_not_taken", "The script ran without using the GPU that this target grants.", _REPORTER
-)
+PATH_NOT_TAKEN = _reason("path_not_taken", "The script ran without using the GPU of this target.", _REPORTER)
 GAVE_UP = _reason(
-    "gave_up_politely", "The script saw that something is missing, said so and ended.", _OPERATOR
+    "gave_up_politely", "The script noticed that something is missing, printed that, and ended.", _OPERATOR
 )
-NOTHING_SHOWN = _reason("nothing_shown", "The script ended without showing anything of the claim.", _REPORTER)
-ENDED_EARLIER = _reason("ended_earlier", "The script failed before the point of the claim.", _REPORTER)
-TOO_FEW_ATTEMPTS = _reason(
-    "too_few_attempts", "Too few attempts ended in a way that counts.", WhoCanAct.SERVICE
+NOTHING_SHOWN = _reason(
+    "nothing_shown", "The script ended without showing anything about the claim.", _REPORTER
 )
+ENDED_EARLIER = _reason(
+    "ended_earlier", "The script failed before it reached the point of the claim.", _REPORTER
+)
+TOO_FEW_ATTEMPTS = _reason("too_few_attempts", "Too few attempts gave a usable result.", WhoCanAct.SERVICE)
 TOO_NOISY = _reason(
-    "too_noisy", "The two times are too close, or vary too much, to say which is longer and by how much."
+    "too_noisy", "The two times are too close to each other, or vary too much, to compare them."
 )
-NO_TIMES = _reason(
-    "no_times", "The script prints no two times that could be held against each other.", _REPORTER
-)
-NO_SIDES = _reason("no_sides", "The script prints no two sides that could be compared.", _REPORTER)
+NO_TIMES = _reason("no_times", "The script does not print two times that can be compared.", _REPORTER)
+NO_SIDES = _reason("no_sides", "The script does not print two sides that can be compared.", _REPORTER)
 
-# What torch, CUDA and Python say of a lack. The first that is found in how an attempt failed is the reason.
-_SAID: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
+# Messages of torch, CUDA and Python about a lack. The first match in the failure of an attempt gives the
+# reason.
+_LACK_MESSAGES: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), reason)
     for pattern, reason in (
         (r"Torch not compiled with CUDA enabled", NO_GPU),
@@ -84,7 +89,9 @@ _SAID: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
         (r"on a CUDA device but torch\.cuda\.is_available\(\) is False", NO_GPU),
         (r"not linked with support for cuda devices", NO_GPU),
         (
-            r"Distributed package doesn't have NCCL|NCCL backend.{0,40}not available|ProcessGroupNCCL is only supported with GPUs",
+            r"Distributed package doesn't have NCCL"
+            r"|NCCL backend.{0,40}not available"
+            r"|ProcessGroupNCCL is only supported with GPUs",
             NO_GPU,
         ),
         (r"Could not run '[^']{1,80}' with arguments from the 'CUDA' backend", NO_GPU),
@@ -92,7 +99,8 @@ _SAID: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
         (r"no kernel image is available for execution on the device", NO_KERNELS),
         (r"does not have a deterministic implementation", NO_DETERMINISTIC),
         (
-            r"Temporary failure in name resolution|Name or service not known|Network is unreachable|Max retries exceeded",
+            r"Temporary failure in name resolution|Name or service not known"
+            r"|Network is unreachable|Max retries exceeded",
             NO_NETWORK,
         ),
         (r"InvalidCxxCompiler|No working C\+\+ compiler found|Failed to find C compiler", NO_COMPILER),
@@ -100,16 +108,20 @@ _SAID: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
         (r"has no attribute 'windll'|No module named '(?:winreg|msvcrt|_winapi)'", OTHER_OS),
     )
 )
-# What is believed even where the script caught it, printed it and ended well.
-_BELIEVED_WHEN_PRINTED = {"no_gpu", "too_few_gpus"}
+# These count even if the script caught the error, printed it and ended well.
+_COUNT_WHEN_PRINTED = {"no_gpu", "too_few_gpus"}
 _STALE = re.compile(
-    r"module '[\w.]{1,200}' has no attribute|cannot import name '[^']{1,200}' from '|No module named 'torch\."
-    r"|got an unexpected keyword argument|'(?:Tensor|Parameter|ndarray|Generator|_OpNamespace)'(?: '\w{1,80}')? object has no attribute"
+    r"module '[\w.]{1,200}' has no attribute"
+    r"|cannot import name '[^']{1,200}' from '"
+    r"|No module named 'torch\."
+    r"|got an unexpected keyword argument"
+    r"|'(?:Tensor|Parameter|ndarray|Generator|_OpNamespace)'(?: '\w{1,80}')? object has no attribute"
 )
-_OF_NAMES = {"AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
-# `torch.symeig` and the like are still there, to say that they are gone.
+_NAME_ERRORS = {"AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
+# Removed functions such as `torch.symeig` still exist, but they only raise this message.
 _REMOVED = re.compile(
-    r"\b(?:is now|has been|have been|was) removed\b|\bis no longer (?:available|supported) in (?:torch|numpy|version)",
+    r"\b(?:is now|has been|have been|was) removed\b"
+    r"|\bis no longer (?:available|supported) in (?:torch|numpy|version)",
     re.IGNORECASE,
 )
 _BY_TYPE: dict[str, Reason] = {
@@ -130,8 +142,8 @@ _BY_TYPE: dict[str, Reason] = {
 _NO_MODULE = re.compile(r"^No module named '([A-Za-z_]\w{0,60})")
 _MEMORY = re.compile(r"CUDA out of memory|DefaultCPUAllocator: (?:not enough|can't allocate) memory")
 _SANDBOX = re.compile(r"\[Errno (?:28|30)\]|can't start new thread")
-# The node's own words for a limit that the script met as an error.
-_LIMITS_BEHIND = {"scratch_limit", "process_limit", "file_size_limit"}
+# The codes of the node for limits that a script meets as an error.
+_LIMIT_CODES = {"scratch_limit", "process_limit", "file_size_limit"}
 _GAVE_UP = re.compile(
     r"(?:cuda|gpu)s?\b.{0,40}\b(?:not|n't|un|no)\s*(?:be\s+)?(?:available|found|detected|enabled|supported)"
     r"|\bno\s+(?:cuda|gpus?|nvidia)\b|\b(?:requires?|needs?)\b.{0,30}\b(?:cuda|gpus?)\b",
@@ -143,13 +155,13 @@ _ONLY_SKIPPED = re.compile(r"^(?:=+ )?\d+ skipped(?:, \d+ warnings?)? in [\d.]+s
 _GOES_ON = re.compile(
     r"\b(?:using|use|on|to|with)\s+(?:the\s+)?cpu\b|fall(?:ing)?\s*back|instead", re.IGNORECASE
 )
-# Where reading stops: what a script says of a lack stands near the end.
+# Only the last part of the output is read, in characters. A message about a lack is near the end.
 _WINDOW = 20_000
 _GIVES_UP_WITHIN = 300
 
 
 def ended_by_limit(result: Result) -> Reason | None:
-    """The limit of ours that ended the attempt."""
+    """The limit at which the node stopped the attempt; None if it did not."""
     match result.outcome:
         case Outcome.TIMED_OUT:
             return TIME_LIMIT
@@ -162,19 +174,19 @@ def ended_by_limit(result: Result) -> Reason | None:
 
 
 def lack_of(result: Result, script: Script, target: Target) -> Reason | None:
-    """What this attempt lacked, by how it failed, or by how it ended without failing. None: nothing that we can see."""
+    """The lack that made an attempt fail, or end early without a failure. None if none is visible."""
     limit = ended_by_limit(result)
     if limit is not None:
         return limit
     if result.outcome in {Outcome.RAISED, Outcome.EXITED, Outcome.CRASHED}:
-        found = _lack_by_exception(result) or _said_lack(result.observation.stderr[-_WINDOW:])
-        if found is not None:
-            return found
+        lack = _lack_by_exception(result) or _printed_lack(result.observation.stderr[-_WINDOW:])
+        if lack is not None:
+            return lack
     return _lack_without_failure(result, script, target)
 
 
-def _said_lack(text: str) -> Reason | None:
-    return next((reason for pattern, reason in _SAID if pattern.search(text)), None)
+def _printed_lack(text: str) -> Reason | None:
+    return next((reason for pattern, reason in _LACK_MESSAGES if pattern.search(text)), None)
 
 
 def _lack_by_exception(result: Result) -> Reason | None:
@@ -183,7 +195,7 @@ def _lack_by_exception(result: Result) -> Reason | None:
         return None
     name, message = raised.type.rsplit(".", 1)[-1], raised.message[:_WINDOW]
     known = (
-        _said_lack(f"{name}: {message}")
+        _printed_lack(f"{name}: {message}")
         or _lack_by_message(name, message, result.reason)
         or _BY_TYPE.get(name)
     )
@@ -191,9 +203,12 @@ def _lack_by_exception(result: Result) -> Reason | None:
 
 
 def _naming_the_package(message: str) -> Reason:
-    """Only where it is a package that we know: the name comes from the script, and models read what we say."""
-    found = _NO_MODULE.search(message)
-    package = found and DISTRIBUTIONS.get(found[1], found[1].replace("_", "-").lower())
+    """The reason with the name of the package, if it is a well-known one.
+
+    The name comes from the script, and language models read our reasons. So an unknown name is not repeated.
+    """
+    match = _NO_MODULE.search(message)
+    package = match and DISTRIBUTIONS.get(match[1], match[1].replace("_", "-").lower())
     if package not in WELL_KNOWN:
         return MISSING_PACKAGE
     return MISSING_PACKAGE.model_copy(
@@ -202,19 +217,19 @@ def _naming_the_package(message: str) -> Reason:
 
 
 def _lack_by_message(name: str, message: str, reason: Reason | None) -> Reason | None:
-    if (name in _OF_NAMES and _STALE.search(message)) or _REMOVED.search(message):
+    if (name in _NAME_ERRORS and _STALE.search(message)) or _REMOVED.search(message):
         return STALE
     if _MEMORY.search(message):
         return MEMORY_LIMIT
-    limited = reason is not None and reason.code in _LIMITS_BEHIND
+    limited = reason is not None and reason.code in _LIMIT_CODES
     return SANDBOX_LIMIT if limited or _SANDBOX.search(message) else None
 
 
 def _lack_without_failure(result: Result, script: Script, target: Target) -> Reason | None:
     if result.outcome not in {Outcome.COMPLETED, Outcome.EXITED}:
         return None
-    printed = _said_lack(result.observation.stdout[-_WINDOW:])
-    if printed is not None and printed.code in _BELIEVED_WHEN_PRINTED:
+    printed = _printed_lack(result.observation.stdout[-_WINDOW:])
+    if printed is not None and printed.code in _COUNT_WHEN_PRINTED:
         return printed
     needs_gpu = any(need.kind is NeedKind.GPU for need in script.needs)
     used_gpu = uses_gpu(result)
@@ -232,9 +247,11 @@ def _lack_without_failure(result: Result, script: Script, target: Target) -> Rea
 
 
 def uses_gpu(result: Result) -> bool:
-    """Whether a card was used: as the driver saw it, else as the harness says or a process held its node open (a child has no harness).
+    """Whether the attempt used a GPU.
 
-    A script that only asks for cards opens their nodes, too; and one that says that it used a card may have been made to say so.
+    The driver's answer counts. Without it, a GPU in the report of the harness or an opened device file
+    counts. Both are weaker: a child process has no harness, a script that only lists GPUs opens their files
+    too, and a script can fake the report of the harness.
     """
     seen = result.observation
     if seen.devices_computed is not None:
@@ -245,7 +262,7 @@ def uses_gpu(result: Result) -> bool:
 
 
 def _gives_up(result: Result) -> bool:
-    """Whether the last thing that was said is that there is no GPU, and not that the script goes on without one."""
+    """Whether the script ended because there is no GPU: all tests were skipped, or the last line says so."""
     seen = result.observation
     if _all_skipped(seen.stderr[-_WINDOW:]) or _all_skipped(seen.stdout[-_WINDOW:]):
         return True
@@ -261,7 +278,7 @@ def _gives_up(result: Result) -> bool:
 
 
 def _all_skipped(text: str) -> bool:
-    """Whether unittest or pytest tell that they skipped every test that they ran."""
+    """Whether unittest or pytest skipped every test."""
     ran, skipped = _RAN.search(text), _SKIPPED.search(text)
     return (ran is not None and skipped is not None and ran[1] == skipped[1]) or _ONLY_SKIPPED.search(
         text
@@ -269,7 +286,7 @@ def _all_skipped(text: str) -> bool:
 
 
 def commonest(reasons: Sequence[Reason]) -> Reason | None:
-    """The reason given most often; of equals, the first by its code: the order of attempts says nothing."""
+    """The most frequent reason. Ties are decided by the code, since the order of attempts means nothing."""
     counts = Counter(reason.code for reason in reasons)
     if not counts:
         return None

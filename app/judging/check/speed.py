@@ -1,4 +1,4 @@
-"""Claims that one side is slower than the other: the ratio of two times within one attempt, with its spread over a job's attempts."""
+"""Claims that one side is slower: ratios of two printed times, in one attempt and over a whole job."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from app.judging.judgement import CheckResult
 from app.judging.output.durations import durations_of_sides
 from worker.contract import Result
 
-# Of two times whose ratio is below this, which is longer may be chance.
+# Below this ratio, chance may decide which time is longer.
 CLEARLY = 1.1
-# How much of the claimed slow-down must be seen: machines differ, and half of `3 times slower` is twice.
+# The share of the claimed slow-down that must be seen, since machines differ. Half of "3 times slower" is 2
+# times.
 ENOUGH_OF_THE_EXCESS = 0.5
-# A spread beyond this ratio between the largest and the smallest tells nothing of how much.
+# If the largest ratio is more than this many times the smallest, the size of the slow-down is not known.
 MOST_SPREAD = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """How many times longer the slow side took, one number an attempt."""
+    """The time of the slow side divided by that of the fast side, one number for each attempt."""
 
     values: tuple[float, ...]
 
@@ -30,23 +31,23 @@ class Ratios:
 
 
 def ratio_in(check: Check, result: Result) -> float | None:
-    """How many times longer the slow side took in one attempt; None where it does not print two times."""
+    """The time of the slow side divided by that of the fast side; None if the attempt does not print both."""
     if len(check.sides) != 2:
         return None
-    found = durations_of_sides(result.observation.stdout, check.sides)
-    slow, fast = (found.get(side) for side in check.sides)
+    durations = durations_of_sides(result.observation.stdout, check.sides)
+    slow, fast = (durations.get(side) for side in check.sides)
     return slow / fast if slow and fast else None
 
 
 def is_slower(ratio: float, factor: float | None) -> CheckResult:
-    """What one ratio says by itself. Between equal and clearly slower it says nothing that a verdict may rest on."""
+    """The result for one ratio: MET if large enough, OTHER if clearly above 1 but too small, else ABSENT."""
     if ratio >= _needed(factor):
         return CheckResult.MET
     return CheckResult.OTHER if ratio >= CLEARLY else CheckResult.ABSENT
 
 
 def judge_ratios(ratios: Ratios, factor: float | None) -> CheckResult | None:
-    """What all ratios say together; None where their spread is too large or lies across the border."""
+    """The result for all ratios together; None if they vary too much or lie on both sides of a limit."""
     low, middle, high = min(ratios.values), median(ratios.values), max(ratios.values)
     if low >= _needed(factor):
         return CheckResult.MET

@@ -1,4 +1,4 @@
-"""A claim about how something is written: the same value or words as expected, in another dress, such as `5e+03` instead of `5000.0`."""
+"""Claims about spelling: the expected value in other characters, such as `5e+03` instead of `5000.0`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,22 @@ _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 
 
 def judge_spelling(check: Check, expected: Sequence[Check], stdout: str) -> CheckResult | None:
-    """Which of the two spellings stands in what was printed; None where the claim is about more than that, or nothing was printed."""
+    """MET for the claimed spelling in the output, ABSENT for the expected one.
+
+    None if the claim is not about spelling alone, or if nothing was printed.
+    """
     for other in expected:
         pairs = _spelled_apart(check, other)
         if pairs and stdout.strip():
-            return _judged(pairs, stdout.splitlines())
+            return _judge_lines(pairs, stdout.splitlines())
     return None
 
 
 def _spelled_apart(check: Check, other: Check) -> list[tuple[str, str]]:
-    """The lines, as claimed and as expected, that say the same and are written otherwise; none where any says something else."""
+    """Pairs of a claimed and an expected line with the same meaning in another spelling.
+
+    Empty if any two lines differ in meaning.
+    """
     if other.role is not Role.EXPECTED or not {check.kind, other.kind} <= _PRINTED:
         return []
     claimed, expected = _texts(check), _texts(other)
@@ -37,28 +43,33 @@ def _texts(check: Check) -> list[str]:
     return [" ".join(line.split()) for line in lines]
 
 
-def _judged(pairs: Sequence[tuple[str, str]], lines: Sequence[str]) -> CheckResult:
+def _judge_lines(pairs: Sequence[tuple[str, str]], lines: Sequence[str]) -> CheckResult:
     shown = [" ".join(line[:MOST_CHARACTERS].split()) for line in lines]
-    said = [[_said(line, claimed, expected) for line in shown] for claimed, expected in pairs]
-    if all(CheckResult.MET in each for each in said):
+    results = [[_judge_line(line, claimed, expected) for line in shown] for claimed, expected in pairs]
+    if all(CheckResult.MET in each for each in results):
         return CheckResult.MET
-    if all(CheckResult.ABSENT in each for each in said):
+    if all(CheckResult.ABSENT in each for each in results):
         return CheckResult.ABSENT
-    return CheckResult.UNREACHED if any(CheckResult.UNREACHED in each for each in said) else CheckResult.OTHER
+    return (
+        CheckResult.UNREACHED if any(CheckResult.UNREACHED in each for each in results) else CheckResult.OTHER
+    )
 
 
-def _said(line: str, claimed: str, expected: str) -> CheckResult | None:
-    """Which one a line shows: the longer, where one holds the other. A line that tells both shows neither; None of one without them."""
-    found = [_stands(text, line) for text in (claimed, expected)]
-    if all(found) and (claimed in expected or expected in claimed):
-        found = [len(claimed) > len(expected), len(expected) > len(claimed)]
-    if all(found):
+def _judge_line(line: str, claimed: str, expected: str) -> CheckResult | None:
+    """MET for a line with the claimed spelling, ABSENT with the expected one, None without any.
+
+    If one spelling contains the other, the longer one counts. Otherwise a line with both is UNREACHED.
+    """
+    has_claimed, has_expected = (_is_in(text, line) for text in (claimed, expected))
+    if has_claimed and has_expected and (claimed in expected or expected in claimed):
+        has_claimed, has_expected = len(claimed) > len(expected), len(expected) > len(claimed)
+    if has_claimed and has_expected:
         return CheckResult.UNREACHED
-    return CheckResult.MET if found[0] else CheckResult.ABSENT if found[1] else None
+    return CheckResult.MET if has_claimed else CheckResult.ABSENT if has_expected else None
 
 
-def _stands(text: str, line: str) -> bool:
-    """Whether the text stands in the line and is no part of a longer word or number."""
+def _is_in(text: str, line: str) -> bool:
+    """Whether the line contains the text, but not as a part of a longer word or number."""
     begin = r"(?<![\w.+-])" if re.match(r"[\w.+-]", text) else ""
     end = r"(?![\w+-]|\.\w)" if re.search(r"[\w.]\Z", text) else ""
     return re.search(begin + re.escape(text) + end, line) is not None

@@ -7,14 +7,18 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-# Pairs of lines that may be looked at closely in one alignment; difflib is cubic for lines that were made for it.
+# Pairs of lines that may be looked at closely in one alignment; difflib is cubic for lines that were made for
+# it.
 MOST_PAIRS = 300 * 300
 # From a line of the baseline to another (not included), and the same of the candidate.
 Block = tuple[int, int, int, int]
 
 
 def unequal_blocks(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Block]:
-    """The blocks that are not equal, in order. Where a block is too large to look into, its lines stand beside each other by number."""
+    """The blocks that are not equal, in order.
+
+    Where a block is too large to look into, its lines stand beside each other by number.
+    """
     start = 0
     while start < min(len(one), len(other)) and one[start] == other[start]:
         start += 1

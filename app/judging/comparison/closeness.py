@@ -1,6 +1,7 @@
 """How far pairs of elements are apart, and which tolerances of `torch.testing.assert_close` they pass, computed as torch computes it.
 
-torch takes the error and the allowed error in the dtype itself, so that both are rounded: to eight bits in bfloat16.
+torch takes the error and the allowed error in the dtype itself, so that both are rounded: to eight bits in
+bfloat16.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closeness:
-    """The greatest distances with their places; tolerances are None where none passes. `rtol` is for `atol=0` and the other way round."""
+    """The greatest distances with their places; tolerances are None where none passes.
+
+    `rtol` is for `atol=0` and the other way round.
+    """
 
     absolute: float | None = None
     absolute_at: int | None = None

@@ -1,8 +1,9 @@
 """Two attempts side by side: what differs in what they printed, in what they held, in how they ended, and in their environments.
 
-`identical` needs the same bytes in both streams and in every captured value, `equivalent` the same values; `different` is a printed line
-that says something else, another ending, or a captured value that holds other numbers while the prints, which are short, are alike.
-A value that is another one in each repeat of one job (a duration, an unseeded number) says nothing about two jobs: it is listed only.
+`identical` needs the same bytes in both streams and in every captured value, `equivalent` the same values;
+`different` is a printed line that says something else, another ending, or a captured value that holds other
+numbers while the prints, which are short, are alike. A value that is another one in each repeat of one job (a
+duration, an unseeded number) says nothing about two jobs: it is listed only.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ class Difference:
 class Comparison:
     """What a comparison says; `first` is the first printed line in which the two differ, else how they ended otherwise, else a value.
 
-    `first_line` is its number in the baseline, `first_line_candidate` that in the candidate; a line that one side lacks has none there.
+    `first_line` is its number in the baseline, `first_line_candidate` that in the candidate; a line that one
+    side lacks has none there.
     """
 
     result: ComparisonResult
@@ -75,7 +77,10 @@ class Comparison:
 
 
 def compare(baseline: Result, candidate: Result, *, repeats: Repeats = Repeats()) -> Comparison:
-    """Compare what two attempts showed. What surrounds it (stderr, flags, the environments) is listed, and never makes them different."""
+    """Compare what two attempts showed.
+
+    What surrounds it (stderr, flags, the environments) is listed, and never makes them different.
+    """
     environment = environment_differences(baseline.environment, candidate.environment)
     around = tuple(_around(baseline, candidate))
     bare = Comparison(
@@ -116,7 +121,10 @@ def digests_of(result: Result) -> dict[str, str]:
 def repeats_of(
     baseline: Sequence[Mapping[str, str]], candidate: Sequence[Mapping[str, str]], *, same_job: bool
 ) -> Repeats:
-    """From the digests of all counted attempts of both jobs. Within one job only what is another value every time is left aside."""
+    """From the digests of all counted attempts of both jobs.
+
+    Within one job only what is another value every time is left aside.
+    """
     if same_job:
         always = frozenset(
             name

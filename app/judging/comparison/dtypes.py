@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-# Where a format has neither infinities nor a zero with a sign, its bits say so; beyond 53 bits of precision nothing is decoded.
+# Where a format has neither infinities nor a zero with a sign, its bits say so; beyond 53 bits of precision
+# nothing is decoded.
 DOUBLE_PRECISION = 53
 
 
@@ -26,7 +27,8 @@ class Kind(StrEnum):
 class Format:
     """How one part of an element is kept: `precision` bits, the first of them hidden, and `least` as the exponent of the least normal.
 
-    `rtol` and `atol` are the defaults of `torch.testing.assert_close` for the dtype; those that it does not name are compared exactly.
+    `rtol` and `atol` are the defaults of `torch.testing.assert_close` for the dtype; those that it does not
+    name are compared exactly.
     """
 
     name: str
@@ -116,13 +118,19 @@ FLOAT32 = _FLOAT32
 
 
 def format_of(dtype: str) -> Format | None:
-    """The format by the name that torch, numpy or Python gives it; None for one that is not known. A Python `int` has any size."""
+    """The format by the name that torch, numpy or Python gives it; None for one that is not known.
+
+    A Python `int` has any size.
+    """
     name = dtype.rpartition(".")[2].lower()
     return _FORMATS.get(_OTHER_NAMES.get(name, name))
 
 
 def decode(dtype: str, data: bytes) -> list[float] | None:
-    """The parts of the elements, little-endian, in order; ints as long as they are. None where the bytes do not fit the dtype."""
+    """The parts of the elements, little-endian, in order; ints as long as they are.
+
+    None where the bytes do not fit the dtype.
+    """
     if dtype == "int":
         return [int.from_bytes(data, "little", signed=True)] if data else None
     form = format_of(dtype)

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 from worker.contract import Environment
 
-# Where two results differ, these fields explain it most often; the first that fits a field's name decides its place.
+# Where two results differ, these fields explain it most often; the first that fits a field's name decides its
+# place.
 _CULPRITS = (
     "blas.path",
     "blas.cnr",

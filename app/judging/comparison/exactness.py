@@ -22,7 +22,10 @@ MOST_CHARACTERS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """The captured element that is nearest to a claimed number. `ulp` counts from the claimed number, rounded to the element's dtype."""
+    """The captured element that is nearest to a claimed number.
+
+    `ulp` counts from the claimed number, rounded to the element's dtype.
+    """
 
     name: str
     index: list[int]

@@ -46,7 +46,10 @@ class Piece(_Part):
 
 
 class NumberDistance(_Part):
-    """Two numbers in the same place of a line. `relative` is to the baseline; distances are null where one is not finite."""
+    """Two numbers in the same place of a line.
+
+    `relative` is to the baseline; distances are null where one is not finite.
+    """
 
     baseline: str
     candidate: str

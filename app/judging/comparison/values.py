@@ -1,7 +1,8 @@
 """Two captured values side by side: bit by bit, as numbers, in units of the last place, and by what `torch.testing.assert_close` takes.
 
-The baseline is what is expected and the candidate what is actual, as relative errors and tolerances need a side to be relative to; all
-else is the same both ways. What is known of a value is its bytes, else its digest and statistics, and a comparison says which it rests on.
+The baseline is what is expected and the candidate what is actual, as relative errors and tolerances need a
+side to be relative to; all else is the same both ways. What is known of a value is its bytes, else its digest
+and statistics, and a comparison says which it rests on.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from app.judging.comparison.closeness import Closeness, Pair, closeness
 from app.judging.comparison.dtypes import Format, decode, format_of, multi_index
 from worker.contract import CapturedValue
 
-# Compared in a pair of attempts, and differing elements that are measured in one value. What a node sends is hostile.
+# Compared in a pair of attempts, and differing elements that are measured in one value. What a node sends is
+# hostile.
 MOST_VALUES = 100
 MOST_MEASURED = 20_000
 LONGEST_NAME = 200
@@ -37,7 +39,10 @@ class ValueResult(StrEnum):
 
 
 class ValueComparison(BaseModel):
-    """One name on both sides. Indexes are of the candidate, row by row; what can't be said is null, and `note` says why."""
+    """One name on both sides.
+
+    Indexes are of the candidate, row by row; what can't be said is null, and `note` says why.
+    """
 
     model_config = ConfigDict(frozen=True)
 

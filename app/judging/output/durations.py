@@ -34,7 +34,10 @@ _MOST_LINES = 2_000
 
 
 def durations_of_sides(stdout: str, sides: Sequence[str]) -> dict[str, float]:
-    """The median duration of each side that has one. An empty side is the one line of durations that names no other."""
+    """The median duration of each side that has one.
+
+    An empty side is the one line of durations that names no other.
+    """
     measured: dict[str, list[float]] = {side: [] for side in sides}
     bare: dict[str, list[float]] = {side: [] for side in sides}
     nameless: list[list[float]] = []

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-# A number stands alone: no letter, digit or dot runs into it, and it is no part of a version. The sign belongs to it unless it follows
-# an operand (`a-1`, `3-1`).
+# A number stands alone: no letter, digit or dot runs into it, and it is no part of a version. The sign
+# belongs to it unless it follows an operand (`a-1`, `3-1`).
 _NUMBER = re.compile(
     r"(?<![\w.])(?P<sign>[+-])?"
     r"(?P<body>0[xX][0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?(?:[pP][+-]?\d+)?"
@@ -16,7 +16,8 @@ _NUMBER = re.compile(
     r"|(?:nan|NaN|NAN|infinity|Infinity|inf|Inf|INF))"
     r"(?P<imaginary>[jJ])?(?![0-9a-zA-Z_])(?!\.\d)"
 )
-# Fewer digits than these round to too much: a claim of `0.5` is `0.5`, one of `0.513` is whatever rounds to it.
+# Fewer digits than these round to too much: a claim of `0.5` is `0.5`, one of `0.513` is whatever rounds to
+# it.
 _LEAST_DIGITS = 3
 # Integers beyond these stay integers, unless no float is as large.
 _EXACT, _LARGEST = 2**53, 10**300

@@ -11,7 +11,8 @@ Token = str | Number
 # What has dots between three numbers or more is none: a version, an address.
 _WORD = re.compile(r"(?<![\w.])v?\d+(?:\.\d+){2,}(?![\d.])|[^\W\d_]\w*|_\w+|[<>%]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b(?!\.)")
-# `tensor(88., device='cuda:0', dtype=torch.bfloat16, grad_fn=<…>)`, `np.float64(0.5)`, `array([…], dtype=float32)`.
+# `tensor(88., device='cuda:0', dtype=torch.bfloat16, grad_fn=<…>)`, `np.float64(0.5)`, `array([…],
+# dtype=float32)`.
 _KEYWORD = re.compile(
     r"\b(?:device='[^']{0,40}'|dtype=[\w.]{1,40}|grad_fn=<[^<>]{0,80}>|requires_grad=(?:True|False)|size=\([\d, ]{0,80}\))"
 )

@@ -63,7 +63,10 @@ def without_name(line: str, side: str) -> list[Token]:
 
 
 def lines_of_sides(stdout: str, sides: Sequence[str]) -> dict[str, list[str]]:
-    """The lines that each side printed, in order. A label alone on its line stands before the lines up to the next label."""
+    """The lines that each side printed, in order.
+
+    A label alone on its line stands before the lines up to the next label.
+    """
     found: dict[str, list[str]] = {side: [] for side in sides}
     heading: str | None = None
     for line in stdout.splitlines():

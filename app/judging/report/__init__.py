@@ -1,1 +1,1 @@
-"""A report over time: its current verdict, changes between versions, what needs attention."""
+"""A report over all of its runs: its current verdict, changes between versions, and needed attention."""

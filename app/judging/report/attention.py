@@ -1,4 +1,4 @@
-"""Which group of reports that want attention a report is in: from its standing verdict and the cells of its matrix."""
+"""The attention that a report needs, by its current verdict and the cells of its matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.judging.judgement import SIGHTINGS, Defect, Scope, Verdict
 
 
 class Attention(StrEnum):
-    """What a report waits for."""
+    """The action that a report waits for."""
 
     STILL_BROKEN = "still_broken"
     FIXED = "fixed"
@@ -20,8 +20,8 @@ class Attention(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """The verdicts of one script on one device with one choice of settings, oldest toolchain first: only those that tell something."""
+class VersionRow:
+    """The conclusive verdicts of one script on one device with the same settings, oldest toolchain first."""
 
     verdicts: tuple[Verdict, ...]
 
@@ -29,28 +29,29 @@ class Line:
 def attention_of(
     verdict: Verdict | None,
     scope: Scope | None,
-    lines: Sequence[Line],
+    rows: Sequence[VersionRow],
     *,
     defect: Defect | None = None,
     ran: bool = False,
 ) -> Attention | None:
-    """The group; None while no run has ended. `verdict`, `scope` and `defect` are those of the run that stands.
+    """The attention that a report needs; None while no run has ended.
 
-    `ran` says that the script ran to its end on a target of that run, though it shows nothing of a claim there.
+    `verdict`, `scope` and `defect` are those of the report's current run. `ran` is True if the script ran to
+    its end on a target of that run.
     """
     if verdict is None or verdict is Verdict.NEEDS_INFO:
         return None if verdict is None else Attention.ASK
-    told = [line.verdicts for line in lines if line.verdicts]
-    seen_before = [verdicts[-1] for verdicts in told if SIGHTINGS.intersection(verdicts)]
-    # Where no cell shows what a run has seen, it was seen of a pair of targets.
-    if SIGHTINGS.intersection(seen_before) or (verdict in SIGHTINGS and not seen_before):
-        # What a test has explained without a bug is not broken: somebody has to say so to the reporter.
+    # The newest verdict of each row that has a sighting.
+    newest = [row.verdicts[-1] for row in rows if SIGHTINGS.intersection(row.verdicts)]
+    # A sighting that no cell shows is one of a pair of targets.
+    if SIGHTINGS.intersection(newest) or (verdict in SIGHTINGS and not newest):
+        # A test has shown that this is no bug. A person has to explain that to the reporter.
         return Attention.NEEDS_HUMAN if defect is Defect.NO else Attention.STILL_BROKEN
-    if seen_before:
-        # No longer as claimed; where something else happens now, nobody has shown that it is mended.
+    if newest:
+        # If something else happens now, it is not known whether the bug is fixed.
         return (
             Attention.FIXED
-            if all(last is Verdict.NOT_REPRODUCED for last in seen_before)
+            if all(last is Verdict.NOT_REPRODUCED for last in newest)
             else Attention.NEEDS_HUMAN
         )
     if (verdict is Verdict.CANNOT_SHOW and not ran) or (
@@ -60,9 +61,9 @@ def attention_of(
     return Attention.NEEDS_HUMAN
 
 
-def attention_said(word: Verdict) -> Attention | None:
-    """The group by a maintainer's word; None where that leaves nothing to wait for."""
-    match word:
+def attention_of_overruling(verdict: Verdict) -> Attention | None:
+    """The attention after a maintainer overruled the verdict; None if nothing is left to do."""
+    match verdict:
         case Verdict.REPRODUCED | Verdict.FLAKY:
             return Attention.STILL_BROKEN
         case Verdict.NEEDS_INFO:

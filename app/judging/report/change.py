@@ -1,4 +1,4 @@
-"""What changed between two cells of a report: the same script on the same device with the same settings, told from its two sides."""
+"""Changes between two cells of a report with the same script, device and settings, but other versions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, Verdict
 from app.judging.report.axis import AxisDifference, differs_by
 from worker.contract import Environment
 
-# As often two jobs of one flaky script may look like a change.
+# The probability that two jobs of one flaky script look like a change.
 CHANCE = 0.05
 _NAMES = {"python": "Python"}
 
 
 class ChangeKind(StrEnum):
-    """What a flip is. `confounded`: more than the one axis differs, so that it can't be said which."""
+    """The kind of a change.
+
+    `confounded` means that more than one version differs, so the cause is not known.
+    """
 
     REGRESSED = "regressed"
     FIXED = "fixed"
@@ -27,7 +30,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """A judged cell: its verdict by the rules of today, how often that was so, where it ran."""
+    """A judged cell: its verdict by the present rules, its rate, and its environment."""
 
     verdict: Verdict
     matched: int
@@ -38,7 +41,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A flip between an older and a newer side. `missing` is the cell that would tell, in words; empty unless it is confounded."""
+    """A change from an older to a newer side.
+
+    For a confounded change, `missing` names the cell that would settle it. Otherwise it is empty.
+    """
 
     kind: ChangeKind
     difference: AxisDifference
@@ -46,20 +52,21 @@ class Change:
 
 
 def is_comparable(difference: AxisDifference) -> bool:
-    """Whether no more than one version differs."""
+    """Whether at most one version differs and nothing else."""
     return not difference.confounders
 
 
-def is_same_word(one: Verdict, other: Verdict) -> bool:
-    """Whether two verdicts say the same of the claim: sometimes and always are both sightings of it."""
+def agree(one: Verdict, other: Verdict) -> bool:
+    """Whether two verdicts say the same about the claim.
+
+    `flaky` and `reproduced` agree: both are sightings.
+    """
     return one is other or (one in SIGHTINGS and other in SIGHTINGS)
 
 
 def change_of(before: Side, after: Side, *, imported: Collection[str]) -> Change | None:
-    """What changed from the older to the newer side; None where nothing did."""
-    if is_same_word(before.verdict, after.verdict) or INCONCLUSIVE.intersection(
-        {before.verdict, after.verdict}
-    ):
+    """The change from the older to the newer side; None without a change."""
+    if agree(before.verdict, after.verdict) or INCONCLUSIVE.intersection({before.verdict, after.verdict}):
         return None
     difference = differs_by(before.environment, after.environment, imported=imported)
     if not is_comparable(difference):
@@ -67,7 +74,7 @@ def change_of(before: Side, after: Side, *, imported: Collection[str]) -> Change
             kind=ChangeKind.CONFOUNDED, difference=difference, missing=_missing(before, after, difference)
         )
     kind = _DIRECTIONS.get((before.verdict, after.verdict), ChangeKind.OTHER)
-    # With nothing that differs, or where chance alone does it often, nobody has shown a regression or a repair.
+    # Without a version that differs, or if it may be chance, this is no regression and no fix.
     if difference.axis is None or may_be_chance(before, after):
         kind = ChangeKind.OTHER
     return Change(kind=kind, difference=difference)
@@ -80,7 +87,7 @@ _DIRECTIONS = {
 
 
 def may_be_chance(before: Side, after: Side) -> bool:
-    """Whether a flaky script could well look like this with nothing changed: Fisher's exact test, one-sided."""
+    """Whether a flaky script may look like this without any change, by Fisher's exact test (one-sided)."""
     if Verdict.FLAKY not in {before.verdict, after.verdict}:
         return False
     one, other = sorted((before, after), key=lambda side: side.matched / max(1, side.of))
@@ -94,16 +101,16 @@ def may_be_chance(before: Side, after: Side) -> bool:
 
 
 def _missing(before: Side, after: Side, difference: AxisDifference) -> str:
-    """The cell that differs in one thing only."""
+    """The name of the cell that differs from the newer side in one version only."""
     versions = dict(difference.versions)
     if not versions:
         return f"{before.label} where {after.label} ran"
     first, *others = versions
-    beside = " and ".join(f"{_named(name)} {versions[name][1] or 'absent'}" for name in others)
-    older = f"{_named(first)} {versions[first][0] or 'absent'}"
+    beside = " and ".join(f"{_display_name(name)} {versions[name][1] or 'absent'}" for name in others)
+    older = f"{_display_name(first)} {versions[first][0] or 'absent'}"
     where = f", where {after.label} ran" if difference.machine else ""
     return f"{older}{f' with {beside}' if beside else ''}{where}"
 
 
-def _named(package: str) -> str:
+def _display_name(package: str) -> str:
     return _NAMES.get(package, package)

@@ -1,4 +1,7 @@
-"""What stands of a report over all of its runs: the word of our own nodes. What was contributed stands beside it and decides nothing."""
+"""The current verdict of a report, from the runs of our own nodes.
+
+Contributed runs are listed but do not count.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from app.judging.judgement import Verdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerdict:
-    """What a run that ended says. `contributed_by` is None for a run of our own nodes."""
+    """The verdict of an ended run. `contributed_by` is None for a run of our own nodes."""
 
     run: str
     verdict: Verdict
@@ -20,7 +23,7 @@ class RunVerdict:
 
 
 class ContributedVerdict(BaseModel):
-    """What a contributed run says; `shown_here`: a run of our own has come to the same verdict."""
+    """The verdict of a contributed run. `shown_here` is True if a run of our own has the same verdict."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,7 +34,7 @@ class ContributedVerdict(BaseModel):
 
 
 class CurrentVerdict(BaseModel):
-    """`verdict` is null, and so is `run`, until a run of our own has ended."""
+    """The current verdict and its run. Both are null until a run of our own has ended."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -41,17 +44,23 @@ class CurrentVerdict(BaseModel):
 
 
 def current_verdict(runs: Sequence[RunVerdict]) -> CurrentVerdict:
-    """Of the runs of a report, newest first. A run without a result is trouble of ours: an older one that has one stands."""
+    """The current verdict from the runs of a report, newest first.
+
+    It is the verdict of our newest run with a result, or of the newest run if none has a result.
+    """
     own = [run for run in runs if run.contributed_by is None]
-    telling = [run for run in own if run.verdict is not Verdict.NO_RESULT]
-    stands = next(iter(telling or own), None)
-    here = {run.verdict for run in own}
+    with_result = [run for run in own if run.verdict is not Verdict.NO_RESULT]
+    current = next(iter(with_result or own), None)
+    own_verdicts = {run.verdict for run in own}
     return CurrentVerdict(
-        verdict=None if stands is None else stands.verdict,
-        run=None if stands is None else stands.run,
+        verdict=None if current is None else current.verdict,
+        run=None if current is None else current.run,
         contributed=tuple(
             ContributedVerdict(
-                run=run.run, by=run.contributed_by, verdict=run.verdict, shown_here=run.verdict in here
+                run=run.run,
+                by=run.contributed_by,
+                verdict=run.verdict,
+                shown_here=run.verdict in own_verdicts,
             )
             for run in runs
             if run.contributed_by is not None

@@ -1,1 +1,1 @@
-"""Checks, jobs and runs judged; how sure a verdict is."""
+"""The verdicts of jobs and runs, and how many attempts they need."""

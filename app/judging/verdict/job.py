@@ -1,4 +1,4 @@
-"""A job's verdict: the claim against the counted attempts on one target."""
+"""The verdict of a job: the claim judged by the counted attempts on one target."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from app.intake.claim.claims import Check, CheckKind, Claim, Over, Role
 from app.intake.reading import Script, ScriptRole
 from app.judging.check.checks import SILENT, judge_check
-from app.judging.check.guards import left_out
-from app.judging.check.places import excluded
+from app.judging.check.guards import skipped_gpu_part
+from app.judging.check.places import exclusion_of
 from app.judging.check.reach import NO_SIDES, NOT_ADDED, TOO_FEW_ATTEMPTS, TOO_NOISY, commonest, lack_of
 from app.judging.check.speed import judge_ratios, ratio_in, spread
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
@@ -20,46 +20,51 @@ from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import AttemptKind, Outcome, Reason, Result, Start
 
-# Trouble of ours: no evidence of anything.
-# Attempts before "never", unless fewer were asked for.
+# A "never" needs this many cold attempts, unless fewer were requested.
 LEAST_FOR_NEVER = 3
-# What says most about a job, first.
+# The results, those that say most about a job first.
 _STRONGEST = (CheckResult.MET, CheckResult.OTHER, CheckResult.ABSENT, CheckResult.UNREACHED)
 _MOST_DETAIL = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What became of the bug in one attempt."""
+    """The result of all bug checks together in one attempt."""
 
     result: Result
-    found: CheckResult
+    check_result: CheckResult
     reasons: tuple[Reason, ...]
 
     @property
     def cold(self) -> bool:
-        """Whether the attempt started by itself."""
+        """Whether the attempt started in a new process, not in a warm one."""
         return self.result.start is Start.COLD
 
 
 def counted(results: Sequence[Result]) -> list[Result]:
-    """The attempts that are evidence, in an order that does not depend on when they came in."""
-    kept = [
+    """The attempts that are evidence, ordered by id, so the order of arrival does not matter. No previews."""
+    evidence = [
         result for result in results if result.outcome.is_evidence and result.kind is not AttemptKind.PREVIEW
     ]
-    return sorted(kept, key=lambda result: result.attempt_id)
+    return sorted(evidence, key=lambda result: result.attempt_id)
 
 
 def judge_job(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None = None
 ) -> JobJudgement:
-    """Judge the counted attempts of one job. Total: any results give a judgement. The plan says how few may have been asked for."""
+    """Judge the counted attempts of one job. Any results give a judgement; it never raises.
+
+    `plan` is the number of requested attempts: if it is small, a "never" needs no more than that.
+    """
     judgement = _judge(claim, script, target, results, plan=plan)
-    return _of_control(judgement) if script.role is ScriptRole.CONTROL else judgement
+    return _control_judgement(judgement) if script.role is ScriptRole.CONTROL else judgement
 
 
-def _of_control(judgement: JobJudgement) -> JobJudgement:
-    """A control shows how things should be: that it does not show what is claimed of another script is a fact, and no "no"."""
+def _control_judgement(judgement: JobJudgement) -> JobJudgement:
+    """A control shows the expected behaviour.
+
+    That it does not show the bug is an observation, and no "no".
+    """
     if judgement.verdict not in {Verdict.DIFFERENT, Verdict.NOT_REPRODUCED}:
         return judgement
     return JobJudgement(verdict=Verdict.OBSERVED, of=judgement.of)
@@ -71,9 +76,9 @@ def _judge(
     evidence = counted(results)
     cold = [result for result in evidence if result.start is Start.COLD]
     if not cold:
-        reason = _trouble(results)
+        reason = _node_failure(results)
         if reason is not None and reason.code == NOT_ADDED.code:
-            # Not trouble: the script was not begun because it could not have run.
+            # This is no failure of the node: without the packages the script could not have run.
             return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=NOT_ADDED)
         return JobJudgement(verdict=Verdict.NO_RESULT, reason=reason)
     bugs = [check for check in claim.having(Role.BUG) if check.over is not Over.PAIR]
@@ -113,12 +118,18 @@ def _judge(
 
 
 def _least(plan: RepeatPlan | None, *, asked: int) -> int:
-    """How many cold attempts a "never" needs. Without a plan, all that counted are all that were asked for."""
+    """The number of cold attempts that a "never" needs.
+
+    Without a plan, the counted attempts are the requested ones.
+    """
     return min(LEAST_FOR_NEVER, asked if plan is None else plan.at_most)
 
 
-def _trouble(results: Sequence[Result]) -> Reason | None:
-    """What went wrong on our side; a node's words, cut short."""
+def _node_failure(results: Sequence[Result]) -> Reason | None:
+    """The most frequent failure on our side; None if there is none.
+
+    Its detail comes from a node and is cut short.
+    """
     reason = commonest(
         [result.reason for result in results if result.reason is not None and not result.outcome.is_evidence]
     )
@@ -126,7 +137,7 @@ def _trouble(results: Sequence[Result]) -> Reason | None:
 
 
 def _merged(rows: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
-    """One finding a check: of all attempts, the one that says most."""
+    """One finding for each check: the one of all attempts that says most."""
     return tuple(
         min(column, key=lambda finding: _STRONGEST.index(finding.result))
         for column in zip(*rows, strict=True)
@@ -136,7 +147,7 @@ def _merged(rows: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
 def _unreadable(
     checks: Sequence[Check], rows: Sequence[Sequence[Finding]], evidence: Sequence[Result]
 ) -> bool:
-    """Whether the claim is only of a difference and the script, though it ended, never printed two sides."""
+    """Whether the claim is only about a difference, and no completed attempt printed two sides."""
     ended = [row for row, result in zip(rows, evidence, strict=True) if result.outcome is Outcome.COMPLETED]
     differences = all(check.kind is CheckKind.DIFFERS for check in checks)
     return differences and bool(ended) and all(finding.reason == NO_SIDES for row in ended for finding in row)
@@ -150,9 +161,9 @@ def _without_claim(
     *,
     readable: bool,
 ) -> JobJudgement:
-    """No bug check: what was seen is a fact, unless this target could not even show that."""
-    lacks = [lack_of(result, script, target) or _left_out(result, script, target) for result in evidence]
-    # Nothing is claimed of a GPU, so it is no lack that none was used.
+    """The judgement without a bug check: OBSERVED, or CANNOT_SHOW if every attempt lacked something."""
+    lacks = [lack_of(result, script, target) or _skipped_part(result, script, target) for result in evidence]
+    # The claim is not about a GPU, so an unused GPU is no lack.
     known = [lack for lack in lacks if lack is not None and lack.code not in SILENT]
     if len(known) == len(evidence):
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=commonest(known), findings=findings)
@@ -161,10 +172,10 @@ def _without_claim(
     )
 
 
-def _left_out(result: Result, script: Script, target: Target) -> Reason | None:
-    """What is not printed was not seen; what is, is a fact."""
-    said = result.outcome is Outcome.COMPLETED and result.observation.stdout.strip()
-    return None if said else left_out(result, script, target)
+def _skipped_part(result: Result, script: Script, target: Target) -> Reason | None:
+    """The GPU part that an attempt skipped; None if the attempt completed with output, which is a fact."""
+    has_output = result.outcome is Outcome.COMPLETED and result.observation.stdout.strip()
+    return None if has_output else skipped_gpu_part(result, script, target)
 
 
 def _by_repeats(variation: Variation, details: tuple[Finding, ...], *, least: int) -> JobJudgement:
@@ -177,7 +188,7 @@ def _by_repeats(variation: Variation, details: tuple[Finding, ...], *, least: in
         return JobJudgement(verdict=verdict, matched=variation.differing, of=of, findings=findings)
     if of < least:
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=of, findings=findings)
-    # The first attempt is what the others are held against.
+    # The others are compared with the first attempt, so there is one comparison less than attempts.
     return JobJudgement(
         verdict=Verdict.NOT_REPRODUCED, of=of, rate_upper_bound=rate_upper_bound(of - 1), findings=findings
     )
@@ -190,7 +201,7 @@ def _by_ratio(
     *,
     least: int,
 ) -> JobJudgement:
-    """A claim of speed: the ratio in each cold attempt, all of them together."""
+    """A claim about speed: by the ratios of all cold attempts together."""
     cold = [(row, result) for row, result in rows if result.start is Start.COLD]
     timed = [
         ratio
@@ -207,12 +218,12 @@ def _by_ratio(
     if of < least:
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=TOO_FEW_ATTEMPTS, of=of, findings=findings)
     ratios = spread(timed)
-    found = judge_ratios(ratios, check.factor)
+    check_result = judge_ratios(ratios, check.factor)
     first = findings[0].model_copy(
-        update={"observed": str(ratios), **({} if found is None else {"result": found})}
+        update={"observed": str(ratios), **({} if check_result is None else {"result": check_result})}
     )
     findings = (first, *findings[1:])
-    match found:
+    match check_result:
         case CheckResult.MET:
             return JobJudgement(verdict=Verdict.REPRODUCED, matched=of, of=of, findings=findings)
         case CheckResult.ABSENT:
@@ -225,13 +236,18 @@ def _by_ratio(
 
 
 def _step(checks: Sequence[Check], row: Sequence[Finding], result: Result, target: Target) -> Step:
-    """What became of the bug in one attempt: every check that speaks of this target must agree."""
-    spoken = [finding for check, finding in zip(checks, row, strict=True) if excluded(check, target) is None]
+    """The bug in one attempt.
+
+    All checks that can be judged on this target must have the same result, else it is OTHER.
+    """
+    findings = [
+        finding for check, finding in zip(checks, row, strict=True) if exclusion_of(check, target) is None
+    ]
     reasons = tuple(finding.reason for finding in row if finding.reason is not None)
-    found = {finding.result for finding in spoken}
-    if not found or CheckResult.UNREACHED in found:
+    results = {finding.result for finding in findings}
+    if not results or CheckResult.UNREACHED in results:
         return Step(result, CheckResult.UNREACHED, reasons)
-    return Step(result, found.pop() if len(found) == 1 else CheckResult.OTHER, reasons)
+    return Step(result, results.pop() if len(results) == 1 else CheckResult.OTHER, reasons)
 
 
 def _by_attempts(
@@ -241,7 +257,7 @@ def _by_attempts(
     if not reached:
         reason = commonest([reason for step in steps for reason in step.reasons])
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=reason, findings=findings)
-    met = [step for step in reached if step.found is CheckResult.MET]
+    met = [step for step in reached if step.check_result is CheckResult.MET]
     cold = sum(step.cold for step in reached)
     of = len(reached)
     interval = rate_interval(sum(step.cold for step in met), cold)
@@ -251,7 +267,7 @@ def _by_attempts(
             verdict=verdict, matched=len(met), of=of, rate_interval=interval, findings=findings
         )
     bound = rate_upper_bound(cold)
-    others = [step for step in reached if step.found is CheckResult.OTHER]
+    others = [step for step in reached if step.check_result is CheckResult.OTHER]
     if others:
         kind = _kind(others[0].result, claim, findings)
         return JobJudgement(
@@ -274,39 +290,43 @@ def _by_attempts(
 
 
 def _reached(steps: Sequence[Step]) -> list[Step]:
-    """The steps that are evidence of the claim. A warm attempt is, where a cold one said the same, and never towards "never"."""
-    if any(step.found is CheckResult.MET for step in steps if step.cold):
-        # Beside attempts that showed it, one that showed nothing is one that did not.
-        steps = [Step(step.result, CheckResult.ABSENT, ()) if _silent(step) else step for step in steps]
-    said_cold = {step.found for step in steps if step.cold}
-    # That it did not happen is no "never" where cold attempts say that it happens: left out, it would make a rate look higher.
-    borne_out = said_cold if CheckResult.MET in said_cold else said_cold - {CheckResult.ABSENT}
+    """The steps that are evidence about the claim.
+
+    A warm attempt counts only if a cold one had the same result, and never as part of a "never".
+    """
+    if any(step.check_result is CheckResult.MET for step in steps if step.cold):
+        # If some attempts showed the bug, an attempt that showed nothing is one without the bug.
+        steps = [Step(step.result, CheckResult.ABSENT, ()) if _is_silent(step) else step for step in steps]
+    cold_results = {step.check_result for step in steps if step.cold}
+    # If cold attempts show the bug, warm attempts without it do not support a "never". They must count, or
+    # the rate would look higher than it is.
+    confirmed = cold_results if CheckResult.MET in cold_results else cold_results - {CheckResult.ABSENT}
     return [
         step
         for step in steps
-        if step.found is not CheckResult.UNREACHED and (step.cold or step.found in borne_out)
+        if step.check_result is not CheckResult.UNREACHED and (step.cold or step.check_result in confirmed)
     ]
 
 
-def _silent(step: Step) -> bool:
+def _is_silent(step: Step) -> bool:
     return (
-        step.found is CheckResult.UNREACHED
+        step.check_result is CheckResult.UNREACHED
         and bool(step.reasons)
         and all(reason.code in SILENT for reason in step.reasons)
     )
 
 
 _KINDS = {
-    DifferentKind.CLEAN_ERROR: "The script raises an error instead of what is claimed.",
+    DifferentKind.CLEAN_ERROR: "The script raises an error instead of showing the claimed behaviour.",
     DifferentKind.OTHER_FAILURE: "The script fails in another way than claimed.",
-    DifferentKind.NEAR_VALUE: "The value is close to the claimed one, and not the same.",
-    DifferentKind.OTHER_VALUE: "Another value than the claimed one is printed.",
+    DifferentKind.NEAR_VALUE: "The value is close to the claimed one, but not the same.",
+    DifferentKind.OTHER_VALUE: "The script prints another value than the claimed one.",
 }
 _FAILURES = {CheckKind.EXCEPTION, CheckKind.EXIT_STATUS}
 
 
 def _kind(result: Result, claim: Claim, findings: Sequence[Finding]) -> Reason:
-    """How what was seen differs from the claim: a crash or a wrong value that is now an error, another failure, another value."""
+    """How an attempt differs from the claim: a clean error, another failure, a near value, another value."""
     of_failure = any(check.kind in _FAILURES for check in claim.having(Role.BUG))
     if result.outcome is Outcome.RAISED and not of_failure:
         kind = DifferentKind.CLEAN_ERROR
@@ -320,7 +340,7 @@ def _kind(result: Result, claim: Claim, findings: Sequence[Finding]) -> Reason:
 
 
 def _is_near(finding: Finding) -> bool:
-    """Whether the claimed numbers and those in their place differ by little."""
+    """Whether the claimed and the printed numbers are close to each other, one by one."""
     claimed, seen = numbers_in(finding.text), numbers_in(finding.observed)
     return 0 < len(claimed) == len(seen) and all(
         near(one.value, other.value) for one, other in zip(claimed, seen, strict=True)

@@ -1,4 +1,7 @@
-"""Claims that two targets differ, or that one is slower: judged over the cells of a run, by what the plainest cell of each side shows."""
+"""Claims about two targets: that their results differ, or that one is slower.
+
+Each side is judged by its cell with the fewest settings.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)?")
 
 
 def judge_pairs(claim: Claim, cells: Sequence[JudgedCell]) -> tuple[Finding, ...]:
-    """What became of each check over a pair of targets."""
+    """The finding for each check that is about a pair of targets."""
     pairs = [check for check in claim.having(Role.BUG) if check.over is Over.PAIR]
     return tuple(
         _judge(check, cells) for check in pairs if check.kind in {CheckKind.DIFFERS, CheckKind.SLOWER}
@@ -37,16 +40,16 @@ def _judge(check: Check, cells: Sequence[JudgedCell]) -> Finding:
 
 
 def _differs(check: Check, sides: Mapping[str, Sequence[Result]]) -> Finding:
-    """By what the first attempt of each side that ended prints."""
+    """Compare the output of the first completed attempt of each side."""
     firsts = {side: ended[0].observation.stdout for side, ended in sides.items()}
     shown = "\n".join(f"{side}: {stdout.strip()[:150]}" for side, stdout in firsts.items())
-    said = [
+    contents = [
         [token for line in stdout.splitlines() for token in _besides(line, side)]
         for side, stdout in firsts.items()
     ]
-    if not all(said):
+    if not all(contents):
         return Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=NO_SIDES)
-    if all(equal_tokens(said[0], other) for other in said[1:]):
+    if all(equal_tokens(contents[0], other) for other in contents[1:]):
         return _absent(check, sides, shown)
     claimed = zip(check.sides, check.side_lines, strict=False)
     as_claimed = all(
@@ -58,9 +61,9 @@ def _differs(check: Check, sides: Mapping[str, Sequence[Result]]) -> Finding:
 
 
 def _slower(check: Check, sides: Mapping[str, Sequence[Result]]) -> Finding:
-    """Every attempt of the slow side against the median of the fast one: only the same script on one machine gives such a pair."""
+    """Compare the times of both sides: each attempt of one side with the median of the other side."""
     times = [
-        [sum(found) for result in sides[side] if (found := all_durations(result.observation.stdout))]
+        [sum(durations) for result in sides[side] if (durations := all_durations(result.observation.stdout))]
         for side in check.sides
     ]
     if not all(times):
@@ -82,12 +85,18 @@ def _absent(check: Check, sides: Mapping[str, Sequence[Result]], shown: str) -> 
 
 
 def _besides(line: str, side: str) -> list[Token]:
-    """What a line says besides the side's name. A version is no name: it may be a value."""
+    """The tokens of a line without the name of the side.
+
+    A version is not removed, since it may be a value.
+    """
     return tokens_of(steady(line)) if _VERSION.fullmatch(side) else without_name(line, side)
 
 
 def _sides(check: Check, cells: Sequence[JudgedCell]) -> dict[str, list[Result]]:
-    """The cold attempts that ended, of the plainest cell of each side; two versions on equal targets otherwise."""
+    """The completed cold attempts of one cell for each side; empty if a side has none.
+
+    Two versions are compared on targets that are otherwise the same.
+    """
     ended = {
         side: [(cell, results) for cell in _able(side, cells) if (results := _ended(cell))]
         for side in check.sides
@@ -95,7 +104,7 @@ def _sides(check: Check, cells: Sequence[JudgedCell]) -> dict[str, list[Result]]
     if not all(ended.values()):
         return {}
     if not all(_VERSION.fullmatch(side) for side in check.sides):
-        return {side: found[0][1] for side, found in ended.items()}
+        return {side: cells_of_side[0][1] for side, cells_of_side in ended.items()}
     first, second = check.sides
     for cell, results in ended[first]:
         for other, others in ended[second]:
@@ -109,7 +118,7 @@ def _sides(check: Check, cells: Sequence[JudgedCell]) -> dict[str, list[Result]]
 
 
 def _able(side: str, cells: Sequence[JudgedCell]) -> list[JudgedCell]:
-    """The cells of a side that could show anything, the plainest first."""
+    """The cells of a side that could show the claim, those with the fewest settings first."""
     able = [cell for cell in cells if cell.verdict in _SHOWS and _is_of(side, cell)]
     return sorted(able, key=lambda cell: len(cell.target.settings))
 

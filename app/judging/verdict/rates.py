@@ -1,4 +1,4 @@
-"""How often a failure may really happen, from how often it was seen in independent cold attempts."""
+"""Bounds for the true rate of a failure, from independent cold attempts."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable
 from app.judging.judgement import RateInterval
 
 LEVEL = 0.95
-# Bisection to less than what is shown; each step halves the error.
+# Steps of the bisection. The error after them is smaller than a shown digit.
 _STEPS = 40
 _PLACES = 4
 
 
 def rate_upper_bound(cold: int) -> float | None:
-    """With none met in n cold attempts, the rate that 95 % of such series would have shown: 45 % at 5, 5 % at 59. One-sided."""
+    """The one-sided 95 % upper bound of a rate if none of `cold` attempts met it: 45 % for 5, 5 % for 59."""
     return None if cold < 1 else round(1 - (1 - LEVEL) ** (1 / cold), _PLACES)
 
 
 def rate_interval(met: int, of: int) -> RateInterval | None:
-    """The two-sided Clopper-Pearson interval of a rate at 95 %: exact, so never narrower than it says. None without attempts."""
+    """The two-sided 95 % Clopper-Pearson interval of a rate. None without attempts."""
     if of < 1:
         return None
     tail = (1 - LEVEL) / 2
@@ -28,12 +28,12 @@ def rate_interval(met: int, of: int) -> RateInterval | None:
     return RateInterval(low=round(low, _PLACES), high=round(high, _PLACES))
 
 
-def _root(rising: Callable[[float], float], wanted: float) -> float:
-    """Where a function that rises from 0 to 1 over [0, 1] takes a value."""
+def _root(rising: Callable[[float], float], value: float) -> float:
+    """The point in [0, 1] where a function that rises from 0 to 1 takes the value."""
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if rising(middle) < wanted:
+        if rising(middle) < value:
             low = middle
         else:
             high = middle

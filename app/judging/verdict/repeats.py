@@ -1,4 +1,4 @@
-"""How many more attempts a job needs before its verdict is strong enough; 0 when it is decided."""
+"""The number of attempts that a job needs for a reliable verdict."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Result, Start
 
-# Equal attempts before "always", and before "never" of something that may be random.
+# Attempts with the same result before "always" and, where chance plays a part, before "always" and "never".
 ALWAYS = 3
 ALWAYS_RANDOM = 10
 NEVER_RANDOM = 20
-# Once mixed, a rate is worth knowing: 20 attempts tell it to about a fifth; not where they would take longer than this, in seconds.
+# Attempts when results are mixed, which gives the rate to about 20 %, and the most time for them in seconds.
 MIXED = 20
 MIXED_SECONDS = 300.0
-# Of these so many start cold, since the interval of a rate is told of cold ones alone; the others only have to bear it out.
+# At least this many of them start cold, since the interval of a rate uses cold attempts only.
 MIXED_COLD = 10
 
 _SOMETIMES = re.compile(
@@ -33,7 +33,7 @@ _SOMETIMES = re.compile(
 
 
 def may_vary(claim: Claim, script: Script) -> bool:
-    """Whether repeats may differ by chance: the script draws without a seed, or the reporter says so."""
+    """Whether repeats may differ by chance: the script has no seed, or the report says so."""
     return script.unseeded or _is_said_to_vary(claim)
 
 
@@ -44,54 +44,61 @@ def _is_said_to_vary(claim: Claim) -> bool:
 def next_attempts(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
 ) -> int:
-    """How many attempts to run now, beyond the counted `results`. An exact plan gives exactly its number."""
+    """The number of attempts to run now, in addition to the counted `results`. 0 if the job is decided.
+
+    With an exact plan it is the number that is missing to the plan.
+    """
     have = len(counted(results))
     if plan.exact:
         return max(0, plan.at_most - have)
     if "trace" in target.settings:
-        # It tells how numbers come about, which is the same each time; how often is for the cell without it.
+        # A trace shows how numbers are computed, which is the same each time. The cell without it gives the
+        # rate.
         return max(0, 1 - have)
     if not have:
-        # One alone first: it tells whether this target can show anything at all.
+        # The first attempt alone shows whether this target can show the claim at all.
         return 1
     judgement = judge_job(claim, script, target, results)
     if judgement.verdict is Verdict.FLAKY:
-        return max(0, _wanted_of_mixed(results, plan) - have)
-    return max(0, min(_wanted(judgement, claim, script, plan), _most(claim, script, plan)) - have)
+        return max(0, _needed_for_rate(results, plan) - have)
+    return max(0, min(_needed(judgement, claim, script, plan), _most(claim, script, plan)) - have)
 
 
 def most_warm(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
 ) -> int:
-    """How many of a job's attempts may start warm in all: none before cold ones alone are mixed, and none where only cold ones count."""
+    """The number of attempts of a job that may start warm.
+
+    0 until the cold attempts alone are mixed, and 0 if only cold attempts count.
+    """
     if plan.exact or any(check.over_repeats for check in claim.having(Role.BUG)):
         return 0
     cold = [result for result in counted(results) if result.start is Start.COLD]
     if not cold or judge_job(claim, script, target, cold).verdict is not Verdict.FLAKY:
         return 0
-    return max(0, _wanted_of_mixed(results, plan) - max(MIXED_COLD, plan.at_most))
+    return max(0, _needed_for_rate(results, plan) - max(MIXED_COLD, plan.at_most))
 
 
 def _most(claim: Claim, script: Script, plan: RepeatPlan) -> int:
     return max(plan.at_most, NEVER_RANDOM) if may_vary(claim, script) else plan.at_most
 
 
-def _wanted_of_mixed(results: Sequence[Result], plan: RepeatPlan) -> int:
-    """As many as tell the rate, as far as there is time; the plan's number in any case."""
+def _needed_for_rate(results: Sequence[Result], plan: RepeatPlan) -> int:
+    """The attempts for a rate, as far as time allows; at least the number of the plan."""
     took = [result.observation.wall_seconds for result in counted(results)]
     mean = sum(took) / len(took)
     in_time = int(MIXED_SECONDS / mean) if mean > 0 else MIXED
     return max(plan.at_most, min(MIXED, in_time))
 
 
-def _wanted(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatPlan) -> int:
-    """How many counted attempts this judgement should rest on."""
+def _needed(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatPlan) -> int:
+    """The number of counted attempts that this judgement needs."""
     by_chance = may_vary(claim, script) and not any(check.over_repeats for check in claim.having(Role.BUG))
     match judgement.verdict:
         case Verdict.CANNOT_SHOW:
-            return _wanted_of_nothing(judgement, plan, by_chance=by_chance)
+            return _needed_without_evidence(judgement, plan, by_chance=by_chance)
         case Verdict.REPRODUCED:
-            # "Always" of what is said to happen sometimes wants as much as "never".
+            # If the report says "sometimes", an "always" needs as many attempts as a "never".
             return (
                 NEVER_RANDOM
                 if by_chance and _is_said_to_vary(claim)
@@ -107,8 +114,8 @@ def _wanted(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatP
             return ALWAYS
 
 
-def _wanted_of_nothing(judgement: JobJudgement, plan: RepeatPlan, *, by_chance: bool) -> int:
-    """A lack does not go away by repeating; too few attempts do, and silence may where chance has a part."""
+def _needed_without_evidence(judgement: JobJudgement, plan: RepeatPlan, *, by_chance: bool) -> int:
+    """More attempts do not help against a lack. They help against too few attempts, and against chance."""
     code = None if judgement.reason is None else judgement.reason.code
     if code == TOO_FEW_ATTEMPTS.code:
         return plan.at_most

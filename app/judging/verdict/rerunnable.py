@@ -1,4 +1,4 @@
-"""Which cells of a run are worth running again: those that failed, those that decided nothing, or all."""
+"""The cells of a run to rerun: the failed ones, the undecided ones, or all."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ from worker.contract import Reason, WhoCanAct
 
 
 class Which(StrEnum):
-    """Which cells: `failed` are in `undecided`, and those in `all`."""
+    """A choice of cells. `undecided` includes the failed cells, `all` includes every ended cell."""
 
     FAILED = "failed"
     UNDECIDED = "undecided"
     ALL = "all"
 
 
-# Whose lack may be gone by now: a node that was away, a card in use, a toolchain that was not built.
-_OURS = {WhoCanAct.OPERATOR, WhoCanAct.SERVICE}
+# Those who can act on lacks that may be gone now: a node that was away, a busy card, a toolchain not yet
+# built.
+_ON_OUR_SIDE = {WhoCanAct.OPERATOR, WhoCanAct.SERVICE}
 
 
-def is_wanted(which: Which, *, state: JobState, verdict: Verdict | None, reason: Reason | None) -> bool:
-    """Whether a cell is one of these. A cell that waits or runs is none: it is still being decided.
+def is_rerunnable(which: Which, *, state: JobState, verdict: Verdict | None, reason: Reason | None) -> bool:
+    """Whether a cell belongs to the choice. A cell that waits or runs never does.
 
-    Failed: it was stopped, nothing that counts was recorded, or no node served it. Undecided: that, or it could not show the claim for any
-    other reason. A cell with another verdict is decided, `flaky` and `observed` too: more of the same would say the same.
+    A failed cell was cancelled, has no result, or found no node. An undecided cell failed, or could not show
+    the claim for another reason. All other verdicts are decided, also `flaky` and `observed`: a rerun would
+    give the same again.
     """
     if state in OPEN_STATES:
         return False
     if which is Which.ALL or state == "cancelled":
         return True
     if verdict is Verdict.CANNOT_SHOW:
-        return which is Which.UNDECIDED or (reason is not None and reason.who_can_act in _OURS)
+        return which is Which.UNDECIDED or (reason is not None and reason.who_can_act in _ON_OUR_SIDE)
     return verdict is Verdict.NO_RESULT

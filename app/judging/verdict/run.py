@@ -1,4 +1,4 @@
-"""A run's verdict from its jobs': where it was seen, where not, how far a "no" goes, and what is left open."""
+"""The verdict of a run, from the verdicts of its jobs, with the targets that show the claim."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WITHOUT_RESULT = {Verdict.NO_RESULT}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunJudgement:
-    """What is concluded of a run. `verdict` is the interim one while jobs are open."""
+    """The conclusion of a run. While jobs are open, `verdict` is the interim verdict."""
 
     verdict: Verdict | None
     seen: bool = False
@@ -36,10 +36,10 @@ class RunJudgement:
 
 
 def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
-    """Judge a run by its jobs. Total; jobs without a judgement yet are left out."""
+    """Judge a run by its judged jobs. It never raises."""
     if reading.ask:
         return RunJudgement(verdict=Verdict.NEEDS_INFO)
-    # A control shows how things should be; what happens to it is no verdict on the claim.
+    # A control shows the expected behaviour. Its result is no verdict on the claim.
     judged = [cell for cell in cells if cell.verdict is not None and cell.role is not ScriptRole.CONTROL]
     done = without_tests(judged)
     pairs = judge_pairs(reading.claim, done)
@@ -67,12 +67,15 @@ def judge_run(reading: Reading, cells: Sequence[JudgedCell]) -> RunJudgement:
 
 
 def without_tests(cells: Sequence[JudgedCell]) -> list[JudgedCell]:
-    """The cells that speak of the claim: not those that only test for a cause."""
+    """The cells that are evidence about the claim, without those that only test for a cause."""
     return [cell for cell in cells if not _only_tests(cell, cells)]
 
 
 def _only_tests(cell: JudgedCell, cells: Sequence[JudgedCell]) -> bool:
-    """Whether a cell without its test is there; where memory is filled, what is claimed and seen in that counts all the same."""
+    """Whether the cell only tests for a cause: the same cell without the test setting exists.
+
+    A cell with filled memory that shows the claim is evidence about the claim too.
+    """
     tests = {"trace", "fill"}.intersection(cell.target.settings)
     if not tests or (tests == {"fill"} and cell.verdict in SIGHTINGS):
         return False
@@ -90,7 +93,7 @@ _PAIR_VERDICT = {
 
 
 def _newest(cells: Sequence[JudgedCell]) -> str | None:
-    """The label of the newest toolchain's target that reached a verdict of its own."""
+    """The label of the target with the newest toolchain, of those that gave a result."""
     reached = [cell for cell in cells if cell.verdict not in {Verdict.NO_RESULT, Verdict.CANNOT_SHOW}]
     if not reached:
         return None
@@ -106,45 +109,53 @@ def _torch_of(cell: JudgedCell) -> str:
 def _scope(
     verdict: Verdict | None, reading: Reading, cells: Sequence[JudgedCell]
 ) -> tuple[Scope | None, tuple[str, ...]]:
-    """How far a "no" goes: as reported only where version, device and system are the reporter's."""
+    """The scope of a "no", and the fields that differ from the reporter's environment.
+
+    AS_REPORTED needs the reporter's version, device and system.
+    """
     if verdict is not Verdict.NOT_REPRODUCED:
         return None, ()
-    said_no = [cell for cell in cells if cell.verdict is Verdict.NOT_REPRODUCED]
-    differing = [_differing(reading, cell) for cell in said_no]
+    cells_without = [cell for cell in cells if cell.verdict is Verdict.NOT_REPRODUCED]
+    differing = [_differing(reading, cell) for cell in cells_without]
     best = min(differing, key=len, default=("torch.version", "device", "os.name"))
     return (Scope.AS_REPORTED if not best else Scope.ELSEWHERE), best
 
 
 def _differing(reading: Reading, cell: JudgedCell) -> tuple[str, ...]:
-    """The fields in which a cell is not the reporter's place; a version or a system that is not named is not known to be equal."""
-    claimed, found = reading.environment, cell.results[0].environment if cell.results else {}
+    """The fields in which a cell differs from the reporter's environment.
+
+    A version or system that the report does not name counts as different.
+    """
+    claimed, observed = reading.environment, cell.results[0].environment if cell.results else {}
     version, system = claimed.get("torch.version"), claimed.get("os.name")
     differs = []
     if not isinstance(version, str) or not same_release(version, _torch_of(cell)):
         differs.append("torch.version")
-    if not _same_device(reading, cell, found):
+    if not _same_device(reading, cell, observed):
         differs.append("device")
-    if not isinstance(system, str) or system_of(system) != system_of(str(found.get("os.name") or "linux")):
+    if not isinstance(system, str) or system_of(system) != system_of(str(observed.get("os.name") or "linux")):
         differs.append("os.name")
     return tuple(differs)
 
 
-def _same_device(reading: Reading, cell: JudgedCell, found: Environment) -> bool:
-    """Whether the cell granted the device that the claim is about. A claim that names none and needs no card is about the CPU."""
+def _same_device(reading: Reading, cell: JudgedCell, observed: Environment) -> bool:
+    """Whether the cell has the device of the claim.
+
+    Any device will do for a claim that names no GPU, needs none and used none.
+    """
     about_gpu = any(
         check.where.device == "cuda" or "cuda" in check.sides for check in reading.claim.having(Role.BUG)
     )
     needs_gpu = any(need.kind is NeedKind.GPU for script in reading.scripts for need in script.needs)
-    # A script that takes a card where there is one took the reporter's.
+    # The reporter's probe may show that the script used a GPU there.
     used_gpu = reading.probe is not None and any(
         device.startswith("cuda") for device in reading.probe.devices_used
     )
     model = reading.environment.get("gpu.0.model")
     if not (about_gpu or needs_gpu or used_gpu):
-        # The card of the reporter's machine matters only where the claim is about cards.
         return True
     if isinstance(model, str):
-        seen = found.get("gpu.0.model")
+        seen = observed.get("gpu.0.model")
         return isinstance(seen, str) and (
             model.casefold() in seen.casefold() or seen.casefold() in model.casefold()
         )

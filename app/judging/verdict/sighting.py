@@ -1,4 +1,4 @@
-"""What one trial of a bisection tells: whether the claim was seen at a point, or why that can't be told."""
+"""The result of one trial of a bisection: whether a point shows the claim, or why that is not known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Reason, Result
 
-# Not a later try, but another toolchain or another machine would change these.
+# A later trial would not change these reasons. Only another toolchain or machine would.
 _FOR_GOOD = {
     "stale_reproducer",
     "missing_package",
@@ -23,14 +23,18 @@ _FOR_GOOD = {
     "other_os",
     "missing_file",
 }
-# Another value, or a proper error in the place of a crash, is not what is claimed; a near value or another failure may be.
-_NOT_IT = {DifferentKind.OTHER_VALUE, DifferentKind.CLEAN_ERROR}
-_UNCLEAR = Reason(code="unclear", detail="Something like the claim happened, and not the same.")
+# These are clearly not the claimed behaviour. A near value or another failure may be.
+_CLEARLY_OTHER = {DifferentKind.OTHER_VALUE, DifferentKind.CLEAN_ERROR}
+_UNCLEAR = Reason(code="unclear", detail="The behaviour is similar to the claim, but not the same.")
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """`seen` is None where the trial could not tell. `reason`: why not, or what was there in the place of the claim."""
+    """Whether the claim was seen; None if that is not known.
+
+    `reason` says why it is not known, or what was seen instead. With `for_good`, a later trial would not
+    help.
+    """
 
     seen: bool | None
     reason: Reason | None = None
@@ -38,18 +42,18 @@ class Sighting:
 
 
 def can_be_bisected(claim: Claim) -> bool:
-    """Whether attempts on one target alone can show what is claimed."""
+    """Whether attempts on one target can show the claim."""
     return any(check.over is not Over.PAIR for check in claim.having(Role.BUG))
 
 
 def attempts_of_trial(claim: Claim) -> int:
-    """How many attempts it takes to see the claim or not: one, but for what is told of repeats or of times."""
+    """The number of attempts in one trial: 1, or more for claims about repeats or times."""
     several = any(check.over_repeats or check.kind is CheckKind.SLOWER for check in claim.having(Role.BUG))
     return LEAST_FOR_NEVER if several else 1
 
 
-def anywhere(claim: Claim) -> Claim:
-    """The claim without the version that it was made of: the others are what is asked about."""
+def without_versions(claim: Claim) -> Claim:
+    """The claim without its version, since a bisection asks about other versions."""
     checks = tuple(
         check.model_copy(
             update={"where": Where.model_validate({**check.where.model_dump(), "version": None})}
@@ -68,7 +72,7 @@ def sighting(claim: Claim, script: Script, target: Target, results: Sequence[Res
             return Sighting(seen=True)
         case Verdict.NOT_REPRODUCED:
             return Sighting(seen=False)
-        case Verdict.DIFFERENT if reason is not None and reason.code in _NOT_IT:
+        case Verdict.DIFFERENT if reason is not None and reason.code in _CLEARLY_OTHER:
             return Sighting(seen=False, reason=reason)
         case Verdict.DIFFERENT:
             return Sighting(seen=None, reason=reason or _UNCLEAR)

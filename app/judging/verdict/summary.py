@@ -1,4 +1,4 @@
-"""One plain sentence or two for a run, of fixed words, target labels and counts only: no byte of report or script."""
+"""The summary of a run: fixed sentences with labels and counts, without any text of a report or script."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MOST_LABELS = 4
 
 
 def summarise(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:
-    """The answer in words that need no native speaker."""
+    """The summary: the verdict, the cause if it is known, and the cells without a result."""
     parts = [_verdict(judgement, without_tests(cells))]
     cause = sentence(judgement.cause)
-    # A defect that a test of its own has shown is told beside a "no" as well.
+    # A defect that its own test has shown is named also when the claim was not reproduced.
     if cause and (judgement.defect is Defect.YES or judgement.verdict in DEVIATIONS):
         parts.append(cause)
     if judgement.defect is Defect.NO:
@@ -34,15 +34,20 @@ def _verdict(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:  # no
         case Verdict.FLAKY:
             return f"It happens sometimes: {_rates(cells)}."
         case Verdict.DIFFERENT:
-            return f"Not what was claimed: something else happens on {_share(judgement.not_where, cells)}."
+            return (
+                f"The claim was not seen, but something else happens on {_share(judgement.not_where, cells)}."
+            )
         case Verdict.NOT_REPRODUCED:
             return _not_reproduced(judgement, cells)
         case Verdict.CANNOT_SHOW:
-            return f"It cannot be shown here: {_lacks(cells)}"
+            return f"The claim could not be tested here: {_lacks(cells)}"
         case Verdict.OBSERVED:
-            return "The script ran; the report makes no claim that could be checked, so what was seen is stated as it is."
+            return (
+                "The script ran. The report makes no claim that can be checked, "
+                "so its output is shown without a verdict."
+            )
         case Verdict.NO_RESULT:
-            return "There is no result: no attempt ended in a way that counts."
+            return "There is no result: no attempt gave usable evidence."
         case None:
             return ""
 
@@ -93,7 +98,7 @@ def _not_reproduced(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str
             f" A failure that happens in fewer than {max(bounds):.0%} of attempts could have been missed."
         )
     if judgement.scope is Scope.ELSEWHERE:
-        words += " This is not the reporter's place, so it does not say that the report is wrong."
+        words += " The reporter's environment was different, so this does not prove the report wrong."
     return words
 
 
@@ -104,5 +109,5 @@ def _lacks(cells: Sequence[JudgedCell]) -> str:
     details = [reason.detail for reason in without if reason is not None]
     return (
         " ".join(dict.fromkeys(detail for detail in details if detail))
-        or "the point of the claim was not reached."
+        or "The script did not reach the point of the claim."
     )

@@ -1,4 +1,4 @@
-"""A claim that repeats differ, judged over the repeats of a job."""
+"""Claims that repeats differ, judged over the repeats of a job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.intake.claim.claims import Check
 from app.intake.reading import Script
 from app.judging.check.checks import MOST_OBSERVED
 from app.judging.check.failure_checks import is_broken
-from app.judging.check.places import excluded
+from app.judging.check.places import exclusion_of
 from app.judging.check.reach import ENDED_EARLIER, NOTHING_SHOWN, TOO_FEW_ATTEMPTS, commonest, lack_of
 from app.judging.judgement import CheckResult, Finding
 from app.judging.output.failure_signature import last_name
@@ -21,7 +21,7 @@ from worker.contract import Outcome, Reason, Result
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """The finding, and how many of the attempts that reached the point differ from the commonest result."""
+    """The finding, and how many of the `of` attempts differ from the most frequent result."""
 
     finding: Finding
     differing: int = 0
@@ -29,12 +29,15 @@ class Variation:
 
 
 def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, target: Target) -> Variation:
-    """Whether the attempts show another result each time. Two different ones are enough for "yes"; one attempt is for nothing."""
+    """Whether the attempts show different results.
+
+    Two different results are enough for "yes"; one attempt is too few.
+    """
     reached = [
         result for result in results if lack_of(result, script, target) is None and not is_broken(result)
     ]
-    said = [_said(result) for result in reached]
-    lack = excluded(check, target) or _why_not(reached, results, script=script, target=target)
+    results_shown = [_shown_result(result) for result in reached]
+    lack = exclusion_of(check, target) or _why_unknown(reached, results, script=script, target=target)
     shown = "\n".join(dict.fromkeys(result.observation.stdout.strip()[:100] for result in reached))[
         :MOST_OBSERVED
     ]
@@ -43,18 +46,26 @@ def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, ta
             Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=lack),
             of=len(reached),
         )
-    alike = Counter(said)
+    alike = Counter(results_shown)
     if len(alike) == 1:
-        return Variation(Finding(text=check.text, result=CheckResult.ABSENT, observed=shown), of=len(said))
+        return Variation(
+            Finding(text=check.text, result=CheckResult.ABSENT, observed=shown), of=len(results_shown)
+        )
     commonest_count = max(alike.values())
-    # Where most agree, the others are the exception; where none prevails, every attempt is another result.
-    differing = len(said) - commonest_count if 2 * commonest_count > len(said) else len(said)
+    # If most attempts agree, the others differ. Without a majority, every attempt differs.
+    differing = (
+        len(results_shown) - commonest_count
+        if 2 * commonest_count > len(results_shown)
+        else len(results_shown)
+    )
     return Variation(
-        Finding(text=check.text, result=CheckResult.MET, observed=shown), differing=differing, of=len(said)
+        Finding(text=check.text, result=CheckResult.MET, observed=shown),
+        differing=differing,
+        of=len(results_shown),
     )
 
 
-def _said(result: Result) -> tuple[object, ...]:
+def _shown_result(result: Result) -> tuple[object, ...]:
     seen = result.observation
     return (
         fingerprint(seen.stdout),
@@ -64,10 +75,10 @@ def _said(result: Result) -> tuple[object, ...]:
     )
 
 
-def _why_not(
+def _why_unknown(
     reached: Sequence[Result], results: Sequence[Result], *, script: Script, target: Target
 ) -> Reason | None:
-    """Why these attempts can't tell whether repeats differ."""
+    """Why these attempts do not show whether repeats differ; None if they do."""
     if not reached:
         lacks = [lack for result in results if (lack := lack_of(result, script, target)) is not None]
         return commonest(lacks) or ENDED_EARLIER

@@ -17,7 +17,7 @@ from app.ids import new_id
 from app.intake.reading import Reading, ScriptRole
 from app.judging.judgement import INCONCLUSIVE, JobJudgement
 from app.judging.report.axis import differs_by
-from app.judging.report.change import Change, Side, change_of, is_comparable, is_same_word
+from app.judging.report.change import Change, Side, agree, change_of, is_comparable
 from app.judging.verdict.job import judge_job
 from app.runs.lifecycle.report_verdict import rows_by_age
 from app.runs.rows.events import emit
@@ -173,7 +173,7 @@ def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, pla
     A change that is stored between their targets and still holds is skipped.
     """
     session, run = comparison.session, comparison.run
-    if before.verdict is None or after.verdict is None or is_same_word(before.verdict, after.verdict):
+    if before.verdict is None or after.verdict is None or agree(before.verdict, after.verdict):
         return
     sides = comparison.side(before), comparison.side(after)
     change = change_of(*sides, imported=comparison.imported(after.script_digest))
@@ -193,8 +193,7 @@ def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, pla
 def _is_known(last: ChangeRow, change: Change, sides: Sequence[Side]) -> bool:
     """Whether the last stored change has the same verdicts, kind and confounders."""
     same_verdicts = all(
-        is_same_word(stored, side.verdict)
-        for stored, side in zip((last.before, last.after), sides, strict=True)
+        agree(stored, side.verdict) for stored, side in zip((last.before, last.after), sides, strict=True)
     )
     return same_verdicts and (last.kind, last.differs) == (change.kind, list(change.difference.confounders))
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from app.intake.reading import ScriptRole
 from app.judging.judgement import INCONCLUSIVE, SIGHTINGS, JudgedCell, Scope, Verdict
-from app.judging.report.attention import Attention, Line, attention_of, attention_said
+from app.judging.report.attention import Attention, VersionRow, attention_of, attention_of_overruling
 from app.judging.report.axis import Age, age_of
 from app.judging.report.current_verdict import RunVerdict, current_verdict
 from app.judging.verdict.run import judge_run
@@ -70,15 +70,15 @@ def _attention(
     report: ReportRow,
     run: RunRow | None,
     scope: Scope | None,
-    lines: Sequence[Line],
+    lines: Sequence[VersionRow],
     judged: JudgedRun | None,
 ) -> Attention | None:
     """The attention group. A maintainer's verdict comes before ours."""
     if run is None:
-        return None if report.overruled is None else attention_said(report.overruled)
+        return None if report.overruled is None else attention_of_overruling(report.overruled)
     overruling = report.overruled or run.overruled
     if overruling is not None:
-        return attention_said(overruling)
+        return attention_of_overruling(overruling)
     if run.verdict not in {*SIGHTINGS, Verdict.CANNOT_SHOW}:
         return attention_of(run.verdict, scope, lines)
     document = _document(session, run) if judged is None else judged.document
@@ -95,13 +95,13 @@ def row_key(job: JobRow) -> tuple[str, str]:
     return job.script_digest, target_of(job).model_copy(update={"toolchain": ""}).label()
 
 
-def lines_of(session: Session, report: ReportRow, jobs: Sequence[JobRow]) -> list[Line]:
+def lines_of(session: Session, report: ReportRow, jobs: Sequence[JobRow]) -> list[VersionRow]:
     """The verdicts of each matrix row, oldest version first. Controls are left out: they show no claim."""
     controls = {
         script["digest"] for script in report.reading["scripts"] if script["role"] == ScriptRole.CONTROL
     }
     return [
-        Line(tuple(job.verdict for job in row if job.verdict is not None))
+        VersionRow(tuple(job.verdict for job in row if job.verdict is not None))
         for row in rows_by_age(session, jobs, controls=controls).values()
     ]
 

@@ -13,7 +13,13 @@ from app.intake.claim.claims import Claim
 from app.intake.reading import Reading, Script, ScriptRole
 from app.judging.comparison.environments import differing_fields
 from app.judging.verdict.repeats import may_vary
-from app.judging.verdict.sighting import Sighting, anywhere, attempts_of_trial, can_be_bisected, sighting
+from app.judging.verdict.sighting import (
+    Sighting,
+    attempts_of_trial,
+    can_be_bisected,
+    sighting,
+    without_versions,
+)
 from app.runs.run_object.bisection_document import BisectionDocument, ConfoundedPart, PointPart, TargetPart
 from app.states import RunState
 from app.targets.planning.plan import DEFAULT_REPEATS
@@ -63,7 +69,7 @@ def subject_of(reading: Reading) -> Subject:
     script = next((script for script in reading.scripts if script.role is ScriptRole.MAIN), None)
     if script is None:
         raise InputError("There is no script to bisect with.", code="no_script", field="report")
-    claim = anywhere(reading.claim)
+    claim = without_versions(reading.claim)
     if not can_be_bisected(claim):
         raise InputError(
             "The report claims nothing that one target alone can show."

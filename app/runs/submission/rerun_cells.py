@@ -14,7 +14,7 @@ from app.clock import now
 from app.errors import ConflictError, NotFoundError
 from app.ids import is_id, new_id
 from app.judging.verdict.repeats import next_attempts
-from app.judging.verdict.rerunnable import Which, is_wanted
+from app.judging.verdict.rerunnable import Which, is_rerunnable
 from app.runs.lifecycle.finish import reopen_job, reopen_run
 from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.lifecycle.settle import finish_if_done
@@ -71,7 +71,7 @@ def rerun(
     jobs_to_rerun = [
         job
         for job in jobs
-        if is_wanted(which, state=job.state, verdict=job.verdict, reason=parts[job.id].reason)
+        if is_rerunnable(which, state=job.state, verdict=job.verdict, reason=parts[job.id].reason)
     ]
     if not jobs_to_rerun:
         raise ConflictError(NOTHING_TO_RERUN[which], code="nothing_to_run_again")

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.clock import now
 from app.ids import id_at, new_id
 from app.judging.judgement import Verdict
-from app.judging.report.axis import of_versions
+from app.judging.report.axis import include_version
 from app.runs.rows.facts import reading_of
 from app.runs.rows.nodes import fleet as known_fleet
 from app.runs.submission.launch import launch_reading
@@ -80,7 +80,7 @@ def _rerun_a_change(
         report = lock_report(session, change.report_id)
         if (
             report is not None
-            and not of_versions(change.differs if not change.axis else ())
+            and not include_version(change.differs if not change.axis else ())
             and lacks == [None] * len(targets)
         ):
             _start(session, report, targets, "baseline", fleet=fleet, settings=settings)

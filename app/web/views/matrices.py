@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass
 
-from app.judging.verdict.rerunnable import Which, is_wanted
+from app.judging.verdict.rerunnable import Which, is_rerunnable
 from app.runs.lookup.reports import RunSummary
 from app.runs.run_object.document import ComparisonPart, RunDocument
 from app.targets.planning.presets import BISECTION
@@ -31,7 +31,7 @@ def again_of(run: RunDocument) -> list[tuple[Which, int]]:
         which
         for job in run.jobs
         for which in Which
-        if is_wanted(which, state=job.state, verdict=job.verdict, reason=job.reason)
+        if is_rerunnable(which, state=job.state, verdict=job.verdict, reason=job.reason)
     )
     kinds = [Which.FAILED, *([Which.UNDECIDED] if counts[Which.UNDECIDED] > counts[Which.FAILED] else [])]
     return [(which, counts[which]) for which in kinds if counts[which]]

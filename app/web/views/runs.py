@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.judging.cause.cause import sentence
-from app.judging.cause.trace_verdict import told
+from app.judging.cause.trace_verdict import trace_sentences
 from app.judging.judgement import CheckResult, Verdict
 from app.runs.run_object.document import (
     AttemptPart,
@@ -264,7 +264,7 @@ def attempts_alike(run: RunDocument) -> Attempts:
 
 def traces_of(run: RunDocument) -> list[tuple[str, list[str]]]:
     """What the operations of each traced cell show, with the cell's label."""
-    return [(label_of(job), told(job.trace)) for job in run.jobs if job.trace is not None]
+    return [(label_of(job), trace_sentences(job.trace)) for job in run.jobs if job.trace is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
