@@ -1,1 +1,1 @@
-"""Text in, scripts, claim, environment and needs out. No I/O."""
+"""Reads a text into scripts, a claim, an environment and needs. No I/O."""

@@ -1,4 +1,7 @@
-"""What `probe.py` printed in a reporter's Python, found in a report however it was pasted: the reporter's word, no evidence of ours."""
+"""Finds the output of `probe.py` in a report, however it was pasted.
+
+It is the reporter's word, and no evidence of ours.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ from worker.contract import CapturedValue, Environment, ExceptionFacts
 from worker.contract.text import storable_text
 
 VERSION = 1
-# Pasted more often than this, the rest is text like any other.
+# If it was pasted more often than this, the rest is read as ordinary text.
 MOST_BLOCKS = 5
 MOST_RECORDS = 3_000
 MOST_FIELDS = 1_000
 MOST_VALUES = 96
 MOST_TEXT = 2_000
-# A mail program may have broken a line into so many.
+# A mail program may break a line into at most this many pieces.
 MOST_PIECES = 12
 _HEADER = re.compile(r"samehere-probe (\d{1,3})")
 _FENCE = re.compile(r"(?:`{3,}|~{3,})(?:[ ]?(?:samehere-probe|text|txt|json|python|py))?")
@@ -32,7 +35,7 @@ _RECORD = re.compile(r"(environment|outcome|stdout|stderr|value) ([A-Za-z0-9][\w
 _END = re.compile(r"end (\d{1,6})")
 _MARKS = re.compile(r"^(?:[ \t\xa0]*>)*[ \t\xa0]*")
 _STOPS = {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGPIPE"}
-# The block itself is plain ASCII: whatever else is in it, a program on the way put there.
+# The probe prints plain ASCII. A mail program or an editor put all other characters there.
 _QUOTES = {
     **dict.fromkeys("“”„‟″«»", '"'),
     **dict.fromkeys("‘’\N{SINGLE LOW-9 QUOTATION MARK}\N{PRIME}", "'"),
@@ -41,18 +44,18 @@ _TYPOGRAPHY = str.maketrans({**_QUOTES, "\xa0": " ", "–": "-", "—": "--", "�
 
 
 class ReportersProbe(BaseModel):
-    """What happened at the reporter's, by the reporter's word. `whole`: nothing of the paste is missing."""
+    """The probe's observations in the reporter's own Python. `whole`: the paste is complete."""
 
     model_config = ConfigDict(frozen=True)
 
     whole: bool = False
     environment: Environment = Field(default_factory=dict)
-    # Without a script there is the environment alone.
+    # False where the probe printed the environment alone, because it was given no script.
     ran: bool = False
     exit_status: int | None = None
     signal: str | None = None
     exception: ExceptionFacts | None = None
-    # The ends of both streams; only what came whole can be claimed to be what was printed.
+    # The ends of both streams. Only a stream that is whole can be claimed as the output.
     stdout: str = ""
     stderr: str = ""
     stdout_whole: bool = False
@@ -63,7 +66,7 @@ class ReportersProbe(BaseModel):
 
 @dataclass(slots=True)
 class _Block:
-    """The lines of one paste, as they come."""
+    """Collects the records of one paste, line by line."""
 
     records: list[tuple[str, str, Any]] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
@@ -71,7 +74,7 @@ class _Block:
     ended: int | None = None
 
     def take(self, line: str) -> bool:
-        """Whether the line belongs to the block."""
+        """Take a line in. True if it belongs to the block."""
         end = _END.fullmatch(line)
         if end:
             self._give_up()
@@ -106,12 +109,12 @@ class _Block:
 
     @property
     def whole(self) -> bool:
-        """Whether there are as many records as the last line says."""
+        """True if the number of records is the one that the last line states."""
         return not self.damaged and not self.pending and self.ended == len(self.records)
 
 
 def without_probes(text: str) -> tuple[str, ReportersProbe | None]:
-    """A text without what `probe.py` printed, and the last of that which is whole, else the last."""
+    """The text without the output of `probe.py`, and the last whole one of these outputs, else the last."""
     if "samehere-probe" not in text:
         return text, None
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -134,13 +137,16 @@ def without_probes(text: str) -> tuple[str, ReportersProbe | None]:
 
 
 def _plain(line: str) -> str:
-    """A line without marks of quotes, indent, entities and typographic characters."""
+    """A line without quote marks, indent, entities and typographic characters."""
     bare = _MARKS.sub("", line[: 64 * MOST_TEXT].translate(_TYPOGRAPHY)).strip()
     return html.unescape(bare) if "&" in bare else bare
 
 
 def _block(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[_Block, int]:
-    """The records from a line on, and where the text goes on. A fence that was opened is closed, whatever stands in it."""
+    """The records from a line on, and the number of the line after them.
+
+    In a fence, the block goes on to the fence's end, whatever stands in between.
+    """
     block, start = _Block(), at
     close = (
         next(
@@ -231,11 +237,11 @@ def _values(records: Iterable[tuple[str, str, Any]]) -> Iterator[CapturedValue]:
 
 
 def checks_of(probe: ReportersProbe | None) -> list[Check]:
-    """What it shows, as a claim, for a report that says nothing else: what happened there is what is looked for here."""
+    """The checks of a probe's observations, for a report whose words claim nothing."""
     if probe is None or not probe.ran:
         return []
     if probe.signal is not None:
-        # Somebody, or a system that ran out of memory, may have stopped it.
+        # A person may have stopped it, or a system that ran out of memory.
         return (
             []
             if probe.signal in _STOPS

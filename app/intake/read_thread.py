@@ -1,4 +1,7 @@
-"""A report or a thread → a reading: whose script is run, and what the reporter claims. What a volunteer saw is never the claim."""
+"""Reads a report or a thread: chooses the script that is run, and finds the reporter's claim.
+
+Observations of other people are never the claim.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,17 @@ from app.intake.text.thread import Post, Thread
 from app.intake.text.title import title_of
 from worker.contract import Environment
 
-# What a correction shows, and not only says, takes the place of what was shown before.
+# A correction that shows one of these replaces the output that was shown before.
 _SHOWN = {CheckKind.EXCEPTION, CheckKind.CRASH, CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS}
 _LINK_OR_PICTURE = re.compile(r"https?://|!\[|<img\b", re.IGNORECASE)
 _MOST_CLAIM = 1_000
-# Of the comments so many pieces of code are looked at for one that runs.
+# The search for a script that runs looks at no more pieces of code than this in the comments.
 _MOST_CODES = 60
 
 
 @dataclass(frozen=True, slots=True)
 class _PostReading:
-    """A post, taken apart."""
+    """The text of one post, taken apart."""
 
     post: Post
     blocks: Sequence[Block]
@@ -42,37 +45,40 @@ class _PostReading:
 
     @property
     def main(self) -> Code:
-        """Its main piece of code; there is one where there are `codes`."""
+        """The main piece of code. Needs `codes`."""
         return self.codes[self.roles.index(ScriptRole.MAIN)]
 
     def claim(self, title: str) -> Claim:
-        """What it claims of its own script."""
+        """The claim that this post makes about its own script."""
         return claim_of(self.parts, self.main.source if self.codes else "", title)
 
     def scripts(self, claim: Claim) -> tuple[tuple[Script, ...], tuple[Ask, ...]]:
-        """Its scripts, and what is missing for them."""
+        """The scripts of this post, and the questions about what they lack."""
         try:
             scripts = scripts_of(self.codes, self.roles, claim)
         except InputError:
-            # It would be code only with a repair that removes what is claimed.
+            # It could be parsed only with a repair that would remove the claimed error.
             return (), (ask("no_python"),)
         return scripts, asks_about(scripts, claim, self.post.body)
 
     @property
     def runs(self) -> bool:
-        """Whether there is all that its script needs, and it is not there to show what works."""
+        """True if the script lacks nothing, and is not there to show working code."""
         return not says_it_works(self.main.before) and not self.scripts(self.claim(""))[1]
 
 
 def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
-    """Read a thread, or a report as a thread without comments. Scripts may be larger than they may be: the caller looks."""
+    """Read a thread, or a report as a thread without comments.
+
+    The limits of size are not checked here: the caller does that.
+    """
     thread, probe = _take_probe(thread)
     body = _read_post(Post(thread.body, by_reporter=True))
     title = title or thread.title or title_of(body.blocks)
     environment = {**_environment(thread), **({} if probe is None else probe.environment)}
     chosen, corrected = _choose_post(thread, body)
     if not chosen.codes:
-        # It is read all the same, so that the reporter sees what will be looked for.
+        # The claim is read even without a script, so that the reporter sees what would be checked.
         own_claim = (
             read_claim(claim)
             if claim is not None
@@ -105,7 +111,7 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
 
 
 def _take_probe(thread: Thread) -> tuple[Thread, ReportersProbe | None]:
-    """The thread without what `probe.py` printed, and of the reporter's own the last; what others saw is not the claim."""
+    """The thread without the output of `probe.py`, and the reporter's own last output of it."""
     body, own_probe = without_probes(thread.body)
     posts: list[Post] = []
     for post in thread.comments:
@@ -116,7 +122,7 @@ def _take_probe(thread: Thread) -> tuple[Thread, ReportersProbe | None]:
 
 
 def _or_probe_claim(claim: Claim, probe: ReportersProbe | None) -> Claim:
-    """The claim; where the reporter's words hold none, what their probe shows beside what they expect."""
+    """The claim. Where it names no bug, the probe's observations are added as the bug."""
     if claim.having(Role.BUG):
         return claim
     checks = checks_of(probe)
@@ -131,9 +137,10 @@ def _read_post(post: Post) -> _PostReading:
 
 
 def _choose_post(thread: Thread, body: _PostReading) -> tuple[_PostReading, bool]:
-    """Whose script is run, and whether it is a correction: the reporter's last one, else the body's, else the first that runs.
+    """Choose the post whose script is run; True if it corrects the body.
 
-    Someone else's shows what that person thinks of, unless the reporter says that this is it.
+    The reporter's last correction comes first, then the body, then the first comment whose script runs. A
+    script of somebody else counts only where the reporter says that it shows the bug.
     """
     posts = [post for post in thread.comments if post.may_hold_code]
     comments = _RunnableComments()
@@ -148,22 +155,22 @@ def _choose_post(thread: Thread, body: _PostReading) -> tuple[_PostReading, bool
 
 
 def _is_adopted(thread: Thread, post: Post) -> bool:
-    """Whether the reporter's next comment says that someone else's script shows it."""
+    """True if the reporter's next comment says that somebody else's script shows the bug."""
     later = thread.comments[next(at for at, each in enumerate(thread.comments) if each is post) + 1 :]
     answer = next((each for each in later if each.by_reporter), None)
-    # A script that is said not to show it is nobody's script of the bug.
+    # The author of a script that does not show the bug says so.
     return answer is not None and answer.agrees and not post.denies
 
 
 class _RunnableComments:
-    """The comments that were looked at for a script, each once, and not without end."""
+    """Finds comments whose script runs. Each comment is read once, up to a limit of code."""
 
     def __init__(self) -> None:
         self._found: dict[int, _PostReading | None] = {}
         self._codes = 0
 
     def runnable(self, post: Post) -> _PostReading | None:
-        """The comment, if its script runs."""
+        """The comment taken apart, if its script runs."""
         if id(post) not in self._found:
             if self._codes >= _MOST_CODES:
                 return None
@@ -174,12 +181,15 @@ class _RunnableComments:
 
 
 def _claim(thread: Thread, body: _PostReading, chosen: _PostReading, title: str, *, corrected: bool) -> Claim:
-    """What the reporter claims: in the body, else in a comment; a correction that shows something replaces what was shown."""
+    """The reporter's claim: from the body, else from the first comment that has one.
+
+    A correction replaces the body's claim where it shows an output, an error or a difference.
+    """
     if corrected:
         claim = _with_title(chosen.claim(""), title)
         if any(check.role is Role.BUG and check.kind in _SHOWN for check in claim.checks):
             return claim
-    # A comment in someone else's script is not the reporter's word.
+    # A comment in somebody else's script is not the reporter's word.
     main = chosen.main.source if chosen.post.by_reporter else ""
     claim = claim_of(body.parts, main, title)
     for post in thread.comments:
@@ -197,7 +207,7 @@ def _with_title(claim: Claim, title: str) -> Claim:
 
 
 def _environment(thread: Thread) -> Environment:
-    """What the reporter says of the machine: in the body, and in comments what the body does not say."""
+    """The reporter's statements about the environment; the body has precedence over comments."""
     environment = claimed_environment(without_comments(unix_lines(thread.body)))
     for post in thread.comments:
         if post.by_reporter:

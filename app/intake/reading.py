@@ -1,4 +1,4 @@
-"""What was read from a report: scripts, claim, claimed environment, and what must be asked."""
+"""The result of intake: scripts, claim, claimed environment, needs, and questions to the reporter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from worker.contract import Environment
 
 
 class ScriptRole(StrEnum):
-    """What a piece of code in a report is for."""
+    """The purpose of a piece of code in a report."""
 
     MAIN = "main"
     ALTERNATIVE = "alternative"
@@ -21,7 +21,7 @@ class ScriptRole(StrEnum):
 
 
 class NeedKind(StrEnum):
-    """What a script cannot run without."""
+    """The kinds of things that a script can't run without."""
 
     PACKAGE = "package"
     GPU = "gpu"
@@ -34,7 +34,11 @@ class NeedKind(StrEnum):
 
 
 class Need(BaseModel):
-    """One need, by static reading; `name` is the package, the file, or how much in words; `count` the GPUs, `bytes` the memory."""
+    """One need, found by static reading.
+
+    `name` is the package, the file, or an amount in words. `count` is the number of GPUs. `bytes` is the
+    memory.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -46,7 +50,7 @@ class Need(BaseModel):
 
 
 class Repair(BaseModel):
-    """A named change between the script as given and as run; never silent."""
+    """A named change between the script as given and as run. Every change has one."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -56,7 +60,7 @@ class Repair(BaseModel):
 
 
 class Script(BaseModel):
-    """Code taken from a report, as given and as run."""
+    """Code of a report, as given and as run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -66,12 +70,12 @@ class Script(BaseModel):
     repairs: tuple[Repair, ...] = ()
     digest: str
     needs: tuple[Need, ...] = ()
-    # Whether the script draws random numbers without a seed: repeats may then differ for that reason alone.
+    # True if the script draws random numbers without a seed. Repeats may differ for that reason alone.
     unseeded: bool = False
 
 
 class Ask(BaseModel):
-    """What the reporter must supply. `text` holds no bytes of the report: models read it."""
+    """A question to the reporter. `text` holds no bytes of the report, since models read it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -80,20 +84,20 @@ class Ask(BaseModel):
 
 
 class Reading(BaseModel):
-    """The result of intake. With `ask` there is nothing to run."""
+    """The result of intake. If `ask` is not empty, nothing can be run."""
 
     model_config = ConfigDict(frozen=True)
 
     title: str = ""
-    # Where a thread says that it stands.
+    # The address that a thread states for itself.
     source_url: str | None = None
     scripts: tuple[Script, ...] = ()
     claim: Claim = Field(default_factory=Claim)
     environment: Environment = Field(default_factory=dict)
     ask: tuple[Ask, ...] = ()
-    # What `probe.py` saw in the reporter's own Python, by the reporter's word.
+    # The probe's observations in the reporter's own Python.
     probe: ReportersProbe | None = None
 
     def script_of(self, digest: str) -> Script:
-        """The script with this digest. Raises StopIteration where there is none."""
+        """The script with this digest. Raises StopIteration if there is none."""
         return next(script for script in self.scripts if script.digest == digest)

@@ -1,4 +1,4 @@
-"""What a report claims: of all that it shows and says, what tells most. The rest only refines, or is left alone."""
+"""Reads the claim of a report: the strongest evidence decides, and the rest only refines it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.claim.named_errors import own_message
-from app.intake.claim.phrases import expected_check, stated_device
-from app.intake.claim.stated_place import place_of_bug, stated_place, with_place
+from app.intake.claim.phrases import expected_check
+from app.intake.claim.stated_place import place_of_bug, stated_device, stated_place, with_place
 from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.claim.vocabulary import (
     ACTUAL,
@@ -54,9 +54,9 @@ _AS_IT_SHOULD = re.compile(
 _OUTPUT_HEADING = re.compile(
     r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE
 )
-# A claim stands near the script; what is below so much is something else.
+# Parts beyond this number are not read for the claim.
 _MOST_PARTS = 1_000
-# `Expected: 3` and `Actual: 2` may be paragraphs of their own.
+# `Expected: 3` and `Actual: 2` may be separate paragraphs, so short prose is also read as one text.
 _MOST_JOINED = 2_000
 _MENTIONS = re.compile(r"^[ \t]*(?:cc|/cc|ping)?[ \t]*@[\w-]", re.IGNORECASE)
 _ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
@@ -94,7 +94,7 @@ _MOST_AFTER = 200
 
 
 def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
-    """The claim of a report about its main script; without checks where it says nothing that can be checked."""
+    """The claim of a report about its main script. It has no checks if nothing can be checked."""
     parts = parts[:_MOST_PARTS]
     prose = [part for part in parts if part.kind == PartKind.PROSE]
     explicit = next(
@@ -130,24 +130,27 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
 
 
 def _on_its_card(check: Check, main: str) -> Check:
-    """The check, for a GPU alone where it shows a tensor on one and the main script uses none: another script printed it."""
+    """The check, limited to CUDA where it shows a CUDA tensor and the main script uses no CUDA.
+
+    In this case another script printed the tensor.
+    """
     if check.role is not Role.BUG or check.where.device or "cuda" in main or not names_a_card(check.lines):
         return check
     return check.model_copy(update={"where": check.where.model_copy(update={"device": "cuda"})})
 
 
 def _only_times(part: Part) -> bool:
-    """Whether all that is shown is how long things took: what is claimed of them stands in the prose."""
+    """True if the output holds nothing but durations. The prose then states the claim."""
     return all(is_timing(line) for line in _lines(part))
 
 
 def _says_what_should_be(part: Part) -> bool:
-    """Whether a piece of prose stands under a heading of what is expected, and so tells of no bug."""
+    """True if the prose stands under a heading for the expected behaviour, so it describes no bug."""
     return is_of_expectations(part.heading) and _ACTUAL_TOO.search(part.heading) is None
 
 
 def _plain(text: str) -> str:
-    """Prose without marks of bold type."""
+    """The text without the marks of bold type."""
     return text.replace("**", "").replace("__ ", " ")
 
 
@@ -156,7 +159,7 @@ def _lists_values(text: str) -> bool:
 
 
 def _outputs(parts: Sequence[Part]) -> list[Part]:
-    """What was printed: in blocks, and in prose that shows it. With `before`, the words that introduce it."""
+    """The outputs in the report, from blocks and from prose. `before` holds the words that introduce each."""
     outputs: list[Part] = []
     introduced = ""
     for part in parts:
@@ -200,7 +203,8 @@ def _failure_checks(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Chec
             if checks:
                 return checks
     for part in prose:
-        # A message of its own line, also between backticks, not one that a sentence mentions.
+        # Only a message on a line of its own counts, also between backticks. A message inside a sentence does
+        # not.
         lines = [line for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))]
         checks = exception_claim("\n".join(_QUOTED_LINE.sub(r"\1", line) for line in lines))
         if checks and not part.expected:
@@ -216,7 +220,7 @@ def _failure_checks(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Chec
 
 
 def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
-    """Printed lines below a caption, `Output:` or `**What I get**`, in the same paragraph or in the one above."""
+    """Printed lines below a caption such as `Output:`, which may stand in the paragraph above."""
     above = part.before.strip().split("\n")
     for caption, output in ((lines[:1], lines[1:]), (above[-1:] if len(above) == 1 else [], lines)):
         if not caption or not output or part.about_environment or not all(map(is_printed_line, output)):
@@ -230,7 +234,7 @@ def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
 
 
 def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: Sequence[str]) -> list[Check]:
-    """The exit status that a shell was asked for, where the words are about it; else it says no more than what was printed."""
+    """The exit status that a shell answered, if the words of the report are about an exit status."""
     status = next((part.text for part in reversed(parts) if part.kind == PartKind.STATUS), None)
     if status is None:
         return []
@@ -257,7 +261,10 @@ def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: S
 
 
 def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
-    """Two sides: in the lines themselves, or one block each, introduced by the name of its device; not where each has its own script."""
+    """Checks of two sides: from lines that name a device, or from two blocks, one for each device.
+
+    Two blocks count only if one script printed both.
+    """
     unlabelled: dict[str, str] = {}
     for part in outputs:
         if part.expected:
@@ -275,7 +282,7 @@ def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
 
 
 def _lines(part: Part) -> list[str]:
-    """What a part shows, without the versions that a script or a session prints beside: other machines have others."""
+    """The lines of a part, without versions of packages: these differ between machines."""
     lines = [line.strip() for line in part.text.split("\n") if line.strip() and not _MENTIONS.match(line)]
     return [line for line in lines if not is_version_line(line)] or lines
 
@@ -289,7 +296,7 @@ def _comment_checks(main: str) -> list[Check]:
 
 
 def _inline_checks(parts: Sequence[Part]) -> list[Check]:
-    """`prints `X`, wrong` and `prints `Y`, as it should`; only where one value is the wrong one."""
+    """Checks of sentences such as `prints `X`, wrong`. Empty unless exactly one value is the wrong one."""
     wrong: dict[str, None] = {}
     right: dict[str, None] = {}
     before = after = ""
@@ -302,7 +309,7 @@ def _inline_checks(parts: Sequence[Part]) -> list[Check]:
         for match in _INLINE.finditer(part.text):
             both = seen_and_expected(_line_at(part.text, match.start()))
             if both and strip_quotes(both[1]) == match[1].strip():
-                # The sentence tells more than its first value.
+                # The sentence holds more than its first value, so another rule reads it.
                 return []
             if _AS_IT_SHOULD.match(match[2].strip()):
                 right[match[1].strip()] = None
@@ -322,7 +329,7 @@ def _inline_checks(parts: Sequence[Part]) -> list[Check]:
         [expected] if expected else []
     )
     checks = [*(raised or [output_check(tuple(wrong))]), *instead]
-    # `On the GPU it prints `X``: the words before it say where.
+    # In `On the GPU it prints `X``, the device stands before the value.
     return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))
 
 
@@ -332,7 +339,7 @@ def _line_at(text: str, place: int) -> str:
 
 
 def _output_checks(outputs: Sequence[Part]) -> list[Check]:
-    """Literal output: the first block that shows any."""
+    """Checks of literal output. The first block that shows any is the bug."""
     seen: list[Check] = []
     expected: list[Check] = []
     for part in outputs:

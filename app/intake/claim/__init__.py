@@ -1,1 +1,1 @@
-"""Sentences read into checks."""
+"""Reads sentences and outputs into checks."""

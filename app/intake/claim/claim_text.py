@@ -1,4 +1,4 @@
-"""Free claim text → checks. What can't be read with certainty gives no check: nothing is guessed."""
+"""Reads free text into checks. A sentence that is not certain gives no check: nothing is guessed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from app.intake.claim.vocabulary import (
     strip_quotes,
 )
 
-# Reading stops here; every rule is linear in what is left.
+# Text beyond this is not read. Every rule is linear in the length of its text.
 MOST_CHARACTERS = 100_000
 MOST_LINES_OF_OUTPUT = 60
 _MOST_LINE = 2_000
@@ -41,7 +41,7 @@ _SIDE_NAME = re.compile(
     r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE
 )
 _ACTUAL = re.compile(rf"{any_of(ACTUAL)}(?: {any_of(RESULTS)})?\s*:\s*(\S.*)", FLAGS)
-# Words of someone who tells of a print: by itself, such a line is none.
+# A line with these words is a person's sentence, and no output.
 _TELLS = re.compile(
     r"\b(?:but|must|ought|has to|i|we|prints?|printed|gives?|returns?|says?|shows?|yields?|drops?"
     r"|jumps?|changes?|comes out)\b(?!\s*[:=])",
@@ -52,7 +52,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z\"'`(])")
 
 
 def read_claim(text: str) -> Claim:
-    """The checks that a claim's text makes."""
+    """The claim that a text makes."""
     lines = lines_in(text)
     if not lines:
         return Claim()
@@ -67,17 +67,17 @@ def read_claim(text: str) -> Claim:
 
 
 def lines_in(text: str) -> list[str]:
-    """The lines of a text that hold anything, as far as it is read."""
+    """The lines of a text that are not blank, up to the limits."""
     return [line.strip()[:_MOST_LINE] for line in text[:MOST_CHARACTERS].splitlines() if line.strip()]
 
 
 def cut(text: str) -> str:
-    """The text as a check quotes it."""
+    """The text, shortened for display in a check."""
     return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + "…"
 
 
 def exception_claim(text: str) -> list[Check]:
-    """The failure that a text shows: a traceback, or a line that is `SomeError: message`."""
+    """The error that a text shows, as a traceback or as a line `SomeError: message`."""
     lines = lines_in(text)
     traceback = _traceback(lines)
     if traceback:
@@ -90,20 +90,20 @@ def exception_claim(text: str) -> list[Check]:
 
 
 def crash_check(text: str) -> list[Check]:
-    """A crash as a shell or an interpreter tells of it."""
+    """A crash, in the words of a shell or an interpreter."""
     crashed, signal = crash_signal(text[:MOST_CHARACTERS])
     return [Check(text=cut(text.strip()), kind=CheckKind.CRASH, signal=signal)] if crashed else []
 
 
 def _exception_check(line: str, following: Sequence[str]) -> Check | None:
-    """`SomeError: message` as a check; None when the line is no such thing. A message may begin on the next line."""
+    """The check of a line `SomeError: message`, or None. The message may begin on the next line."""
     match = EXCEPTION_LINE.fullmatch(line)
     if match is None:
         return None
     name = (match["type"] or match["dotted"]).rsplit(".", 1)[-1]
     message = (match["message"] or match["said"] or "").strip()
     if name == "KeyboardInterrupt":
-        # Whoever interrupts a script shows that it did not end.
+        # Somebody interrupted the script, so it did not end by itself.
         return Check(text=cut(line), kind=CheckKind.HANG)
     if not message and ":" in line and following:
         message = following[0]
@@ -111,7 +111,7 @@ def _exception_check(line: str, following: Sequence[str]) -> Check | None:
 
 
 def _traceback(lines: Sequence[str]) -> list[Check]:
-    """A printed traceback: the line that ends it is the failure; what was printed before it is a detail."""
+    """The check of a printed traceback. Lines before it are a detail."""
     starts = [at for at, line in enumerate(lines) if _TRACEBACK in line]
     if not starts:
         return []
@@ -126,10 +126,10 @@ def _traceback(lines: Sequence[str]) -> list[Check]:
 
 
 def sides_checks(lines: Sequence[str]) -> list[Check]:
-    """Lines that name a device each: the difference is the bug, what each side prints is a detail."""
+    """Checks of lines that name a device each: the difference is the bug, and each line is a detail."""
     lines = list(lines)
     if lines and all(map(is_timing, lines)):
-        # How long each side took is another claim, if it is one.
+        # Durations are read by the rule for slowness.
         return []
     if not 2 <= len(lines) <= MOST_LINES_OF_OUTPUT or not all(is_printed_line(line) for line in lines):
         return []
@@ -142,7 +142,7 @@ def sides_checks(lines: Sequence[str]) -> list[Check]:
         return []
     by_tensors = any(side_of_line(line) is None for side, line in named if side is not None)
     if by_tensors and any(len(each) > 1 for each in lines_of_side.values()):
-        # Which of several unnamed tensors stands against which is a guess.
+        # With several unnamed tensors a side, their pairs would be a guess.
         return []
     differing = next(
         (
@@ -172,12 +172,12 @@ def _detail(line: str, side: str | None) -> Check:
 
 
 def _without_side(line: str) -> str:
-    """What a line says besides the name of its side."""
+    """The rest of a line without the name of its side."""
     return _SIDE_NAME.sub("", line).strip(" :=,)")
 
 
 def _literal_output(lines: Sequence[str]) -> list[Check]:
-    """Printed lines given as they are."""
+    """The check of a text that is nothing but printed lines."""
     if (
         len(lines) < 2
         or len(lines) > MOST_LINES_OF_OUTPUT
@@ -188,7 +188,7 @@ def _literal_output(lines: Sequence[str]) -> list[Check]:
 
 
 def _single(lines: Sequence[str]) -> list[Check]:
-    """One line that is a failure or a print, and nothing else."""
+    """The check of a single line that is an error or an output."""
     check = next((check for line in lines for check in [_exception_check(line, ())] if check), None)
     if check is not None:
         message = own_message(check.message or "")
@@ -217,7 +217,7 @@ def _single(lines: Sequence[str]) -> list[Check]:
 
 
 def sentences_in(text: str) -> list[str]:
-    """The sentences of a text, over the ends of its lines."""
+    """The sentences of a text. A sentence may span several lines."""
     return [
         part.strip()
         for line in _join_lines(lines_in(text))
@@ -227,7 +227,7 @@ def sentences_in(text: str) -> list[str]:
 
 
 def statements(texts: Sequence[str]) -> list[Check]:
-    """Sentences of prose: the first one that can be read makes the claim; a short text is also read as one."""
+    """The checks of the first sentence that can be read. A short text is also read as one sentence."""
     sentences: list[str] = []
     for text in texts:
         lines = lines_in(text)
@@ -235,7 +235,7 @@ def statements(texts: Sequence[str]) -> list[Check]:
         whole = " ".join(lines)
         if len(whole) <= _MOST_WHOLE:
             sentences.append(whole)
-    # A title that is only the name of an error says less than any sentence.
+    # A title that only names an error is the weakest, so it comes last.
     sentences = sorted(sentences[:_MOST_SENTENCES], key=lambda each: _ONLY_A_TYPE.fullmatch(each) is not None)
     for at, sentence in enumerate(sentences):
         checks = phrase_checks(sentence[:_MOST_LINE])
@@ -246,7 +246,7 @@ def statements(texts: Sequence[str]) -> list[Check]:
 
 
 def _expected_nearby(checks: Sequence[Check], sentences: Sequence[str]) -> list[Check]:
-    """What another sentence says should be seen, where the one that was read says only what is."""
+    """The expected value or error in a neighbouring sentence, if the sentence itself has none."""
     if len(checks) == 1 and checks[0].kind is CheckKind.EXCEPTION:
         error = next(
             (check for sentence in sentences if (check := expected_error(sentence[:_MOST_LINE]))), None
@@ -262,11 +262,11 @@ def _expected_nearby(checks: Sequence[Check], sentences: Sequence[str]) -> list[
 
 
 def _join_lines(lines: Sequence[str]) -> list[str]:
-    """Lines of one paragraph as one, as far as a sentence goes."""
+    """The lines as one paragraph, in pieces of limited length."""
     text = " ".join(lines)
     return [text[at : at + _MOST_LINE] for at in range(0, min(len(text), MOST_CHARACTERS), _MOST_LINE)]
 
 
 def output_check(lines: Sequence[str], *, role: Role = Role.BUG) -> Check:
-    """Literal output as one check."""
+    """A check of literal output."""
     return Check(text=cut("\n".join(lines)), kind=CheckKind.OUTPUT, role=role, lines=tuple(lines))

@@ -1,4 +1,4 @@
-"""What a reporter says, as checks that can be judged."""
+"""A claim as checks that can be judged."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class CheckKind(StrEnum):
-    """What a check looks at. Each kind has one judge in `app.judging.check.checks`."""
+    """The kinds of checks. Each has one judge in `app.judging.check.checks`."""
 
-    EXCEPTION = "exception"  # type and masked message
+    EXCEPTION = "exception"  # type and message
     CRASH = "crash"  # a signal, such as SIGSEGV
     EXIT_STATUS = "exit_status"
-    OUTPUT = "output"  # printed lines, numbers as values
-    VALUE = "value"  # a number, perhaps with a label and a position
+    OUTPUT = "output"  # printed lines; numbers count by their value
+    VALUE = "value"  # a number, with an optional label and position
     HANG = "hang"
     OUT_OF_MEMORY = "out_of_memory"
-    VARIES = "varies"  # another result in each repeat
-    DIFFERS = "differs"  # two sides within one attempt, or two targets, disagree
-    SLOWER = (
-        "slower"  # the first of two sides takes longer than the second, within one attempt or on two targets
-    )
-    NO_ERROR = "no_error"  # an error that should be raised is not
+    VARIES = "varies"  # the repeats give different results
+    DIFFERS = "differs"  # two sides of one attempt differ, or two targets
+    SLOWER = "slower"  # the first side takes longer than the second, in one attempt or on two targets
+    NO_ERROR = "no_error"  # an expected error is missing
 
 
 class Role(StrEnum):
-    """`bug` decides the verdict, `expected` says what should be seen instead, `detail` only refines."""
+    """`bug` decides the verdict, `expected` is the right behaviour, `detail` only refines."""
 
     BUG = "bug"
     EXPECTED = "expected"
@@ -35,7 +33,7 @@ class Role(StrEnum):
 
 
 class Over(StrEnum):
-    """What a check is judged over."""
+    """The scope over which a check is judged."""
 
     ATTEMPT = "attempt"
     REPEATS = "repeats"
@@ -43,7 +41,10 @@ class Over(StrEnum):
 
 
 class Where(BaseModel):
-    """Where a check is said to hold; an empty field means anywhere. A version is `2.1`, `>=2.1` or `python 3.12`."""
+    """The environment to which a check is limited. An empty field means any.
+
+    A version has the form `2.1`, `>=2.1` or `python 3.12`.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -54,7 +55,7 @@ class Where(BaseModel):
 
 
 class Check(BaseModel):
-    """One statement of a claim. `text` quotes the reporter; the other fields are what is matched."""
+    """One statement of a claim. `text` quotes the reporter, the other fields are compared."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,20 +64,23 @@ class Check(BaseModel):
     role: Role = Role.BUG
     where: Where = Field(default_factory=Where)
     over: Over = Over.ATTEMPT
-    # EXCEPTION: the type's last name and the message as given; NO_ERROR: the type that is missing, if it is named.
+    # EXCEPTION: the last name of the type, and the message as given. NO_ERROR: the missing type, if it is
+    # named.
     exception_type: str | None = None
     message: str | None = None
-    # CRASH.
+    # CRASH: the name of the signal.
     signal: str | None = None
-    # EXIT_STATUS.
+    # EXIT_STATUS: the status.
     exit_status: int | None = None
-    # OUTPUT: the lines that must be found, in any order; VALUE: one number as given ("0.98999"), its label, its position.
+    # OUTPUT: lines that must all be printed, in any order. VALUE: one number as given ("0.98999"), its label,
+    # its position.
     lines: tuple[str, ...] = ()
     number: str | None = None
     label: str | None = None
-    position: str | None = None  # "last", "first" or None
-    # DIFFERS: the two sides ("cpu", "cuda") with the line each is said to print, empty when not given. Over a pair, versions ("2.2").
-    # SLOWER: the slow side, the fast side and by what factor, if that is said; an empty side is whatever is timed besides the other.
+    position: str | None = None  # "last" or "first"
+    # DIFFERS: the two sides ("cpu", "cuda") and the line that each prints, empty if not given. Over a pair,
+    # the sides are versions ("2.2"). SLOWER: the slow side, the fast side, and the factor if it is given. An
+    # empty side stands for all sides but the other.
     sides: tuple[str, ...] = ()
     side_lines: tuple[str, ...] = ()
     factor: float | None = None
@@ -84,18 +88,18 @@ class Check(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _judge_variation_over_repeats(cls, fields: Any) -> Any:
-        """One attempt can't vary, so such a check is always over repeats."""
+        """Repeats are the only scope that can show variation."""
         varies = isinstance(fields, dict) and fields.get("kind") == CheckKind.VARIES
         return {**fields, "over": Over.REPEATS} if varies else fields
 
     @property
     def over_repeats(self) -> bool:
-        """Whether it is judged over the repeats of a job, not in one attempt."""
+        """True if it is judged over the repeats of a job."""
         return self.over is Over.REPEATS
 
 
 class Claim(BaseModel):
-    """The whole claim; without checks it is a fact to state, not a reason to guess."""
+    """The whole claim. A claim without checks can't be judged."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""What a script's own comments claim: after `# Claim:`, and beside the calls that print."""
+"""Reads claims in a script's own comments: after `# Claim:`, and beside calls that print."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _JUDGED_RIGHT = re.compile(
     r"\b(?:right|correct|ok|okay|good|expected|fine|as it should)\b|[✓✔✅]", re.IGNORECASE
 )
 _MOST_COMMENT = 500
-# `WRONG, must be tensor(3)`.
+# Matches the words in `WRONG, must be tensor(3)`.
 _EXPECTED = re.compile(
     rf"\b(?:{any_of(MODALS)} {any_of(SHOW)}|expected|{any_of(INSTEAD)}|not|correct is)\b:?\s*", re.IGNORECASE
 )
@@ -42,7 +42,7 @@ _EXPECTED_BELOW = re.compile(
 
 
 def comment_claim(script: str) -> str | None:
-    """The claim in the leading comments of a script: after `# Claim:`, and the comment lines that follow it."""
+    """The claim in the leading comments: the text after `# Claim:` and the comment lines that follow."""
     claim_lines: list[str] = []
     inside = False
     for line in script.splitlines():
@@ -62,7 +62,7 @@ def comment_claim(script: str) -> str | None:
 
 
 def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What comments beside top-level calls say is printed: (said to be wrong or unjudged, said to be right)."""
+    """The outputs in comments beside top-level calls: (wrong or without a judgement, right)."""
     text = normalise(script)
     tree = tree_of(text)
     if tree is None:
@@ -93,12 +93,12 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if not wrong and not right:
         seen, should = _below(text, max((statement.end_lineno or 0 for statement in tree.body), default=0))
         return tuple(seen), tuple(should)
-    # A value that is right in one place and wrong in another is seen as often as both.
+    # A value that is right in one place and wrong in another belongs to both.
     return (*wrong, *(value for value in right if value in wrong)), tuple(right)
 
 
 def _trailing_comments(text: str) -> dict[int, str]:
-    """The comment on each line that has one beside code."""
+    """The comments that stand beside code, by line number."""
     comments: dict[int, str] = {}
     lines = text.split("\n")
     try:
@@ -111,7 +111,7 @@ def _trailing_comments(text: str) -> dict[int, str]:
 
 
 def _value_of(comment: str, printed: set[str]) -> tuple[str | None, str]:
-    """The value at the start of a comment, and the words after it. Prose has none."""
+    """The value at the start of a comment, and the words after it. (None, "") for prose."""
     first, dot, rest = comment.partition(". ")
     if first.rstrip(".!") in printed:
         return first.rstrip(".!"), rest
@@ -123,13 +123,13 @@ def _value_of(comment: str, printed: set[str]) -> tuple[str | None, str]:
         return None, ""
     value, after = comment[match.start("value") : end], comment[end:].strip()
     if value[-1] not in ")]}" and after and not (_JUDGED_WRONG.search(after) or _JUDGED_RIGHT.search(after)):
-        # `3 is what numpy gives` and the like are prose.
+        # A sentence such as `3 is what numpy gives` is prose.
         return None, ""
     return value, after
 
 
 def _closing_place(text: str, at: int) -> int | None:
-    """Where the bracket is closed that was opened before this place; None if it never is."""
+    """The position after the bracket that closes the one opened before; None if it stays open."""
     depth = 1
     for place in range(at, len(text)):
         depth += (text[place] in "([{") - (text[place] in ")]}")
@@ -139,13 +139,13 @@ def _closing_place(text: str, at: int) -> int | None:
 
 
 def _expected_value(judgement: str) -> str | None:
-    """What the words beside a value say should be printed."""
+    """The expected value that is named beside a printed value."""
     match = _EXPECTED.search(judgement)
     return _value_of(judgement[match.end() :], set())[0] if match else None
 
 
 def _below(text: str, last: int) -> tuple[list[str], list[str]]:
-    """Comments below the last statement that show the script's output: (what is printed, what should be)."""
+    """Comments below the last statement that show output: (printed lines, expected lines)."""
     seen: list[str] = []
     right: list[str] = []
     into: list[str] | None = None

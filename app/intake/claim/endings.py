@@ -1,4 +1,7 @@
-"""How a sentence says that a script ends badly: by a signal, by hanging, for want of memory, with a status. Every pattern is linear."""
+"""Reads sentences that describe a bad end: a signal, a hang, lack of memory, an exit status.
+
+Every pattern is linear.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _HANG = re.compile(
     FLAGS,
 )
 _OUT_OF_MEMORY = re.compile(r"\bout[- ]of[- ]memory\b|\boom\b|\boom-?kill\w*|\bnot enough memory\b", FLAGS)
-# A shell says no more of what the kernel ends.
+# A shell prints no more than this about a process that the kernel killed.
 _KILLED = re.compile(r"\b(?:gets?|got|is|was|process) killed\b|^killed\.?$|\bexit code (?:137|-9)\b", FLAGS)
 _EXIT_STATUS = re.compile(
     r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:an? |the )?(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(?:is "
@@ -67,7 +70,7 @@ _GONE = re.compile(
 
 
 def _code(number: int) -> str:
-    """A shell's and Python's way to tell of a signal: `exit code 139`, `exited with status -11`."""
+    """A pattern for a signal's exit status: `exit code 139`, `exited with status -11`."""
     return (
         r"\bexit(?:s|ed|ing)?\b[ -]?(?:with )?(?:an? |the )?(?:exit )?(?:code|status)(?: of| is"
         rf"| was)?[: =]{{1,2}}(?:{128 + number}|-{number})(?!\d)"
@@ -97,7 +100,7 @@ _CRASH = tuple((re.compile(pattern, FLAGS), signal) for pattern, signal in _CRAS
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A bad end that a sentence tells of, and where in it."""
+    """A bad end, and its position in the sentence."""
 
     kind: CheckKind
     start: int
@@ -105,7 +108,7 @@ class Ending:
 
 
 def crash_signal(text: str) -> tuple[bool, str | None]:
-    """Whether a text tells of a crash, and by which signal, as far as it says."""
+    """Whether a text describes a crash, and the signal if it is named."""
     for pattern, signal in _CRASH:
         if _unless_negated(pattern, text):
             return True, signal
@@ -113,10 +116,10 @@ def crash_signal(text: str) -> tuple[bool, str | None]:
 
 
 def ending_of(sentence: str) -> Ending | None:
-    """The crash, the hang or the lack of memory that a sentence tells of."""
+    """The crash, the hang or the lack of memory that a sentence describes."""
     memory = (_OUT_OF_MEMORY, CheckKind.OUT_OF_MEMORY, None)
     crashes = [(pattern, CheckKind.CRASH, signal) for pattern, signal in _CRASH]
-    # The kernel's killer sends a signal as well.
+    # The kernel's OOM killer sends a signal, too, so lack of memory is tried first.
     first = (
         [memory, *crashes] if _OUT_OF_MEMORY.search(sentence) and _BY_KILL.search(sentence) else [*crashes]
     )
@@ -132,7 +135,7 @@ def ending_of(sentence: str) -> Ending | None:
 
 
 def exit_status_of(sentence: str) -> int | None:
-    """The exit status that a sentence says is seen, and not what it should be."""
+    """The exit status that a sentence says occurred. An expected status does not count."""
     hits = (
         hit
         for hit in _EXIT_STATUS.finditer(sentence)
@@ -142,7 +145,7 @@ def exit_status_of(sentence: str) -> int | None:
 
 
 def is_told_as_status(sentence: str) -> bool:
-    """Whether the status is called one, and tells of no signal."""
+    """True if the sentence names a code or a status, and no signal."""
     hit = next(iter(_EXIT_STATUS.finditer(sentence)), None)
     return (
         hit is not None
@@ -157,6 +160,6 @@ def _unless_negated(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | 
 
 
 def _is_negated(text: str, match: re.Match[str]) -> bool:
-    """Whether the words around say that this does not happen: `no segfault`, `the segfault no longer happens`."""
+    """True if the words around deny it: `no segfault`, `the segfault no longer happens`."""
     before, after = text[max(0, match.start() - 60) : match.start()], text[match.end() : match.end() + 60]
     return _NEGATED.search(before) is not None or _GONE.match(after) is not None

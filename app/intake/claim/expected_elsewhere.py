@@ -1,4 +1,4 @@
-"""What other sentences of a report say should be seen, where what is seen was read from an output or a traceback."""
+"""Finds the expected value in other sentences, if the bug was read from an output or a traceback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_SENTENCES = 200
 _MOST_LINE = 2_000
 _SHOULD = rf"{any_of(MODALS)} {any_of(SHOW)}"
 _EXPECTED_LINE = re.compile(r"[\s>*_-]*(?:expected|expects?|should be|correct)\b[^:\n]{0,30}:", FLAGS)
-# A sentence that is about nothing else: `I expect 3.`, `It should print 3`, `Expected 3`, `Should be 3`.
+# A sentence about nothing else: `I expect 3.`, `It should print 3`, `Expected 3`, `Should be 3`.
 _EXPECTED_SENTENCE = re.compile(
     r"[\s>*_-]*(?:(?:but|and|so|instead|here|of course|imho|in my opinion),? )?(?:(?:i|we)(?: would"
     r"|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)\b|expected\b(?! (?:to|by|from))"
@@ -35,7 +35,10 @@ _TICKED = re.compile(r"`([^`\n]{1,200})`")
 
 
 def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> list[Check]:
-    """What these texts say should be seen in the place of the one thing that is; empty where that was read already, or is a guess."""
+    """The expected check for the one bug of these checks.
+
+    Empty if there is one already, or if it would be a guess.
+    """
     bugs = [check for check in checks if check.role is Role.BUG]
     if len(bugs) != 1 or any(check.role is Role.EXPECTED for check in checks):
         return []
@@ -84,7 +87,7 @@ def _lone_value(texts: Sequence[str]) -> Check | None:
 
 
 def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
-    """`The first should be 2`: the lines that are printed, with that one in its place."""
+    """Read `The first should be 2`: the printed lines, with this one replaced."""
     for text in texts:
         for sentence in sentences_in(text)[:_MOST_SENTENCES]:
             match = _OF_A_LINE.match(sentence)
@@ -97,7 +100,7 @@ def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
 
 
 def _all_lines(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
-    """`Expected: `1.0` and `True``: as many values as lines are printed."""
+    """Read `Expected: `1.0` and `True``: as many values as there are printed lines."""
     for text in texts:
         for line in lines_in(text)[:_MOST_SENTENCES]:
             match = re.search(r"\bexpected\b[^`\n]{0,30}", line, FLAGS)

@@ -1,4 +1,4 @@
-"""What a sentence says is seen, and what it says should be seen instead, as the words of the report. Every pattern is linear."""
+"""Reads the seen and the expected value of a sentence. Every pattern is linear."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from app.intake.claim.vocabulary import (
     strip_quotes,
 )
 
-# Between a word and the value that it speaks of nothing else that could be one.
+# The gap between a word and its value holds nothing that could be another value.
 _TO = r"[^\"'`\d\n+\-\[(]{0,30}?"
 _SHOULD = any_of(MODALS, "would have to")
 _SHOW = any_of(SHOW)
-# Who else says another value: `numpy says 1.5`, `the documentation promises 3`.
+# Verbs with which others state another value: `numpy says 1.5`, `the documentation promises 3`.
 _SAYS_TOO = (
     r"(?:says?|gives?|returns?|prints?|has|shows?|promises?|computes?|reports?|gets?|answers?|writes?"
     r"|yields?|claims?|states?)"
 )
 
-# What stands before a verb where it tells of what should be, or of what someone else says: `it should print`, `the docs say it returns`.
+# Words before a verb that describe the expectation, or somebody else's statement: `it should print`, `the
+# docs say it returns`.
 _NOT_SEEN = re.compile(
     rf"\b(?:{_SHOULD}|would|could|can|may|might|shall|to|expect(?:s|ed)?|want(?:s|ed)?|like|assum\w+"
     r"|thought|think|guess\w*|believ\w+|if|unless|whether|doc(?:s|umentation)?|documented|docstring"
@@ -46,7 +47,7 @@ _PRINTS = re.compile(
     rf"|all (?:i|we) (?:get|see) is)\s*:?\s*(?:(?:me|us|out|always|just|only|back) ){{0,2}}{_VALUE}",
     FLAGS,
 )
-# `I get 3 here`; without an end of its clause, what follows may be counted.
+# In `I get 3 here` the clause ends or goes on; in `I get 3 rows` the number is a count.
 _GETS = re.compile(
     r"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw)"
     r"|(?:it|this|that|which|script|code|snippet|one-liner|line|^) ?(?:says?"
@@ -80,7 +81,7 @@ _EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
 
 
 def seen_value(sentence: str) -> str | None:
-    """What a sentence says is printed."""
+    """The value that a sentence says is printed."""
     for rule in (_PRINTS, _GETS, _VALUE_IS):
         values: dict[str, None] = {}
         for match in rule.finditer(sentence):
@@ -90,13 +91,13 @@ def seen_value(sentence: str) -> str | None:
                 continue
             values[match["value"] or quoted or ""] = None
         if values:
-            # `numpy returns 4 and torch returns 3`: which one is wrong is a guess.
+            # In `numpy returns 4 and torch returns 3` the wrong value would be a guess.
             return next(iter(values)) if len(values) == 1 else None
     return None
 
 
 def expected_value(sentence: str) -> str | None:
-    """What a sentence by itself says should be seen, as `It should print 13` does."""
+    """The value that a sentence alone says is expected, such as `It should print 13`."""
     if _EXPECTS_NOT.search(sentence):
         return lone_expected_value(sentence)
     match = _EXPECTED_ALONE.search(sentence)
@@ -110,6 +111,6 @@ def expected_value(sentence: str) -> str | None:
 
 
 def expected_value_after(text: str) -> str | None:
-    """What the words right behind a value say should be in its place: ` rather than 4`, `, where I'd expect 4`."""
+    """The expected value in the words after a seen one: ` rather than 4`, `, where I'd expect 4`."""
     match = _INSTEAD_BEHIND.search(text)
     return (match["wanted"] or match["said"] or match["judged"]) if match else expected_value(text)

@@ -1,4 +1,4 @@
-"""Messages of errors that everyone knows without their type. Every pattern is linear."""
+"""Recognises well-known error messages without their type. Every pattern is linear."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MOST_MESSAGE = 400
 
 
 def known_message(sentence: str) -> list[Check]:
-    """The check of an error that a sentence shows by its message alone."""
+    """The check of an error that a sentence quotes by its message alone."""
     match = _KNOWN.search(sentence)
     if match is None or _NOT_SEEN.search(sentence[max(0, match.start() - 50) : match.start()]):
         return []

@@ -1,4 +1,4 @@
-"""Claims that an error which should be raised is not. Every pattern is linear."""
+"""Reads claims that an expected error is not raised. Every pattern is linear."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from app.intake.claim.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, an
 _ERROR = rf"(?:an? |any |the )?(?:(?i:errors?|exceptions?)|`?{TYPE}`?)"
 _RAISE = r"(?:raise|throw|give|report|produce|fail with|error)"
 _TYPE = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)")
-# `no error is raised`, `without any exception`, `doesn't raise`, `it does not throw ValueError`, `raises nothing`.
+# Matches `no error is raised`, `without any exception`, `doesn't raise`, `it does not throw ValueError`,
+# `raises nothing`.
 _NOTHING_RAISED = re.compile(
     rf"\b(?:no|without|zero) (?:an? |any )?(?:errors?|exceptions?|warning|{TYPE})\b"
     rf"|\b(?:does|did|do|is|was|are|were)(?: not|n['’]t)(?: even)? (?:{_RAISE}\b|rejected\b|raised\b"
@@ -26,7 +27,8 @@ _NOTHING_RAISED = re.compile(
     r"|did(?:n['’]t| not))\b(?! (?:crash|hang|fail))",
     FLAGS,
 )
-# `it should raise ValueError`, `expected a TypeError`, `must be rejected`, `instead of raising an error`.
+# Matches `it should raise ValueError`, `expected a TypeError`, `must be rejected`, `instead of raising an
+# error`.
 _ERROR_EXPECTED = re.compile(
     rf"\b(?:{any_of(MODALS)}|(?:would(?: have)? )?expect(?:ed)?(?: it)? to)(?: have)?(?: be)? ?"
     rf"(?:{_RAISE}|raised?|throw[ns]?|thrown|rejected|fail|errors? out)\b"
@@ -37,7 +39,7 @@ _ERROR_EXPECTED = re.compile(
     rf"|(?<![\w.]){_ERROR} (?:is |was |were |would be |to be )?expected\b|\bshould be {_ERROR}(?!\w)",
     FLAGS,
 )
-# What is told of another place or another time, or as good news, is no complaint.
+# A sentence about another environment, another time or a fix is no complaint.
 _ELSEWHERE = re.compile(
     r"\bno longer\b|\bany ?more\b|\bfixed\b|\bresolved\b|\bworks (?:fine|well|as expected)\b|\bif i\b"
     r"|\bwhen i (?:remove|change|set|use)\b|\bworkaround\b|\bgoes away\b",
@@ -50,7 +52,7 @@ _NAMED_MISSING = re.compile(
 _SEEN_INSTEAD = re.compile(rf"(?<![\w.]){TYPE}\b[^.;\n]{{0,60}}\b{any_of(INSTEAD)}\b")
 
 
-# `it should not raise ValueError`.
+# Matches `it should not raise ValueError`.
 _OUGHT_NOT = re.compile(
     r"\b(?:(?:should|must|ought to|supposed to|expected to|needs to)(?:n['’]t| not| never)"
     r"|(?:not|n['’]t) (?:be )?(?:supposed|expected|meant) to)"
@@ -71,11 +73,11 @@ _EXPECTED_TYPE = re.compile(
 
 
 def missing_error(sentence: str) -> list[Check]:
-    """The check that an error is missing, with the error that is expected; empty where the sentence says no such thing."""
+    """The check that an error is missing, and the expected error. Empty for other sentences."""
     if not _WORTH_READING.search(sentence) or _ELSEWHERE.search(sentence) or _SEEN_INSTEAD.search(sentence):
         return []
     if _OUGHT_NOT.search(sentence):
-        # The error is there and is the bug.
+        # The error occurs, and is the bug.
         kind = _only_type(sentence)
         return (
             [Check(text=sentence, kind=CheckKind.EXCEPTION, exception_type=kind, message="")] if kind else []
@@ -96,13 +98,13 @@ def missing_error(sentence: str) -> list[Check]:
 
 
 def _only_type(sentence: str) -> str | None:
-    """The one type that a sentence names."""
+    """The error type that a sentence names, if it names exactly one."""
     named = {match["type"].rsplit(".", 1)[-1] for match in _TYPE.finditer(sentence)}
     return named.pop() if len(named) == 1 else None
 
 
 def _expected_error_check(sentence: str, kind: str) -> Check:
-    """An error that should be seen."""
+    """The check of an error that is expected."""
     return Check(
         text=sentence,
         kind=CheckKind.EXCEPTION,
@@ -113,7 +115,7 @@ def _expected_error_check(sentence: str, kind: str) -> Check:
 
 
 def expected_error(sentence: str) -> Check | None:
-    """The error that a sentence says should be seen: `TypeError instead of ValueError`, `expected a ValueError`."""
+    """The error that a sentence expects: `TypeError instead of ValueError`, `expected a ValueError`."""
     match = _INSTEAD.search(sentence) or _EXPECTED_TYPE.search(sentence)
     if match is None:
         return None

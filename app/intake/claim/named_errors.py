@@ -1,4 +1,7 @@
-"""The errors that a sentence names by their type: which one is seen, and not wanted or missing. Every pattern is linear."""
+"""Finds the error that a sentence says occurs, among the error types that it names.
+
+Expected and missing errors do not count. Every pattern is linear.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from dataclasses import dataclass
 from app.intake.claim.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of
 
 _NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?")
-# What stands before the name, in its own clause, where it is not seen.
+# Words before the name, in its clause, that say the error does not occur.
 _NOT_SEEN = re.compile(
     rf"\b(?:{EXPECT}|{any_of(MODALS)} (?:raise|throw|be)|documented|promised|{any_of(INSTEAD)}"
     r"|no longer raises?|without|no|not|missing|lacking|absent)\b[^.;\n]{0,30}$"
     r"|n['’]t (?:raise|throw)[^.;\n]{0,20}$",
     FLAGS,
 )
-# What stands behind it.
+# Words after the name that say the error does not occur.
 _IS_NOT_SEEN = re.compile(
     r"`? (?:(?:is|was|are|were|gets?|got)(?:n['’]t| not| never| no longer) (?:\w+ )?(?:raised|thrown"
     r"|reported|given)|(?:is|was) what (?:[\w'’]+ ){1,4}?(?:expect|want|say|promise|demand"
@@ -31,7 +34,7 @@ _CLAUSE = re.compile(
     r"|saw|raises?|raised|throws?|threw|fails?|is)\b)",
     FLAGS,
 )
-# What follows the message in the reporter's own words: `ValueError: bad, since 2.1`, `… only on Windows`.
+# The reporter's own words after the message: `ValueError: bad, since 2.1`, `… only on Windows`.
 PLACE_AFTER = re.compile(
     r",? (?:since|starting (?:from|with)|only (?:on|in|with|under)) (?:(?:py)?torch|python|version"
     r"|windows|macos|linux|v?\d)|, works in \d",
@@ -59,7 +62,7 @@ _IF = re.compile(r"\b(?:if|unless|when|whether|until|no longer|used to)\b[^.;\n]
 
 @dataclass(frozen=True, slots=True)
 class NamedError:
-    """An error that is named: its type's last name, the message that follows, and where the type stands."""
+    """A named error: the last name of its type, its message, and the position of the type."""
 
     type: str
     message: str
@@ -68,7 +71,7 @@ class NamedError:
 
 
 def seen_error(sentence: str) -> NamedError | None:
-    """The first error that a sentence says to be seen; `the assertion fails` names one as well."""
+    """The first error that occurs, in a sentence. `the assertion fails` names one, too."""
     return next(_seen_errors(sentence), None) or _assertion(sentence)
 
 
@@ -84,7 +87,7 @@ def _assertion(sentence: str) -> NamedError | None:
 
 
 def own_message(text: str) -> str:
-    """A message without what the reporter says behind it on the same line."""
+    """The message without the reporter's own words after it on the same line."""
     for ends in (PLACE_AFTER, _WORDS_AFTER, _WORDS_AFTER):
         text = ends.split(text, maxsplit=1)[0]
     return text.strip()
@@ -101,7 +104,7 @@ def _seen_errors(sentence: str) -> Iterator[NamedError]:
 
 
 def _message(sentence: str, match: re.Match[str]) -> str:
-    """The message that follows the type: to the quote that closes, where one opens before the type."""
+    """The message after the type. It ends at the closing quote, if a quote opens before the type."""
     message = sentence[match.end() :].partition("\n")[0] if match["colon"] else ""
     closing = _CLOSING.get(sentence[match.start() - 1 : match.start()])
     return message.partition(closing)[0].strip() if closing and closing in message else own_message(message)

@@ -1,4 +1,7 @@
-"""One sentence of a claim → checks, by rules that are tried in order; each has examples in the tests that it must and must not catch."""
+"""Reads one sentence of a claim into checks, by rules in a fixed order.
+
+The tests hold sentences that each rule must catch, and sentences that it must not.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from app.intake.claim.known_messages import known_message
 from app.intake.claim.missing_errors import expected_error, missing_error
 from app.intake.claim.named_errors import NamedError, seen_error
 from app.intake.claim.slowness import slowness
-from app.intake.claim.stated_place import stated_place, with_place
+from app.intake.claim.stated_place import clause_of, device_at, stated_device, stated_place, with_place
 from app.intake.claim.two_sides import attribute_value, not_finite, two_sides
 from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.claim.vocabulary import (
@@ -21,9 +24,7 @@ from app.intake.claim.vocabulary import (
     NUMBER,
     any_of,
     both_devices,
-    device_of,
     is_number,
-    other_device_of,
     strip_quotes,
 )
 
@@ -79,9 +80,8 @@ _SIDE_VALUE = re.compile(
 _SIDE_NAMES = {"gpu": "cuda", "compile": "compiled", "inductor": "compiled"}
 _COMPILED = re.compile(r"\b(?:compil\w+|inductor|dynamo)\b", FLAGS)
 _EAGER = re.compile(r"\beager\b", FLAGS)
-_CLAUSE = re.compile(r"[,;]|\b(?:but|while|whereas|and|where)\b", FLAGS)
 
-# `after the first step` is when, not where.
+# `after the first step` is a time, and no position.
 _STEPS = (
     r"(?:steps?|epochs?|iterations?|calls?|runs?|times?|batch(?:es)?|forward|pass|tr(?:y|ies)"
     r"|attempts?|backward)"
@@ -96,13 +96,6 @@ _SEEN_IN_PLACE_OF_AN_ERROR = {
     CheckKind.CRASH,
     CheckKind.HANG,
 }
-# A card named by its model, as in `on an A100`.
-_CARD = re.compile(
-    r"\b(?:on|with|using) (?:an? |the |my |our )?(?:nvidia )?(?:geforce )?(?:tesla )?(?:[ahv]100|h200"
-    r"|b200|t4|l4|l40s?|a10g?|a40|rtx ?[a-z]?\d{3,4}|gtx ?\d{3,4}|[2345]0[5-9]0|titan|quadro)\b",
-    FLAGS,
-)
-_CONTRARY = re.compile(r"[,;]|\b(?:but|while|whereas)\b", FLAGS)
 _OF_A_VERSION = re.compile(
     r"\b((?:since|version|release|torch|pytorch|numpy|scipy|python|cuda|cudnn|regression in"
     r"|(?:works?|worked|fails?|failed|broken?|breaks) (?:in|on|with)|upgrad\w+ to"
@@ -111,9 +104,9 @@ _OF_A_VERSION = re.compile(
 )
 # `never changes between runs` is the opposite.
 _NEVER_VARIES = re.compile(r"(?:\b(?:never|not|no longer|hardly)|n['’]t) (?:\w+ )?$", FLAGS)
-# `must give another number each time` is what is wanted.
+# `must give another number each time` is an expectation.
 _SHOULD_VARY = re.compile(rf"\b{any_of(MODALS, EXPECT, 'want')}\b[^.;,\n]{{0,30}}$", FLAGS)
-# `the result is 5`: a number as short as this is found in many places, so it counts beside its name.
+# In `the result is 5`: a number of so few digits may stand anywhere by chance, so it needs its label.
 _MOST_CHANCE = 3
 _LABEL = re.compile(
     r"\b(?!(?:it|this|that|which|what|there|here|answer|one|actual|now|code|script|program|version"
@@ -121,7 +114,7 @@ _LABEL = re.compile(
     r"|turns out to be) (?:now |only |always |just |still |actually )?[`\"']?$",
     FLAGS,
 )
-# Nothing at all is printed; `returns nothing` and `prints nothing useful` say another thing.
+# Nothing is printed. `returns nothing` and `prints nothing useful` are other claims.
 _NOTHING = re.compile(
     r"\b(?:prints?|printed|outputs?|shows?|displays?) (?:absolutely |just |simply "
     r"|literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|on my|although|instead)\b)"
@@ -132,12 +125,12 @@ _NOTHING = re.compile(
 
 
 def phrase_checks(sentence: str) -> list[Check]:
-    """The checks of one sentence; an empty list when it says nothing that can be checked."""
+    """The checks of one sentence; empty if it holds nothing that can be checked."""
     for rule in _RULES:
         checks = rule(sentence)
         if checks:
             place = stated_place(sentence, about_it=True)
-            own = stated_place(_clause_of(checks[0], sentence), about_it=True)
+            own = stated_place(clause_of(checks[0], sentence), about_it=True)
             return with_place(
                 _with_expected_error(checks, sentence),
                 place if place.os else place.model_copy(update={"os": own.os}),
@@ -146,7 +139,7 @@ def phrase_checks(sentence: str) -> list[Check]:
 
 
 def _with_expected_error(checks: list[Check], sentence: str) -> list[Check]:
-    """The checks, with the error that the sentence says should be raised in place of what is seen."""
+    """The checks, and the error that the sentence expects instead."""
     if (
         any(check.role is Role.EXPECTED for check in checks)
         or checks[0].kind not in _SEEN_IN_PLACE_OF_AN_ERROR
@@ -158,36 +151,12 @@ def _with_expected_error(checks: list[Check], sentence: str) -> list[Check]:
 
 
 def expected_check(sentence: str, *, behind: bool = False) -> Check | None:
-    """What a sentence by itself says should be seen, as `It should print 13` does; `behind`: the words after what is seen."""
+    """The expected check of a sentence such as `It should print 13`.
+
+    `behind`: the text follows a value that is seen.
+    """
     expected = expected_value_after(sentence) if behind else expected_value(sentence)
     return literal_check(expected, sentence, Role.EXPECTED) if expected else None
-
-
-def stated_device(text: str) -> Where:
-    """The device that a text speaks of, by its name or by the model of a card."""
-    device = device_of(text)
-    if device == "cuda" or (device is None and not both_devices(text) and _CARD.search(text)):
-        return Where(device="cuda")
-    return Where(device=other_device_of(text))
-
-
-def _clause_at(sentence: str, place: int, *, ends: re.Pattern[str] = _CLAUSE) -> str:
-    """The part of a sentence, between its commas and conjunctions, that holds a place."""
-    start = max((match.end() for match in ends.finditer(sentence, 0, place)), default=0)
-    end = next((match.start() for match in ends.finditer(sentence, place)), len(sentence))
-    return sentence[start:end]
-
-
-def _clause_of(check: Check, sentence: str) -> str:
-    """The clause of a sentence that holds the value of a check: `on Windows it prints 5, on Linux 4`."""
-    value = check.number or (check.lines[0] if len(check.lines) == 1 else "")
-    match = re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", sentence) if value else None
-    return _clause_at(sentence, match.start(), ends=_CONTRARY) if match else ""
-
-
-def _where_at(sentence: str, place: int) -> Where:
-    """Where something in a sentence holds: as its clause says, else as the sentence does."""
-    return stated_device(_clause_at(sentence, place) if both_devices(sentence) else sentence)
 
 
 def literal_check(text: str, sentence: str, role: Role) -> Check | None:
@@ -206,14 +175,14 @@ def literal_check(text: str, sentence: str, role: Role) -> Check | None:
 
 
 def _exception_with_message(sentence: str) -> list[Check]:
-    """`SomeError: message`: a message of its own outweighs the words in it."""
+    """Read `SomeError: message`. A message outweighs all other words of the sentence."""
     named = seen_error(sentence)
     return _exception(sentence, named) if named and named.message else []
 
 
 def _exception(sentence: str, named: NamedError) -> list[Check]:
-    # A message has words of its own.
-    where = _where_at(sentence[: named.end] if named.message else sentence, named.start)
+    # Words of the message do not name a device.
+    where = device_at(sentence[: named.end] if named.message else sentence, named.start)
     return [
         Check(
             text=sentence,
@@ -226,7 +195,7 @@ def _exception(sentence: str, named: NamedError) -> list[Check]:
 
 
 def _without_versions(sentence: str) -> str:
-    """The sentence with versions blanked: they are no values. Places stay as they are."""
+    """The sentence with versions blanked, since they are no values. Positions stay."""
     return _OF_A_VERSION.sub(lambda match: match[1] + "_" * len(match[2]), sentence)
 
 
@@ -246,7 +215,7 @@ def _seen_and_expected(sentence: str) -> list[Check]:
 
 
 def _over_runs(sentence: str) -> list[Check]:
-    """Words about runs outweigh the devices that a sentence names."""
+    """Words about repeated runs outweigh the devices that a sentence names."""
     return _varies(sentence) if _OVER_RUNS.search(sentence) else []
 
 
@@ -277,7 +246,10 @@ def _differs(sentence: str) -> list[Check]:
 
 
 def _side_values(sentence: str) -> dict[str, str]:
-    """`the CPU gives -inf, gpu = -108.3`: what each side is said to give. A bare whole number may be the index of a card."""
+    """The value of each side in `the CPU gives -inf, gpu = -108.3`.
+
+    A bare whole number is skipped: it may be the index of a GPU.
+    """
     values: dict[str, str] = {}
     for match in _SIDE_VALUE.finditer(sentence):
         number = match["number"]
@@ -288,7 +260,7 @@ def _side_values(sentence: str) -> dict[str, str]:
 
 
 def _failure(sentence: str) -> list[Check]:
-    """An exception by name alone, a crash, a hang, memory that runs out, an exit status."""
+    """An exception by its name, a crash, a hang, lack of memory, or an exit status."""
     named = seen_error(sentence)
     if named:
         return _exception(sentence, named)
@@ -296,7 +268,7 @@ def _failure(sentence: str) -> list[Check]:
     if ending:
         return [
             Check(
-                text=sentence, kind=ending.kind, signal=ending.signal, where=_where_at(sentence, ending.start)
+                text=sentence, kind=ending.kind, signal=ending.signal, where=device_at(sentence, ending.start)
             )
         ]
     status = exit_status_of(sentence)
@@ -326,7 +298,7 @@ def _prints(sentence: str) -> list[Check]:
 
 
 def _exits(sentence: str) -> list[Check]:
-    """`exits with code 3 instead of 0`: a status is no value, and one that tells of a signal is a crash."""
+    """Read `exits with code 3 instead of 0`. A status that stands for a signal is a crash."""
     status = exit_status_of(sentence)
     if status is None or not is_told_as_status(sentence):
         return []
@@ -336,7 +308,7 @@ def _exits(sentence: str) -> list[Check]:
 
 
 def _with_label(check: Check | None, sentence: str) -> Check | None:
-    """The check, with the name of its value where the sentence gives one."""
+    """The check, with the label that the sentence gives its value."""
     number = "" if check is None else check.number or ""
     if (
         check is None
@@ -380,7 +352,7 @@ def _not_finite(sentence: str) -> list[Check]:
     )
 
 
-# The first that reads a sentence is right: what says more of it comes before what says less.
+# The first rule that reads the sentence decides, so the more specific rules come first.
 _RULES = (
     _exception_with_message,
     missing_error,

@@ -1,4 +1,7 @@
-"""Claims of speed: which side is slow, against which, and by what factor. An absolute time is none. Every pattern is linear."""
+"""Reads claims of speed: the slow side, the fast side, and the factor. Every pattern is linear.
+
+An absolute duration is no claim.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _NOT_FASTER = re.compile(
 )
 _NEGATED = re.compile(r"(?:\bnot|n['’]t|\bno longer|\bnever)\s+(?:any\s+|be\s+|much\s+)?$", FLAGS)
 _SHOULD = re.compile(rf"\b{any_of(MODALS, EXPECT, 'would')}\b[^.;\n]{{0,25}}$", FLAGS)
-# The sides that a script's labels can name. A dotted name is its own label.
+# Sides that the labels of a script can name. A dotted name is its own label.
 _SIDE = re.compile(
     r"(?<![\w./-])(?:(?P<cpu>cpus?)|(?P<cuda>gpus?|cuda(?!\.)|nvidia)|(?P<mps>mps|metal)"
     r"|(?P<compiled>(?:torch\.)?compil(?:ed?|ing|ation)|inductor)|(?P<eager>eager|uncompiled)"
@@ -49,7 +52,7 @@ _LIBRARIES = {"numpy", "scipy", "jax", "tensorflow", "cupy", "pandas", "numba"}
 
 
 def slowness(sentence: str) -> list[Check]:
-    """The check of a sentence that calls one thing slower than another; empty where there are no two things."""
+    """The check of a sentence that calls one side slower than another; empty without two sides."""
     turned = False
     comparison = _SLOWER.search(sentence) or _NOT_FASTER.search(sentence)
     if comparison is None and (factor := _FACTOR.search(sentence)) is not None:
@@ -60,7 +63,7 @@ def slowness(sentence: str) -> list[Check]:
     if comparison is None or _NEGATED.search(sentence[max(0, comparison.start() - 25) : comparison.start()]):
         return []
     if _SHOULD.search(sentence[max(0, comparison.start() - 45) : comparison.start()]):
-        # What should be is not what is.
+        # This is an expectation.
         return []
     factor_said = _factor(sentence, slower=not turned and _SLOWER.search(sentence) is not None)
     sides, over = _sides(sentence, comparison.start(), comparison.end())
@@ -92,7 +95,10 @@ def _factor(sentence: str, *, slower: bool) -> float | None:
 
 
 def _sides(sentence: str, start: int, end: int) -> tuple[tuple[str, ...], Over]:
-    """What is compared: the side before the word, and the one after `than`. Two versions are a pair of targets."""
+    """The two sides: the one before the comparing word, and the one after `than`.
+
+    Two versions are a pair of targets.
+    """
     than = _THAN.search(sentence, end)
     before, after = _sides_in(sentence[:start]), _sides_in(sentence[than.end() if than else end :])
     between = _sides_in(sentence[end : than.start()]) if than else []
@@ -109,19 +115,19 @@ def _sides(sentence: str, start: int, end: int) -> tuple[tuple[str, ...], Over]:
     if than and before and _TORCH.search(sentence, than.end()) and before[-1] in _LIBRARIES:
         return (before[-1], "torch"), Over.ATTEMPT
     both = list(dict.fromkeys(_sides_in(sentence)))
-    # `torch.compile makes it slower`: slower than without.
+    # `torch.compile makes it slower` means slower than without it.
     return (("compiled", "eager") if both == ["compiled"] else ()), Over.ATTEMPT
 
 
 def _sort_of(side: str) -> str:
-    """A device is compared with a device, a dtype with a dtype."""
+    """The sort of a side. A device is compared with a device, a dtype with a dtype."""
     if side in {"cpu", "cuda", "mps"}:
         return "device"
     return "mode" if side in {"compiled", "eager"} else "dtype" if re.fullmatch(DTYPE, side) else "call"
 
 
 def _versions(sentence: str, than: int | None, versions: list[str]) -> tuple[str, ...]:
-    """(the slow version, the fast one), as far as the words tell: what stands after `than` is the fast one."""
+    """(the slow version, the fast one), if the words tell: the fast one stands after `than`."""
     one, other = tuple(dict.fromkeys(versions))
     if than is not None and sentence.find(other) > than > sentence.find(one):
         return one, other

@@ -1,4 +1,7 @@
-"""Where a failure is said to be: a system, a version, a device that has it, and not those that have it not. Every pattern is linear."""
+"""Reads the environment to which a failure is limited: a system, a version, a way to start.
+
+An environment where the script works does not count. Every pattern is linear.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, Role, Where
-from app.intake.claim.vocabulary import FLAGS
+from app.intake.claim.vocabulary import FLAGS, both_devices, device_of, other_device_of
 
 _SYSTEMS = {
     "windows": "windows",
@@ -72,7 +75,7 @@ _NO_PLACE = re.compile(
     r"\b(?:also|too|both|either|regardless|same on|not only|and linux|all platforms)\b", FLAGS
 )
 _MOST_TEXT = 20_000
-# How a script was started: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
+# The way a script was started: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
 _MODE = re.compile(
     r"(?<![\w-])(?P<mode>torchrun|torch\.distributed\.(?:launch|run)|mpirun|mpiexec|accelerate launch"
     r"|horovodrun|deepspeed(?= launcher)|python3? -(?:O{1,2}|[BEISu]|X \w+|W \w+)(?!\w)"
@@ -85,10 +88,21 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
 _OF_BUGS = re.compile(
     rf"\b(?:{_FAILS}|regression|bug|issue|problem|errors?|only|started|broke)\b|^\s*\[|Error\b", FLAGS
 )
+# A GPU by its model, as in `on an A100`.
+_CARD = re.compile(
+    r"\b(?:on|with|using) (?:an? |the |my |our )?(?:nvidia )?(?:geforce )?(?:tesla )?(?:[ahv]100|h200"
+    r"|b200|t4|l4|l40s?|a10g?|a40|rtx ?[a-z]?\d{3,4}|gtx ?\d{3,4}|[2345]0[5-9]0|titan|quadro)\b",
+    FLAGS,
+)
+_CLAUSE = re.compile(r"[,;]|\b(?:but|while|whereas|and|where)\b", FLAGS)
+_CONTRARY = re.compile(r"[,;]|\b(?:but|while|whereas)\b", FLAGS)
 
 
 def stated_place(text: str, *, about_it: bool = False) -> Where:
-    """Where a text says that something is. `about_it`: the text is the sentence of the claim, so `on Windows` is enough."""
+    """The environment that a text names.
+
+    `about_it`: the text is the sentence of the claim itself, so `on Windows` is enough.
+    """
     text = text[:_MOST_TEXT]
     return Where(
         os=_system(text, about_it=about_it), version=_version(text), mode=_mode(text) if about_it else None
@@ -139,7 +153,7 @@ def _version(text: str) -> str | None:
 
 
 def place_of_bug(texts: Sequence[str]) -> Where:
-    """Where a report says that its bug is, in any of its sentences that speak of failing."""
+    """The environment of the bug, from the report's first sentence about a failure that names one."""
     for text in texts:
         for sentence in _SENTENCES.split(text[:_MOST_TEXT]):
             if _OF_BUGS.search(sentence) and (where := stated_place(sentence)) != Where():
@@ -148,7 +162,10 @@ def place_of_bug(texts: Sequence[str]) -> Where:
 
 
 def with_place(checks: Sequence[Check], where: Where) -> list[Check]:
-    """The checks, with what is said of their place where they name none. What should be seen is wanted everywhere."""
+    """The checks of bugs, limited to this environment where they name none.
+
+    Expected checks hold everywhere.
+    """
     if where == Where():
         return list(checks)
     given = where.model_dump(exclude_none=True)
@@ -158,3 +175,30 @@ def with_place(checks: Sequence[Check], where: Where) -> list[Check]:
         return check.model_copy(update={"where": Where(**{**given, **known})})
 
     return [add_place(check) if check.role is Role.BUG else check for check in checks]
+
+
+def stated_device(text: str) -> Where:
+    """The device that a text names, also by the model of a GPU."""
+    device = device_of(text)
+    if device == "cuda" or (device is None and not both_devices(text) and _CARD.search(text)):
+        return Where(device="cuda")
+    return Where(device=other_device_of(text))
+
+
+def device_at(sentence: str, place: int) -> Where:
+    """The device for a position in a sentence. If the sentence names both devices, its clause decides."""
+    return stated_device(_clause_at(sentence, place) if both_devices(sentence) else sentence)
+
+
+def clause_of(check: Check, sentence: str) -> str:
+    """The clause that holds the value of a check: `on Windows it prints 5, on Linux 4`."""
+    value = check.number or (check.lines[0] if len(check.lines) == 1 else "")
+    match = re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", sentence) if value else None
+    return _clause_at(sentence, match.start(), ends=_CONTRARY) if match else ""
+
+
+def _clause_at(sentence: str, place: int, *, ends: re.Pattern[str] = _CLAUSE) -> str:
+    """The clause of a sentence around a position. Commas and conjunctions separate clauses."""
+    start = max((match.end() for match in ends.finditer(sentence, 0, place)), default=0)
+    end = next((match.start() for match in ends.finditer(sentence, place)), len(sentence))
+    return sentence[start:end]

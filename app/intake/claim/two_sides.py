@@ -1,4 +1,4 @@
-"""Claims that two things differ which are no devices: two dtypes in one script, two versions on two targets. Linear patterns."""
+"""Reads claims that two dtypes, two versions, or the CPU and MPS differ. Every pattern is linear."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ONE_OTHER = re.compile(
     FLAGS,
 )
 
-# `x.grad is None`, `out.requires_grad is False`, `the dtype is torch.float32`: what a name is found to be.
+# Matches `x.grad is None`, `out.requires_grad is False`, `the dtype is torch.float32`.
 _ATTRIBUTE = re.compile(
     r"(?<![\w.])`?(?P<name>[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,4}(?:\(\))?"
     r"|(?:\w{1,30} )?(?:d?type|shape|grad(?:ient)?(?: of \w{1,30})?))`? (?:is|was|are|becomes?|became"
@@ -64,7 +64,7 @@ _CONDITION = re.compile(
     r"|because|ensure|check that)\b[^.;,\n]{0,30}$",
     FLAGS,
 )
-# `the loss becomes nan`, `the output contains inf`, `gradients are NaN`.
+# Matches `the loss becomes nan`, `the output contains inf`, `gradients are NaN`.
 _NOT_FINITE = re.compile(
     r"\b(?:becom(?:es?|ing)|became|contains?|containing|is|are|turns? (?:in)?to|goes to|gets?|gives?"
     r"|has|have|produces?|yields?) (?:all |a |an |only |suddenly "
@@ -81,7 +81,7 @@ _NO_NAN = re.compile(
 
 
 def two_sides(sentence: str) -> list[Check]:
-    """The check of a sentence that says that results of two dtypes, two versions, or the CPU and MPS differ."""
+    """The check of a sentence that says so; empty for any other."""
     if _ONE_OTHER.search(sentence) or (
         _DIFFER.search(sentence) and _CPU.search(sentence) and _MPS.search(sentence)
     ):
@@ -99,7 +99,7 @@ def _dtypes(sentence: str) -> list[Check]:
 
 
 def dtype_named(name: str) -> str:
-    """A dtype by its one name."""
+    """A dtype by its canonical name."""
     last = name.rsplit(".", 1)[-1].lower()
     return _SHORT.get(last, last)
 
@@ -116,7 +116,7 @@ def _versions(sentence: str) -> list[Check]:
 
 
 def attribute_value(sentence: str) -> tuple[str, str] | None:
-    """(name, value) where a sentence says what an attribute is found to be."""
+    """(name, value) if a sentence states the value of an attribute."""
     match = _ATTRIBUTE.search(sentence)
     if match is None or _CONDITION.search(sentence[max(0, match.start() - 50) : match.start()]):
         return None
@@ -124,7 +124,7 @@ def attribute_value(sentence: str) -> tuple[str, str] | None:
 
 
 def not_finite(sentence: str) -> str | None:
-    """`nan` or `inf`, where a sentence says that something is that."""
+    """`nan` or `inf`, if a sentence says that something is."""
     match = _NOT_FINITE.search(sentence)
     if match is None or _NO_NAN.search(sentence[max(0, match.start() - 50) : match.start()]):
         return None

@@ -1,6 +1,7 @@
-"""The values that a text tells of, each as seen or as wanted, by the words around it in its own clause. Every pattern is linear.
+"""Finds the values that a text mentions, each as seen or as expected. Every pattern is linear.
 
-`The correct answer is 4; the program says 5`, `4 would be right, 5 comes out`, `on 2.0 it was 4, now it is 5`: no order is assumed.
+The words around a value in its own clause decide, in any order: `The correct answer is 4; the program says
+5`, `4 would be right, 5 comes out`, `on 2.0 it was 4, now it is 5`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import islice
 
 from app.intake.claim.vocabulary import FLAGS, INSTEAD, LITERAL, MODALS, SEE, SHOW, any_of, strip_quotes
 
-# What is counted, and `should be below 1e-6`, name no value.
+# Counts, and bounds such as `should be below 1e-6`, are no values.
 NO_COUNT = (
     r"(?!\.?\d|[%°]|-[a-z]|\s+(?:different |more |extra |wrong |empty |separate |identical |of "
     r"|such )?(?!(?:as|is|was|plus|unless|always|vs|has|does|this|sometimes|versus|perhaps|whereas"
@@ -25,7 +26,7 @@ BOUND = re.compile(
     r"|[<>≤≥~±]=?)\s*[\"'`]?$",
     FLAGS,
 )
-# What speaks of what goes in, and not of what comes out.
+# Words for inputs: a value beside them is no output.
 OF_INPUTS = re.compile(
     r"\b(?:inputs?|arguments?|args?|param\w*|options?|sizes?|shapes?|dim\w*|ind(?:ex|ices)|lengths?"
     r"|seeds?|axis|rank|batch\w*|versions?|threads?|processes|gpus?|tolerances?"
@@ -36,7 +37,7 @@ _SHOULD = any_of(MODALS, "would")
 _SHOW = any_of(SHOW)
 _SEE = any_of(SEE)
 _NOUN = r"(?:value|answer|result|output|number|one|sum|reply|outcome|behaviou?r)s?"
-# What says of the value behind it that it should be seen, or is elsewhere, and what says that it is seen. The longest comes first.
+# Words before a value that say whether it is expected or seen. The longest alternatives come first.
 _CUES = re.compile(
     rf"(?P<seen_not>\bshould(?:n['’]t| not| never) {_SHOW}\b)"
     rf"|(?P<wanted>\b(?:should|must|would|could)n['’]t (?:it|this|that|the \w{{1,20}}) {_SHOW}\b"
@@ -51,7 +52,7 @@ _CUES = re.compile(
     rf"|(?P<seen>\b(?:now|actual(?:ly)?|observed|currently|output|result|{_SEE})\b)",
     FLAGS,
 )
-# What says it of the value before it.
+# Words after a value that say so.
 _BEHIND = re.compile(
     r"^[\s\"'`)*]{0,4}(?:\([^()\n]{0,30}\)\s?)?(?P<is>(?:is|was|were|are|would be|would have been"
     r"|being|as|which|that) )?(?:(?P<wanted>(?:the )?(?:expected|correct|right|wanted|desired|exact"
@@ -65,7 +66,7 @@ _BOUNDARY = re.compile(
     r"[,;!?(){}—–\n]\s?|\.(?!\d)\s?|\b(?:but|yet|and|while|whereas|where|when|though|although|however)\b",
     FLAGS,
 )
-# Of another time or another program: what it shows is what is wanted here, if this one shows something else.
+# Words for another version or time: its value is expected here, if this one shows another value.
 _ONCE = re.compile(
     r"\b(?:on|in|with|under|before|until|till|up to|at) (?:\w{2,12} ){0,2}v?(?:_{2,}"
     r"|\d{1,2}\.(?:\d{1,2}|x))"
@@ -104,7 +105,7 @@ _NO_VALUE = re.compile(
 _ON_VERSION = re.compile(r"\b(?:on|in|under|since|until) (?:\w{2,12} )?v?$", FLAGS)
 _LIKE_VERSION = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?$")
 _COUNTED = re.compile(NO_COUNT, FLAGS)
-# `5 != 4`, and a value with nothing but `should be 4` behind it.
+# Two values beside each other: `5 != 4`, and a value with nothing but `should be 4` after it.
 _BESIDE = re.compile(
     r"^[\s`\"']{0,3}(?:!=|≠|<>|=/=)[\s`\"']{0,3}$"
     r"|^[\"'`]?\s?(?:[,;:.(–—-]{1,3}\s?(?:(?:but|and|it|that|which|this) ){0,2}"
@@ -121,14 +122,14 @@ _MODAL = re.compile(rf"\b{_SHOULD} (?:\w{{1,12}} )?{_SHOW}[^\n]{{0,12}}$", FLAGS
 _LITERAL = re.compile(LITERAL, FLAGS)
 _MOST = 24
 _MOST_BEHIND = 80
-# From a word to the value that it speaks of; between a word behind a value and the value that comes next.
+# The most characters between a word and its value, and between a value's last word and the next value.
 _NEAR = 40
 _NEXT = 15
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A value of a text: `wanted`, seen (`False`), or None where the words around it don't say."""
+    """A value in a text. `expected`: True, False if it is seen, None if the words don't tell."""
 
     value: str
     expected: bool | None
@@ -137,7 +138,7 @@ class Mention:
 
 
 def find_mentions(text: str) -> list[Mention]:
-    """Every value of a text that has a word about it, in order."""
+    """The values of a text, in order."""
     hits = list(islice((hit for hit in _LITERAL.finditer(text) if not _is_no_value(text, hit)), _MOST))
     mentions: list[Mention] = []
     for at, hit in enumerate(hits):
@@ -146,7 +147,7 @@ def find_mentions(text: str) -> list[Mention]:
         expected = _is_expected(text, hit.start(), hit.end(), since=since, until=until)
         link = _AGAINST.search(text, since, hit.start()) if at else None
         if link and link.start() - since <= _NEXT:
-            # `should be 4 rather than 3`, `prints 3, not 4`: each is what the other is not.
+            # In `should be 4 rather than 3` and `prints 3, not 4`, each value is the opposite of the other.
             before = mentions[-1]
             if before.expected is None and not link["not"]:
                 mentions[-1] = replace(before, expected=False)
@@ -160,7 +161,7 @@ def find_mentions(text: str) -> list[Mention]:
 
 
 def seen_and_expected(text: str) -> tuple[str, str] | None:
-    """(what is seen, what should be), where the text names one value that should be, and what is seen nearest before or after it."""
+    """(seen value, expected value), if the text names one expected value and a seen one near it."""
     mentions = find_mentions(text)
     expected = [each for each in mentions if each.expected]
     if len({strip_quotes(each.value) for each in expected}) != 1:
@@ -181,7 +182,7 @@ def seen_and_expected(text: str) -> tuple[str, str] | None:
 
 
 def lone_expected_value(text: str) -> str | None:
-    """The one value that a text says should be seen, where it says nothing of what is."""
+    """The one value that a text calls expected, if it names no other value."""
     mentions = find_mentions(text)
     expected = {strip_quotes(each.value): each.value for each in mentions}
     return (
@@ -192,7 +193,7 @@ def lone_expected_value(text: str) -> str | None:
 
 
 def _is_no_value(text: str, hit: re.Match[str]) -> bool:
-    """Whether it is how many, of what, or which version."""
+    """True if it is a count, a parameter or a version."""
     if not hit[0].lstrip("+-")[:1].isdigit():
         return False
     version = _LIKE_VERSION.fullmatch(hit[0]) and _ON_VERSION.search(
@@ -218,7 +219,8 @@ def _is_expected(text: str, start: int, end: int, *, since: int, until: int) -> 
     if BOUND.search(text, max(0, start - _NEAR), start):
         return None
     starts = [match.end() for match in _BOUNDARY.finditer(text, since, start)]
-    # `4 expected, but 5`: nothing in the clause itself; `prints, as always, 5`: what stands before the comma.
+    # In `4 expected, but 5` the clause has no words of its own. In `prints, as always, 5` they stand before
+    # the comma.
     own = starts[-1] if starts else since
     for clause_start in (own, since) if text[since:own].rstrip().endswith(",") else (own,):
         clause = text[clause_start:start]
@@ -234,7 +236,10 @@ def _is_expected(text: str, start: int, end: int, *, since: int, until: int) -> 
 
 
 def _by_subject(clause: str) -> bool | None:
-    """A verb of seeing, by who sees: the script, another program or a person's idea, or the script at another time."""
+    """Whether a value is expected, by the subject of its verb.
+
+    The script's own value is seen. The value of other software, of a person, or of another time is expected.
+    """
     if _IF.search(clause):
         return None
     if _OTHERS.search(clause) or _IDEA.search(clause) or (_ONCE.search(clause) and _PAST.search(clause)):
@@ -243,7 +248,7 @@ def _by_subject(clause: str) -> bool | None:
 
 
 def _resolve_opposites(text: str, mentions: list[Mention]) -> Iterator[Mention]:
-    """`5 != 4 (4 is correct)`: a value beside one that is wanted elsewhere in the text is what is seen."""
+    """Resolve `5 != 4 (4 is correct)`: a value beside an expected one is seen."""
     expected = {strip_quotes(each.value) for each in mentions if each.expected}
     for at, each in enumerate(mentions):
         pair = [

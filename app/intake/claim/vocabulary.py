@@ -1,4 +1,7 @@
-"""The words of claims: what a printed line looks like, which device a text speaks of, what a value is. Every pattern is linear."""
+"""The words of claims, and what a device, a literal and a printed line look like.
+
+Every pattern is linear.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ FLAGS = re.IGNORECASE
 
 
 def any_of(*alternatives: str | tuple[str, ...]) -> str:
-    """A pattern for any of these words or phrases, which are patterns themselves. A tuple counts as its members."""
+    """A pattern for any of these words, which may be patterns. A tuple counts as its members."""
     words = [word for each in alternatives for word in ((each,) if isinstance(each, str) else each)]
     return f"(?:{'|'.join(words)})"
 
 
-# Lists of English words that several rules use. A rule adds the words that only it needs.
-# Before a verb: `it must print 3`.
+# Word lists that several rules share. A rule adds the words that only it needs. These stand before a verb:
+# `it must print 3`.
 MODALS = (
     r"should(?:['’]ve)?",
     r"must",
@@ -25,7 +28,7 @@ MODALS = (
     r"suppose[ds]? to",
     r"meant to",
 )
-# Behind one of them, in the infinitive: a program shows a value.
+# After one of them, in the infinitive: a program shows a value.
 SHOW = (
     *(
         "be",
@@ -43,7 +46,7 @@ SHOW = (
     ),
     *("come out(?: as)?", "evaluate to", "produce", "become", "stay", "answer", "see", "get"),
 )
-# In the present and the past: a program shows a value, or somebody sees one.
+# In the present and the past: a program shows a value, or a person sees it.
 SEE = (
     *(
         "prints?",
@@ -62,17 +65,17 @@ SEE = (
     *("computes?", "reports?", "answers?", "produces?", "produced", "results? in", "obtain(?:s|ed)?"),
     *("end(?:s|ed)? up (?:with|at)", "displays?", "turns? (?:out|into)"),
 )
-# Between the value that should be seen and the one that is.
+# Between the expected value and the seen one.
 INSTEAD = ("instead of", "rather than", "in place of", "as opposed to")
 EXPECT = r"expect(?:s|ed|ing)?"
-# Before a value that should be seen: `correct: 3`.
+# Before an expected value: `correct: 3`.
 RIGHT = ("correct", "right", "exact", "true")
 DESIRED = ("expected", "desired", "wanted")
-# Before a value that is seen: `actual: 4`.
+# Before a seen value: `actual: 4`.
 ACTUAL = (r"actual(?:ly)?", "observed")
 RESULTS = ("outputs?", "results?", "values?", "behaviou?rs?", "answers?", "prints?")
 
-# The name of an exception type, and a line that is one: `SomeError: message`.
+# The name of an exception type, and a line `SomeError: message`.
 TYPE = (
     r"(?:[A-Za-z_]\w{0,80}\.){0,8}_?[A-Z]\w{0,80}?(?:Error|Exception|Interrupt|Iteration|Failed"
     r"|Warning|NotImplemented)"
@@ -87,14 +90,14 @@ NUMBER = (
     r"|(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?)j?(?![\w])"
 )
 QUOTED = r"(?:\"[^\"\n]{1,500}\"|`[^`\n]{1,500}`|“[^”\n]{1,500}”|(?<!\w)'[^'\n]{1,500}'(?!\w))"
-# What can be held against a print: a quoted text, a number, a word of Python, a tensor, a list.
+# Literals that can be compared with output: a quoted text, a number, a constant of Python, a tensor, a list.
 _COMPLEX = r"\([-+]?\d[\d.e]*[-+]\d[\d.e]*j\)"
-# `torch.float64`, `float32`, `torch.Size([2, 3])`, `torch.channels_last`: what a print of a dtype, a shape or a layout says.
+# Dtypes, shapes and layouts: `torch.float64`, `float32`, `torch.Size([2, 3])`, `torch.channels_last`.
 DTYPE = (
     r"(?:(?:torch|np|numpy)\.)?(?:b?float(?:8_\w{1,20}|16|32|64|128)|u?int(?:8|16|32|64)"
     r"|complex(?:32|64|128))(?!\w|\.\w)"
 )
-# Since numpy 2 a scalar is printed with its type: `np.float64(0.5)`, `np.True_`.
+# Since numpy 2, a scalar is printed with its type: `np.float64(0.5)`, `np.True_`.
 _OF_NUMPY = (
     r"(?:np|numpy)\.(?:float(?:16|32|64|128)|u?int(?:8|16|32|64)|complex(?:64|128|256)|bool_?|str_|bytes_"
     r"|longdouble|datetime64|timedelta64)"
@@ -122,7 +125,7 @@ _SIDE_NAMES = {"gpu": "cuda", "inductor": "compiled"}
 _ON_GPU = re.compile(r"device='cuda")
 _TENSOR = re.compile(r"\s*tensor\(")
 
-# `a: 1` and `i = 3` are names; `a value` is prose.
+# In `a: 1` and `i = 3` the word is a name; in `a value` it is prose.
 _NO_NAME = r"(?!\s*[:=]|\s+[-+]?\d)"
 _PROSE = re.compile(
     r"\b(?:(?:a|i|it|if)\b"
@@ -135,9 +138,9 @@ _PROSE = re.compile(
     r"|debería|devrait|deve|não|wants?|wanted|becomes?|takes|differs? (?:from|between|by))\b"
     r"|\b(?:works?|worked|fail(?:s|ed)|crash(?:es|ed)|slower|faster) (?:in|on|with|under|than|since"
     r"|fine)\b"
-    # `gradients contain nan` is said, `contains nan: True` is printed.
+    # `gradients contain nan` is prose; `contains nan: True` is output.
     r"|\bcontains? (?:nan|inf)s?\b(?!\s*[:=]|\s+(?:True|False)\b)"
-    # Scripts without spaces or Latin letters: what they hold besides numbers is read as a sentence.
+    # Letters of scripts other than Latin: such a line is read as a sentence.
     r"|[\u0400-\u04ff\u0590-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]",
     FLAGS,
 )
@@ -150,7 +153,8 @@ _VALUE_AHEAD = re.compile(
 _TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")
 _MOST_LINE = 2_000
 _TIMING = re.compile(r"(?<![\w.])\d[\d.]*(?:e-?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|it/s)(?![\w/])", FLAGS)
-# `1.24.3`, `'2.1.0+cu121'`, `PyTorch version: 2.1.0`, `numpy==1.26.4`, `3.11.4 (main, Jul 5 2023, …) [GCC 11.2.0]`.
+# Matches `1.24.3`, `'2.1.0+cu121'`, `PyTorch version: 2.1.0`, `numpy==1.26.4`, `3.11.4 (main, Jul 5 2023, …)
+# [GCC 11.2.0]`.
 _VERSION_NUMBER = (
     r"v?\d{1,4}\.\d{1,4}(?:\.\d{1,4}(?:\.?(?:dev|post|a|b|rc)\d{0,8})?(?:\+\w{1,20}(?:\.\w{1,20})?)?"
     r"|(?<=\d)(?:a|b|rc)\d{1,2})"
@@ -161,7 +165,7 @@ _VERSION_LINE = re.compile(
     rf"(?:version:? ?)?['\"]?{_VERSION_NUMBER}(?: \([^()\n]{{1,80}}\).{{0,60}}| \|.{{0,100}})?['\"]?",
     FLAGS,
 )
-# `cpu IndexError index 7 is out of bounds`: a caught error as a script prints it for one of its sides.
+# A caught error that a script prints for one of its sides: `cpu IndexError index 7 is out of bounds`.
 _SIDE_ERROR = re.compile(
     r"\W?(?:cpu|cuda|gpu|mps|eager|compiled"
     rf"|inductor)(?::\d)?\W{{1,3}}{TYPE}\W{{1,3}}(?!(?:when|if|for|in|on|with|because|is|but|while"
@@ -171,7 +175,7 @@ _SIDE_ERROR = re.compile(
 
 
 def is_printed_line(line: str) -> bool:
-    """Whether a line looks like something a program printed, and not like something that a person says."""
+    """True if a line looks like a program's output, and not like a person's sentence."""
     line = line.strip()[:_MOST_LINE]
     if (
         EXCEPTION_LINE.fullmatch(line)
@@ -183,22 +187,22 @@ def is_printed_line(line: str) -> bool:
 
 
 def is_timing(line: str) -> bool:
-    """Whether a printed line tells how long something took."""
+    """True if a printed line holds a duration."""
     return _TIMING.search(line[:_MOST_LINE]) is not None
 
 
 def is_version_line(line: str) -> bool:
-    """Whether a printed line is a version, by itself or beside the name of a package."""
+    """True if a printed line is a version, alone or beside the name of a package."""
     return _VERSION_LINE.fullmatch(line.strip()[:200]) is not None
 
 
 def is_error_of_a_side(line: str) -> bool:
-    """Whether a line is an error that a script caught on one side and printed beside the side's name."""
+    """True if a line is a caught error beside the name of its side."""
     return _SIDE_ERROR.match(line) is not None
 
 
 def names_a_card(lines: Iterable[str]) -> bool:
-    """Whether a printed tensor says that it is on a GPU."""
+    """True if a printed tensor says that it is on a GPU."""
     return any(_ON_GPU.search(line) for line in lines)
 
 
@@ -207,24 +211,24 @@ def _without_quotes(line: str) -> str:
 
 
 def other_device_of(text: str) -> str | None:
-    """The one device that a text speaks of, of those that are neither the CPU nor the GPU of CUDA."""
+    """The one device of a text that is neither the CPU nor a CUDA GPU."""
     devices = {hit[0].lower() for hit in _OTHER_DEVICE.finditer(text)}
     return devices.pop() if len(devices) == 1 and not _CPU.search(text) and not _GPU.search(text) else None
 
 
 def device_of(text: str) -> str | None:
-    """The one device that a text speaks of: "cpu" or "cuda"; None for none or both."""
+    """The one device that a text names: "cpu" or "cuda"; None for none or both."""
     cpu, gpu = _CPU.search(text) is not None, _GPU.search(text) is not None
     return None if cpu == gpu else ("cpu" if cpu else "cuda")
 
 
 def both_devices(text: str) -> bool:
-    """Whether a text speaks of the CPU and of the GPU."""
+    """True if a text names both the CPU and the GPU."""
     return _CPU.search(text) is not None and _GPU.search(text) is not None
 
 
 def side_of_line(line: str) -> str | None:
-    """The side that a printed line begins with, or names alone."""
+    """The side that a printed line begins with, or the only one that it names."""
     if both_devices(line):
         return None
     start = _SIDE.match(line)
@@ -235,7 +239,10 @@ def side_of_line(line: str) -> str | None:
 
 
 def sides_of(lines: list[str]) -> list[str | None]:
-    """The side of each printed line. Tensors that name no device are the CPU's where others name the GPU."""
+    """The side of each printed line.
+
+    Tensors that name no device are the CPU's, if others name the GPU.
+    """
     sides = [side_of_line(line) for line in lines]
     if any(_TENSOR.match(line) and _ON_GPU.search(line) for line in lines):
         return [
@@ -245,11 +252,11 @@ def sides_of(lines: list[str]) -> list[str | None]:
 
 
 def strip_quotes(text: str) -> str:
-    """A literal without its quotes, a number without the full stop of its sentence."""
+    """A literal without its quotes, and a number without the full stop of its sentence."""
     bare = text.strip().strip("\"'`“”").strip()
     return bare[:-1] if re.fullmatch(r"[-+]?\d+\.", bare) else bare
 
 
 def is_number(text: str) -> bool:
-    """Whether all of the text is one number."""
+    """True if the whole text is one number."""
     return re.fullmatch(NUMBER, text, FLAGS) is not None

@@ -1,4 +1,4 @@
-"""Whether two scripts are the same report again: equal in shape, or nearly equal; without running anything."""
+"""Compares scripts, to find reports of the same bug. Nothing is run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from app.intake.code.local_names import with_plain_names
 from app.intake.code.syntax import normalise, tree_of
 
-# From this likeness on two scripts are nearly equal: other constants, a line more or less, another name of a function in a longer script.
+# From this likeness on, two scripts are nearly equal: some constants, a line or a function's name differ.
 NEARLY_EQUAL = 0.75
-# What the sketches must say before the scripts themselves are compared; they are off by 0.06 and more.
+# Sketches below this are no candidates for the exact comparison. A sketch may be off by 0.06 and more.
 WORTH_A_LOOK = 0.5
 SKETCH_VALUES = 64
 _VALUE_BYTES = 4
 _SHINGLE = 4
-# Of a longer script the beginning is looked at.
+# The rest of a longer script is not compared.
 _MOST_TOKENS = 5_000
-# Part of what is stored: raise it when shapes are spelled in another way.
+# A part of the stored digest. Raise it when the spelling of shapes changes.
 _SPELLING = 1
 _PRIME = (1 << 89) - 1
 _MASK = (1 << (8 * _VALUE_BYTES)) - 1
@@ -28,22 +28,22 @@ _MASK = (1 << (8 * _VALUE_BYTES)) - 1
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What a script is found again by."""
+    """The stored marks of a script, by which equal and similar scripts are found."""
 
     shape_digest: str
     sketch: bytes
 
 
 def marks_of(script: str) -> Marks:
-    """Both marks, at the price of one."""
+    """Both marks of a script."""
     shape = _shape(script)
     return Marks(_digest(script, shape), _sketch(_shingles(script, shape)))
 
 
 def shape_digest(script: str) -> str:
-    """The same for scripts that differ only in formatting, comments, docstrings and the names of local variables.
+    """A digest that ignores formatting, comments, docstrings and the names of local variables.
 
-    Where the script can't be parsed, only the very same one has its digest.
+    A script that can't be parsed shares its digest only with an identical text.
     """
     return _digest(script, _shape(script))
 
@@ -54,13 +54,13 @@ def _digest(script: str, shape: Sequence[str] | None) -> str:
 
 
 def likeness(one: str, other: str) -> float:
-    """How much of what two scripts do is the same, from 0 to 1; numbers count little."""
+    """The share of shingles that two scripts have in common, from 0 to 1. Numbers count little."""
     first, second = shingles(one), shingles(other)
     return len(first & second) / len(first | second) if first or second else 1.0
 
 
 def shingles(script: str) -> frozenset[str]:
-    """What a script is compared by: each few tokens in a row, with numbers by their kind, and the numbers apart."""
+    """Runs of a few tokens, in which a number is only its kind; and each number by itself."""
     return _shingles(script, _shape(script))
 
 
@@ -76,7 +76,7 @@ def _shingles(script: str, shape: Sequence[str] | None) -> frozenset[str]:
 
 
 def sketch(script: str) -> bytes:
-    """A few bytes that stand for the script in a search: the smallest hash of its shingles under each of some orders."""
+    """A MinHash sketch of the script: the smallest hash of its shingles in each of 64 orders."""
     return _sketch(shingles(script))
 
 
@@ -91,7 +91,7 @@ def _sketch(texts: Iterable[str]) -> bytes:
 
 
 def sketched_likeness(one: bytes, other: bytes) -> float:
-    """The likeness of two scripts as their sketches tell it; 0 for what is no sketch."""
+    """The likeness of two scripts, estimated from their sketches. 0 for bytes that are no sketch."""
     size = SKETCH_VALUES * _VALUE_BYTES
     if len(one) != size or len(other) != size:
         return 0.0
@@ -118,19 +118,19 @@ def _is_number(token: str) -> bool:
 
 
 def _shape(script: str) -> list[str] | None:
-    """The syntax of a script as a flat list, or None where it can't be parsed."""
+    """The syntax of a script as a flat list; None if it can't be parsed."""
     tree = tree_of(normalise(script))
     if tree is None:
         return None
     try:
         return list(_spell(with_plain_names(tree)))
     except (RecursionError, ValueError):
-        # Nested too deeply, or a number of thousands of digits.
+        # It is nested too deeply, or it holds a number of thousands of digits.
         return None
 
 
 def _spell(node: ast.AST) -> Iterator[str]:
-    """A node, field by field, the same in every version of Python; what is not there is left out."""
+    """Spell a node field by field, the same in every version of Python. Absent fields are left out."""
     if isinstance(node, ast.Constant):
         number = isinstance(node.value, int | float | complex) and not isinstance(node.value, bool)
         yield f"{'num' if number else 'constant'} {type(node.value).__name__} {node.value!r}"

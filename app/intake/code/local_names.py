@@ -1,4 +1,4 @@
-"""A script's syntax with its own variables numbered in the order of their use; what others named keeps its name."""
+"""Replaces a script's own variable names by numbered ones. Names from outside stay."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Iterable, Iterator
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _SCOPES = (*_FUNCTIONS, ast.ClassDef)
-# A script that looks its variables up by name is left as it is.
+# A script that looks variables up by name is left as it is.
 _BY_NAME = {"eval", "exec", "locals", "globals", "vars"}
-# The mark of a class among scopes: what is inside its functions does not see its names. No variable is called so.
+# Marks a scope as that of a class, whose names its methods don't see. No variable can have this name.
 _CLASS = "class"
 
 
 def with_plain_names(tree: ast.Module) -> ast.Module:
-    """The tree without docstrings, and with plain names. Changes it. Imports, attributes and keywords stay."""
+    """The tree without docstrings and with plain names. Changes the tree in place.
+
+    Names of imports, attributes and keyword arguments stay.
+    """
     keywords: set[str] = set()
     declared: set[str] = set()
     by_name = False
@@ -42,12 +45,12 @@ class _Plain(ast.NodeTransformer):
 
     def __init__(self, keywords: set[str]) -> None:
         self._keywords = keywords
-        # The names of each scope around, with what each becomes; a name that stays stands for itself.
+        # One mapping for each enclosing scope: name to plain name. A name that stays maps to itself.
         self._scopes: list[dict[str, str]] = []
         self._count = 0
 
     def module(self, tree: ast.Module, declared: set[str]) -> None:
-        """The whole script; `declared` are the names that functions declare to be its own."""
+        """Rename in the whole script. `declared`: names that functions declare as global."""
         self._scopes = [_names(tree.body, declared)]
         self.generic_visit(tree)
 
@@ -118,7 +121,7 @@ class _Plain(ast.NodeTransformer):
         self._visit_all([argument.annotation for argument in every if argument.annotation])
         body = list(body)
         names = _names(body, {argument.arg for argument in every})
-        # A parameter that some call names by a keyword is known outside.
+        # A parameter that some call names by keyword is known outside, so it keeps its name.
         names |= {argument.arg: argument.arg for argument in every if argument.arg in self._keywords}
         around = self._scopes
         self._scopes = [*(scope for scope in around if _CLASS not in scope), names]
@@ -136,7 +139,7 @@ def _every_argument(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _names(body: Iterable[ast.AST], more: set[str]) -> dict[str, str]:
-    """The names that a scope binds, not numbered yet; imported ones stand for themselves."""
+    """The names that a scope binds, without numbers yet. Imported names map to themselves."""
     names = dict.fromkeys(more, "")
     outside: set[str] = set()
     for node in _of_scope(body):
@@ -171,7 +174,7 @@ def _bound(node: ast.AST) -> list[str]:
 
 
 def _of_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes of a scope, without what is inside functions and classes of it."""
+    """The nodes of a scope, without those inside its functions and classes."""
     waiting = list(body)
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""The names that a script uses, binds, and never defines; by static reading, on the safe side."""
+"""The names that a script uses, binds, and never defines. In doubt a name counts as defined."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DYNAMIC = {"exec", "eval", "globals", "locals", "vars", "setattr", "get_ipython
 
 
 def has_star_import(tree: ast.AST) -> bool:
-    """Whether names come in that can't be seen."""
+    """True if the script imports names that can't be known."""
     return any(
         isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
         for node in nodes_of(tree)
@@ -36,7 +36,7 @@ def used_names(tree: ast.AST) -> set[str]:
 
 
 def bound_names(tree: ast.AST) -> set[str]:
-    """Every name that is bound somewhere, in whatever scope."""
+    """Every name that is bound somewhere, in any scope."""
     bound: set[str] = set()
     for node in nodes_of(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -57,7 +57,10 @@ def bound_names(tree: ast.AST) -> set[str]:
 
 
 def undefined_names(tree: ast.Module) -> tuple[str, ...]:
-    """Names that run at the top level and that nothing defines, in order. Bodies of functions may never run and are left out."""
+    """Names that the top level uses and nothing defines, in order.
+
+    Bodies of functions may never run, so they are left out.
+    """
     if has_star_import(tree) or used_names(tree) & _DYNAMIC:
         return ()
     known = bound_names(tree) | _BUILTINS
@@ -68,7 +71,7 @@ def undefined_names(tree: ast.Module) -> tuple[str, ...]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in known:
             undefined[node.id] = None
         if isinstance(node, ast.Try):
-            # What fails in it may be meant to fail.
+            # Code in a `try` may be meant to fail.
             continue
         inner = {id(part) for part in _body_of(node)} if isinstance(node, _FUNCTIONS) else set()
         open_nodes.extend(

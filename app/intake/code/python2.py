@@ -1,4 +1,4 @@
-"""Python 2's `print` statement, rewritten as the call that it is now. Nothing else of Python 2 is touched."""
+"""Rewrites Python 2's `print` statement as a call. Nothing else of Python 2 is changed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from itertools import islice
 _IGNORED = {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
 _ENDS = {tokenize.NEWLINE, tokenize.COMMENT, tokenize.ENDMARKER}
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
-# `print = log`, `print.flush()`: here it is a name.
+# In `print = log` and `print.flush()` it is a name.
 _A_NAME = {"=", ".", ")", "]", "}", ",", ":", "+=", "->", ":="}
 
-# A script of more of them than this is none.
+# A text with more print statements than this is not rewritten.
 _MOST_STATEMENTS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """Replace what stands between two places of a line or several by words, with what is printed in between."""
+    """Replaces the text between two places, (line, column), by another."""
 
     start: tuple[int, int]
     end: tuple[int, int]
@@ -28,7 +28,7 @@ class _Edit:
 
 
 def with_print_calls(text: str) -> tuple[str, int]:
-    """The text with its print statements as calls, line for line, and how many there were."""
+    """The text with calls in the place of print statements, line for line, and their number."""
     lines = text.split("\n")
     edits = list(islice(_statements(_tokens(text), lines), _MOST_STATEMENTS + 1))
     if len(edits) > _MOST_STATEMENTS:
@@ -41,7 +41,7 @@ def with_print_calls(text: str) -> tuple[str, int]:
 
 
 def _tokens(text: str) -> list[tokenize.TokenInfo]:
-    """The tokens up to where the text is no code."""
+    """The tokens, up to the place where the text is no code."""
     tokens: list[tokenize.TokenInfo] = []
     try:
         tokens.extend(
@@ -72,7 +72,7 @@ def _statements(tokens: Sequence[tokenize.TokenInfo], lines: Sequence[str]) -> I
 
 
 def _end(tokens: Sequence[tokenize.TokenInfo], at: int) -> int:
-    """Where the statement ends."""
+    """The index of the token that ends the statement."""
     depth = 0
     while at < len(tokens):
         token = tokens[at]
@@ -84,7 +84,7 @@ def _end(tokens: Sequence[tokenize.TokenInfo], at: int) -> int:
 
 
 def _edit(statement: Sequence[tokenize.TokenInfo], lines: Sequence[str]) -> _Edit | None:
-    """The call for one statement; None where it is one."""
+    """The call for one statement; None if it is a call already."""
     words = statement[1:]
     if words and (words[0].string in _A_NAME or _is_call(words)):
         return None
@@ -101,7 +101,7 @@ def _edit(statement: Sequence[tokenize.TokenInfo], lines: Sequence[str]) -> _Edi
 
 
 def _is_call(words: Sequence[tokenize.TokenInfo]) -> bool:
-    """`print(…)` and nothing behind it."""
+    """True for `print(…)` with nothing after it."""
     if words[0].string != "(":
         return False
     depth = 0

@@ -1,4 +1,4 @@
-"""Whether a script draws random numbers without a seed, by static reading."""
+"""Detects scripts that draw random numbers without a seed, by static reading."""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ _LAYERS = {
 
 
 def _path(node: ast.expr) -> tuple[str, ...]:
-    """The dotted name of an expression, `torch.nn.Linear` as three words; empty for anything else."""
+    """The dotted name of an expression, such as ("torch", "nn", "Linear").
+
+    The first word is "?" if the expression does not start with a name.
+    """
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
@@ -86,7 +89,7 @@ def _path(node: ast.expr) -> tuple[str, ...]:
 
 
 def _family(path: tuple[str, ...], imported: dict[str, str]) -> str | None:
-    """Which generator a call draws from: `torch`, `random`, `numpy`, `system`; None for a call that draws nothing."""
+    """The generator that a call draws from: torch, random, numpy or system; None if it draws nothing."""
     root = imported.get(path[0], path[0])
     last = path[-1]
     if (root, last) in _ALWAYS_FRESH:
@@ -101,7 +104,7 @@ def _family(path: tuple[str, ...], imported: dict[str, str]) -> str | None:
 
 
 def _imports(tree: ast.Module) -> dict[str, str]:
-    """Local names and what they stand for."""
+    """Local names, and the full names that they stand for."""
     names: dict[str, str] = {}
     for node in nodes_of(tree):
         if isinstance(node, ast.Import):
@@ -112,7 +115,7 @@ def _imports(tree: ast.Module) -> dict[str, str]:
 
 
 def is_unseeded(tree: ast.Module) -> bool:
-    """Whether some generator is drawn from and nothing in the script seeds it."""
+    """True if the script draws from a generator and does not seed it."""
     imported = _imports(tree)
     drawn: set[str] = set()
     seeded: set[str] = set()

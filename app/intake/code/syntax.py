@@ -1,4 +1,4 @@
-"""Whether text is Python, by the parser of this interpreter; it never runs anything and never fails otherwise than by saying so."""
+"""Parses text with this interpreter's parser. Nothing is run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _NODES: WeakKeyDictionary[ast.AST, list[ast.AST]] = WeakKeyDictionary()
 
 
 def normalise(text: str) -> str:
-    """The text with Unix line ends, no byte order mark, no common indent, and one newline at its end. Lines keep their numbers."""
+    """The text with Unix line ends, without byte order mark and common indent, with one final newline.
+
+    Lines keep their numbers.
+    """
     lines = _lines(text)
     indent = _common_indent(lines)
     if indent:
@@ -27,7 +30,7 @@ def normalise(text: str) -> str:
 
 
 def has_common_indent(text: str) -> bool:
-    """Whether all of its lines have an indent in common."""
+    """True if all lines have an indent in common."""
     return bool(_common_indent(_lines(text)))
 
 
@@ -43,7 +46,7 @@ def _common_indent(lines: list[str]) -> str:
 
 @contextmanager
 def tree_cache() -> Iterator[None]:
-    """While a report is read, the latest few trees are kept, because one text is looked at by many; nobody may change them."""
+    """Cache the last few trees while a report is read. Nobody may change these trees."""
     token = _KEPT.set({})
     try:
         yield
@@ -52,13 +55,13 @@ def tree_cache() -> Iterator[None]:
 
 
 def parse(script: str) -> ast.Module:
-    """The syntax tree. Raises InputError with line and column, and which Python refused."""
+    """The syntax tree. Raises InputError, which names line, column and Python's version."""
     trees = _KEPT.get()
     if trees is None:
         return _parse(script)
     if script not in trees:
         if len(trees) >= _MOST_KEPT:
-            # A tree is a hundred times its text.
+            # A tree takes a hundred times the memory of its text.
             del trees[next(iter(trees))]
         trees[script] = _parse(script)
     return trees[script]
@@ -88,7 +91,7 @@ def _parse(script: str) -> ast.Module:
 
 
 def tree_of(text: str) -> ast.Module | None:
-    """The syntax tree of the normalised text; None when it is not Python."""
+    """The syntax tree of the normalised text; None if it is no Python."""
     try:
         return parse(normalise(text))
     except InputError:
@@ -96,12 +99,12 @@ def tree_of(text: str) -> ast.Module | None:
 
 
 def parses(text: str) -> bool:
-    """Whether the text is Python, as far as its grammar goes."""
+    """True if the text is Python by its grammar."""
     return tree_of(text) is not None
 
 
 def error_line(text: str) -> int | None:
-    """The line at which the parser gave up, from 1; None when it did not, or can't say."""
+    """The line, from 1, at which the parser gave up; None if it did not, or if the line is unknown."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -114,7 +117,10 @@ def error_line(text: str) -> int | None:
 
 
 def nodes_of(tree: ast.AST) -> list[ast.AST]:
-    """Every node of a tree but the contexts of names, in order of depth; walked once for all who read the tree."""
+    """Every node of a tree but the contexts of names, in order of depth.
+
+    The list is cached for all who read the tree.
+    """
     known = _NODES.get(tree)
     if known is None:
         known = [tree]
@@ -130,7 +136,10 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
 
 
 def dotted_name(node: ast.expr) -> tuple[str, ...]:
-    """The dotted name of an expression, `torch.nn.Linear` as three words; what is not a name in front of it is left out."""
+    """The dotted name of an expression, such as ("torch", "nn", "Linear").
+
+    The part in front is left out if it is not a name.
+    """
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)

@@ -1,6 +1,7 @@
-"""Characters that word processors, chats and web pages put into code: typographic quotes, dashes, odd spaces, full-width signs.
+"""Replaces characters that word processors, chats and web pages put into code.
 
-A string in proper quotes is left alone, whatever it holds: there such a character may be the bug.
+Examples are typographic quotes, dashes, odd spaces and full-width signs. A string in proper quotes is left
+alone, since there such a character may be the bug.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _SPACES = (
 _NOTHING = (
     "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
 )
-# The signs of ASCII as East Asian keyboards write them, and the space that goes with them.
+# ASCII signs as East Asian keyboards write them, and their space.
 _WIDE = {
     **{chr(0xFEE0 + code): chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum()},
     "\u3000": " ",
@@ -32,7 +33,7 @@ _PLAIN: dict[str, tuple[str, str]] = {
     **{wide: (plain, "full_width_characters") for wide, plain in _WIDE.items()},
 }
 _ANY = re.compile(f"[{re.escape(''.join(_PLAIN))}]")
-# A proper string, long or on one line, and a comment.
+# A string in proper quotes, long or on one line, and a comment.
 _LEFT_ALONE = {
     '"""': re.compile(r'"""(?:[^\\]|\\.)*?"""', re.DOTALL),
     "'''": re.compile(r"'''(?:[^\\]|\\.)*?'''", re.DOTALL),
@@ -43,19 +44,20 @@ _LEFT_ALONE = {
 
 
 def has_typography(text: str) -> bool:
-    """Whether there is any such character."""
+    """True if the text holds any such character."""
     return _ANY.search(text) is not None
 
 
 def plain_characters(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text as a keyboard for code would have typed it, line for line, and the names of what was changed."""
+    """The text in plain characters, line for line, and the codes of the repairs."""
     changed: dict[str, None] = {}
     return "".join(_pieces(text, changed)), tuple(changed)
 
 
 def _pieces(text: str, changed: dict[str, None]) -> Iterator[str]:
     at = 0
-    # Up to where no string of a kind ends: without it, a text of nothing but beginnings would be read once for each.
+    # For each kind of string, no string ends before this place. Without it, a text of nothing but opening
+    # quotes would take quadratic time.
     hopeless = dict.fromkeys(_LEFT_ALONE, 0)
     while at < len(text):
         character = text[at]
@@ -76,7 +78,7 @@ def _pieces(text: str, changed: dict[str, None]) -> Iterator[str]:
 
 
 def _proper(text: str, at: int, hopeless: dict[str, int]) -> int:
-    """Where the string or comment ends that begins here; 0 where none does."""
+    """The end of the string or comment that begins here; 0 if none does."""
     for kind in (text[at : at + 3], text[at]):
         if kind not in _LEFT_ALONE or at < hopeless[kind]:
             continue
@@ -89,7 +91,10 @@ def _proper(text: str, at: int, hopeless: dict[str, int]) -> int:
 
 
 def _end_of_string(text: str, at: int, plain: str) -> int:
-    """Where the string ends that a typographic quote opened: at the next quote of its kind on the line; -1 for none."""
+    """The place of the quote that closes a typographic string: the next of its kind on the line.
+
+    -1 if none does.
+    """
     closing = re.compile(f"[{_DOUBLE if plain == chr(34) else _SINGLE}{plain}\n]")
     match = closing.search(text, at)
     return match.start() if match and match[0] != "\n" else -1

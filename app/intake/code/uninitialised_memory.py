@@ -1,4 +1,4 @@
-"""Whether a script takes memory that nobody wrote, by static reading."""
+"""Detects scripts that use uninitialised memory, by static reading."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _TAKES = {
     "resize_",
     "resize_as_",
 }
-# `torch.Tensor(2, 3)` takes memory as it is; `torch.Tensor([2, 3])` holds two numbers.
+# `torch.Tensor(2, 3)` is uninitialised; `torch.Tensor([2, 3])` holds two numbers.
 _CONSTRUCTORS = {"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor"}
-# NumPy's memory is not torch's to fill.
+# The setting `fill` fills torch's memory, and not NumPy's.
 _OTHERS = {"np", "numpy", "jnp", "cp", "cupy"}
 
 
 def uses_uninitialised_memory(source: str) -> bool:
-    """Whether a tensor is made without being written, such as by `torch.empty`."""
+    """True if the script makes an uninitialised tensor, such as by `torch.empty`."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -41,5 +41,5 @@ def _takes(call: ast.Call) -> bool:
         return bool(call.args) and all(
             isinstance(argument, ast.Constant | ast.Name | ast.Starred) for argument in call.args
         )
-    # `queue.empty()` asks a question.
+    # `queue.empty()` has no arguments.
     return function.attr in _TAKES and bool(call.args or call.keywords)

@@ -1,1 +1,1 @@
-"""What a script cannot run without, and what to ask the reporter for."""
+"""The needs of a script, and the questions to its reporter."""

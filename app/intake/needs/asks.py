@@ -1,4 +1,4 @@
-"""What only the reporter can supply, in fixed words: no byte of a report or a script is in them."""
+"""Questions to the reporter, in fixed words. They hold no byte of a report or a script."""
 
 from __future__ import annotations
 
@@ -8,25 +8,31 @@ from app.intake.reading import Ask, NeedKind, Script, ScriptRole
 
 _TEXTS = {
     "no_script": "Send the script that shows it, as text in a code block.",
-    "no_script_but_link": "Send the script that shows it, as text in a code block. Links are never opened, and pictures can't be read.",
+    "no_script_but_link": (
+        "Send the script that shows it, as text in a code block."
+        " Links are never opened, and pictures can't be read."
+    ),
     "no_python": "Send a Python script: the code in this report is in another language or can't be parsed.",
     "undefined_name": "The script uses a name that it never defines. Send a script that runs by itself.",
     "file": "The script reads a file that is not in the report. Send a script that makes its data itself.",
-    "arguments": "The script needs command-line arguments or a launcher. Send a script that runs by itself, without any.",
+    "arguments": (
+        "The script needs command-line arguments or a launcher."
+        " Send a script that runs by itself, without any."
+    ),
     "input": "The script reads input from the keyboard. Send a script that runs by itself.",
 }
-# Whoever acts on codes has one for "there is no code", in whatever words it is asked for.
+# These questions share a code, so that a program has one case for "there is no code".
 _CODES = {"no_script_but_link": "no_script"}
 _OF_NEEDS = {NeedKind.FILE: "file", NeedKind.ARGUMENTS: "arguments", NeedKind.INPUT: "input"}
 
 
 def ask(name: str) -> Ask:
-    """The question with this name; several may have one code."""
+    """The question with this name."""
     return Ask(code=_CODES.get(name, name), text=_TEXTS[name])
 
 
 def asks_of(scripts: Sequence[Script]) -> tuple[Ask, ...]:
-    """What the main script needs and only the reporter has."""
+    """Questions about needs of the main script that only the reporter can meet."""
     codes = {
         _OF_NEEDS[need.kind]
         for script in scripts

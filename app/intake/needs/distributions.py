@@ -1,8 +1,8 @@
-"""Packages by the names that indexes know, where scripts import them by others."""
+"""Names of distributions for names of imports."""
 
 from __future__ import annotations
 
-# Import names whose distribution is called otherwise.
+# Import names whose distribution has another name.
 DISTRIBUTIONS = {
     "sklearn": "scikit-learn",
     "skimage": "scikit-image",
@@ -26,15 +26,17 @@ DISTRIBUTIONS = {
     "torch_scatter": "torch-scatter",
     "flash_attn": "flash-attn",
 }
-# Names that may be said in an answer although they come from a script.
+# An answer may repeat these names although they come from a script.
 WELL_KNOWN = frozenset(
     """
-    accelerate aiohttp attrs beautifulsoup4 bitsandbytes cupy dask datasets deepspeed diffusers einops fairscale faiss-cpu flash-attn
-    flax gymnasium h5py huggingface-hub ignite jax jaxlib joblib kornia librosa lightning mamba-ssm matplotlib mlx monai nltk numba
-    numpy onnx onnxruntime onnxscript openai opencv-python opt-einsum pandas peft pillow psutil pyarrow pynvml pytest python-dateutil
-    python-dotenv pytorch-ignite pytorch-lightning pyyaml ray requests safetensors scikit-image scikit-learn scipy seaborn
-    sentence-transformers sentencepiece setuptools spacy statsmodels sympy tensorboard tensordict tensorflow tiktoken timm tokenizers
-    torch torch-geometric torch-scatter torchao torchaudio torchmetrics torchrl torchtext torchvision tqdm transformers triton trl
-    umap-learn vllm wandb xarray xformers
+    accelerate aiohttp attrs beautifulsoup4 bitsandbytes cupy dask datasets deepspeed diffusers einops
+    fairscale faiss-cpu flash-attn flax gymnasium h5py huggingface-hub ignite jax jaxlib joblib kornia
+    librosa lightning mamba-ssm matplotlib mlx monai nltk numba numpy onnx onnxruntime onnxscript openai
+    opencv-python opt-einsum pandas peft pillow psutil pyarrow pynvml pytest python-dateutil python-dotenv
+    pytorch-ignite pytorch-lightning pyyaml ray requests safetensors scikit-image scikit-learn scipy
+    seaborn sentence-transformers sentencepiece setuptools spacy statsmodels sympy tensorboard tensordict
+    tensorflow tiktoken timm tokenizers torch torch-geometric torch-scatter torchao torchaudio
+    torchmetrics torchrl torchtext torchvision tqdm transformers triton trl umap-learn vllm wandb xarray
+    xformers
     """.split()  # noqa: SIM905  # a list of so many lines says no more
 )

@@ -1,4 +1,4 @@
-"""Files that a script reads and does not write itself, by static reading: only the reporter has them."""
+"""Files that a script reads but does not write, by static reading. Only the reporter has them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from app.intake.code.syntax import dotted_name, nodes_of
 from app.intake.reading import Need, NeedKind
 
 _FILE_READERS = {
-    ("torch", "load"), ("jit", "load"), ("torchaudio", "load"), ("io", "read_image"), ("io", "read_video"), ("onnx", "load"),
-    ("np", "load"), ("numpy", "load"), ("np", "loadtxt"), ("np", "genfromtxt"), ("np", "fromfile"), ("np", "memmap"), ("joblib", "load"),
-    ("Image", "open"), ("cv2", "imread"), ("cv2", "VideoCapture"), ("plt", "imread"), ("imageio", "imread"), ("io", "imread"),
-    ("h5py", "File"), ("zipfile", "ZipFile"), ("tarfile", "open"), ("io", "loadmat"), ("nib", "load"), ("librosa", "load"), ("sf", "read"),
-    ("ctypes", "CDLL"), ("cdll", "LoadLibrary"), ("datasets", "ImageFolder"), ("os", "listdir"), ("ET", "parse"),
+    ("torch", "load"), ("jit", "load"), ("torchaudio", "load"), ("io", "read_image"),
+    ("io", "read_video"), ("onnx", "load"), ("np", "load"), ("numpy", "load"), ("np", "loadtxt"),
+    ("np", "genfromtxt"), ("np", "fromfile"), ("np", "memmap"), ("joblib", "load"), ("Image", "open"),
+    ("cv2", "imread"), ("cv2", "VideoCapture"), ("plt", "imread"), ("imageio", "imread"),
+    ("io", "imread"), ("h5py", "File"), ("zipfile", "ZipFile"), ("tarfile", "open"), ("io", "loadmat"),
+    ("nib", "load"), ("librosa", "load"), ("sf", "read"), ("ctypes", "CDLL"), ("cdll", "LoadLibrary"),
+    ("datasets", "ImageFolder"), ("os", "listdir"), ("ET", "parse"),
 }  # fmt: skip
 _READERS_OF_ALL = {"load_file", "read_image", "ImageFolder"}
 _PATH_READERS = {"read_text", "read_bytes", "open", "iterdir"}
@@ -34,12 +36,13 @@ _WRITERS = {
 _ALWAYS_THERE = ("/proc", "/sys", "/dev", "/etc/", "/usr/")
 _PLACES = {"", ".", "..", "./", "/", "~", "/tmp"}  # noqa: S108 - named by a script, not used
 _MOST_NAME = 200
-# Modules of these names are the reporter's own: there is nothing of the kind that anyone would install.
+# Modules with these names are the reporter's own: nobody installs a package of this name.
 LOCAL_MODULES = frozenset(
     {
-        "common", "config", "configs", "data", "dataloader", "dataset", "helper", "helpers", "layers", "lib", "main",
-        "model", "models", "modules", "my_model", "my_module", "mylib", "mymodel", "mymodule", "net", "nets", "network", "networks",
-        "options", "opts", "src", "train", "trainer", "util", "utils",
+        "common", "config", "configs", "data", "dataloader", "dataset", "helper", "helpers", "layers",
+        "lib", "main", "model", "models", "modules", "my_model", "my_module", "mylib", "mymodel",
+        "mymodule", "net", "nets", "network", "networks", "options", "opts", "src", "train", "trainer",
+        "util", "utils",
     }
 )  # fmt: skip
 _FILE_ERRORS = {"FileNotFoundError", "OSError", "IOError", "Exception", "BaseException"}
@@ -47,7 +50,7 @@ _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseExcept
 
 
 def _constants(tree: ast.Module) -> dict[str, str]:
-    """Names that stand for one literal text throughout."""
+    """Names that stand for one literal text throughout the script."""
     constants: dict[str, str] = {}
     stores: dict[str, int] = {}
     for node in nodes_of(tree):
@@ -65,7 +68,7 @@ def _constants(tree: ast.Module) -> dict[str, str]:
 
 
 def file_needs(tree: ast.Module) -> list[Need]:
-    """Files that are read and that the script does not write itself, and modules of the reporter's own."""
+    """The files that the script reads but does not write, and the reporter's own modules."""
     constants = _constants(tree)
     may_fail = _may_fail(tree, _FILE_ERRORS)
     written: set[str] = set()
@@ -111,13 +114,13 @@ def _text(node: ast.expr, constants: Mapping[str, str]) -> str | None:
 
 
 def _of_path(call: ast.Call, path: tuple[str, ...]) -> tuple[bool, bool]:
-    """Whether a method of a path reads, and whether it writes."""
+    """(reads, writes) for a method of a path."""
     writes = path[-1] in _PATH_WRITERS or (path[-1] == "open" and not _reads(call, mode_at=0))
     return path[-1] in _PATH_READERS and not writes, writes
 
 
 def _of_name(call: ast.Call, path: tuple[str, ...]) -> tuple[bool, bool]:
-    """Whether a call that is given a name reads, and whether it writes."""
+    """(reads, writes) for a call with a file's name."""
     writes = path == ("open",) and not _reads(call, mode_at=1)
     return not writes and _is_reader(call, path), writes
 
@@ -128,7 +131,7 @@ def _is_reader(call: ast.Call, path: tuple[str, ...]) -> bool:
     if path[:1] in {("pd",), ("pandas",)} and path[-1].startswith("read_"):
         return path[-1] not in {"read_clipboard", "read_sql", "read_html"}
     if path[-2:] == ("ctypes", "CDLL"):
-        # A library of the system is there; one beside the script is not.
+        # Libraries of the system exist everywhere; those with a path do not.
         return "/" in str(getattr(call.args[0], "value", ""))
     if path[-2:] in {("h5py", "File"), ("zipfile", "ZipFile"), ("tarfile", "open"), ("np", "memmap")}:
         return _reads(call, mode_at=1)
@@ -136,7 +139,7 @@ def _is_reader(call: ast.Call, path: tuple[str, ...]) -> bool:
 
 
 def _path_of(call: ast.Call) -> ast.expr | None:
-    """`"a.txt"` in `Path("a.txt").read_text()`."""
+    """The argument of `Path`, in `Path("a.txt").read_text()`."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if isinstance(owner, ast.Call) and dotted_name(owner.func)[-1:] == ("Path",) and len(owner.args) == 1:
         return owner.args[0]
@@ -144,7 +147,7 @@ def _path_of(call: ast.Call) -> ast.expr | None:
 
 
 def _may_fail(tree: ast.Module, errors: set[str]) -> set[int]:
-    """What stands in a `try` that waits for such an error: the script can do without."""
+    """Ids of the nodes in a `try` that catches such an error: the script works without them."""
     return {
         id(part)
         for node in nodes_of(tree)
@@ -160,7 +163,7 @@ def _waits_for(handler: ast.ExceptHandler, errors: set[str]) -> bool:
 
 
 def _own_modules(tree: ast.Module) -> list[tuple[str, int]]:
-    """Modules that can only be the reporter's: relative ones, and those of names that everyone gives to files of their own."""
+    """The reporter's own modules, with lines: relative imports, and names in LOCAL_MODULES."""
     modules: list[tuple[str, int]] = []
     may_fail = _may_fail(tree, _IMPORT_ERRORS)
     for node in nodes_of(tree):

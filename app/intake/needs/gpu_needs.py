@@ -1,4 +1,7 @@
-"""Whether a script needs a GPU, and how many, by static reading. A script that chooses by itself needs none."""
+"""The number of GPUs that a script needs, by static reading.
+
+A script that checks for a GPU and works without one needs none.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from app.intake.code.syntax import dotted_name, nodes_of
 from app.intake.reading import Need, NeedKind
 
 _CUDA_DEVICE = re.compile(r"cuda(?::(\d{1,3}))?")
-# Calls of torch.cuda that do nothing without a card, and fail on none.
+# These calls of torch.cuda do not fail without a GPU.
 _HARMLESS = {
     "is_available",
     "device_count",
@@ -40,7 +43,7 @@ MOST_GPUS = 16
 
 
 def gpu_needs(tree: ast.Module) -> list[Need]:
-    """Uses of a GPU that no choice of the script's own stands in front of; the count is the most that one of them asks for."""
+    """Uses of a GPU that no check of the script guards. `count` is the number of GPUs that each needs."""
     if not _imports_a_package(tree):
         return []
     finder = _Finder(_asking_names(tree))
@@ -53,7 +56,10 @@ def gpu_needs(tree: ast.Module) -> list[Need]:
 
 
 def _imports_a_package(tree: ast.Module) -> bool:
-    """Python's own modules use no card, whatever texts they are given. A script without imports may be a fragment of one that has them."""
+    """False if the script imports standard modules only, so that it uses no GPU.
+
+    True without any import: the script may be a fragment.
+    """
     roots = {
         name.partition(".")[0]
         for node in nodes_of(tree)
@@ -73,7 +79,7 @@ def _asks(node: ast.AST) -> bool:
 
 
 def _asking_names(tree: ast.Module) -> set[str]:
-    """Names that hold the answer to `is_available()`: `use_cuda = torch.cuda.is_available()`."""
+    """Names that hold the answer of `is_available()`: `use_cuda = torch.cuda.is_available()`."""
     return {
         target.id
         for node in nodes_of(tree)
@@ -86,7 +92,7 @@ def _asking_names(tree: ast.Module) -> set[str]:
 
 
 class _Finder:
-    """Goes through a tree without recursion, so that no nesting is too deep for it."""
+    """Walks a tree without recursion, so no nesting is too deep."""
 
     def __init__(self, asking: set[str]) -> None:
         self._asking = asking
@@ -98,7 +104,7 @@ class _Finder:
             open_nodes.extend(reversed(self._visit(open_nodes.pop())))
 
     def _visit(self, node: ast.AST) -> list[ast.AST]:
-        """Note what the node itself needs; return what of it is still to be looked at."""
+        """Record the need of this node, and return the nodes below that are still to be visited."""
         if isinstance(node, ast.IfExp | ast.BoolOp) and self._is_choice(
             node.test if isinstance(node, ast.IfExp) else node.values[0]
         ):
@@ -109,7 +115,7 @@ class _Finder:
             self._need(node, index=_required_gpus(node.test) - 1)
             return []
         if isinstance(node, ast.Compare):
-            # `if device == "cuda"` only asks.
+            # `if device == "cuda"` is only a check.
             return [part for part in (node.left, *node.comparators) if not isinstance(part, ast.Constant)]
         if isinstance(node, ast.Call):
             return self._visit_call(node)
@@ -117,7 +123,7 @@ class _Finder:
         return list(ast.iter_child_nodes(node))
 
     def _visit_word(self, node: ast.AST) -> None:
-        """Packages that are for cards, and texts that name a card."""
+        """Record packages that need a GPU, and texts that name one."""
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = (
                 [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
@@ -137,7 +143,10 @@ class _Finder:
             self._need(node, index=int(match[1] or 0) if match else 0)
 
     def _visit_choice(self, node: ast.If) -> list[ast.AST]:
-        """`if torch.cuda.is_available(): …`: what is done without a card counts; to end then says that one is needed."""
+        """`if torch.cuda.is_available(): …`: only the branch without a GPU counts.
+
+        If that branch ends the script, a GPU is needed.
+        """
         negative = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
         without = node.body if negative else node.orelse
         too_few = isinstance(node.test, ast.Compare) and isinstance(
@@ -158,7 +167,7 @@ class _Finder:
         elif path[:2] == ("torch", "cuda") and name not in _HARMLESS and "amp" not in path:
             self._need(node, index=(number if name in _OF_ONE_CARD else None) or device or 0)
         elif device is not None and (path[:1] == ("torch",) or name == "to"):
-            # A number alone is a card.
+            # A bare number as a device is a GPU.
             self._need(node, index=device)
         elif name == "to" and number is not None and len(node.args) == 1:
             self._need(node, index=number)
@@ -197,7 +206,7 @@ def _whole(node: ast.AST | None) -> int | None:
 
 
 def _required_gpus(test: ast.expr) -> int:
-    """How many cards a question wants: `device_count() >= 2`, `device_count() < 2` before an end."""
+    """The number of GPUs that a check requires: 2 for `device_count() >= 2` and `device_count() < 2`."""
     if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not _asks(test.left):
         return 1
     number = _whole(test.comparators[0])
@@ -214,7 +223,7 @@ def _ends(node: ast.stmt) -> bool:
 
 
 def _ranks(tree: ast.Module) -> int:
-    """How many processes the script starts that each take a GPU: a literal `nprocs` or `world_size`, or a name of one."""
+    """The number of processes that take a GPU each: a literal `nprocs` or `world_size`, or a name for one."""
     numbers = {
         target.id: node.value.value
         for node in nodes_of(tree)

@@ -1,4 +1,4 @@
-"""How much memory the largest array takes that a script makes of a size written in it, by static reading."""
+"""The memory of the largest array with a literal size, by static reading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.intake.code.syntax import dotted_name, nodes_of
 from app.intake.reading import Need, NeedKind
 from worker.contract import GIB
 
-# Less than this is had everywhere.
+# Every machine has this much, so smaller arrays are no need.
 LEAST_BYTES = GIB
 _MOST_BYTES = 1 << 60
 _MAKERS = {
@@ -42,7 +42,7 @@ _MOST_EXPONENT = 64
 
 
 def memory_needs(tree: ast.Module) -> list[Need]:
-    """The need of the largest array in main memory, if it is a large one."""
+    """The need of the largest array in main memory, from LEAST_BYTES on."""
     known = _numbers(tree)
     largest, line = 0, 0
     for node in nodes_of(tree):
@@ -73,10 +73,10 @@ def _bytes(call: ast.Call, known: Mapping[str, int]) -> int:
 def _shape(
     name: str, arguments: Sequence[ast.expr], keywords: Mapping[str, ast.expr], known: Mapping[str, int]
 ) -> list[int | None]:
-    """The lengths of the array's sides; None for one that is not written in the script."""
+    """The lengths of the array's sides; None for a length that is unknown."""
     given = keywords.get("size") or keywords.get("shape")
     if given is None and name in {"randint", "normal", "uniform"}:
-        # Their first arguments are bounds.
+        # The first arguments of these functions are bounds.
         given = next((argument for argument in arguments if isinstance(argument, ast.Tuple | ast.List)), None)
         if given is None:
             return []
@@ -98,7 +98,7 @@ def _width(dtype: ast.expr | None, path: tuple[str, ...]) -> int:
 
 
 def _numbers(tree: ast.Module) -> dict[str, int]:
-    """Names that stand for one whole number throughout."""
+    """Names that stand for one whole number throughout the script."""
     stores: dict[str, int] = {}
     values: dict[str, ast.expr] = {}
     for node in nodes_of(tree):
@@ -121,7 +121,7 @@ def _numbers(tree: ast.Module) -> dict[str, int]:
 
 
 def _number(node: ast.expr, known: Mapping[str, int], depth: int = 0) -> int | None:
-    """A whole number as an expression of such gives it, within reason."""
+    """The value of an expression of whole numbers; None if it is something else or too large."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int and abs(node.value) < _MOST_BYTES else None
     if isinstance(node, ast.Name):

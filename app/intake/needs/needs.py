@@ -1,4 +1,4 @@
-"""What a script cannot run without, by static reading of its syntax tree."""
+"""The needs of a script, by static reading of its syntax tree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FETCHING = {"wget", "curl", "git", "pip", "pip3", "aria2c", "kaggle", "huggingf
 _LAUNCHER_VARIABLES = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
 _MOST_NAME = 200
 _ASKING = {("fileinput", "input"), ("getpass", "getpass"), ("getpass",)}
-# What is asked of the input itself, and not of whoever types.
+# These attributes of `sys.stdin` read no input.
 _ABOUT_INPUT = {"isatty", "fileno", "encoding", "reconfigure", "close", "closed", "name"}
 _SAID_BY_ITSELF = {"RANK", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"}
 
@@ -56,7 +56,7 @@ def needs_of(tree: ast.Module) -> tuple[Need, ...]:
 
 
 def _imports(tree: ast.Module) -> list[tuple[str, int]]:
-    """The modules that are imported, with their lines; not those that the script can do without."""
+    """The imported modules with their lines, without those that the script can do without."""
     tried = {
         id(part)
         for node in nodes_of(tree)
@@ -92,7 +92,7 @@ def _packages(tree: ast.Module) -> list[Need]:
 
 
 def _system(tree: ast.Module) -> list[Need]:
-    """What only Windows has."""
+    """The need of Windows."""
     lines = [line for name, line in _imports(tree) if name in _WINDOWS_ONLY]
     lines += [
         node.lineno
@@ -118,7 +118,7 @@ def _network(tree: ast.Module) -> list[Need]:
 
 
 def _names_address(call: ast.Call, path: tuple[str, ...]) -> bool:
-    """An address given to what reads, and a shell told to fetch."""
+    """True if a reading call has a web address, or if a shell is given a download command."""
     texts = [text for argument in call.args[:2] for text in _texts_in(argument)]
     if (
         path[-1:] in {("create_connection",), ("connect",)}
@@ -140,7 +140,7 @@ def _texts_in(node: ast.expr) -> list[str]:
 
 
 def _downloads(call: ast.Call, path: tuple[str, ...]) -> bool:
-    """`download=True`, and pretrained weights of torchvision's models."""
+    """True for `download=True`, and for pretrained weights of torchvision's models."""
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     if any(
         isinstance(value, ast.Constant) and value.value is True
@@ -156,7 +156,7 @@ def _downloads(call: ast.Call, path: tuple[str, ...]) -> bool:
 
 
 def _from_outside(tree: ast.Module) -> list[Need]:
-    """Arguments and input that a bare start does not give."""
+    """Needs of command-line arguments, a launcher, or input."""
     nodes = nodes_of(tree)
     calls = [(node, dotted_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
     counts_arguments = any(
@@ -194,7 +194,7 @@ def _from_outside(tree: ast.Module) -> list[Need]:
 
 
 def _standard_input(tree: ast.Module) -> list[Need]:
-    """Where the script reads its standard input, unless it puts another in its place."""
+    """Needs of standard input, unless the script replaces it."""
     nodes = nodes_of(tree)
     inputs = [
         node for node in nodes if isinstance(node, ast.Attribute) and dotted_name(node) == ("sys", "stdin")
@@ -208,7 +208,7 @@ def _standard_input(tree: ast.Module) -> list[Need]:
 
 
 def _is_launched(call: ast.Call, tree: ast.Module) -> bool:
-    """Whether a group of processes counts on a launcher such as torchrun to say who is who."""
+    """True if a process group needs a launcher such as torchrun to set its ranks."""
     given = {keyword.arg for keyword in call.keywords}
     texts = {
         node.value
@@ -223,7 +223,7 @@ def _is_launched(call: ast.Call, tree: ast.Module) -> bool:
 
 
 def _variables_set(tree: ast.Module) -> set[object]:
-    """Environment variables that the script sets itself."""
+    """The environment variables that the script sets itself."""
     return {
         node.slice.value
         for node in nodes_of(tree)

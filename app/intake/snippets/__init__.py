@@ -1,1 +1,1 @@
-"""Code blocks and sessions turned into scripts with roles and repairs."""
+"""Turns code blocks and sessions into scripts with roles and repairs."""

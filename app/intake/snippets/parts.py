@@ -1,4 +1,4 @@
-"""A report's text, in order: code, what was printed, and prose, each with the heading and the words that stand before it."""
+"""Splits a report into parts: code, output and prose, each with its heading and introduction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _ENVIRONMENT = re.compile(
     re.IGNORECASE,
 )
 _EXPECTED = re.compile(
-    rf"\b(?:{any_of(DESIRED)}|{any_of(MODALS)} {any_of(SHOW, 'look')}|correct {any_of(RESULTS)}|supposed to)\b",
+    rf"\b(?:{any_of(DESIRED)}|{any_of(MODALS)} {any_of(SHOW, 'look')}"
+    rf"|correct {any_of(RESULTS)}|supposed to)\b",
     re.IGNORECASE,
 )
 _ACTUAL = re.compile(
@@ -71,7 +72,7 @@ _OTHER_LANGUAGES = {
 }
 
 
-# `Expected behaviour`, `What should happen`; but `Expected all tensors to be on the same device` is the title of a report.
+# `Expected behaviour`, `What should happen`. But `Expected all tensors to be on the same device` is a title.
 _OF_EXPECTATIONS = re.compile(
     r"^\W*(?:\d{1,2}[.)]\s*)?(?:the |my )?(?:what (?:\w{1,12} ){0,3})?(?:expect(?:ed|ations?)?|desired"
     r"|correct|should|supposed)\b(?! (?:all|scalar|types?|input|\d"
@@ -86,21 +87,21 @@ _MEANT = re.compile(
     re.MULTILINE,
 )
 _MARK = re.compile(r" {0,3}>(?!>>) ?")
-# A report of more blocks than this is a log.
+# A report of more blocks is a log, and the rest is not read.
 _MOST_BLOCKS = 4_000
-# Shorter and shorter beginnings of a section are tried this often; a longer section is prose.
+# Code is tried with at most this many paragraphs left out at its end.
 _MOST_SHORTER = 30
-# Of more places where code may start, the rest is prose.
+# Bare code is tried from at most this many places.
 _MOST_STARTS = 20
 
 
 def is_of_expectations(heading: str) -> bool:
-    """Whether a section with this heading tells what should be seen."""
+    """True if a section with this heading describes the expected behaviour."""
     return _OF_EXPECTATIONS.search(heading[:200]) is not None
 
 
 class PartKind(StrEnum):
-    """The kinds of parts. `STATUS` is the exit status that a shell answered; `FOREIGN` is another language."""
+    """The kinds of parts. `STATUS` is an exit status in a shell session; `FOREIGN` is another language."""
 
     CODE = "code"
     OUTPUT = "output"
@@ -112,7 +113,10 @@ class PartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of a report. `kind` is `code`, `output`, `prose`, `commands`, `status` of a command, or `foreign`: another language."""
+    """One part of a report. `before` is the prose above it, `tag` the language of its fence.
+
+    `transcript`: the code was typed at a prompt.
+    """
 
     kind: PartKind
     text: str
@@ -123,12 +127,12 @@ class Part:
 
     @property
     def about_environment(self) -> bool:
-        """Whether it stands where a report tells of the machine."""
+        """True if it stands in a section about the environment."""
         return _ENVIRONMENT.search(self.heading) is not None
 
     @property
     def expected(self) -> bool:
-        """Whether it is said to be what should be seen."""
+        """True if its introduction or heading says that it is the expected behaviour."""
         last = _last_line(self.before)
         section = is_of_expectations(self.heading)
         introduced = _EXPECTED.search(last) is not None or (not last and section)
@@ -143,7 +147,7 @@ class Part:
 
     @property
     def quoted(self) -> bool:
-        """Whether it is said to come from documentation, or lists an environment."""
+        """True if it is quoted from documentation, or lists an environment."""
         return _QUOTED.search(_last_line(self.before)) is not None or _COLLECTED.search(self.text) is not None
 
 
@@ -153,7 +157,7 @@ def _last_line(text: str) -> str:
 
 
 def parts_of(blocks: Sequence[Block]) -> list[Part]:
-    """The parts of a report. Code that stands in no block is looked for only where no block holds any."""
+    """The parts of a report. Code outside of blocks is searched only if no block holds any."""
     parts: list[Part] = []
     heading, before = "", ""
     for block in blocks[:_MOST_BLOCKS]:
@@ -177,7 +181,7 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
         return []
     piece = take_apart(block.text)
     if piece.code and not (block.may_be_python or piece.transcript or piece.session):
-        # A tag such as `text` or `console` says that this is none, whatever it looks like.
+        # A tag such as `text` or `console` excludes Python.
         piece = Piece(output=block.text)
     if piece.transcript and not parses(make_readable(without_magics(piece.code)[0])[0]):
         return [Part(PartKind.FOREIGN, block.text, heading, before, tag=block.language)]
@@ -223,7 +227,10 @@ def _meant_as_code(text: str) -> bool:
 
 
 def _with_bare_code(parts: list[Part]) -> list[Part]:
-    """Code pasted as plain text: from a first line that imports to the end of its section, if all of that is Python."""
+    """Find code that was pasted as plain text.
+
+    It goes from a line that imports to the end of its section, if all of that is Python.
+    """
     tried = 0
     for at, part in enumerate(parts):
         if part.kind != PartKind.PROSE or tried == _MOST_STARTS:
@@ -257,6 +264,6 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
 
 
 def _without_marks(text: str) -> str:
-    """A paragraph without the marks of a quote where all of it is one: a mail program may put them before code."""
+    """A paragraph without quote marks, if all its lines have one. A mail program may have put them there."""
     lines = text.split("\n")
     return "\n".join(_MARK.sub("", line) for line in lines) if all(map(_MARK.match, lines)) else text

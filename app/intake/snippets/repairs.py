@@ -1,4 +1,7 @@
-"""Named repairs: what a fragment of a report lacks before it can run as a script. Never silent, and never of what is claimed."""
+"""Adds imports that a fragment lacks before it can run. Every repair has a name.
+
+A repair never removes the claimed error.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from app.intake.code.names import bound_names, has_star_import, used_names
 from app.intake.code.syntax import nodes_of, parses
 from app.intake.reading import Repair
 
-# Names that reports use without importing them, and what they mean.
+# Names that reports use without an import, and the imports that they mean.
 USUAL_IMPORTS = {
     "torch": "import torch",
     "np": "import numpy as np",
@@ -25,13 +28,16 @@ USUAL_IMPORTS = {
     "copy": "import copy",
     "random": "import random",
 }
-# These alone could be names of anything: they mean the usual thing only beside torch.
+# These names mean the usual module only beside torch.
 _ONLY_BESIDE_TORCH = {"nn", "F", "dist", "mp"}
 _BUILTIN_LOOKALIKES = {"copy", "time", "random", "dist", "mp", "F"}
 
 
 def missing_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...]]:
-    """Add the usual imports that a fragment leaves out. They go on the first line, so that line numbers stay as given."""
+    """Add the usual imports that a fragment lacks.
+
+    They stand on the first line, so that lines keep their numbers.
+    """
     if has_star_import(tree):
         return text, ()
     used, bound = used_names(tree), bound_names(tree)
@@ -58,7 +64,7 @@ def missing_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...
 
 
 def _is_module(name: str, tree: ast.Module) -> bool:
-    """Whether the name is used as a module is, `math.pi`; a bare one may be anything."""
+    """True if the name is used like a module, as in `math.pi`."""
     return name not in _BUILTIN_LOOKALIKES or any(
         isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
         for node in nodes_of(tree)
@@ -66,7 +72,7 @@ def _is_module(name: str, tree: ast.Module) -> bool:
 
 
 def _before_first_statement(text: str, tree: ast.Module, line: str) -> str:
-    """The text with a line of imports after its docstring and its imports from the future."""
+    """The text with a line of imports below its docstring and its imports from the future."""
     lines = text.split("\n")
     after = 0
     for at, statement in enumerate(tree.body):

@@ -1,4 +1,4 @@
-"""Code that can't be parsed as it was pasted, and what it takes, by name, to read it. Line for line: line numbers stay as given."""
+"""Rewrites pasted code until it can be parsed, by named repairs. Lines keep their numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.intake.reading import Repair
 _ENTITY = re.compile(r"&(?:gt|lt|amp|quot|apos|nbsp|#39|#34|#x27|#x22|#160);")
 _NAMED_BY_ENTITIES = {"gt", "lt", "amp", "quot", "apos", "nbsp"}
 _PRINT = re.compile(r"\bprint(?:[ \t]{1,40}[^\s=.]|[\"'`>]|[ \t]{0,40}$)", re.MULTILINE)
-# Longer text is no script, and is not looked at.
+# A longer text is not rewritten.
 _MOST_CHARACTERS = 1 << 18
 _DETAILS = {
     "smart_quotes": "Made typographic quotes plain ones.",
@@ -30,7 +30,10 @@ _LEAST_NUMBERED = 2
 
 
 def make_readable(text: str) -> tuple[str, tuple[Repair, ...]]:
-    """The text as it can be parsed, and the repairs that this took; as given where nothing is to be done or nothing helps."""
+    """The text as it can be parsed, and the repairs.
+
+    The text stays as given if it needs none, or if none helps.
+    """
     if len(text) > _MOST_CHARACTERS or not _has_traces(text) or (parses(text) and not _names_entities(text)):
         return text, ()
     repaired, repairs = text, tuple[Repair, ...]()
@@ -43,7 +46,7 @@ def make_readable(text: str) -> tuple[str, tuple[Repair, ...]]:
 
 
 def with_all_rewrites(text: str) -> str:
-    """The text with all of these repairs, whether or not that makes it code."""
+    """The text with all rewrites, whether or not it can be parsed then."""
     if len(text) > _MOST_CHARACTERS or not _has_traces(text):
         return text
     for rewrite in _REWRITES:
@@ -62,7 +65,7 @@ def _has_traces(text: str) -> bool:
 
 
 def _names_entities(text: str) -> bool:
-    """`y = x &gt; 0` can be parsed: as two statements, of a name that is not there."""
+    """True for `y = x &gt; 0`: it can be parsed as two statements, but uses an undefined name."""
     if _ENTITY.search(text) is None:
         return False
     tree = tree_of(text)
@@ -93,7 +96,7 @@ def _repair(code: str) -> Repair:
 
 
 def _numbers(text: str) -> tuple[str, tuple[Repair, ...]]:
-    """Lines that each begin with their number, as they do where code is shown."""
+    """Remove the numbers at the beginning of all lines."""
     lines = text.split("\n")
     numbered = [_NUMBERED.match(line) for line in lines]
     written = [match for match, line in zip(numbered, lines, strict=True) if line.strip()]

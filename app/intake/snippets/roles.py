@@ -1,4 +1,4 @@
-"""What each piece of code in a report is for: the script, an alternative, a control, or a part of another."""
+"""Assigns roles to the pieces of code in a report: script, alternative, control, or part."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ABOUT_VERSIONS = re.compile(
     r"|sys\.version"
 )
 _MOST_INTRODUCTION = 300
-# `Docs:`, `The example of the manual:`, `while the equivalent`, `numpy version:`.
+# Matches `Docs:`, `The example of the manual:`, `while the equivalent`, `numpy version:`.
 _COMPARED = re.compile(
     r"^\W*(?:(?:and|while|whereas|in|from|the|with|an?|here is|here['’]s"
     r"|this is) ){0,3}(?:(?:official )?(?:docs?|documentation|manual|tutorial"
@@ -41,7 +41,7 @@ _COMPARED = re.compile(
     r"|tutorial|readme))\W*$",
     re.IGNORECASE,
 )
-# `The fix would be:`, `or replace the body with`, `Proposed change`.
+# Matches `The fix would be:`, `or replace the body with`, `Proposed change`.
 _REMEDY = re.compile(
     r"\b(?:(?:possible|proposed?|suggested|potential|my|the|a|quick|simple|one) (?:bug ?)?(?:fix|patch"
     r"|solution|change)(?:es)?\b|work-?arounds?\b"
@@ -96,7 +96,10 @@ _PREPARES = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Function
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A piece of code with the prose around it. `fails_after`: a failure is reported right below it; `blocks` it is made of."""
+    """A piece of code and the prose before it.
+
+    `fails_after`: a failure is reported right below. `blocks`: the number of blocks that it was joined from.
+    """
 
     text: str
     before: str = ""
@@ -106,23 +109,23 @@ class Code:
 
     @property
     def source(self) -> str:
-        """The code as it can be parsed, if it can be."""
+        """The code after the rewrites that let it be parsed."""
         return as_source(self.text)
 
     def followed_by(self, other: Code) -> Code:
-        """Both as one piece."""
+        """Both pieces as one."""
         text = f"{self.text.rstrip()}\n\n{other.text}"
         fails = self.fails_after or other.fails_after
         return Code(text, self.before, self.transcript, fails_after=fails, blocks=self.blocks + other.blocks)
 
 
 def as_source(code: str) -> str:
-    """Code of a report as it can be parsed, if it can be."""
+    """Code of a report after the rewrites that let it be parsed."""
     return make_readable(without_magics(normalise(code))[0])[0]
 
 
 def about_versions_only(code: str) -> bool:
-    """Whether all that the code does is to print versions."""
+    """True if the code only prints versions."""
     code = as_source(code)
     tree = tree_of(code)
     if tree is None or not tree.body:
@@ -131,20 +134,23 @@ def about_versions_only(code: str) -> bool:
     return bool(doing) and all(
         isinstance(statement, ast.Expr)
         and _ABOUT_VERSIONS.search(ast.get_source_segment(normalise(code), statement) or "")
-        # What depends on a version does not only tell it.
+        # A comparison of versions does more than print them.
         and not any(isinstance(node, ast.Compare) for node in ast.walk(statement))
         for statement in doing
     )
 
 
 def missing_names(code: str) -> tuple[str, ...]:
-    """The names that the code needs from elsewhere, apart from usual imports."""
+    """The undefined names of the code, without the usual imports."""
     tree = tree_of(as_source(code))
     return tuple(name for name in undefined_names(tree) if name not in USUAL_IMPORTS) if tree else ()
 
 
 def says_it_works(before: str) -> bool:
-    """Whether the prose right before a block says that what follows works, or that it is what others have, or a remedy."""
+    """True if the prose right before a block introduces code that works.
+
+    Such code is a comparison with other software, or a remedy.
+    """
     last = before.strip().splitlines()[-1][-_MOST_INTRODUCTION:] if before.strip() else ""
     if _REMEDY.search(last) and not _NO_REMEDY.search(last):
         return True
@@ -152,12 +158,15 @@ def says_it_works(before: str) -> bool:
 
 
 def is_not_to_be_run(before: str) -> bool:
-    """Whether the words right before a block say that it must not be run, or are struck through."""
+    """True if the words right before a block forbid to run it, or are struck through."""
     return _WARNED.search(_last_sentence(before)) is not None
 
 
 def is_aside(before: str, heading: str = "") -> bool:
-    """Whether the words right before a block say that it is there to be read: quoted source, what is outdated, a wish, a sketch."""
+    """True if the words right before a block introduce code that is only to be read.
+
+    Examples are quoted source, outdated code, a proposal, and a sketch.
+    """
     sentence = _last_sentence(before.strip() or heading)
     if _NOT_TO_RUN.search(sentence):
         return True
@@ -172,7 +181,10 @@ def _last_sentence(text: str) -> str:
 
 
 def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
-    """A role for each piece. The main one is the first that can stand alone and is not shown to work."""
+    """A role for each piece.
+
+    The main one is the first that defines all its names and does not show working code.
+    """
     alone = [not missing_names(code.text) for code in codes]
     works = [says_it_works(code.before) for code in codes]
     order = sorted(range(len(codes)), key=lambda at: (works[at], not alone[at], at))
@@ -188,7 +200,10 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
 
 
 def joins(main: Code, part: Code) -> bool:
-    """Whether a later piece goes on where the main one ends: it lacks only what that defines, and that is not said to fail."""
+    """True if a later piece continues the main one.
+
+    It lacks only names that the main one defines, and the main one is not said to fail.
+    """
     tree = tree_of(main.source)
     missing = set(missing_names(part.text))
     if "__future__" in part.text:
@@ -203,7 +218,10 @@ def joins(main: Code, part: Code) -> bool:
 
 
 def is_next_cell(code: Code, following: Code) -> bool:
-    """Whether a block right below another goes on with it, as the cells of a notebook do: the first only prepares what the second uses."""
+    """True if a block continues the one above, like cells of a notebook.
+
+    The upper one only prepares names that the lower one uses.
+    """
     tree, after = tree_of(code.source), tree_of(following.source)
     if tree is None or after is None or code.transcript or following.transcript or code.fails_after:
         return False

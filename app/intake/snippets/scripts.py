@@ -1,4 +1,4 @@
-"""Code as it is run: named repairs, digest, needs."""
+"""Makes the script that is run: repairs, digest, needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def digest_of(script: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mending:
-    """What may be repaired: never what is claimed. `shows`: the values of bare expressions that a prompt would have shown."""
+    """The permitted repairs. `shows`: bare expressions display their values."""
 
     imports: bool = True
     syntax: bool = True
@@ -37,7 +37,7 @@ EVERYTHING = Mending()
 
 
 def mending_for(claim: Claim) -> Mending:
-    """What may be repaired without removing what is claimed, and whether values must be shown for it."""
+    """The repairs that do not remove the claimed error. Values are displayed for claims of output."""
     types = {check.exception_type for check in claim.checks if check.kind is CheckKind.EXCEPTION}
     printed = any(check.kind in _PRINTED and check.over is not Over.PAIR for check in claim.checks)
     return Mending(imports=not types & _OF_NAMES, syntax=not types & _OF_SYNTAX, shows=printed)
@@ -50,7 +50,10 @@ def make_script(
     mending: Mending = EVERYTHING,
     transcript: bool = False,
 ) -> Script:
-    """A script as given and as run. Raises InputError when it can't be parsed and should be. `transcript`: it was typed at a prompt."""
+    """Make a script from code as given. `transcript`: the code was typed at a prompt.
+
+    Raises InputError if it can't be parsed, unless the claim is a syntax error.
+    """
     text, repairs = normalise(as_given), list[Repair]()
     if has_common_indent(as_given):
         repairs.append(Repair(code="common_indent", detail="Removed the indent that all lines have."))
@@ -68,7 +71,7 @@ def make_script(
             repairs.append(
                 Repair(code="shown_value", detail=f"Made {count} expressions print what a prompt shows.")
             )
-    # That Python refuses it may be the bug; then nothing is known of what it needs.
+    # If the claim is a syntax error, the script may have no tree, and its needs are unknown.
     tree = parse(text) if mending.syntax else tree_of(text)
     if mending.imports and tree is not None:
         text, added = missing_imports(text, tree)

@@ -1,4 +1,4 @@
-"""A session of a shell that shows its script: by `cat`, as a here-document, or after `python -c`."""
+"""Reads shell sessions that show their script: by `cat`, a here-document, or `python -c`."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _MOST_LINES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A block taken apart. `shown` is the code as a script would have to be to print what a prompt prints."""
+    """The contents of a block. `transcript`: the code was typed at a prompt."""
 
     code: str = ""
     output: str = ""
     commands: str = ""
     transcript: bool = False
-    # A shell showed the code, or was given it.
+    # The code stands in a shell session.
     session: bool = False
-    # What was answered below each comment of a session, where there are several: `# On GPU`, and its lines.
+    # Answers below the comments of a session, if there are several: (comment such as `On GPU`, lines).
     answers: tuple[tuple[str, str], ...] = ()
-    # What a shell answered when it was asked for the exit status.
+    # The exit status that a shell answered.
     status: str = ""
 
 
 def without_status(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[str, list[str], list[bool]]:
-    """The exit status that the session asks for and gets, last, and the lines without the answers: no script printed them."""
+    """The last exit status that the session asks for, and the lines without these answers."""
     status, rest = "", list[int]()
     is_question = False
     for at, line in enumerate(lines):
@@ -53,7 +53,7 @@ def without_status(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[
 
 
 def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece | None:
-    """The session's script, what its commands printed, and the commands; None where no command shows a script."""
+    """The session's script, output and commands; None if no command shows a script."""
     code: list[str] = []
     output: list[str] = []
     commands: list[str] = []
@@ -87,7 +87,7 @@ def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece |
 
 
 def _quoted_argument(first: str, quote: str, lines: Sequence[str], at: int) -> tuple[list[str], int]:
-    """The argument up to its closing quote, which ends a line, and the line after it."""
+    """The lines of an argument up to its closing quote, and the number of the next line."""
     lines_of_code = [first]
     while not lines_of_code[-1].rstrip().endswith(quote) and at < len(lines):
         lines_of_code.append(lines[at])

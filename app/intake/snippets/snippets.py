@@ -1,4 +1,4 @@
-"""From the parts of a post its pieces of code, and from those its scripts."""
+"""Collects the code of a post, and makes scripts of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.intake.snippets.roles import (
 )
 from app.intake.snippets.scripts import Mending, make_script, mending_for
 
-# Of more pieces of code than this, the rest is not looked at.
+# Further pieces of code are not read.
 MOST_CODES = 20
 _FAILURE = re.compile(
     r"Traceback \(most recent|^[ \t]*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b|Segmentation fault|core dumped",
@@ -37,7 +37,10 @@ _WITH_ARGUMENTS = re.compile(r"\bpython3? +[\w./-]+\.py +-{1,2}\w")
 
 
 def codes_of(parts: Sequence[Part]) -> list[Code]:
-    """The pieces of code that are worth a run, with what stands around them. What the writer takes back, or shows to be read, is none."""
+    """The pieces of code that are worth a run.
+
+    Code that its author withdraws, and code that is only to be read, are left out.
+    """
     codes: list[Code] = []
     last = -1
     for at, part in enumerate(parts):
@@ -59,12 +62,15 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
                 codes[-1] = codes[-1].followed_by(code)
             else:
                 codes = [code] if _TAKEN_BACK.search(part.before[-400:]) else [*codes, code]
-    # The sandbox holds; but of several pieces that one was not meant.
+    # The sandbox would hold, but the author does not mean this piece.
     return [code for code in codes if not is_not_to_be_run(code.before)] or codes
 
 
 def scripts_of(codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim) -> tuple[Script, ...]:
-    """The main script first, with the parts that go on where it ends; then the others. Equal ones are one. Raises InputError."""
+    """The main script first, joined with its parts; then the others. Equal scripts are one.
+
+    Raises InputError if a script can't be parsed.
+    """
     mending = mending_for(claim)
     at_main = roles.index(ScriptRole.MAIN)
     main = codes[at_main]
@@ -90,7 +96,7 @@ def _script_of(code: Code, role: ScriptRole, mending: Mending) -> Script:
 
 
 def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask, ...]:
-    """What the reporter must supply before the main script can run."""
+    """Questions about what the main script lacks."""
     main = scripts[0]
     asks = asks_of(scripts)
     if missing_names(main.script) and mending_for(claim).imports:

@@ -1,4 +1,4 @@
-"""A block of a report taken apart: what is code, what was printed, what are commands for a shell."""
+"""Splits a block of a report into code, output and shell commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMMANDS = (
 _SHELL = re.compile(
     r"\s*(?:[\w.@:~/-]{0,80}\$ +|% +(?=\w)|\([\w.-]+\) +\S{0,80}\$ *|> *(?=python|pip|conda)"
     rf"|(?=(?:{_COMMANDS})\s+[\w./-])|(?=cat >)"
-    # The prompts of zsh and fish with a sign of their own, of Windows, and of root.
+    # Prompts of zsh and fish with a sign of their own, of Windows, and of root.
     r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
     r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
     rf"|\[?\w[\w.-]{{0,40}}@[\w.-]{{1,60}}[: ][^\n]{{0,80}}?\]?[#%] ?(?=(?:{_COMMANDS})\b))"
@@ -36,10 +36,10 @@ _LIKE_CODE = re.compile(
     r"|(?!torch\.(?:Size|device|return_types))[a-z_]\w*(?:\.[A-Za-z_]\w*)+\()"
 )
 _PRINTED = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceback")
-# Rounds of cutting at the line where the parser gives up.
+# The parser is tried on shorter and shorter beginnings, this often.
 _MOST_CUTS = 12
 _MOST_LINES = 20_000
-# A session of more expressions than this is no report of a bug.
+# A session with more expressions than this is left as it is.
 _MOST_SHOWN = 500
 _TELLING = (
     ast.Import,
@@ -70,7 +70,7 @@ DISPLAY = '__import__("sys").displayhook('
 
 
 def take_apart(text: str) -> Piece:
-    """Code, output and shell commands of a block. What is none of these for certain is output."""
+    """The code, output and shell commands of a block. In doubt, a line is output."""
     lines = text.split("\n")
     if any(_PROMPT.match(line.lstrip()) for line in lines[:_MOST_LINES]):
         return _prompts([line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines])
@@ -86,7 +86,7 @@ def take_apart(text: str) -> Piece:
 
 
 def _session(lines: list[str], are_commands: list[bool]) -> Piece:
-    """Commands, what they printed, and the script that one of them shows."""
+    """A shell session: commands, their output, and the script that one of them shows."""
     status, lines, are_commands = without_status(lines, are_commands)
     piece = shell_session(lines, are_commands)
     if piece is not None and does_something(make_readable(piece.code)[0]):
@@ -97,7 +97,7 @@ def _session(lines: list[str], are_commands: list[bool]) -> Piece:
 
 
 def does_something(text: str) -> bool:
-    """Whether the text is Python and does something: it imports, calls, assigns, defines."""
+    """True if the text is Python with an effect: it imports, calls, assigns or defines."""
     tree = tree_of(text)
     if tree is None:
         return False
@@ -110,7 +110,7 @@ def _all_printed(tree: ast.Module) -> bool:
 
 
 def _is_printed(statement: ast.stmt, bound: set[str]) -> bool:
-    """`tensor(1.)`, `[1, 2]`, `loss: 0.5` are what a program prints, though they parse."""
+    """True for text that can be parsed, but is output: `tensor(1.)`, `[1, 2]`, `loss: 0.5`."""
     if isinstance(statement, ast.AnnAssign):
         kind = statement.annotation
         return statement.value is None and not (isinstance(kind, ast.Name) and kind.id not in {"nan", "inf"})
@@ -139,7 +139,7 @@ def _is_name(value: ast.expr, bound: set[str]) -> bool:
 
 
 def _is_of_library(value: ast.expr, bound: set[str]) -> bool:
-    """`np.float64` of `np.float64(0.5)`, `np.True_`, `torch.float32`: a type or a word that stands in what is printed."""
+    """True for types and constants in output: `np.float64(0.5)`, `np.True_`, `torch.float32`."""
     if (
         not isinstance(value, ast.Attribute)
         or not isinstance(value.value, ast.Name)
@@ -150,7 +150,7 @@ def _is_of_library(value: ast.expr, bound: set[str]) -> bool:
 
 
 def _without_tail(text: str, given: list[str]) -> Piece:
-    """Code, with the output below it that happens to parse set apart. `given` are the lines as they stand in the report."""
+    """The code, without output below it that happens to be parsed. `given` are the original lines."""
     tree = tree_of(text)
     body = tree.body if tree else []
     bound = bound_names(tree) if tree else set()
@@ -164,7 +164,10 @@ def _without_tail(text: str, given: list[str]) -> Piece:
 
 
 def _cut(text: str, given: list[str]) -> Piece:
-    """Code above and what it printed below, in one block: cut where the parser gives up, if what follows is no code."""
+    """Code and its output below, in one block.
+
+    The block is cut where the parser gives up, unless code follows there.
+    """
     lines = text.split("\n")
     end = len(lines)
     for _ in range(_MOST_CUTS):
@@ -191,9 +194,9 @@ def _looks_printed(lines: list[str]) -> bool:
 
 
 def _prompts(lines: list[str]) -> Piece:
-    """A session with `>>>` prompts: what was typed, and what was answered. `...` goes on only right below what was typed.
+    """A session with `>>>` prompts. A line with `...` is code only right below other code.
 
-    A comment between the two stays one: it was written into the session later, and nobody printed it.
+    A comment in between is no output: somebody wrote it into the session later.
     """
     code: list[str] = []
     output: list[str] = []
@@ -220,7 +223,7 @@ def _prompts(lines: list[str]) -> Piece:
 
 
 def _ipython(lines: list[str]) -> Piece:
-    """A session of IPython: `In [1]:`, its continuation lines, `Out[1]:` and what was printed."""
+    """A session of IPython: `In [1]:`, its continuation lines, `Out[1]:` and output."""
     code: list[str] = []
     output: list[str] = []
     for line in lines:
@@ -234,7 +237,7 @@ def _ipython(lines: list[str]) -> Piece:
 
 
 def with_displayed_values(code: str) -> tuple[str, int]:
-    """The code with the bare expressions that a prompt would have shown given to `sys.displayhook`, as a prompt does; and how many."""
+    """The code with bare expressions displayed by `sys.displayhook`, as at a prompt; and their number."""
     tree = tree_of(code)
     if tree is None:
         return code, 0
@@ -249,9 +252,10 @@ def with_displayed_values(code: str) -> tuple[str, int]:
 
 
 def with_displayed_last_value(code: str) -> tuple[str, int]:
-    """The same for code that never prints, as for the cell of a notebook: the value of its last line, and of names that stand alone.
+    """The same for code that never prints, such as a cell of a notebook.
 
-    Other calls return values too, but nobody says that those are looked at.
+    Displayed are the value of the last line, and bare names and operations. Other calls return values too,
+    but nobody looks at them.
     """
     tree = tree_of(code)
     if (
@@ -274,7 +278,10 @@ def with_displayed_last_value(code: str) -> tuple[str, int]:
 
 
 def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
-    """The code with the values of these statements displayed. It is normalised, so that the parser's columns are its own."""
+    """The code with the values of these statements displayed, and their number.
+
+    The code has to be normalised, since the columns are those of its tree.
+    """
     lines = [line.encode() for line in code.split("\n")]
     wrapped = 0
     for statement in reversed(statements):
@@ -291,18 +298,18 @@ def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
 
 
 def _prints(value: ast.expr) -> bool:
-    """Whether it is a call that shows something itself."""
+    """True if it is a call that prints."""
     if not isinstance(value, ast.Call):
         return False
     path = dotted_name(value.func)
-    # `sys.stdout.buffer.write` returns how much it wrote, which nobody looks at.
+    # Nobody looks at the number that `sys.stdout.buffer.write` returns.
     return path[-1:] in {("print",), ("pprint",), ("display",), ("displayhook",), ("write",), ("writelines",)}
 
 
 def without_magics(code: str) -> tuple[str, int]:
-    """The code without lines of `!pip install` and `%magic`, which stay as comments so that lines keep their numbers.
+    """The code with lines such as `!pip install` and `%magic` as comments.
 
-    Code that can be parsed has none: there, such a line stands in a string.
+    Lines keep their numbers. Code that can be parsed has none: there, such a line stands in a string.
     """
     lines = code.split("\n")
     marked = [f"# {line}" if _MAGIC.match(line) else line for line in lines]

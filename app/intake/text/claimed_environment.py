@@ -1,4 +1,4 @@
-"""The environment a reporter names, under the names a captured one has, so that the two compare field by field."""
+"""Reads the environment that a reporter states, under the field names of captured environments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from app.intake.text.package_lists import listed_packages
 from worker.contract import Environment
 
-# How a line of a list begins: `- **OS**: …`, `[pip3] numpy==…`, `* Python version: …`.
+# The beginning of a line in a list: `- **OS**: …`, `[pip3] numpy==…`, `* Python version: …`.
 _BULLET = r"^[ \t>*_`|-]{0,10}"
 _AFTER = r"[ \t*_`]{0,4}(?:\(e\.g\.[^)\n]{0,30}\))?[ \t*_`]{0,4}[:：=|][ \t*_`:=]{0,6}"
 _WORDS = r"([^\n|`*]{2,100}?)[ \t.;,*`|]*$"
@@ -30,7 +30,7 @@ _ALSO_LISTED = (
     ("torch.cuda_build", "cudatoolkit"),
 )
 _MACHINE = re.compile(r"\((x86_64|arm64|aarch64|amd64)\)\s*$", re.IGNORECASE)
-# The labels of `collect_env`, for a report in which its lines were run together.
+# Labels of `collect_env`, for a report that joined its lines into one.
 _LABELS = re.compile(
     r"[ \t](?=(?:Is debug build|CUDA used to build PyTorch|ROCM used to build PyTorch|OS|GCC version"
     r"|Clang version|CMake version|Libc version|Python version|Python platform|Is CUDA available"
@@ -46,7 +46,7 @@ def _field(name: str, pattern: str) -> tuple[str, re.Pattern[str]]:
     return name, re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
-# One pattern a field, the more certain first: what `torch.utils.collect_env` prints, `pip list`, and what people type.
+# Patterns for each field, the most certain first: `torch.utils.collect_env`, then `pip list`, then free text.
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     _field("torch.version", rf"{_BULLET}(?:py)?torch(?:[ -]?version)?{_AFTER}{_VERSION}"),
     _field("torch.version", rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?torch[ \t]*(?:==|[ \t])[ \t]*{_VERSION}"),
@@ -138,7 +138,7 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 def claimed_environment(text: str) -> Environment:
-    """What the report says of where it happened; nothing is inferred from its silence."""
+    """The environment that a report states. Nothing is inferred from missing statements."""
     text = _unfold(_beginnings_and_end(text))
     fields: Environment = {}
     for name, pattern in _FIELDS:
@@ -164,12 +164,12 @@ def claimed_environment(text: str) -> Environment:
 
 
 def _contradict(name: str, values: list[str]) -> bool:
-    """Whether a text names several versions of torch, and so none: they are told apart at their minor number."""
+    """True if a text names several minor versions of torch, so that none can be claimed."""
     return name == "torch.version" and len({".".join(value.split(".")[:2]) for value in values}) > 1
 
 
 def _of_packages(fields: Environment, packages: Mapping[str, str]) -> Environment:
-    """What the lists of packages say: of each, and of what torch itself tells where no one else did."""
+    """Fields from lists of packages. They also fill fields of torch that nothing else states."""
     listed: Environment = {f"package.{name}": version for name, version in packages.items()}
     for name, package in _ALSO_LISTED:
         if name not in fields and package in packages:
@@ -188,7 +188,7 @@ def _of_packages(fields: Environment, packages: Mapping[str, str]) -> Environmen
 
 
 def _as_captured(fields: Environment) -> Environment:
-    """The fields that people and programs write in another way than the recorder does."""
+    """The fields that need another spelling to compare with a captured environment."""
     changed: Environment = {}
     cudnn, libc, system = (fields.get(name) for name in ("cudnn.version", "os.libc", "os.name"))
     if isinstance(cudnn, str) and (number := _cudnn_number(cudnn)) is not None:
@@ -201,7 +201,7 @@ def _as_captured(fields: Environment) -> Environment:
 
 
 def _cudnn_number(version: str) -> int | None:
-    """`8.9.2` as the library itself says it, 8902; since 9 with two more digits."""
+    """The number that cuDNN itself gives: 8902 for `8.9.2`, and two more digits since 9."""
     if version.isdigit():
         return int(version) if len(version) >= 4 else None
     parts = [int(part) for part in version.split(".") if part.isdigit()][:3]
@@ -211,7 +211,7 @@ def _cudnn_number(version: str) -> int | None:
 
 
 def _unfold(text: str) -> str:
-    """The text with a `collect_env` that was run together as lines again."""
+    """The text, with the lines of a joined `collect_env` split again."""
     return "\n".join(
         line[:400]
         if len(line) <= 400 and len(_LABELS.findall(line)) < _LEAST_LABELS
@@ -226,7 +226,7 @@ def _split_at_labels(line: str) -> str:
 
 
 def _beginnings_and_end(text: str) -> str:
-    """A long report's beginning and end: its environment stands in one of them."""
+    """The beginning and the end of a long report. Its environment stands in one of them."""
     text = text.replace("\r", "")
     if len(text) > _MOST_CHARACTERS:
         half = _MOST_CHARACTERS // 2

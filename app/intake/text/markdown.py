@@ -1,4 +1,4 @@
-"""A report's Markdown: its blocks of code, its prose and its headings; comments in HTML are for nobody."""
+"""Splits a report's Markdown into code, prose and headings. HTML comments are removed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _CODE_START = re.compile(
     r"(?:import|from|def|class|print|with|for|if|try|async|assert)\b|@|[A-Za-z_][\w.]* ?(?:=|\()"
 )
-# Four words in a row, which no line of Python begins with but those above.
+# Four words in a row. No line of Python begins so, but for the keywords above.
 _SENTENCE = re.compile(r"[^\W\d_][\w'’-]*,?(?: [^\W\d_][\w'’-]*[,;]?){3}(?:[\s.:!?]|$)")
 _QUOTED_AGAIN = re.compile(r"^( {0,3}>)(?: ?>)+")
 _MOST_NESTING = 20
-# What is below this line of a report is not read: it is a log.
+# Lines below this number are not read: such a text is a log.
 MOST_LINES = 20_000
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
-# Of a block that begins here: quotes and list items may stand before it.
+# The beginning of a block, after marks of quotes and lists.
 _BLOCK_START = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t>]*$")
 _PRE = re.compile(r"[ \t>]*<pre\b([^>\n]{0,200})>(.*)$", re.IGNORECASE)
 _PRE_END = re.compile(r"</pre\s*>", re.IGNORECASE)
@@ -32,7 +32,7 @@ _CODE_TAG = re.compile(
     r"</?code\b[^>\n]{0,200}>|</?(?:span|b|i|em|strong|font)\b[^>\n]{0,200}>", re.IGNORECASE
 )
 _LANGUAGE = re.compile(r"(?:lang(?:uage)?-|lang=[\"']?|source-|highlight-)(\w{1,20})", re.IGNORECASE)
-# Longer than any fence that the code itself may hold.
+# Longer than any fence in the code itself.
 _PRE_FENCE = "~" * 20
 _FIRST_LINE = re.compile(r"(?:import|from) \w|[A-Za-z_][\w.]*(?: = |\()")
 _ONE_LINE = re.compile(r"[ \t>]*```(?:(?:python|py)[ \t]+)?([^`\n]{3,2000})```[ \t]*$")
@@ -40,7 +40,11 @@ _ONE_LINE = re.compile(r"[ \t>]*```(?:(?:python|py)[ \t]+)?([^`\n]{3,2000})```[ 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of a report: `kind` is `code`, `prose` or `heading`; `language` is a fence's tag, `fenced` whether there is a fence."""
+    """A piece of a report.
+
+    `kind` is `code`, `prose` or `heading`. `language` is the tag of a fence. `fenced`: the code stands in a
+    fence.
+    """
 
     kind: str
     text: str
@@ -49,7 +53,7 @@ class Block:
 
     @property
     def may_be_python(self) -> bool:
-        """Whether a fence's tag leaves it open that this is Python."""
+        """True if the fence's tag does not exclude Python."""
         return self.language in PYTHON_TAGS
 
 
@@ -59,13 +63,13 @@ def unix_lines(text: str) -> str:
 
 
 class _Fences:
-    """Follows which lines of a text stand in a fence."""
+    """Follows fences, line by line."""
 
     def __init__(self) -> None:
         self.open: str | None = None
 
     def inside(self, line: str) -> bool:
-        """Whether the line belongs to a fence, its first and last line included."""
+        """True if the line belongs to a fence. Its first and last line do."""
         match = _FENCE.match(line)
         if self.open is None:
             self.open = match[1] if match else None
@@ -76,9 +80,10 @@ class _Fences:
 
 
 def without_comments(text: str) -> str:
-    """The text without HTML comments; what stands in one is not part of the report. In code, `<!--` is only text.
+    """The text without HTML comments. In code, `<!--` is only text.
 
-    In a heading or in the middle of a line a comment can't go on below; one that nobody closes ends with its paragraph.
+    A comment in a heading or in the middle of a line ends on that line or in that paragraph. An unclosed
+    comment ends with its paragraph.
     """
     lines = text.split("\n")
     goes_on = _closed_in_paragraph(lines)
@@ -107,7 +112,7 @@ def _closed_in_paragraph(lines: list[str]) -> list[bool]:
 
 
 def _outside_comments(line: str, *, commented: bool, inline_goes_on: bool) -> tuple[str, bool]:
-    """What of a line is outside of comments, and whether one goes on."""
+    """The text of a line outside comments, and whether a comment goes on below."""
     visible, at, begun, ticks = [], 0, commented, 0
     heading = not commented and _HEADING.match(line) is not None
     while True:
@@ -130,7 +135,7 @@ def _outside_comments(line: str, *, commented: bool, inline_goes_on: bool) -> tu
 
 
 def _fenced_pre(text: str) -> str:
-    """The text with `<pre>` blocks as fences. One that is never closed, or has a fence in it, is only a tag."""
+    """The text with `<pre>` blocks as fences, unless they are unclosed or hold a fence."""
     lines = text.split("\n")
     closed = _closed_without_fence(lines)
     fences, result, inside = _Fences(), list[str](), False
@@ -154,7 +159,7 @@ def _fenced_pre(text: str) -> str:
 
 
 def _closed_without_fence(lines: list[str]) -> list[bool]:
-    """For each line, whether `</pre>` stands in it or below it, with no fence in between."""
+    """For each line, whether `</pre>` follows on it or below it, with no fence in between."""
     closed, closes = [False] * len(lines), False
     for at in range(len(lines) - 1, -1, -1):
         closes = _PRE_END.search(lines[at]) is not None or (closes and _FENCE.match(lines[at]) is None)
@@ -163,7 +168,7 @@ def _closed_without_fence(lines: list[str]) -> list[bool]:
 
 
 def _code_block(info: str, content: str, *, fenced: bool) -> Block:
-    """A block of code. Code on the line of the fence itself is its first line: there is no such language."""
+    """A block of code. Code behind the opening fence is its first line, and no language."""
     words = info.strip().split(None, 1)
     language = re.sub(r"[^a-z0-9+#-]", "", words[0].lower()) if words else ""
     first = info.strip() if words and words[0] in {"import", "from"} else words[1] if len(words) > 1 else ""
@@ -176,7 +181,7 @@ def _code_block(info: str, content: str, *, fenced: bool) -> Block:
 
 
 def _fenced_lines(text: str) -> str:
-    """The text with code that has its fences on its own line, ```` ```print(1)``` ````, between lines of fences."""
+    """The text with fences on one line, ```` ```print(1)``` ````, split into lines."""
     fences, result = _Fences(), list[str]()
     for line in text.split("\n"):
         match = None if fences.inside(line) else _ONE_LINE.match(line)
@@ -189,13 +194,16 @@ def _fenced_lines(text: str) -> str:
 
 
 def _quoted_once(lines: list[str]) -> str:
-    """The lines with one mark of a quote where there are several: how deep a quote is means nothing here, and costs the parser a square."""
+    """The lines with one quote mark each.
+
+    The depth of a quote has no meaning here, and takes the parser quadratic time.
+    """
     fences = _Fences()
     return "\n".join(line if fences.inside(line) else _QUOTED_AGAIN.sub(r"\1", line) for line in lines)
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The blocks of a report, in order. Prose keeps its lines as they are written, without HTML tags."""
+    """The blocks of a report, in order. Prose keeps its lines, without HTML tags."""
     beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
     source = _fenced_lines(_fenced_pre(without_comments(beginning)))
     lines = source.split("\n")
@@ -222,7 +230,10 @@ def blocks_of(text: str) -> list[Block]:
 
 
 def looks_like_markdown(text: str) -> bool:
-    """Whether a text is a report and not a script: it has a fence or a heading or begins with a sentence, and is not meant as Python."""
+    """True if a text is a report and no script.
+
+    It has a fence or a heading or begins with a sentence, and can't be parsed as Python.
+    """
     text = unix_lines(text)
     fenced = any(_FENCE.match(line) for line in text.split("\n"))
     heading = re.search(r"^#{1,6} ", text, re.MULTILINE) is not None

@@ -1,10 +1,10 @@
-"""Lists of packages in a report: `pip list`, `pip freeze`, `conda list`, and what `collect_env` lists."""
+"""Reads lists of packages in a report: `pip list`, `pip freeze`, `conda list`, `collect_env`."""
 
 from __future__ import annotations
 
 import re
 
-# `numpy==1.26.4`, `[pip3] numpy==1.26.4`, `[conda] numpy  1.26.4  pypi_0  pypi`.
+# Matches `numpy==1.26.4`, `[pip3] numpy==1.26.4`, `[conda] numpy  1.26.4  pypi_0  pypi`.
 _FROZEN = re.compile(
     r"^[ \t>*-]{0,8}(?:\[(?:pip3?"
     r"|conda)\][ \t]+)?(?P<name>[A-Za-z][\w.-]{0,60})==(?P<version>\d[\w.+!-]{0,40})[ \t]*$",
@@ -28,7 +28,7 @@ _LEAST_FROZEN = 2
 
 
 def listed_packages(text: str) -> dict[str, str]:
-    """Versions by name, as the lists of a report say; names in the one form that an index knows."""
+    """The versions in a report's lists, by the normalised name of the package."""
     versions: dict[str, str] = {}
     frozen = list(_FROZEN.finditer(text))
     if len(frozen) >= _LEAST_FROZEN or any("[pip" in hit[0] or "[conda" in hit[0] for hit in frozen):

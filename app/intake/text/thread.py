@@ -1,4 +1,4 @@
-"""A thread: a report with its comments and who wrote them, as JSON; told apart by who speaks."""
+"""Reads a thread: the JSON of a report with its comments and their authors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from app.errors import InputError
 from app.intake.text.markdown import looks_like_markdown
 from worker.contract.text import storable_text
 
-# What is below this many comments is not read: the reporter's script and words come early.
+# Comments after this number are not read. The reporter's script and words come early.
 MOST_COMMENTS = 300
 MOST_URL_CHARACTERS = 2000
 _BOT = re.compile(
     r"\[bot\]$|-(?:pro)?bot$|^(?:github-actions|pytorchmergebot|dependabot|codecov|stale|linear)$",
     re.IGNORECASE,
 )
-# Lines that are someone else's words. `>>>` is a prompt.
+# Lines that quote somebody else. `>>>` is a prompt.
 _QUOTED = re.compile(r" {0,3}>(?!>>)")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _AGREEING = " \t\r\n+1:!.👍"
@@ -58,31 +58,31 @@ _CODE_HINT = re.compile(r"```|~~~|^[ \t]*(?:import|from) \w|>>> |^ {4}\S|In \[\d
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One comment, without what it quotes. `by_reporter`: who wrote the report wrote it."""
+    """One comment without its quotes. `by_reporter`: the reporter wrote it."""
 
     body: str
     by_reporter: bool = False
 
     @property
     def may_hold_code(self) -> bool:
-        """Whether it is worth a look for a script."""
+        """True if it may hold a script."""
         return _CODE_HINT.search(self.body) is not None
 
     @property
     def corrects(self) -> bool:
-        """Whether its words say that its script takes the place of an earlier one."""
+        """True if its words say that its script replaces an earlier one."""
         words = _prose(self.body)
         return _CORRECTS.search(words) is not None and _NO_REPRO.search(words) is None
 
     @property
     def agrees(self) -> bool:
-        """Whether its words say that what stands above is what is meant."""
+        """True if its words agree with the comment above."""
         words = _prose(self.body)
         return _AGREES.search(words) is not None and _NOT_YET.search(words) is None
 
     @property
     def denies(self) -> bool:
-        """Whether its words say that it does not happen."""
+        """True if its words say that the bug does not occur."""
         return _DENIES.search(_prose(self.body)) is not None
 
 
@@ -97,12 +97,12 @@ class Thread:
 
 
 def looks_like_report(text: str) -> bool:
-    """Whether a text is a report, in Markdown or a thread as JSON, and not a script."""
+    """True if a text is a report, as Markdown or as the JSON of a thread."""
     return _as_issue(text) is not None or looks_like_markdown(text)
 
 
 def thread_of(text: str) -> Thread | None:
-    """The thread that a text is as JSON, or None where it is no such JSON. Raises InputError for one that can't be read."""
+    """The thread in a JSON text, or None for any other text. Raises InputError if it is invalid."""
     issue = _as_issue(text)
     if issue is None:
         return None
@@ -123,12 +123,16 @@ def thread_of(text: str) -> Thread | None:
 
 
 def comments_of(value: Any) -> list[dict[str, Any]]:
-    """The comments of an issue's JSON. Raises InputError where they are not there, as in the answer of GitHub's REST."""
+    """The comments of an issue's JSON.
+
+    Raises InputError if they are missing, as in an answer of GitHub's REST, or invalid.
+    """
     if value is None or (value == 0 and not isinstance(value, bool)):
         return []
     if isinstance(value, int) and not isinstance(value, bool):
         raise InputError(
-            "`comments` is the number of comments; put the comments themselves there, as a list of {author, body}, or leave it out.",
+            "`comments` is the number of comments; put the comments themselves there, as a list of"
+            " {author, body}, or leave it out.",
             code="bad_thread",
             field="comments",
         )
@@ -146,14 +150,14 @@ def comments_of(value: Any) -> list[dict[str, Any]]:
 
 
 def _check_people(item: dict[str, Any]) -> None:
-    """A mistake in a name would make the reporter a stranger, without a word."""
+    """Raise InputError for an invalid name: otherwise the reporter would be taken for somebody else."""
     for key in ("author", "user"):
         if not isinstance(item.get(key), str | dict | None):
             raise InputError(f"`{key}` is a name, or an object with a `login`.", code="bad_thread", field=key)
 
 
 def _as_issue(text: str) -> dict[str, Any] | list[dict[str, Any]] | None:
-    """JSON of an issue, or of a list of them."""
+    """The JSON of an issue, or of a list of them; None for any other text."""
     start = text.removeprefix("\ufeff").lstrip()[:1]
     if start not in {"{", "["}:
         return None
@@ -177,7 +181,7 @@ def _posts(comments: list[dict[str, Any]], author: str) -> Iterator[Post]:
 
 
 def _own_words(text: str) -> str:
-    """A comment without the lines that it quotes; in a fence there are none."""
+    """The comment without quoted lines. In a fence, no line is a quote."""
     own_lines: list[str] = []
     fence = ""
     for line in text.replace("\r\n", "\n").split("\n"):
@@ -199,7 +203,7 @@ def _prose(text: str) -> str:
 
 
 def _login(item: dict[str, Any]) -> str:
-    """Who wrote it, in one spelling; empty where it is not said."""
+    """The author's name in normalised spelling; empty if there is none."""
     for key in ("author", "user"):
         who = item.get(key)
         name = who.get("login") if isinstance(who, dict) else who
@@ -220,7 +224,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _text(item: dict[str, Any], key: str) -> str:
-    """A field's text; characters that no database can keep are replaced."""
+    """The text of a field. Characters that no database can store are replaced."""
     value = item.get(key)
     if not _is_text(value):
         raise InputError(f"`{key}` is text.", code="bad_thread", field=key)
@@ -228,12 +232,12 @@ def _text(item: dict[str, Any], key: str) -> str:
 
 
 def _address(item: dict[str, Any]) -> str | None:
-    """The page of the issue; GitHub's REST has it beside the address of the interface."""
+    """The address of the issue's page. GitHub's REST puts the address of its API beside it."""
     return next((value for key in ("html_url", "url") if is_address(value := _text(item, key))), None)
 
 
 def is_address(url: str) -> bool:
-    """Whether this is an address of the web, and nothing else that a browser might open."""
+    """True for an http or https address that a browser can open."""
     if len(url) > MOST_URL_CHARACTERS or not url.isprintable() or " " in url:
         return False
     try:
