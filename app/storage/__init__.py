@@ -1,1 +1,1 @@
-"""Postgres and the broker."""
+"""The database and the broker."""

@@ -36,7 +36,7 @@ TASK_DISPATCH = "app.dispatch"
 TASK_REAP = "app.reap"
 TASK_RERUN = "app.rerun"
 
-# Apart from the nodes' keys: whoever restores unacknowledged messages must not restore theirs.
+# Our own key for unacknowledged messages: we must not restore those of the nodes.
 UNACKED = "samehere.unacked"
 WAKE_UP = "samehere:dispatch-wanted"
 RECORDER_SINCE = "samehere:recorder-since"
@@ -47,12 +47,15 @@ HEARTBEAT_BYTES = 64 * 1024
 
 
 def run_channel(run_id: str) -> str:
-    """The pub/sub channel that is poked when a run has new events."""
+    """The pub/sub channel that announces new events of a run."""
     return f"samehere:run:{run_id}"
 
 
 def make_celery(settings: ServiceSettings) -> Celery:
-    """The trusted side's Celery application, without tasks."""
+    """The Celery application of the trusted side, without tasks.
+
+    Raises UnavailableError without a broker URL.
+    """
     if settings.broker_url is None:
         raise UnavailableError("SAMEHERE_BROKER_URL is not set; `samehere serve` sets it for its own broker.")
     visibility = max(1, int(settings.lease_seconds / 2))
@@ -83,7 +86,7 @@ def make_celery(settings: ServiceSettings) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options={
-            # A message in a killed recorder's hands comes back well before the lease of its attempt ends.
+            # The message of a killed recorder is restored well before the lease of its attempt ends.
             "visibility_timeout": visibility,
             "unacked_restore_interval": max(1, visibility // 3),
             "unacked_restore_throttle": 1,
@@ -92,7 +95,7 @@ def make_celery(settings: ServiceSettings) -> Celery:
             "unacked_index_key": f"{UNACKED}.index",
             "unacked_mutex_key": f"{UNACKED}.mutex",
             "socket_connect_timeout": 2,
-            # A broker that says nothing, its machine gone without a word, is left and looked for again.
+            # If the machine of the broker is gone, the connection is closed and opened again.
             "socket_timeout": SILENCE_SECONDS,
         },
         beat_scheduler="celery.beat:Scheduler",
@@ -110,7 +113,10 @@ def _answering() -> Iterator[None]:
 
 
 class Broker:
-    """Transport, heartbeats and pokes. Every method raises UnavailableError when the broker is down."""
+    """Sends attempts, reads heartbeats, and announces events.
+
+    Every method raises UnavailableError if the broker is down.
+    """
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.celery = make_celery(settings)
@@ -123,7 +129,7 @@ class Broker:
         self.redis: Redis = Redis.from_url(url, retry=Retry(NoBackoff(), 1), **timeouts)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self.redis.close()
         self.celery.close()
 
@@ -133,27 +139,27 @@ class Broker:
             self.redis.ping()
 
     def send_attempt(self, node: str, attempt: Attempt, *, expires: datetime) -> None:
-        """Put an attempt into a node's own queue; it expires with its lease."""
+        """Put an attempt into the queue of a node. The message expires with the lease."""
         with _answering():
             self.celery.send_task(
                 TASK_ATTEMPT, args=[attempt.model_dump(mode="json")], queue=node_queue(node), expires=expires
             )
 
     def wake_dispatcher(self) -> None:
-        """Ask for a round of dispatch; wishes that no round has answered yet are one."""
+        """Ask for a round of dispatch. Several requests before the next round are one."""
         with _answering():
             if self.redis.set(WAKE_UP, 1, nx=True, px=WAKE_UP_MILLISECONDS):
                 self.celery.send_task(
                     TASK_DISPATCH, queue=QUEUE_DISPATCHER, expires=WAKE_UP_MILLISECONDS / 1000 * 5
                 )
 
-    def woken(self) -> None:
-        """A round of dispatch begins: what is wished from now on needs another."""
+    def begin_dispatch(self) -> None:
+        """Mark the start of a round of dispatch: a request from now on needs another round."""
         with _answering():
             self.redis.delete(WAKE_UP)
 
     def poke(self, run_id: str, number: int) -> None:
-        """Tell who watches a run that its events reach up to this number."""
+        """Announce that the events of a run reach up to this number."""
         with _answering():
             self.redis.publish(run_channel(run_id), number)
 
@@ -165,18 +171,18 @@ class Broker:
             pipeline.execute()
 
     def unflag_cancelled(self, node: str, attempt_ids: Iterable[str]) -> None:
-        """The node stopped them."""
+        """Remove the cancel flags of attempts that have ended."""
         with _answering():
             self.redis.srem(cancel_key(node), *attempt_ids)
 
     def heartbeats(self, nodes: Iterable[str]) -> dict[str, Heartbeat]:
-        """The nodes among these that live, with what they run. A heartbeat that is none is no sign of life."""
+        """The heartbeats of those nodes that are alive, by name. An invalid heartbeat is ignored."""
         names = list(nodes)
         if not names:
             return {}
         with _answering():
             values = cast("list[bytes | None]", self.redis.mget([heartbeat_key(name) for name in names]))
-        found: dict[str, Heartbeat] = {}
+        heartbeats: dict[str, Heartbeat] = {}
         for name, value in zip(names, values, strict=True):
             if value is None or len(value) > HEARTBEAT_BYTES:
                 continue
@@ -186,30 +192,33 @@ class Broker:
                 log.warning("heartbeat_refused", node=name)
                 continue
             if heartbeat.node == name:
-                found[name] = heartbeat
-        return found
+                heartbeats[name] = heartbeat
+        return heartbeats
 
     def recorder_backlog(self) -> int:
-        """Messages of nodes that are not recorded yet, those in a recorder's hands included."""
+        """The number of node messages that are not recorded yet, including those that a recorder has taken."""
         ours = f'"{QUEUE_RECORDER}"]'.encode()
         with _answering():
             waiting = self.redis.llen(QUEUE_RECORDER)
-            held = 0
+            unacknowledged = 0
             if self.redis.hlen(UNACKED):
-                held = sum(
+                unacknowledged = sum(
                     1
                     for value in cast("list[bytes]", self.redis.hvals(UNACKED))
                     if value.rstrip().endswith(ours)
                 )
-        return waiting + held
+        return waiting + unacknowledged
 
     def recorder_started(self) -> None:
-        """A recorder begins now."""
+        """Store that a recorder starts now."""
         with _answering():
             self.redis.set(RECORDER_SINCE, time.time())
 
     def steady_seconds(self) -> float:
-        """For how long broker and recorder have both been up; a broker that forgot counts from now."""
+        """For how long the broker and a recorder have both been up.
+
+        After a loss of the broker's data it counts from now.
+        """
         with _answering():
             self.redis.set(RECORDER_SINCE, time.time(), nx=True)
             since = float(cast("bytes", self.redis.get(RECORDER_SINCE)) or time.time())

@@ -1,4 +1,4 @@
-"""Bring a database to the schema of this version, from a checkout or from an installed wheel."""
+"""Migrates a database to the schema of this version, from a checkout or an installed wheel."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def _run(url: str, step: Callable[[Config], None]) -> None:
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """Migrate up."""
+    """Migrate up to a revision."""
     _run(url, lambda configuration: command.upgrade(configuration, revision))
 
 
 def downgrade(url: str, revision: str = "-1") -> None:
-    """Migrate down."""
+    """Migrate down to a revision."""
     _run(url, lambda configuration: command.downgrade(configuration, revision))
 
 
@@ -48,7 +48,7 @@ def check(url: str) -> None:
 
 @cache
 def head() -> str | None:
-    """The schema of this version."""
+    """The newest revision of this version."""
     return ScriptDirectory.from_config(_configuration()).get_current_head()
 
 

@@ -1,4 +1,7 @@
-"""Messages that wait for the commit: dropped on rollback, and never a reason to fail once the rows are kept."""
+"""Collects messages that are sent after the commit.
+
+They are dropped on a rollback; a failure to send is only logged.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ log = structlog.get_logger(__name__)
 
 
 class Outbox:
-    """What one transaction wants to say. Attempts leave first, then flags, pokes and at most one wake-up."""
+    """The messages of one transaction.
+
+    Attempts are sent first, then cancel flags, one wake-up, and announcements.
+    """
 
     def __init__(self) -> None:
         self.attempts: list[tuple[str, Attempt, datetime]] = []
@@ -26,7 +32,7 @@ class Outbox:
         self.wake = False
 
     def send_attempt(self, node: str, attempt: Attempt, *, expires: datetime) -> None:
-        """Give a leased attempt to its node."""
+        """Send a leased attempt to its node."""
         self.attempts.append((node, attempt, expires))
 
     def flag_cancelled(self, node: str, attempt_id: str) -> None:
@@ -34,19 +40,22 @@ class Outbox:
         self.flags.setdefault(node, set()).add(attempt_id)
 
     def unflag_cancelled(self, node: str, attempt_id: str) -> None:
-        """Take that back: the attempt has ended."""
+        """Remove the cancel flag of an attempt that has ended."""
         self.unflags.setdefault(node, set()).add(attempt_id)
 
     def poke(self, run_id: str, number: int) -> None:
-        """Tell who watches a run."""
+        """Announce the events of a run up to a number."""
         self.pokes[run_id] = max(number, self.pokes.get(run_id, 0))
 
     def wake_dispatcher(self) -> None:
-        """Something can be dispatched."""
+        """Ask for a round of dispatch."""
         self.wake = True
 
     def deliver(self, broker: Broker) -> None:
-        """Send everything. If the broker is down the rest is dropped: rows stay, leases run out, beat finds them."""
+        """Send everything.
+
+        If the broker is down the rest is dropped: leases run out, and a later round repairs it.
+        """
         try:
             for node, attempt, expires in self.attempts:
                 broker.send_attempt(node, attempt, expires=expires)
@@ -71,5 +80,5 @@ def outbox(session: Session) -> Outbox:
 
 
 def take(session: Session) -> Outbox | None:
-    """Remove and give what waits."""
+    """Remove and return the outbox of the session, None if it has none."""
     return cast("Outbox | None", session.info.pop(KEY, None))

@@ -1,4 +1,7 @@
-"""Engine and sessions: one transaction per request or task; messages wait in the outbox until it is committed."""
+"""The engine and the sessions.
+
+A request or task has one transaction; its messages are sent after the commit.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,19 @@ from app.storage import outbox
 from app.storage.broker import Broker
 from worker.contract.text import REPLACEMENT
 
-# Postgres has no NUL in text; a script may print one.
+# Postgres text can hold no NUL, but a script may print one.
 ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-# Serialisation failure, deadlock, and no lock within `lock_timeout`.
+# Serialisation failure, deadlock, and a lock that was not free within `lock_timeout`.
 _BUSY = {"40001", "40P01", "55P03"}
 
 
 def driver_url(url: str) -> str:
-    """The URL with the driver named."""
+    """The URL with the name of the driver in its scheme."""
     return re.sub(r"^postgres(ql)?://", "postgresql+psycopg://", url)
 
 
 def to_json(value: Any) -> str:
-    """JSON that Postgres takes: without NUL; NaN and infinities are refused."""
+    """JSON that Postgres accepts, without NUL. Raises ValueError for NaN and infinities."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return ESCAPED_NUL.sub(rf"\g<1>{REPLACEMENT}", text) if "\\u0000" in text else text
 
@@ -50,13 +53,18 @@ def make_engine(settings: ServiceSettings) -> Engine:
         connect_args={
             "connect_timeout": 5,
             "application_name": "samehere",
-            "options": "-c timezone=UTC -c lock_timeout=20s -c statement_timeout=60s -c jit=off -c random_page_cost=1.1",
+            "options": (
+                "-c timezone=UTC -c lock_timeout=20s -c statement_timeout=60s -c jit=off -c random_page_cost=1.1"
+            ),
         },
     )
 
 
 def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Session]:
-    """Sessions for `with factory.begin() as session:`. Messages leave through the broker after the commit."""
+    """A factory for `with factory.begin() as session:`.
+
+    Messages are sent through the broker after the commit.
+    """
     factory = sessionmaker(engine, expire_on_commit=False)
 
     @event.listens_for(factory, "after_commit")
@@ -75,12 +83,14 @@ def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Sessi
 
 
 def is_busy(error: SQLAlchemyError) -> bool:
-    """Whether another transaction was in the way: Postgres ended this one of two that waited for each other, or it waited too long."""
+    """Whether another transaction was in the way: a deadlock, a conflict, or a lock that was not free in
+    time.
+    """
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _BUSY
 
 
 def is_unavailable(error: SQLAlchemyError) -> bool:
-    """Whether the database is away or busy, so that the same statement will do later, and not wrong."""
+    """Whether the database is unavailable or busy, so that the same statement may succeed later."""
     if isinstance(error, DBAPIError) and error.connection_invalidated:
         return True
     return isinstance(error, (OperationalError, InterfaceError, PoolTimeoutError))

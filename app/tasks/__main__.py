@@ -1,4 +1,6 @@
-"""`python -m app.tasks worker` records and dispatches; `python -m app.tasks beat` asks for a round now and then."""
+"""`python -m app.tasks worker` records messages and dispatches; `python -m app.tasks beat` schedules the
+rounds.
+"""
 
 from __future__ import annotations
 
@@ -34,23 +36,24 @@ def _worker(service: Service, queues: list[str]) -> int:
 
 
 def _beat(service: Service) -> int:
-    # The schedule is in memory: what beat asks for is due at every start.
+    # The schedule is in memory, so every round is due at the start.
     service.celery.Beat(loglevel="WARNING", quiet=True, pidfile=None).run()
     return 0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one of the two until it is told to stop."""
+    """Run one of the two processes until it is stopped."""
     parser = argparse.ArgumentParser(prog="python -m app.tasks", description=__doc__)
     parser.add_argument("process", choices=["worker", "beat"])
     parser.add_argument(
         "--queues",
         default=f"{QUEUE_RECORDER},{QUEUE_DISPATCHER}",
-        help="what a worker consumes (default: %(default)s)",
+        help="queues that a worker consumes (default: %(default)s)",
     )
     chosen = parser.parse_args(arguments)
     log_to_stderr()
-    # As root in a container, say. Only JSON is accepted, and strangers' code runs elsewhere.
+    # Celery warns when it runs as root, as in a container. Only JSON is accepted, and no untrusted code runs
+    # here.
     warnings.filterwarnings("ignore", category=SecurityWarning)
     service = build()
     return _worker(service, chosen.queues.split(",")) if chosen.process == "worker" else _beat(service)

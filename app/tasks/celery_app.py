@@ -1,4 +1,4 @@
-"""The trusted Celery application: it registers only its own tasks, each one transaction, and is the last to see an error."""
+"""The Celery application of the trusted side. It has only its own tasks, and each catches all its errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RETRY_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What the tasks work with."""
+    """The objects that the tasks use."""
 
     celery: Celery
     settings: ServiceSettings
@@ -40,7 +40,7 @@ class Service:
 
 
 def _record(service: Service, message: Any) -> None:
-    """Record a message, or give it back to the queue when it is not the message's fault."""
+    """Record a message. It goes back to the queue if the database is not available."""
     try:
         with service.factory.begin() as session:
             record.receive(session, message, settings=service.settings)
@@ -51,15 +51,15 @@ def _record(service: Service, message: Any) -> None:
         log.warning("node_message_postponed", problem=type(error).__name__)
         time.sleep(RETRY_SECONDS)
         raise Reject(type(error).__name__, requeue=True) from error
-    except Exception:  # the task boundary: the message is dropped, its attempt's lease runs out
+    except Exception:  # the task boundary: the message is dropped, and the lease of its attempt runs out
         log.exception("node_message_dropped")
 
 
 def _round(service: Service, name: str) -> None:
-    """A round of dispatch, of reaping or of re-runs; what goes wrong is tried again by the next one."""
+    """Do one round of dispatching, reaping or reruns. What fails is tried again in the next round."""
     try:
         if name == TASK_DISPATCH:
-            service.broker.woken()
+            service.broker.begin_dispatch()
             with service.factory.begin() as session:
                 dispatch.dispatch(session, service.broker, settings=service.settings)
         elif name == TASK_RERUN:
@@ -73,7 +73,7 @@ def _round(service: Service, name: str) -> None:
 
 
 def build(settings: ServiceSettings | None = None) -> Service:
-    """The application with its tasks, on the database and the broker of the settings."""
+    """Build the application with its tasks, on the database and the broker of the settings."""
     chosen = ServiceSettings() if settings is None else settings
     broker = Broker(chosen)
     engine = make_engine(chosen)
@@ -102,7 +102,7 @@ def build(settings: ServiceSettings | None = None) -> Service:
     def rerun_round() -> None:
         _round(service, TASK_RERUN)
 
-    # Celery brings tasks that call tasks; a node could name them.
+    # Celery has built-in tasks that call other tasks. A node could ask for them, so they are removed.
     application.finalize()
     for name in set(application.tasks) - {TASK_FROM_NODE, TASK_DISPATCH, TASK_REAP, TASK_RERUN}:
         application.tasks.unregister(name)

@@ -16,7 +16,7 @@ from app.runs.rows.acts import acts_on, overruling
 from app.storage.models import ScriptRow
 from app.storage.queries.queue import quarantines
 from app.storage.queries.reports import withdrawals
-from app.storage.queries.reports.reports import runs_as_kept
+from app.storage.queries.reports.reports import digest_of_runs
 
 BIG = ("report", "run", "job", "attempt", "script", "comparison", "act")
 
@@ -34,10 +34,10 @@ def ask(session: Session) -> None:
     active_quarantines(session)
     withdrawals.report_of_secret(session, "x")
     withdrawals.lock_runs(session, withdrawals.run_ids(session, new_id()), wait=False)
-    withdrawals.forget_comparisons(session, [new_id()])
+    withdrawals.delete_comparisons(session, [new_id()])
     acts_on(session, "report", new_id())
     overruling(session, "run", new_id(), None)
-    runs_as_kept(session, new_id())
+    digest_of_runs(session, new_id())
     judge_again(session)
 
 

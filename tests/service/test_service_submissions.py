@@ -80,6 +80,6 @@ def test_wake_ups_are_one_until_a_round_begins(stage: Stage) -> None:
     stage.submit()
     stage.submit()
     assert stage.queue_length(QUEUE_DISPATCHER) == 1
-    stage.broker.woken()
+    stage.broker.begin_dispatch()
     stage.submit()
     assert stage.queue_length(QUEUE_DISPATCHER) == 2

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.runs.exchange.bundle import Bundle
 from app.storage.queries.queue import nodes as queries
-from app.storage.queries.rerun import keep_toolchains
+from app.storage.queries.rerun import store_toolchains
 from worker.contract import CardState, Environment, Gpu, Hello, Result, ToolchainFacts
 
 _PACKAGE = "package."
@@ -42,7 +42,7 @@ def keep_nodes(session: Session, recorded: Sequence[tuple[str, Bundle, datetime]
         since: dict[str, datetime] = {}
         for toolchain, _, moment in told:
             since[toolchain] = min(moment, since.get(toolchain, moment))
-        keep_toolchains(session, {facts.name: since[facts.name] for facts in hello.toolchains})
+        store_toolchains(session, {facts.name: since[facts.name] for facts in hello.toolchains})
 
 
 def _hello(machine: str, told: Sequence[tuple[str, Result]]) -> Hello:

@@ -24,7 +24,7 @@ from app.runs.run_object.maintainer_acts import Act, Overruling
 from app.states import RunState, Trigger
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries.reports import reports as queries
-from app.storage.queries.reports.search import found
+from app.storage.queries.reports.search import find_reports
 from worker.contract.text import storable_text
 
 
@@ -134,7 +134,7 @@ def list_reports(
         return Page(())
 
     def read(before: str | None, most: int) -> Sequence[ReportRow]:
-        return found(session, search, before=before, limit=most, source_url=address)
+        return find_reports(session, search, before=before, limit=most, source_url=address)
 
     reports = page(read, cursor=cursor, limit=limit)
     ids = [row.id for row in reports.items]
@@ -207,7 +207,7 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
 
 def made_from(session: Session, report: ReportDetails) -> str | None:
     """A digest of all that is told of a report, its runs and their history, and that may change; None while something is at work on it."""
-    runs = queries.runs_as_kept(session, report.id)
+    runs = queries.digest_of_runs(session, report.id)
     if runs is None:
         return None
     return hashlib.sha256(f"{runs} {report.model_dump_json()}".encode()).hexdigest()

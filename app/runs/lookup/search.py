@@ -10,16 +10,16 @@ from app.search.terms import Query
 from app.search.tokens import tokens
 from app.search.toolchains import matching_toolchains, toolchain_query
 from app.storage.queries.reports import search as queries
-from app.storage.queries.reports.search import Asked
+from app.storage.queries.reports.search import Search
 from worker.contract.text import storable_text
 
 
-def asked(session: Session, text: str) -> Asked | None:
+def asked(session: Session, text: str) -> Search | None:
     """What a search asks for; None where it asks for nothing. Raises QueryError."""
     query = parse(storable_text(text))
     if not query.terms:
         return None
-    return Asked(query=query, moment=now(), toolchains=_toolchains(session, query))
+    return Search(query=query, moment=now(), toolchains=_toolchains(session, query))
 
 
 def finds_nothing(query: Query) -> bool:

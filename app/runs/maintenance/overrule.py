@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.errors import ConflictError
 from app.judging.judgement import Verdict
 from app.runs.lifecycle.report_verdict import store_report_verdict
-from app.runs.rows.acts import keep_act
+from app.runs.rows.acts import store_act
 from app.runs.rows.by_id import get_report, get_run
 from app.storage.models import ReportRow, RunRow
 
@@ -69,7 +69,7 @@ def _overrule(
         "before": row.overruled and row.overruled.value,
         "measured": measured and measured.value,
     }
-    keep_act(session, kind, row.id, "overruled", reason=reason, who=who, details=said)
+    store_act(session, kind, row.id, "overruled", reason=reason, who=who, details=said)
     row.overruled = verdict
 
 
@@ -80,7 +80,7 @@ def _take_back(
         raise ConflictError(
             "Nobody has overruled this, so there is nothing to take back.", code="not_overruled"
         )
-    keep_act(
+    store_act(
         session, kind, row.id, "taken_back", reason=reason, who=who, details={"before": row.overruled.value}
     )
     row.overruled = None

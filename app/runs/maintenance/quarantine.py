@@ -13,7 +13,7 @@ from app.clock import now
 from app.errors import ConflictError, InputError, NotFoundError
 from app.ids import is_id, new_id
 from app.runs.lifecycle.doubt import reopen_some
-from app.runs.rows.acts import checked_reason, keep_act
+from app.runs.rows.acts import checked_reason, store_act
 from app.runs.rows.page import Page, page
 from app.settings import ServiceSettings
 from app.states import QuarantineKind
@@ -85,7 +85,7 @@ def quarantine(
         "since": None if since is None else since.isoformat(),
         "runs": len(row.pending),
     }
-    keep_act(session, kind, known_name, "quarantined", reason=said, who=who, details=details)
+    store_act(session, kind, known_name, "quarantined", reason=said, who=who, details=details)
     reopen_some(session, row, settings=settings)
     # Other nodes may take what was given back.
     outbox(session).wake_dispatcher()
@@ -101,7 +101,7 @@ def lift(session: Session, quarantine_id: str, *, reason: str, who: str) -> Quar
         raise NotFoundError("There is no quarantine with this id.")
     if row.lifted_at is not None:
         raise ConflictError("This quarantine was lifted before.", code="lifted")
-    keep_act(session, row.kind, row.name, "lifted", reason=reason, who=who, details={"quarantine": row.id})
+    store_act(session, row.kind, row.name, "lifted", reason=reason, who=who, details={"quarantine": row.id})
     row.lifted_at, row.pending = now(), []
     outbox(session).wake_dispatcher()
     return quarantine_of(row)

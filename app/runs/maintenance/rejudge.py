@@ -11,7 +11,7 @@ from app.judging.judgement import Verdict
 from app.judging.versions import JUDGING_RULES
 from app.runs.lifecycle.finish import store_judgement
 from app.runs.lifecycle.report_verdict import store_report_verdict
-from app.runs.rows.acts import checked_reason, keep_act
+from app.runs.rows.acts import checked_reason, store_act
 from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import judge_stored, report_of_run
 from app.runs.rows.page import MOST_ITEMS, page
@@ -108,7 +108,7 @@ def _judge(session: Session, run: RunRow, *, apply: bool, reason: str, who: str)
                 "rules_before": run.rules,
                 "rules": JUDGING_RULES,
             }
-            keep_act(session, "run", run.id, "judged_again", reason=reason, who=who, details=details)
+            store_act(session, "run", run.id, "judged_again", reason=reason, who=who, details=details)
         store_judgement(run, jobs.values(), judged)
         session.flush()
         changes.delete_of_jobs(session, [] if flip is None else [job.job for job in flip.jobs])

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.errors import ConflictError, InputError
 from app.runs.lifecycle.report_verdict import store_report_verdict
-from app.runs.rows.acts import keep_act
+from app.runs.rows.acts import store_act
 from app.runs.rows.by_id import get_report
 from app.storage.queries import runs as queries
 
@@ -40,7 +40,7 @@ def label_report(
         "added": sorted(set(labels) - set(report.labels)),
         "removed": sorted(set(report.labels) - set(labels)),
     }
-    keep_act(session, "report", report_id, "labelled", reason=reason, who=who, details=details)
+    store_act(session, "report", report_id, "labelled", reason=reason, who=who, details=details)
     report.labels = labels
 
 
@@ -59,7 +59,7 @@ def close_report(
             code="bad_duplicate",
             field="duplicate_of",
         )
-    keep_act(
+    store_act(
         session, "report", report_id, "closed", reason=reason, who=who, details={"duplicate_of": duplicate_of}
     )
     report.closed_at, report.duplicate_of = now(), duplicate_of
@@ -71,7 +71,7 @@ def reopen_report(session: Session, report_id: str, *, reason: str, who: str) ->
     report = get_report(session, report_id, lock=True)
     if report.closed_at is None:
         raise ConflictError("This report is open.", code="report_open")
-    keep_act(
+    store_act(
         session,
         "report",
         report_id,

@@ -9,7 +9,7 @@ from app.clock import now
 from app.errors import ConflictError, NotFoundError
 from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lifecycle.report_verdict import store_report_verdict
-from app.runs.rows.acts import SUBMITTER, checked_reason, keep_act
+from app.runs.rows.acts import SUBMITTER, checked_reason, store_act
 from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import document_of
 from app.runs.rows.withdraw_secret import secret_digest
@@ -73,7 +73,7 @@ def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None
         "scripts_erased": erased,
         "scripts_of_others_too": sorted(set(digests) - set(erased)),
     }
-    keep_act(session, "report", report_id, "withdrawn", reason=said, who=who, details=details)
+    store_act(session, "report", report_id, "withdrawn", reason=said, who=who, details=details)
     log.info("report_withdrawn", report_id=report_id, runs=len(runs), scripts=len(erased))
 
 
@@ -85,7 +85,7 @@ def _erase_run(session: Session, run: RunRow) -> None:
     document = erased_document(document_of(session, run), moment=now())
     for attempt in withdrawals.attempts_with_results(session, run.id):
         attempt.result, _environment = split_result(erased_result(join_result(attempt.result or {}, None)))
-    withdrawals.forget_comparisons(
+    withdrawals.delete_comparisons(
         session, (attempt.id for attempt in queries.attempts_of_run(session, run.id))
     )
     bisection = session.get(BisectionRow, run.id)

@@ -1,4 +1,4 @@
-"""What maintainers did: each act is kept for good, with its reason and with who did it."""
+"""Stores and lists the acts of maintainers. An act is never deleted; it has a reason and an author."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.storage.queries import acts as queries
 from worker.contract.text import storable_text
 
 REASON_CHARACTERS = 2_000
-# On a page or in a document; `GET /acts` has the rest.
+# On a page or in a run object. `GET /acts` lists all.
 MOST_SHOWN = 50
 LOCAL = "local"
 SUBMITTER = "submitter"
@@ -27,18 +27,18 @@ OPERATOR = "operator"
 
 
 def checked_reason(reason: str) -> str:
-    """The reason of an act. Raises InputError without one."""
-    said = storable_text(reason).strip()
-    if not said or len(said) > REASON_CHARACTERS:
+    """The reason of an act, without surrounding space. Raises InputError if it is empty or too long."""
+    text = storable_text(reason).strip()
+    if not text or len(text) > REASON_CHARACTERS:
         raise InputError(
             f"Say why, in at most {REASON_CHARACTERS} characters: it is kept and shown.",
             code="no_reason",
             field="reason",
         )
-    return said
+    return text
 
 
-def keep_act(
+def store_act(
     session: Session,
     subject_kind: SubjectKind,
     subject: str,
@@ -48,7 +48,7 @@ def keep_act(
     who: str,
     details: dict[str, Any] | None = None,
 ) -> ActRow:
-    """Keep an act in the transaction that does it. Raises InputError without a reason."""
+    """Store an act in the transaction that does it. Raises InputError without a reason."""
     row = ActRow(
         id=new_id(),
         subject_kind=subject_kind,
@@ -65,7 +65,7 @@ def keep_act(
 
 
 def act_of(row: ActRow) -> Act:
-    """An act as it is shown."""
+    """The act of a row."""
     return Act.model_validate({name: getattr(row, name) for name in Act.model_fields})
 
 
@@ -82,7 +82,10 @@ def acts_on(session: Session, subject_kind: SubjectKind, subject: str) -> list[A
 def overruling(
     session: Session, subject_kind: SubjectKind, subject: str, verdict: Verdict | None
 ) -> Overruling | None:
-    """The word that holds now, of something whose row says that one does."""
+    """The current overruling of a run or a report.
+
+    `verdict` is that of its row, None if there is no overruling.
+    """
     row = None if verdict is None else queries.latest(session, subject_kind, subject, what="overruled")
     if row is None or verdict is None:
         return None

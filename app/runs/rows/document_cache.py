@@ -22,7 +22,8 @@ from app.storage.queries import acts as act_queries
 from app.storage.queries import run_documents as queries
 from app.storage.queries import runs as run_queries
 
-# A run object rests on these. The stored reading of the report is not made again, so intake has no number here.
+# A run object rests on these. The stored reading of the report is not made again, so intake has no number
+# here.
 VERSIONS = (JUDGING_RULES, COMPARISON_RULES, DOCUMENT_VERSION)
 _COMPRESSION_LEVEL = 3
 # The budget counts bytes of JSON; the parsed objects take several times as much memory.
@@ -60,8 +61,8 @@ def cached_document(session: Session, run: RunRow) -> RunDocument | None:
 def cache_document(session: Session, run: RunRow, document: RunDocument) -> None:
     """Cache the run object of an ended run. The caller commits.
 
-    A cancelled run may still have attempts on a node. Their results change the object without an event, so nothing is
-    cached until they have ended.
+    A cancelled run may still have attempts on a node. Their results change the object without an event, so
+    nothing is cached until they have ended.
     """
     has_active_attempts = any(
         attempt.state in OPEN_ATTEMPT_STATES for job in document.jobs for attempt in job.attempts

@@ -1,4 +1,7 @@
-"""What happened in a run, numbered without gaps under the run's row lock; the broker only says that there is more."""
+"""The events of a run, numbered without gaps under the lock of its row.
+
+The broker only announces that there are new ones.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ EventKind = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One event: its number in the run, what happened, and to which ids (`job`, `attempt`, …). No bytes of anyone."""
+    """One event: its number in the run, its kind, and the ids it is about (`job`, `attempt`, …).
+
+    No untrusted text.
+    """
 
     number: int
     kind: EventKind
@@ -44,7 +50,10 @@ class Event:
 
 
 def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
-    """Number an event. The run's row must be locked. After the run's last event there is no other, unless it is opened again."""
+    """Store the next event of a run. Its row must be locked.
+
+    Nothing is stored after the last event of a run, unless the run is opened again.
+    """
     if run.state in {"finished", "cancelled"} and kind not in {
         "run.created",
         "change.found",
@@ -64,8 +73,8 @@ def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
 def events_after(session: Session, run_id: str, last: int = 0, *, limit: int = 500) -> list[Event]:
     """The events after number `last`, in order. Raises NotFoundError for an unknown run.
 
-    `run_channel(run_id)` of `app.storage.broker` is poked after each commit that adds some; a run's last event is
-    `run.finished` or `run.cancelled`.
+    The channel `run_channel(run_id)` of `app.storage.broker` announces new events after each commit. The last
+    event of a run is `run.finished` or `run.cancelled`.
     """
     get_run(session, run_id)
     rows = queries.events_after(session, run_id, last, limit=limit)
@@ -73,6 +82,6 @@ def events_after(session: Session, run_id: str, last: int = 0, *, limit: int = 5
 
 
 def is_over(session: Session, run_id: str) -> bool:
-    """Whether a run has had its last event."""
+    """Whether a run has had its last event, or does not exist."""
     run = queries.run_of(session, run_id)
     return run is None or run.state not in OPEN_STATES

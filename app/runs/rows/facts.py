@@ -11,7 +11,7 @@ from app.judging.versions import JUDGING_RULES
 from app.runs.rows.acts import acts_on, overruling
 from app.runs.rows.by_id import get_report
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, JudgedRun, RunFacts, judge
-from app.runs.run_object.document import ContributedPart, HeldPart, OutdatedPart, RunDocument
+from app.runs.run_object.document import ContributedPart, OutdatedPart, QuarantinedPart, RunDocument
 from app.runs.run_object.storable import digests_in, join_reading, join_result
 from app.states import OPEN_STATES
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, ReportRow, RunRow
@@ -119,7 +119,9 @@ def document_of(session: Session, run: RunRow) -> RunDocument:
 
 
 def with_maintainer_acts(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
-    """The run object with the acts of maintainers, its quarantined parts, and the rules that its verdict was made by."""
+    """The run object with the acts of maintainers, its quarantined parts, and the rules that its verdict was
+    made by.
+    """
     return document.model_copy(
         update={
             "rules": run.rules,
@@ -131,7 +133,9 @@ def with_maintainer_acts(session: Session, run: RunRow, document: RunDocument) -
 
 
 def _with_stored_verdicts(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
-    """A run that was judged by other rules: shows its stored verdicts, and in `outdated` the one by the present rules."""
+    """A run that was judged by other rules: shows its stored verdicts, and in `outdated` the one by the
+    present rules.
+    """
     verdicts = {job.id: job.verdict for job in queries.jobs_of_run(session, run.id)}
     jobs = [job.model_copy(update={"verdict": verdicts[job.id] or job.verdict}) for job in document.jobs]
     outdated = OutdatedPart(rules=run.rules, present_rules=JUDGING_RULES, verdict=document.verdict)
@@ -140,11 +144,11 @@ def _with_stored_verdicts(session: Session, run: RunRow, document: RunDocument) 
     )
 
 
-def _quarantined_parts(session: Session, document: RunDocument) -> list[HeldPart]:
+def _quarantined_parts(session: Session, document: RunDocument) -> list[QuarantinedPart]:
     """The quarantined scripts and toolchains that open jobs need."""
     waiting = [job for job in document.jobs if job.state in OPEN_STATES]
     return [
-        HeldPart(kind=row.kind, name=row.name, reason=row.reason)
+        QuarantinedPart(kind=row.kind, name=row.name, reason=row.reason)
         for row in quarantines.active(session)
         if (row.kind == "script" and any(job.script == row.name for job in waiting))
         or (row.kind == "toolchain" and any(builds_on(job.target.toolchain, row.name) for job in waiting))

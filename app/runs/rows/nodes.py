@@ -1,4 +1,4 @@
-"""The machines that execute: what they said of themselves, and whether they live."""
+"""Lists nodes with their state, reads the fleet, and remembers new toolchains."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ NodeState = Literal["ready", "draining", "away", "unknown"]
 
 
 class PublicToolchain(ToolchainFacts):
-    """A toolchain as anyone may see it: without where it lies, and without the resolver's words."""
+    """A toolchain without its path and without the messages of the resolver. Anyone may see it."""
 
     python: str = Field(default="", exclude=True)
 
 
 class NodeSummary(BaseModel):
-    """A node in a list. `state` is `unknown` while the broker can't be asked."""
+    """A node in a list. `state` is `unknown` while the broker does not answer."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,7 +49,7 @@ class NodeSummary(BaseModel):
     gpus: list[Gpu]
     toolchains: list[PublicToolchain]
     hello_at: datetime
-    quarantined: bool = Field(default=False, description="held back by a maintainer: it gets nothing")
+    quarantined: bool = Field(default=False, description="quarantined by a maintainer: it gets no new work")
 
 
 def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
@@ -95,22 +95,22 @@ def _summary(row: NodeRow, *, busy: int, state: NodeState, quarantined: bool) ->
 
 
 def _public(facts: ToolchainFacts) -> PublicToolchain:
-    """Why one failed is said in the resolver's words, which name the operator's folders and indexes."""
-    said = (
+    """Hides the messages of the resolver, which name the operator's folders and indexes."""
+    detail = (
         {"detail": "It could not be built; on the node, `samehere toolchain list --json` says why."}
         if facts.state == "failed"
         else {}
     )
-    return PublicToolchain(**{**facts.model_dump(exclude={"python"}), **said})
+    return PublicToolchain(**{**facts.model_dump(exclude={"python"}), **detail})
 
 
 def fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
-    """What the nodes offer that gave a sign of life lately, without what is held back; asks the database only."""
+    """The nodes that were seen recently, without what is quarantined. Reads only the database."""
     return offers(whole_fleet(session, settings=settings), current_quarantines(session))
 
 
 def whole_fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
-    """What the nodes offer that gave a sign of life lately, held back or not."""
+    """The nodes that were seen recently, quarantined or not."""
     since = now() - timedelta(seconds=settings.node_absence_seconds)
     return [
         Hello.model_validate(row.hello)
@@ -120,13 +120,16 @@ def whole_fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
 
 
 def note_toolchains(session: Session, hello: Hello) -> None:
-    """Remember since when a node's toolchains are there. What nodes offered before anything was remembered is not new."""
+    """Store since when the toolchains of a node are known.
+
+    The first time, those that nodes already had get the time of their node, so that they are not new.
+    """
     since = rerun.toolchains(session)
     if not since:
         rows = queries.all_nodes(session)
         since = {name: row.created_at for row in rows for name in _names(Hello.model_validate(row.hello))}
-        rerun.keep_toolchains(session, since)
-    rerun.keep_toolchains(session, {name: now() for name in _names(hello) if name not in since})
+        rerun.store_toolchains(session, since)
+    rerun.store_toolchains(session, {name: now() for name in _names(hello) if name not in since})
 
 
 def _names(hello: Hello) -> list[str]:

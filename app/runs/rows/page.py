@@ -35,7 +35,10 @@ def page(
     limit: int,
     id_of: Callable[[Item], str] = attrgetter("id"),
 ) -> Page[Item]:
-    """Read the page behind a cursor with `read(cursor, limit)`. Raises InputError for a bad cursor or limit."""
+    """Read the page behind a cursor with `read(cursor, limit)`.
+
+    Raises InputError for a bad cursor or limit.
+    """
     if cursor is not None and not is_id(cursor):
         raise InputError("This cursor is not one of ours.", code="bad_cursor", field="cursor")
     if not 1 <= limit <= MOST_ITEMS:

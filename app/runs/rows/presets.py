@@ -1,4 +1,4 @@
-"""The presets that there are: ours, and the operator's own from the file that SAMEHERE_PRESETS names."""
+"""Reads all presets: the built-in ones, and the operator's from the file that SAMEHERE_PRESETS names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ MOST_BYTES = 256 * 1024
 
 
 def known_presets(settings: ServiceSettings) -> Mapping[str, Preset]:
-    """All presets, ours first. Reads the file when it has changed. Raises SetupError for a file that can't be used."""
+    """All presets, the built-in ones first. Reads a changed file again.
+
+    Raises SetupError if it can't be used.
+    """
     if settings.presets is None:
         return PRESETS
     try:
@@ -34,6 +37,6 @@ def _all(path: Path, _changed: int, size: int) -> Mapping[str, Preset]:
     try:
         return {**PRESETS, **presets_in(path.read_text("utf-8"))}
     except UnicodeDecodeError as error:
-        raise SetupError("SAMEHERE_PRESETS: the file is no text in UTF-8.", code="bad_presets") from error
+        raise SetupError("SAMEHERE_PRESETS: the file is not valid UTF-8.", code="bad_presets") from error
     except InputError as error:
         raise SetupError(f"SAMEHERE_PRESETS: {error.message}.", code="bad_presets") from error

@@ -20,7 +20,8 @@ from app.targets.target import Target
 from worker.contract import Device
 from worker.contract.text import storable_text
 
-# The characters that are indexed: of a report's text, of one cell's output, and of all cells' output together.
+# The characters that are indexed: of a report's text, of one cell's output, and of all cells' output
+# together.
 MOST_TEXT, MOST_OUTPUT, MOST_OUTPUT_TOGETHER = 50_000, 500, 50_000
 # Settings indexed for one cell.
 MOST_SETTINGS = 20
@@ -34,7 +35,10 @@ def index_report(session: Session, report: ReportRow) -> None:
 
 
 def index_run(session: Session, report: ReportRow, document: RunDocument) -> None:
-    """Index the cells of a run. A contributed run is skipped: it decides nothing about its report. The caller commits."""
+    """Index the cells of a run. A contributed run is skipped: it decides nothing about its report.
+
+    The caller commits.
+    """
     if document.contributed is not None:
         return
     queries.store_cells(
@@ -48,7 +52,10 @@ def index_run(session: Session, report: ReportRow, document: RunDocument) -> Non
 
 
 def index_all_reports(factory: sessionmaker[Session]) -> int:
-    """Index the reports that are not indexed, or were by older rules, each in its own transaction. Returns their number."""
+    """Index the reports that are not indexed, or were by older rules, each in its own transaction.
+
+    Returns their number.
+    """
     done = 0
     while True:
         with factory.begin() as session:

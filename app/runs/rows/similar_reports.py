@@ -1,4 +1,7 @@
-"""Reports of the same: found by the shape of the main script, and by its likeness to those of others. Nothing is merged."""
+"""Finds similar reports, by the shape of the main script and its likeness to other scripts.
+
+Nothing is merged.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ from app.storage.queries import runs as run_queries
 from app.storage.queries.reports import reports as queries
 
 MOST_SHOWN = 10
-# So many of the newest whose sketches share a piece are looked at.
+# The newest reports whose sketches share a piece; only these are compared.
 MOST_ALIKE = 200
-# So many scripts at most are compared word for word, likeliest first.
+# Scripts that are compared word by word, likeliest first.
 MOST_COMPARED = 20
 
 
 class SameReport(BaseModel):
-    """Another report of the same, as far as its script tells."""
+    """A report with an equal or nearly equal script."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,7 +34,7 @@ class SameReport(BaseModel):
 
 
 def mark(session: Session, digest: str, script: str) -> None:
-    """Let a report's main script be found again."""
+    """Store the marks by which the main script of a report is found."""
     marks = marks_of(script)
     keys.mark_script(session, digest, shape_digest=marks.shape_digest, sketch=marks.sketch)
 

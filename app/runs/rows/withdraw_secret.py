@@ -1,4 +1,4 @@
-"""The secret by which the submitter of a report may withdraw it."""
+"""The secret with which the submitter of a report may withdraw it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SECRET_BYTES = 32
 
 
 def give_secret(report: ReportRow) -> str:
-    """Make the secret of a report's submitter; only its digest is kept."""
+    """Make the secret of a report's submitter. Only its digest is stored."""
     secret = secrets.token_urlsafe(SECRET_BYTES)
     report.withdraw_digest = secret_digest(secret)
     return secret
@@ -19,5 +19,5 @@ def give_secret(report: ReportRow) -> str:
 
 def secret_digest(secret: str) -> str:
     """SHA-256 of a secret, as hex."""
-    # 256 random bits need no slow hash and no salt.
+    # A secret of 256 random bits needs no slow hash and no salt.
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()

@@ -195,18 +195,18 @@ def _limits_of(pair: ComparedPair) -> Iterable[str]:
         )
     sides = (baseline.result.observation, candidate.result.observation)
     if any(seen.truncated for seen in sides):
-        yield "A stream was longer than what is kept: its middle is not compared."
+        yield "A stream was longer than what we store: its middle is not compared."
     if not all(seen.values for seen in sides):
         yield "No values were captured on at least one side, so that only what was printed is compared."
     if omitted := max(seen.values_omitted for seen in sides):
         yield f"{omitted} more values of the script were not captured."
     if any(value.result is ValueResult.UNKNOWN for value in comparison.values):
-        yield "Of some values too little was kept to say whether they differ."
+        yield "Too little of some values was stored to say whether they differ."
     if any(value.varies and value.result is ValueResult.DIFFERENT for value in comparison.values):
-        yield "Values that are other ones in repeats of the same job are shown and decide nothing."
+        yield "Values that vary between repeats of the same job are shown but do not count."
     if not pair.repeats.known and any(
         value.kind == "number" and value.result is ValueResult.DIFFERENT for value in comparison.values
     ):
-        yield "Without repeats, plain numbers that differ decide nothing: they may differ each time."
+        yield "Without repeats, plain numbers that differ do not count: they may differ each time."
     if not (baseline.result.environment and candidate.result.environment):
         yield "The environment of at least one side is not known."

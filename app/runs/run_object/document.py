@@ -1,6 +1,4 @@
-"""The run object of the contract (schema 1): what `reproduce --json` prints and `GET /api/v1/runs/{id}`
-answers.
-"""
+"""The run object (schema 1): `reproduce --json` prints it and `GET /api/v1/runs/{id}` answers it."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ from worker.contract.trace import Trace
 
 
 class Part(BaseModel):
-    """Immutable; every field is always present in the JSON."""
+    """An immutable part. All its fields are always present in the JSON."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,12 +61,12 @@ class ReportPart(Part):
     scripts: list[ScriptPart] = Field(default_factory=list)
     claim: ClaimPart = Field(default_factory=ClaimPart)
     environment: Environment = Field(default_factory=dict)
-    # What `probe.py` saw in the reporter's own Python; the reporter's word, no evidence of ours.
+    # The output of `probe.py` in the reporter's Python. Unverified, and no evidence of ours.
     probe: ReportersProbe | None = None
 
 
 class TargetPart(Part):
-    """A target as asked for. `capability` is there only where a kind of card was named."""
+    """A requested target. `capability` is present only if a kind of card was requested."""
 
     device: str
     gpus: int
@@ -78,12 +76,12 @@ class TargetPart(Part):
 
     @cached_property
     def label(self) -> str:
-        """The target as the command line writes it; a page of many cells says it many times."""
+        """The label of the target. Cached, since a page of many cells shows it many times."""
         return label_of(self)
 
 
 class RangePart(Part):
-    """An estimate: between these two, and about that. `at_most` is null where nobody can say."""
+    """An estimated range. `at_most` is null if it has no upper bound."""
 
     at_least: float
     about: float
@@ -94,10 +92,10 @@ Basis = Literal["measured", "script", "recent", "guess"]
 
 
 class CellEstimatePart(Part):
-    """What one cell would take: how many attempts, and the seconds of one.
+    """The estimate of one cell: the number of attempts, and the seconds of one.
 
-    `basis` says what the seconds rest on: attempts of this script on this target (`measured`) or on another
-    (`script`), what ran here lately (`recent`), or nothing (`guess`).
+    `basis` names what the seconds rest on: attempts of this script on this target (`measured`) or on another
+    one (`script`), recent attempts of other scripts (`recent`), or nothing (`guess`).
     """
 
     attempts_at_least: int
@@ -107,17 +105,16 @@ class CellEstimatePart(Part):
 
 
 class LeftOutPart(Part):
-    """How many cells an exclude left out."""
+    """The number of cells that an exclude left out."""
 
     exclude: str
     cells: int
 
 
 class EstimatePart(Part):
-    """What a run would take.
+    """The estimate of a run. `machine_seconds` are those of all attempts together.
 
-    `machine_seconds` is of all attempts together; `starts_in` and `done_in` count what waits and runs
-    already.
+    `starts_in` and `done_in` include the work that is already queued or running.
     """
 
     cells: int
@@ -132,11 +129,11 @@ class EstimatePart(Part):
 
 
 class WaitingPart(Part):
-    """A waiting cell's place in line: its number among the cells that wait for the same machines, and when it
-    would start, in seconds.
+    """The queue position of a waiting cell, among the cells for the same machines, and when it would start,
+    in seconds.
 
-    `starts_in` is null while no node that is there serves it. With `of_at_least` the line is longer than was
-    looked at.
+    `starts_in` is null while no connected node can serve it. With `of_at_least` the queue is longer than
+    `of`.
     """
 
     position: int
@@ -149,14 +146,12 @@ class FindingPart(Part):
     text: str
     result: CheckResult
     observed: str = ""
-    # The captured value that is nearest to a number of the check, in full.
+    # The captured value that is nearest to a number of the check, with all its digits.
     exact: str = ""
 
 
 class ValuePart(Part):
-    """A captured value without its bytes; `value` is how its first elements are written, where they are
-    known.
-    """
+    """A captured value without its bytes. `value` shows its first elements, if they are known."""
 
     name: str
     origin: str
@@ -189,9 +184,9 @@ class AttemptPart(Part):
     flags_changed: dict[str, Any] = Field(default_factory=dict)
     wall_seconds: float | None = None
     peak_memory_bytes: int | None = None
-    # At the wall limit: where all processes stood, cut as the streams are.
+    # The stacks of all processes at the time limit, cut as the streams are.
     stacks: str = ""
-    # The first captured values; the attempt by itself has all of them, with their bytes.
+    # The first captured values. The object of the attempt has all of them, with their bytes.
     values: list[ValuePart] = Field(default_factory=list)
     environment: str | None = None
 
@@ -208,21 +203,21 @@ class JobPart(Part):
     rate_upper_bound: float | None = None
     rate_interval: RateInterval | None = None
     checks: list[FindingPart] = Field(default_factory=list)
-    # The names of captured values that are not the same in all repeats.
+    # The names of captured values that differ between the repeats.
     varying_values: list[str] = Field(default_factory=list)
-    # Where the target asks for it: how the numbers of the first counted attempt came about.
+    # With the setting `trace`: the trace of the first counted attempt that has one.
     trace: Trace | None = None
-    # While it waits: its place in line. In a plan: what it would take.
+    # `waiting` is set while the job waits, `estimate` in a plan.
     waiting: WaitingPart | None = None
     estimate: CellEstimatePart | None = None
     attempts: list[AttemptPart] = Field(default_factory=list)
 
 
 class DifferencePart(Part):
-    """One difference: what it is about, and both sides, cut short. `note` says how far they are apart.
+    """One difference, with both sides cut short. `note` says how far they are apart.
 
-    About `outcome`, `exit_status`, `signal`, `exception`, `stdout`, `value: x`, `flag: tf32`, `stderr`,
-    `environment: blas.path`.
+    `about` is `outcome`, `exit_status`, `signal`, `exception`, `stdout`, `value: x`, `flag: tf32`, `stderr`
+    or `environment: blas.path`.
     """
 
     about: str
@@ -232,10 +227,9 @@ class DifferencePart(Part):
 
 
 class ComparisonPart(Part):
-    """Two attempts.
+    """A comparison of two attempts. `id` is `{baseline}-{candidate}`.
 
-    `id` is `{baseline}-{candidate}`; `first_difference` has `about`, both sides and, for a printed line, its
-    numbers.
+    `first_difference` has `about`, both sides and, for a printed line, the line numbers.
     """
 
     id: str
@@ -248,8 +242,8 @@ class ComparisonPart(Part):
 
 
 class ContributedPart(Part):
-    """That a run was not ours: who brought it, the public names of the nodes it ran on, and when, as its
-    bundle says.
+    """Set for a run that is not ours: who contributed it, and the public names of its nodes and its time, as
+    its bundle says.
     """
 
     by: str
@@ -258,7 +252,7 @@ class ContributedPart(Part):
     ran_at: datetime | None = None
 
 
-class HeldPart(Part):
+class QuarantinedPart(Part):
     """Something in quarantine that an open run needs."""
 
     kind: str
@@ -267,8 +261,9 @@ class HeldPart(Part):
 
 
 class OutdatedPart(Part):
-    """That a kept verdict was reached by older rules, and what the present ones would say; `samehere
-    judge-again` applies them.
+    """Set if the verdict was made by older rules, with the one by the present rules.
+
+    `samehere judge-again` applies them.
     """
 
     rules: int | None
@@ -294,24 +289,24 @@ class RunDocument(Part):
     without_result: int = 0
     ask: list[Ask] = Field(default_factory=list)
     preset: str | None = None
-    # Null for a run of our own nodes. A contributed one decides nothing of its report.
+    # Null for a run of our own nodes. A contributed run decides nothing about its report.
     contributed: ContributedPart | None = None
-    # A maintainer's word, if there is one; `verdict` stays what was measured.
+    # The verdict of a maintainer, if there is one. `verdict` stays the measured one.
     overruled: Overruling | None = None
-    # Of maintainers, newest first.
+    # Acts of maintainers, newest first.
     acts: list[Act] = Field(default_factory=list)
-    # What keeps cells of an open run from going on.
-    held_back: list[HeldPart] = Field(default_factory=list)
-    # By which rules the verdict was reached; where those of today differ, `outdated` has what they would say.
+    # Quarantined things that cells of an open run need.
+    held_back: list[QuarantinedPart] = Field(default_factory=list)
+    # The version of the rules that made the verdict. If it is not the present one, `outdated` is set.
     rules: int | None = None
     outdated: OutdatedPart | None = None
-    # From then on there is only what erasing leaves.
+    # Set if the report was withdrawn. The run object is then erased (`app.runs.run_object.erase`).
     withdrawn_at: datetime | None = None
     report: ReportPart = Field(default_factory=ReportPart)
     jobs: list[JobPart] = Field(default_factory=list)
     comparisons: list[ComparisonPart] = Field(default_factory=list)
     environments: dict[str, Environment] = Field(default_factory=dict)
-    # Of a plan (`dry_run`) only.
+    # Set in a plan (`dry_run`) only.
     estimate: EstimatePart | None = None
     created_at: datetime
     finished_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""The tables, one class a file."""
+"""The tables. Each file has one class, except for the search index."""
 
 from app.storage.models.act import ActRow
 from app.storage.models.attempt import AttemptRow

@@ -1,4 +1,4 @@
-"""One act of a maintainer, kept for good: what was done to what, why, and by whom."""
+"""One act of a maintainer: its kind, subject, reason and author. Acts are never deleted."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class ActRow(Base):
 
     id: Mapped[Id] = mapped_column(primary_key=True)
     subject_kind: Mapped[SubjectKind] = mapped_column(choice("subject_kind", SubjectKind))
-    # An id, or the name of a node or toolchain, or the digest of a script.
+    # The id of a report or run, the name of a node or toolchain, or the digest of a script.
     subject: Mapped[Id]
     what: Mapped[ActKind] = mapped_column(choice("what", ActKind))
     reason: Mapped[str]
-    # The name of the token; `local`, `submitter` or `operator` where there was none.
+    # The name of the token; `local`, `submitter` or `operator` without a token.
     who: Mapped[str]
-    # What changed, in words of ours: verdicts before and after, labels, ids.
+    # The change: verdicts before and after, labels, ids. No untrusted text.
     details: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]

@@ -37,11 +37,11 @@ class AttemptRow(Base):
     kind: Mapped[AttemptKind] = mapped_column(choice("kind", AttemptKind))
     start: Mapped[Start] = mapped_column(choice("start", Start))
     state: Mapped[AttemptState] = mapped_column(choice("state", AttemptState))
-    # False for a preview and for an attempt of a generation that was given up.
+    # False for a preview, and for an attempt of an earlier generation of its job.
     counted: Mapped[bool] = mapped_column(default=True)
-    # Fences: a result that names another lease is refused.
+    # The number of the current lease. A result with another number is refused.
     lease_no: Mapped[int] = mapped_column(default=0)
-    # Leases that ended without a result while the attempt ran.
+    # Leases that ended without a result although the attempt had started.
     leases_spent: Mapped[int] = mapped_column(default=0)
     node: Mapped[str | None]
     instance: Mapped[str | None]
@@ -53,7 +53,7 @@ class AttemptRow(Base):
     recorded_at: Mapped[datetime | None]
     outcome: Mapped[Outcome | None] = mapped_column(choice("outcome", Outcome))
     environment_digest: Mapped[str | None] = mapped_column(ForeignKey("environment.digest"))
-    # The cards it ran on, each with the check that it rests on (`app.runs.lifecycle.doubt`).
+    # The cards that the attempt ran on, each with the check of its health (`app.runs.lifecycle.doubt`).
     cards: Mapped[list[str] | None]
-    # The Result, without its environment: that is kept once, by digest.
+    # The Result without its environment, which has a row of its own.
     result: Mapped[dict[str, Any] | None]

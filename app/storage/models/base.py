@@ -1,4 +1,6 @@
-"""What all tables share: names of constraints, types by annotation, choices as text with a CHECK."""
+"""The base of all models: names of constraints, column types by annotation, and enum columns as text with a
+CHECK.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from sqlalchemy import DateTime, Enum, MetaData, Text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import DeclarativeBase
 
-# Ids sort by time, byte by byte, whatever the database's locale.
+# Ids sort by time. The collation "C" compares bytes, whatever the locale of the database is.
 Id = Annotated[str, "id"]
 
 NAMES = {
@@ -27,7 +29,7 @@ def _values(members: type[StrEnum]) -> list[str]:
 
 
 def choice(name: str, values: Any) -> Enum:
-    """A column type for a `Literal` or a StrEnum: text with a CHECK."""
+    """The column type of a `Literal` or a StrEnum: text with a CHECK."""
     if isinstance(values, type) and issubclass(values, StrEnum):
         return Enum(
             values, name=name, native_enum=False, create_constraint=True, length=32, values_callable=_values
@@ -36,7 +38,7 @@ def choice(name: str, values: Any) -> Enum:
 
 
 class Base(DeclarativeBase):
-    """The root of all models. They have no relationships: queries say what they load."""
+    """The base class of all models. They have no relationships: each query names what it loads."""
 
     metadata = MetaData(naming_convention=NAMES)
     type_annotation_map: ClassVar[dict[Any, Any]] = {

@@ -1,4 +1,7 @@
-"""A bisection of a report: a run whose cells are the points of a series, tried as they tell most."""
+"""A bisection of a report: a run whose cells are the points of a series.
+
+The most informative ones are tried first.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,17 @@ class BisectionRow(Base):
     __tablename__ = "bisection"
     __table_args__ = (Index(None, "report_id", "id"),)
 
-    # That of the run that its attempts belong to; its state is the run's.
+    # The id of its run. The state of the bisection is that of the run.
     id: Mapped[Id] = mapped_column(ForeignKey("run.id"), primary_key=True)
     report_id: Mapped[Id] = mapped_column(ForeignKey("report.id"))
     axis: Mapped[str]
-    # The values with their targets, as the fleet was when it was asked for; a job's position is its place here.
+    # The values with their targets, for the fleet at the time of the request. `job.position` is an index into
+    # them.
     points: Mapped[list[dict[str, Any]]] = mapped_column(JSONB(none_as_null=True))
     error: Mapped[float]
     most_attempts: Mapped[int]
     side_by_side: Mapped[int]
-    # Kept for pages and lists, after each attempt.
+    # The answer so far, updated after each attempt, for pages and lists.
     answer: Mapped[dict[str, Any]]
     asked_by: Mapped[str | None]
     created_at: Mapped[datetime]

@@ -1,4 +1,4 @@
-"""What a comparison of two attempts said, by the rules of its day."""
+"""A comparison of two attempts, by the rules of its time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ComparisonRow(Base):
 
     baseline: Mapped[Id] = mapped_column(ForeignKey("attempt.id", ondelete="CASCADE"), primary_key=True)
     candidate: Mapped[Id] = mapped_column(ForeignKey("attempt.id", ondelete="CASCADE"), primary_key=True)
-    # Of `app.judging.comparison.comparison`: what older ones made is made anew.
+    # COMPARISON_RULES of `app.judging.versions`. Older comparisons are computed again.
     rules: Mapped[int]
     result: Mapped[ComparisonResult] = mapped_column(choice("result", ComparisonResult))
     content: Mapped[dict[str, Any]]

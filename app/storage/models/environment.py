@@ -1,4 +1,4 @@
-"""What was found in attempts, kept once by a digest that the recorder computes."""
+"""The environment of attempts, stored once by a digest that the recorder computes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One numbered event of a run; ids only."""
+"""One numbered event of a run. It holds only ids."""
 
 from __future__ import annotations
 

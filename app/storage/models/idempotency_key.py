@@ -1,4 +1,4 @@
-"""A key that was answered: the digest of the body it came with, and the run it made."""
+"""An idempotency key: the digest of the body that came with it, and the run that it made."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class IdempotencyKeyRow(Base):
 
     key: Mapped[str] = mapped_column(primary_key=True)
     body_digest: Mapped[str]
-    # Deferred: the key is taken first, so that a second submission waits here for the first.
+    # Deferred, since the key is stored before its run: a second submission with the key then waits for the
+    # first.
     run_id: Mapped[Id] = mapped_column(ForeignKey("run.id", deferrable=True, initially="DEFERRED"))
     created_at: Mapped[datetime]

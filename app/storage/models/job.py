@@ -28,12 +28,12 @@ class JobRow(Base):
     script_digest: Mapped[str] = mapped_column(ForeignKey("script.digest"))
     target: Mapped[dict[str, Any]]
     state: Mapped[JobState] = mapped_column(choice("state", JobState))
-    # Why no node serves the target, as the plan found it.
+    # Set if no node could serve the target when the run was planned.
     reason: Mapped[dict[str, Any] | None]
-    # All counted attempts come from one generation: one node, one environment.
+    # All counted attempts are of this generation: one node, one environment. A restart raises it.
     generation: Mapped[int] = mapped_column(default=1)
     node: Mapped[str | None]
     environment_digest: Mapped[str | None]
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
-    # Of `app.judging.versions`, by which the verdict was reached.
+    # JUDGING_RULES of `app.judging.versions` by which the verdict was made.
     rules: Mapped[int | None]

@@ -1,4 +1,4 @@
-"""A machine that executes, by its own last hello."""
+"""A machine that executes attempts, as its last hello describes it."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class NodeRow(Base):
     hello: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
     hello_at: Mapped[datetime]
-    # The last sign of life, by message or heartbeat.
+    # The time of the last message or heartbeat.
     seen_at: Mapped[datetime]

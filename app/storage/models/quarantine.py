@@ -1,4 +1,4 @@
-"""A node, toolchain or script held back; lifted ones stay as history."""
+"""A quarantined node, toolchain or script. Lifted quarantines stay as history."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class QuarantineRow(Base):
 
     id: Mapped[Id] = mapped_column(primary_key=True)
     kind: Mapped[QuarantineKind] = mapped_column(choice("kind", QuarantineKind))
-    # Of a script: its digest.
+    # For a script, its digest.
     name: Mapped[Id]
     reason: Mapped[str]
     who: Mapped[str]
-    # From when on its evidence is in doubt; none: that of runs which are open or stand.
+    # Evidence from this time on is in doubt. NULL: that of open runs and of the current run of each report.
     since: Mapped[datetime | None]
     created_at: Mapped[datetime]
     lifted_at: Mapped[datetime | None]
-    # How many runs were reopened, and those that still are to be.
+    # The number of reopened runs, and the ids of those that are still to be reopened.
     reopened: Mapped[int] = mapped_column(default=0)
     pending: Mapped[list[str]] = mapped_column(default=list)

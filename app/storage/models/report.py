@@ -35,23 +35,25 @@ class ReportRow(Base):
     form: Mapped[Form] = mapped_column(choice("form", Form))
     text: Mapped[str]
     claim_text: Mapped[str | None]
-    # The Reading, without the scripts' text as run: that is kept once, by digest.
+    # The Reading without the texts of its scripts, which have rows of their own.
     reading: Mapped[dict[str, Any]]
-    # By which reports of the same are found; none where there is no script, and on rows from before there was this.
+    # Finds duplicate reports. NULL without a script and on rows older than this column.
     main_script: Mapped[str | None] = mapped_column(ForeignKey("script.digest"))
-    # What stands of its runs, kept for lists (`app.runs.lifecycle.report_verdict`): the verdict, the group it is in, and when that was last seen to hold.
+    # The current verdict, its group and when it was last verified, for lists
+    # (`app.runs.lifecycle.report_verdict`).
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
     attention: Mapped[Attention | None] = mapped_column(choice("attention", Attention))
     verified_at: Mapped[datetime | None]
-    # As of when it was looked at whether it should be run again; rows from before there was this are as of then.
+    # When it was last considered for a rerun. Older rows have the time of the migration.
     considered_at: Mapped[datetime] = mapped_column(server_default=func.now())
     labels: Mapped[list[str]] = mapped_column(default=list, server_default=sql("'{}'::text[]"))
     closed_at: Mapped[datetime | None]
     duplicate_of: Mapped[Id | None] = mapped_column(ForeignKey("report.id"))
-    # A maintainer's word; beside it what was measured stays.
+    # The verdict of a maintainer. The measured verdict stays in `verdict`.
     overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))
-    # From then on text, claim, title and what was read are erased, but for the digests of scripts.
+    # Set when it was withdrawn. Text, claim, title and reading are then erased, except for the digests of
+    # scripts.
     withdrawn_at: Mapped[datetime | None]
-    # Of the secret in the submitter's link.
+    # The digest of the secret in the submitter's link.
     withdraw_digest: Mapped[str | None]
     created_at: Mapped[datetime]

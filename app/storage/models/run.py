@@ -33,21 +33,22 @@ class RunRow(Base):
     preset: Mapped[str | None]
     repeats_at_most: Mapped[int]
     repeats_exact: Mapped[bool]
-    # The number of the latest event; changed under this row's lock only, so that numbers have no gaps.
+    # The number of the latest event. It changes only under the lock of this row, so numbers have no gaps.
     last_event: Mapped[int] = mapped_column(default=0)
-    # Kept for lists; the run object judges anew.
+    # For lists. The run object is judged again from its attempts.
     verdict: Mapped[Verdict | None] = mapped_column(choice("verdict", Verdict))
     summary: Mapped[str] = mapped_column(default="")
-    # Of `app.judging.versions`, by which the verdict was reached; none on rows from before there was this.
+    # JUDGING_RULES of `app.judging.versions` by which the verdict was made. NULL on rows older than this
+    # column.
     rules: Mapped[int | None]
-    # A maintainer's word; beside it what was measured stays.
+    # The verdict of a maintainer. The measured verdict stays in `verdict`.
     overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))
     # Set when the report was withdrawn: the run object without anything that was submitted or printed.
     withdrawn_record: Mapped[dict[str, Any] | None] = mapped_column("kept")
-    # Who brought it here; none for a run of our own nodes. What was brought, by its evidence, is taken in once.
+    # Who contributed it; NULL for a run of our own nodes. The same evidence is contributed once.
     contributed_by: Mapped[str | None]
     evidence_digest: Mapped[str | None]
-    # Of a contributed run: the nodes, the version and the time that its bundle names.
+    # For a contributed run: the nodes, the version and the time that its bundle names.
     made_by: Mapped[dict[str, Any] | None]
     created_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]

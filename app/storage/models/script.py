@@ -1,4 +1,4 @@
-"""The text of a script as run, kept once by its digest."""
+"""The text of a script as it is run, stored once by its digest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from app.storage.models.base import Base
 
-# A sketch in pieces of four values: two that are three quarters alike share one of the sixteen in 998 of 1000 cases.
+# A sketch is cut into 16 pieces of four values. Two sketches that are alike to three quarters share a piece
+# in 998 of 1000 cases.
 BANDS = "ARRAY[" + ", ".join(f"substring(script.sketch from {at} for 16)" for at in range(1, 257, 16)) + "]"
 
 
@@ -27,9 +28,9 @@ class ScriptRow(Base):
 
     digest: Mapped[str] = mapped_column(primary_key=True)
     text: Mapped[str]
-    # What a report's main script is found again by; none on rows from before there was this.
+    # Finds similar main scripts. NULL on rows older than these columns.
     shape_digest: Mapped[str | None]
     sketch: Mapped[bytes | None]
-    # From then on the text is erased, until somebody submits the same again.
+    # Set when the text was erased. The same script can be submitted again.
     erased_at: Mapped[datetime | None]
     created_at: Mapped[datetime]

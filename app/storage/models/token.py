@@ -1,4 +1,4 @@
-"""A token, by the digest of its secret."""
+"""An access token, stored by the digest of its secret."""
 
 from __future__ import annotations
 

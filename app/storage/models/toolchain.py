@@ -1,4 +1,7 @@
-"""A toolchain that some node has offered, since when: reports that were verified before are run again with it."""
+"""A toolchain that a node has offered, and since when.
+
+Reports verified before that time are rerun with it.
+"""
 
 from __future__ import annotations
 

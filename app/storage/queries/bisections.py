@@ -1,4 +1,4 @@
-"""Bisections as kept."""
+"""Reads bisections with their runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bisection_of(session: Session, bisection_id: str) -> Row[BisectionRow, RunRo
 def bisections_of_report(
     session: Session, report_id: str, *, before: str | None, limit: int
 ) -> Sequence[Row[BisectionRow, RunRow]]:
-    """Those of a report that are older than an id, newest first."""
+    """The bisections of a report that are older than an id, newest first."""
     query = (
         select(BisectionRow, RunRow)
         .join(RunRow, RunRow.id == BisectionRow.id)

@@ -1,4 +1,4 @@
-"""Changes: what is known of a report's, lists of them, and the cells that they are found between."""
+"""Reads and deletes changes, and reads the jobs that they are found between."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from app.judging.judgement import Verdict
 from app.judging.report.change import ChangeKind
 from app.storage.models import ChangeRow, JobRow, ReportRow, RunRow
 
-# Older jobs of one cell are no longer looked at.
+# Only the newest jobs of each cell are compared.
 OF_A_CELL = 8
 
 
 def judged_jobs(
     session: Session, report_id: str, *, scripts: Collection[str], without: Collection[Verdict]
 ) -> Sequence[JobRow]:
-    """The newest judged jobs of each cell of these scripts, by runs of ours that ended; newest first."""
+    """The newest judged jobs of each cell of these scripts, in finished runs of our own nodes; newest first."""
     place = (
         func.row_number()
         .over(partition_by=(JobRow.script_digest, JobRow.target), order_by=JobRow.id.desc())
@@ -74,7 +74,9 @@ def changes(
     before: str | None = None,
     limit: int,
 ) -> Sequence[Row[ChangeRow, str, str | None]]:
-    """Changes with the title and the address of their reports, newest first: older than one id, not older than another."""
+    """Changes with the titles and URLs of their reports, newest first, older than `before` and not older than
+    `since`.
+    """
     statement = select(ChangeRow, ReportRow.title, ReportRow.source_url).join(
         ReportRow, ReportRow.id == ChangeRow.report_id
     )
@@ -100,7 +102,7 @@ def count_reports(session: Session, toolchains: Collection[str]) -> dict[ChangeK
 
 
 def toolchains_with(session: Session, kind: ChangeKind, toolchains: Collection[str]) -> Sequence[str]:
-    """Those of these toolchains with which a report changed in this way, by name."""
+    """Those of the toolchains that have a change of this kind, by name."""
     statement = (
         select(ChangeRow.toolchain)
         .where(ChangeRow.kind == kind, ChangeRow.toolchain.in_(list(toolchains)))

@@ -1,4 +1,4 @@
-"""Comparisons as kept, and what repeats are told apart by."""
+"""Reads and stores comparisons, and reads the digests of captured values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EVIDENCE = tuple(outcome for outcome in Outcome if outcome.is_evidence)
 
 
 def comparison_of(session: Session, baseline: str, candidate: str, *, rules: int) -> ComparisonRow | None:
-    """A kept comparison by these rules."""
+    """The stored comparison of two attempts by these rules."""
     row = session.get(ComparisonRow, (baseline, candidate))
     return row if row is not None and row.rules == rules else None
 
@@ -34,7 +34,7 @@ def store_comparison(
     content: dict[str, Any],
     moment: datetime,
 ) -> None:
-    """Keep a comparison; one by older rules is replaced."""
+    """Store a comparison. It replaces one by older rules."""
     new = {"rules": rules, "result": result, "content": content, "created_at": moment}
     statement = insert(ComparisonRow).values(baseline=baseline, candidate=candidate, **new)
     session.execute(
@@ -47,21 +47,22 @@ def store_comparison(
 
 
 def can_be_stored(session: Session, attempts: Iterable[str]) -> bool:
-    """Whether the attempts can be referred to at once: whoever only looks waits for nobody, and never in a ring."""
-    wanted = set(attempts)
+    """Whether the attempts can be locked at once, so that a reader never waits and cannot cause a deadlock."""
+    ids = set(attempts)
     query = (
         select(AttemptRow.run_id)
-        .where(AttemptRow.id.in_(wanted))
+        .where(AttemptRow.id.in_(ids))
         .with_for_update(key_share=True, read=True, skip_locked=True)
     )
     runs = session.scalars(query).all()
-    # What was withdrawn since it was read must not come back; now that the attempts are held, it is seen or waits.
+    # A run that was withdrawn meanwhile must not be stored again. While the attempts are locked, none can be
+    # withdrawn.
     withdrawn = select(RunRow.id).where(RunRow.id.in_(runs), RunRow.withdrawn_record.is_not(None)).limit(1)
-    return len(runs) == len(wanted) and session.scalar(withdrawn) is None
+    return len(runs) == len(ids) and session.scalar(withdrawn) is None
 
 
 def value_digests(session: Session, job_id: str) -> list[dict[str, str]]:
-    """The digests of the captured values by name, of each counted attempt of a job that showed something."""
+    """The digests of captured values by name, for each counted attempt of a job that is evidence."""
     names, digests = (
         func.jsonb_path_query_array(AttemptRow.result, cast(f"$.observation.values[*].{key}", JSONPATH))
         for key in ("name", "digest")
@@ -76,5 +77,5 @@ def value_digests(session: Session, job_id: str) -> list[dict[str, str]]:
         )
         .order_by(AttemptRow.id)
     )
-    found = session.execute(query).all()
-    return [{name: digest for name, digest in zip(*row, strict=True) if digest} for row in found]
+    rows = session.execute(query).all()
+    return [{name: digest for name, digest in zip(*row, strict=True) if digest} for row in rows]

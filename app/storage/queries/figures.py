@@ -14,7 +14,7 @@ from app.storage.models import AttemptRow, NodeRow, RunRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFigures:
-    """Attempts by state, recorded ones by outcome, and how often one was given to a node."""
+    """The numbers of attempts by state and of recorded ones by outcome, and the number of leases."""
 
     by_state: dict[str, int]
     by_outcome: dict[str, int]
@@ -22,7 +22,7 @@ class AttemptFigures:
 
 
 def attempts(session: Session) -> AttemptFigures:
-    """All attempts in one look at an index."""
+    """Count all attempts, with an index only."""
     alike = (AttemptRow.state, AttemptRow.outcome, AttemptRow.lease_no)
     by_state, by_outcome, leases = Counter[str](), Counter[str](), 0
     for state, outcome, lease_no, count in session.execute(select(*alike, func.count()).group_by(*alike)):
@@ -39,12 +39,12 @@ def runs_by_state(session: Session) -> dict[str, int]:
 
 
 def oldest_queued(session: Session) -> datetime | None:
-    """Since when the attempt waits that waits longest."""
+    """The time since which the oldest queued attempt waits."""
     return session.scalar(select(func.min(AttemptRow.queued_at)).where(AttemptRow.state == "queued"))
 
 
 def nodes(session: Session, *, seen_after: datetime) -> tuple[int, int]:
-    """How many nodes are known, and how many of them gave a sign of life lately and are not draining."""
+    """The number of nodes, and of those that were seen after a time and are not draining."""
     ready = func.count().filter(NodeRow.seen_at >= seen_after, ~NodeRow.draining)
     row = session.execute(select(func.count(), ready).select_from(NodeRow)).one()
     return row[0], row[1]

@@ -1,4 +1,4 @@
-"""Which finished runs there are to be judged again."""
+"""Reads the finished runs that can be judged again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.storage.models import RunRow
 
 
 def finished_runs(session: Session, *, report_id: str | None, after: str | None, limit: int) -> Sequence[str]:
-    """Finished runs whose attempts are kept, oldest first, after an id; of one report or of all."""
+    """The ids of finished runs that were not withdrawn, oldest first, after an id; of one report or of all."""
     statement = (
         select(RunRow.id)
         .where(RunRow.state == "finished", RunRow.withdrawn_record.is_(None))

@@ -1,4 +1,4 @@
-"""Rows that are kept once: scripts and environments by digest, answers by idempotency key."""
+"""Stores rows that exist once: scripts and environments by digest, answers by idempotency key."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from app.storage.models import EnvironmentRow, IdempotencyKeyRow, ScriptRow
 
 
 def store_scripts(session: Session, texts: Mapping[str, str], *, moment: datetime) -> None:
-    """Keep scripts that are not kept yet, or were erased. In order of digest, so that two submissions never wait for each other in a ring.
+    """Store scripts that are new or were erased, and lock all of them.
 
-    Each is locked, changed or not: a withdrawal that would erase it waits, and then sees that it is wanted.
+    The order of the digests keeps two submissions from waiting for each other in a circle. A withdrawal that
+    would erase a script waits for the lock and then sees that the script is used.
     """
     rows = [{"digest": digest, "text": text, "created_at": moment} for digest, text in sorted(texts.items())]
     if rows:
@@ -31,13 +32,13 @@ def store_scripts(session: Session, texts: Mapping[str, str], *, moment: datetim
 
 
 def mark_script(session: Session, digest: str, *, shape_digest: str, sketch: bytes) -> None:
-    """Give a script that is kept what it is found again by, once."""
+    """Store the marks by which a script is found, unless it has some."""
     statement = update(ScriptRow).where(ScriptRow.digest == digest, ScriptRow.shape_digest.is_(None))
     session.execute(statement.values(shape_digest=shape_digest, sketch=sketch))
 
 
 def store_environment(session: Session, digest: str, facts: dict[str, Any], *, moment: datetime) -> None:
-    """Keep an environment that is not kept yet."""
+    """Store an environment if it is new."""
     session.execute(
         insert(EnvironmentRow).values(digest=digest, facts=facts, created_at=moment).on_conflict_do_nothing()
     )
@@ -46,7 +47,10 @@ def store_environment(session: Session, digest: str, facts: dict[str, Any], *, m
 def take_key(
     session: Session, key: str, *, body_digest: str, run_id: str, moment: datetime
 ) -> IdempotencyKeyRow | None:
-    """Take a key for a run; if it is taken, give who has it. Waits for a submission with the same key that is under way."""
+    """Store a key for a run. Returns the row of the key if it is taken, else None.
+
+    Waits for a submission with the same key that has not been committed yet.
+    """
     statement = insert(IdempotencyKeyRow).values(
         key=key, body_digest=body_digest, run_id=run_id, created_at=moment
     )

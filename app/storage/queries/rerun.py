@@ -1,4 +1,4 @@
-"""What is to be run again: since when toolchains are there, which reports are due, what was spent."""
+"""Reads for scheduled reruns: known toolchains, due reports, and the attempts spent."""
 
 from __future__ import annotations
 
@@ -15,34 +15,36 @@ from app.judging.report.change import ChangeKind
 from app.states import OPEN_STATES, Trigger
 from app.storage.models import AttemptRow, ChangeRow, JobRow, ReportRow, RunRow, ToolchainRow
 
-# Any constant will do; it only has to be the same everywhere.
+# An arbitrary number, the same in all processes.
 ROUND_LOCK = 7_264_352
 MOST_BASELINES = 3
-# Where one of these is set, somebody has ended the report.
+# A report with one of these columns set is closed.
 ENDED = ("closed_at", "withdrawn_at")
 OURS: tuple[Trigger, ...] = ("toolchain", "schedule", "baseline")
 IMPORTED: tuple[Trigger, ...] = ("imported",)
 
 
 def take_turn(session: Session) -> bool:
-    """Whether nobody else is at it; until this transaction ends nobody is."""
+    """Take the lock of the round until this transaction ends. False if another process has it."""
     return bool(session.scalar(select(func.pg_try_advisory_xact_lock(ROUND_LOCK))))
 
 
 def toolchains(session: Session) -> dict[str, datetime]:
-    """Since when each toolchain is known."""
+    """The time since which each toolchain is known, by name."""
     return {row.name: row.since for row in session.scalars(select(ToolchainRow))}
 
 
-def keep_toolchains(session: Session, since: Mapping[str, datetime]) -> None:
-    """Remember these, unless they are known."""
+def store_toolchains(session: Session, since: Mapping[str, datetime]) -> None:
+    """Store the toolchains that are not known yet."""
     if since:
         rows = [{"name": name, "since": moment} for name, moment in sorted(since.items())]
         session.execute(insert(ToolchainRow).values(rows).on_conflict_do_nothing())
 
 
 def is_open_report() -> ColumnElement[bool]:
-    """Whether a report is one to run again: it has a script and a verdict, waits for nothing of its reporter, and nobody has ended it."""
+    """Whether a report can be rerun: it has a script and a verdict, needs no answer of its reporter, and is
+    not closed.
+    """
     conditions = [
         ReportRow.main_script.is_not(None),
         ReportRow.attention.is_not(None),
@@ -55,9 +57,10 @@ def is_open_report() -> ColumnElement[bool]:
 def due_reports(
     session: Session, *, considered: datetime, verified: datetime | None, limit: int
 ) -> Sequence[ReportRow]:
-    """Open reports that were considered before a moment, and verified before another if one is given, stalest first, locked.
+    """Open reports that were considered before a time, and verified before another one if given. Locked,
+    oldest first.
 
-    One that another transaction holds is left for the next round, and so is one with a run of ours that is open.
+    Reports that another transaction has locked are skipped, and so are those with an open run.
     """
     running = exists().where(RunRow.report_id == ReportRow.id, RunRow.state.in_(OPEN_STATES))
     statement = select(ReportRow).where(ReportRow.considered_at < considered, is_open_report(), ~running)
@@ -71,9 +74,9 @@ def due_reports(
 
 
 def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[ChangeRow]:
-    """Confounded changes of open reports from after an id, newest first, whose two sides were not asked for again.
+    """Confounded changes of open reports after an id, newest first, that have no baseline run yet.
 
-    What stays confounded on other machines each time is left so after a few.
+    A report gets at most MOST_BASELINES baseline runs: its changes may stay confounded.
     """
     baselines = select(func.count()).where(
         RunRow.report_id == ChangeRow.report_id, RunRow.trigger == "baseline"
@@ -91,7 +94,7 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
 
 
 def count_open(session: Session, triggers: Collection[Trigger]) -> int:
-    """How many runs of these triggers are open."""
+    """The number of open runs with these triggers."""
     statement = (
         select(func.count())
         .select_from(RunRow)
@@ -101,15 +104,15 @@ def count_open(session: Session, triggers: Collection[Trigger]) -> int:
 
 
 def attempts_spent(session: Session, *, since: str) -> int:
-    """Attempts of the runs that we started after an id; of those that are open as many as they may come to."""
+    """The attempts of scheduled runs after an id. Open runs count with all attempts that they may have."""
     of_ours = (RunRow.id > since, RunRow.trigger.in_(OURS))
-    made = (
+    attempts = (
         select(func.count())
         .select_from(AttemptRow)
         .join(JobRow, JobRow.id == AttemptRow.job_id)
         .join(RunRow, RunRow.id == JobRow.run_id)
     )
-    done = session.scalar(made.where(*of_ours, RunRow.state.not_in(OPEN_STATES))) or 0
+    done = session.scalar(attempts.where(*of_ours, RunRow.state.not_in(OPEN_STATES))) or 0
     planned = (
         select(func.sum(RunRow.repeats_at_most)).select_from(JobRow).join(RunRow, RunRow.id == JobRow.run_id)
     )
@@ -117,10 +120,10 @@ def attempts_spent(session: Session, *, since: str) -> int:
 
 
 def ran_on(session: Session, report_id: str, *, without: Collection[Verdict]) -> Sequence[JobRow]:
-    """The jobs of a report by runs of ours, but for those with one of these verdicts; each target once."""
-    told = or_(JobRow.verdict.is_(None), JobRow.verdict.not_in(list(without)))
+    """The newest job of each target in runs of our own nodes, except for those with one of these verdicts."""
+    conclusive = or_(JobRow.verdict.is_(None), JobRow.verdict.not_in(list(without)))
     own = (RunRow.report_id == report_id, RunRow.contributed_by.is_(None), RunRow.state != "cancelled")
-    statement = select(JobRow).join(RunRow, RunRow.id == JobRow.run_id).where(*own, told)
+    statement = select(JobRow).join(RunRow, RunRow.id == JobRow.run_id).where(*own, conclusive)
     return session.scalars(
         statement.order_by(JobRow.target, JobRow.id.desc()).ext(distinct_on(JobRow.target))
     ).all()

@@ -18,7 +18,10 @@ def find(session: Session, run_id: str, *, source_digest: str) -> bytes | None:
 
 
 def store(session: Session, run_id: str, *, source_digest: str, content: bytes) -> None:
-    """Store the compressed JSON of a run. Nothing is stored while another transaction holds the run: a reader never waits."""
+    """Store the compressed JSON of a run.
+
+    Nothing is stored while another transaction holds the run: a reader never waits.
+    """
     free = (
         select(RunRow.id)
         .where(RunRow.id == run_id)

@@ -1,4 +1,4 @@
-"""Reading and locking runs, jobs and attempts. Writers lock in one order: run, job, attempt."""
+"""Reads and locks runs, jobs and attempts. All writers lock in the same order: run, job, attempt."""
 
 from __future__ import annotations
 
@@ -17,35 +17,38 @@ from worker.contract import AttemptKind, Outcome
 
 
 def run_of(session: Session, run_id: str) -> RunRow | None:
-    """A run."""
+    """The run with this id."""
     return session.get(RunRow, run_id) if is_id(run_id) else None
 
 
 def run_with_evidence(session: Session, digest: str) -> RunRow | None:
-    """The contributed run with this evidence. Until this transaction ends nobody else gets an answer for the same."""
+    """The contributed run with this evidence.
+
+    Until this transaction ends, others who ask for the same evidence wait.
+    """
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(digest, 0))))
     return session.scalar(select(RunRow).where(RunRow.evidence_digest == digest))
 
 
 def lock_run(session: Session, run_id: str) -> RunRow | None:
-    """A run, locked and as it is now."""
+    """A run, locked and read again."""
     return (
         session.get(RunRow, run_id, with_for_update=True, populate_existing=True) if is_id(run_id) else None
     )
 
 
 def lock_job(session: Session, job_id: str) -> JobRow | None:
-    """A job, locked and as it is now; its run must be locked before."""
+    """A job, locked and read again. Its run must be locked before."""
     return session.get(JobRow, job_id, with_for_update=True, populate_existing=True)
 
 
 def lock_attempt(session: Session, attempt_id: str) -> AttemptRow | None:
-    """An attempt, locked and as it is now; its run and job must be locked before."""
+    """An attempt, locked and read again. Its run and job must be locked before."""
     return session.get(AttemptRow, attempt_id, with_for_update=True, populate_existing=True)
 
 
 def run_and_job_of_attempt(session: Session, attempt_id: str) -> tuple[str, str] | None:
-    """The run and the job of an attempt; they never change."""
+    """The ids of the run and the job of an attempt. They never change."""
     row = session.execute(
         select(AttemptRow.run_id, AttemptRow.job_id).where(AttemptRow.id == attempt_id)
     ).one_or_none()
@@ -74,21 +77,21 @@ def attempts_of_run(session: Session, run_id: str, *, lock: bool = False) -> Seq
 
 
 def attempts_of_cell(session: Session, job_id: str) -> Sequence[AttemptRow]:
-    """The attempts of a job, oldest first, to look at."""
+    """The attempts of a job, oldest first, without a lock."""
     return session.scalars(
         select(AttemptRow).where(AttemptRow.job_id == job_id).order_by(AttemptRow.id)
     ).all()
 
 
 def attempts_of_job(session: Session, job_id: str) -> Sequence[AttemptRow]:
-    """The attempts of a job, oldest first, locked and as they are now; run and job must be locked before."""
+    """The attempts of a job, oldest first, locked and read again. Run and job must be locked before."""
     query = select(AttemptRow).where(AttemptRow.job_id == job_id).order_by(AttemptRow.id).with_for_update()
     return session.scalars(query, execution_options={"populate_existing": True}).all()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many attempts of a job are alike in all that decides whether more are needed."""
+    """The number of a job's attempts that are equal in all that decides whether more are needed."""
 
     kind: AttemptKind
     state: AttemptState
@@ -98,7 +101,7 @@ class Tally:
 
 
 def tally_of_job(session: Session, job_id: str, *, generation: int) -> list[Tally]:
-    """The attempts of one generation of a job, counted; run and job must be locked before."""
+    """Count the attempts of one generation of a job. Run and job must be locked before."""
     alike = (AttemptRow.kind, AttemptRow.state, AttemptRow.counted, AttemptRow.outcome)
     query = (
         select(*alike, func.count())
@@ -112,7 +115,7 @@ def tally_of_job(session: Session, job_id: str, *, generation: int) -> list[Tall
 
 
 def has_open_jobs(session: Session, run_id: str) -> bool:
-    """Whether a job of the run is still to be judged."""
+    """Whether the run has a job that has not ended."""
     return (
         session.scalar(
             select(JobRow.id).where(JobRow.run_id == run_id, JobRow.state.in_(OPEN_STATES)).limit(1)
@@ -123,50 +126,53 @@ def has_open_jobs(session: Session, run_id: str) -> bool:
 
 def environments(session: Session, digests: Iterable[str]) -> dict[str, EnvironmentRow]:
     """Environments by digest."""
-    wanted = set(digests)
-    if not wanted:
+    requested = set(digests)
+    if not requested:
         return {}
     return {
         row.digest: row
-        for row in session.scalars(select(EnvironmentRow).where(EnvironmentRow.digest.in_(wanted)))
+        for row in session.scalars(select(EnvironmentRow).where(EnvironmentRow.digest.in_(requested)))
     }
 
 
 def scripts(session: Session, digests: Iterable[str]) -> dict[str, str]:
     """Texts of scripts by digest."""
-    wanted = set(digests)
-    if not wanted:
+    requested = set(digests)
+    if not requested:
         return {}
     return {
         row.digest: row.text
         for row in session.execute(
-            select(ScriptRow.digest, ScriptRow.text).where(ScriptRow.digest.in_(wanted))
+            select(ScriptRow.digest, ScriptRow.text).where(ScriptRow.digest.in_(requested))
         )
     }
 
 
 def report_of(session: Session, report_id: str) -> ReportRow | None:
-    """A report."""
+    """The report with this id."""
     return session.get(ReportRow, report_id) if is_id(report_id) else None
 
 
-# Of a report what its runs tell and what may change; the rest is long, or changes with other runs.
-_LONG = {"text", "reading", "claim_text", "verdict", "attention", "verified_at"}
+# Columns that are long, or that change with every run of the report.
+_LEFT_OUT = {"text", "reading", "claim_text", "verdict", "attention", "verified_at"}
 
 
 def short_columns() -> list[KeyedColumnElement[Any]]:
-    """The other columns."""
-    return [column for column in ReportRow.__table__.columns if column.name not in _LONG]
+    """The columns of a report that its run objects depend on."""
+    return [column for column in ReportRow.__table__.columns if column.name not in _LEFT_OUT]
 
 
 def short_report(session: Session, report_id: str) -> dict[str, Any]:
-    """A report without its texts and without what stands of it; empty where there is none."""
+    """A report by column name, without its texts and its current verdict. Empty for an unknown id."""
     row = session.execute(select(*short_columns()).where(ReportRow.id == report_id)).mappings().one_or_none()
     return {} if row is None else dict(row)
 
 
 def lock_report(session: Session, report_id: str) -> ReportRow | None:
-    """A report, locked and as it is now; a run of it may be locked before, none after. Others may add runs to it meanwhile."""
+    """A report, locked and read again. Others may still add runs to it.
+
+    Its runs must be locked before it, never after.
+    """
     return (
         session.get(ReportRow, report_id, with_for_update={"key_share": True}, populate_existing=True)
         if is_id(report_id)
@@ -175,10 +181,10 @@ def lock_report(session: Session, report_id: str) -> ReportRow | None:
 
 
 def hold_report(session: Session, report_id: str) -> ReportRow | None:
-    """A report as it is now, which nobody withdraws before this transaction ends."""
-    held = {"key_share": True, "read": True}
+    """A report, read again. No one can withdraw it before this transaction ends."""
+    lock = {"key_share": True, "read": True}
     return (
-        session.get(ReportRow, report_id, with_for_update=held, populate_existing=True)
+        session.get(ReportRow, report_id, with_for_update=lock, populate_existing=True)
         if is_id(report_id)
         else None
     )

@@ -1,4 +1,4 @@
-"""What is in quarantine, and the runs whose evidence rests on it."""
+"""Reads and locks quarantines, and finds the runs that rest on a quarantined thing."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from app.judging.judgement import Verdict
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES, QuarantineKind
 from app.storage.models import AttemptRow, JobRow, NodeRow, QuarantineRow, RunRow, ScriptRow
 
-# Dispatchers share it, whoever puts something into quarantine has it alone: nothing is given away between its look and its act.
+# Dispatchers share this lock, and quarantining takes it alone. So no attempt is dispatched while a quarantine
+# starts.
 ADVISORY_LOCK = 0x5A3E_0001
 
 
 def exclusive_lock(session: Session) -> None:
-    """Let nobody else change a quarantine, and no dispatcher give work away, before this transaction ends."""
+    """Until this transaction ends, no one else can change a quarantine and nothing is dispatched."""
     session.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK)))
 
 
 def share_lock(session: Session) -> None:
-    """Let nobody change a quarantine before this transaction ends."""
+    """Until this transaction ends, no one can change a quarantine."""
     session.execute(select(func.pg_advisory_xact_lock_shared(ADVISORY_LOCK)))
 
 
 def active(session: Session) -> Sequence[QuarantineRow]:
-    """Those that are not lifted, oldest first."""
+    """The quarantines that are not lifted, oldest first."""
     return session.scalars(
         select(QuarantineRow).where(QuarantineRow.lifted_at.is_(None)).order_by(QuarantineRow.id)
     ).all()
 
 
 def active_of(session: Session, kind: QuarantineKind, name: str) -> QuarantineRow | None:
-    """The one of a thing, if it is in quarantine."""
+    """The quarantine of a thing, None if it is not quarantined."""
     mine = (QuarantineRow.kind == kind, QuarantineRow.name == name, QuarantineRow.lifted_at.is_(None))
     return session.scalar(select(QuarantineRow).where(*mine))
 
@@ -51,7 +52,7 @@ def page(session: Session, *, before: str | None, limit: int) -> Sequence[Quaran
 
 
 def with_pending(session: Session) -> Sequence[str]:
-    """Those with runs that are still to be reopened."""
+    """The ids of quarantines with runs that are still to be reopened."""
     return session.scalars(
         select(QuarantineRow.id)
         .where(QuarantineRow.pending != literal_column("'{}'"))
@@ -60,7 +61,7 @@ def with_pending(session: Session) -> Sequence[str]:
 
 
 def is_known(session: Session, kind: QuarantineKind, name: str) -> bool:
-    """Whether there is, or was, such a node, toolchain or script."""
+    """Whether such a node, toolchain or script exists or has existed."""
     match kind:
         case "node":
             return session.get(NodeRow, name) is not None
@@ -77,7 +78,7 @@ def is_known(session: Session, kind: QuarantineKind, name: str) -> bool:
 
 
 def _of_toolchain(name: str) -> ColumnElement[bool]:
-    """Jobs on a toolchain, or on it with packages added; as its index is written."""
+    """Jobs on a toolchain, with or without added packages. Written like the index on it."""
     base: ColumnElement[str] = literal_column("split_part(job.target ->> 'toolchain', '+', 1)")
     toolchain = JobRow.target["toolchain"].astext
     return and_(
@@ -97,7 +98,7 @@ def _rests_on(kind: QuarantineKind, name: str) -> ColumnElement[bool]:
 
 
 def _of_runs(kind: QuarantineKind, name: str) -> Select[str]:
-    """Runs by our own nodes that can be reopened, with those of their attempts that rest on the thing."""
+    """Our own runs that can be reopened, joined with those of their attempts that rest on the thing."""
     return (
         select(AttemptRow.run_id)
         .join(JobRow, JobRow.id == AttemptRow.job_id)
@@ -114,9 +115,10 @@ def _of_runs(kind: QuarantineKind, name: str) -> Select[str]:
 def runs_resting_on(
     session: Session, kind: QuarantineKind, name: str, *, since: datetime | None
 ) -> list[str]:
-    """Runs with counted evidence that rests on a thing, or with attempts that it holds now, in order.
+    """The ids of runs with evidence or held attempts that rest on a thing, in order.
 
-    `since` names all evidence from then on; without it, only runs which are open or stand for their report are meant.
+    With `since`, all evidence from that time on counts. Without it, only that of open runs and of the current
+    run of each report counts.
     """
     newer = aliased(RunRow)
     superseded = (
@@ -134,5 +136,5 @@ def runs_resting_on(
         or_(RunRow.state.in_(OPEN_STATES), ~superseded) if since is None else AttemptRow.recorded_at >= since
     )
     evidence = _of_runs(kind, name).where(AttemptRow.state == "recorded", AttemptRow.counted, in_doubt)
-    held = _of_runs(kind, name).where(AttemptRow.state.in_(HELD_ATTEMPT_STATES))
-    return sorted({*session.scalars(evidence.distinct()), *session.scalars(held.distinct())})
+    on_nodes = _of_runs(kind, name).where(AttemptRow.state.in_(HELD_ATTEMPT_STATES))
+    return sorted({*session.scalars(evidence.distinct()), *session.scalars(on_nodes.distinct())})

@@ -1,4 +1,4 @@
-"""The queue in Postgres: what waits, who holds what, and whose lease ran out."""
+"""Reads and locks the queue: waiting attempts, attempts on nodes, and expired leases."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from worker.contract import AttemptKind
 
-# More of one run need not be looked at in one round: no fleet takes more at once.
+# Attempts of one run that are read in a round. No fleet takes more at once.
 PER_RUN = 400
-AT_ONCE = 2000
+MOST_CANDIDATES = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A queued attempt with what decides where it may go."""
+    """A queued attempt with the facts that decide which node may get it."""
 
     attempt_id: str
     job_id: str
@@ -29,13 +29,13 @@ class Candidate:
     node: str | None
     target: dict[str, Any]
     kind: AttemptKind = AttemptKind.REPEAT
-    # Nobody waits for it: it goes behind all that was submitted.
+    # A background run comes after all submitted runs.
     background: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """An attempt that a node holds."""
+    """An attempt on a node."""
 
     node: str
     run_id: str
@@ -46,9 +46,10 @@ class Hold:
 def candidates(
     session: Session, *, nodes: Iterable[str], of_a_job: int = PER_RUN, without_scripts: Iterable[str] = ()
 ) -> list[Candidate]:
-    """Queued attempts that are free or bound to one of these nodes: what somebody waits for, then by turns of runs, cheap cells first.
+    """Queued attempts that are free or bound to one of these nodes, in the order of dispatch.
 
-    A job's attempts are alike: no more `of_a_job` than there are places need be looked at, however many wait.
+    Submitted runs come first. Runs take turns, and each begins with its cheap cells. The attempts of a job
+    are alike, so at most `of_a_job` of each are read.
     """
     waiting = (
         select(AttemptRow.id, AttemptRow.kind)
@@ -79,10 +80,14 @@ def candidates(
         .join(RunRow, RunRow.id == JobRow.run_id)
         .where(JobRow.state.in_(OPEN_STATES), or_(JobRow.node.is_(None), JobRow.node.in_(list(nodes))))
     )
-    held = list(without_scripts)
-    ranked = (ranked_jobs.where(JobRow.script_digest.not_in(held)) if held else ranked_jobs).subquery()
+    excluded = list(without_scripts)
+    if excluded:
+        ranked_jobs = ranked_jobs.where(JobRow.script_digest.not_in(excluded))
+    ranked = ranked_jobs.subquery()
     turns = (ranked.c.background, ranked.c.rank, ranked.c.run_id)
-    rows = session.execute(select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(AT_ONCE))
+    rows = session.execute(
+        select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(MOST_CANDIDATES)
+    )
     return [
         Candidate(
             attempt_id=row.id,
@@ -98,7 +103,7 @@ def candidates(
 
 
 def holds(session: Session) -> list[Hold]:
-    """All attempts that nodes hold."""
+    """All attempts on nodes."""
     rows = session.execute(
         select(AttemptRow.node, AttemptRow.run_id, AttemptRow.kind, JobRow.target)
         .join(JobRow, JobRow.id == AttemptRow.job_id)
@@ -108,7 +113,10 @@ def holds(session: Session) -> list[Hold]:
 
 
 def lock_queued(session: Session, attempt_ids: Iterable[str]) -> dict[str, tuple[RunRow, JobRow, AttemptRow]]:
-    """Of these attempts those that are still queued and that nobody else has locked, with run and job, all locked."""
+    """Those of the attempts that are still queued and not locked, with their runs and jobs.
+
+    Locks all three.
+    """
     ids = list(attempt_ids)
     places = session.execute(select(AttemptRow.run_id, AttemptRow.job_id).where(AttemptRow.id.in_(ids))).all()
     fresh = {"populate_existing": True}
@@ -138,7 +146,7 @@ def lock_queued(session: Session, attempt_ids: Iterable[str]) -> dict[str, tuple
 def extend_leases(
     session: Session, *, node: str, instance: str, running: Sequence[str], until: datetime, before: datetime
 ) -> None:
-    """Extend the leases that end before a moment of attempts which a node says it runs; never waits for a lock."""
+    """Extend those leases of a node's running attempts that end before a time. Never waits for a lock."""
     mine = (
         select(AttemptRow.id)
         .where(
@@ -160,7 +168,7 @@ def extend_leases(
 
 
 def runs_with_expired_leases(session: Session, *, moment: datetime) -> list[str]:
-    """Runs in which a lease ran out."""
+    """The runs with an expired lease."""
     query = (
         select(AttemptRow.run_id)
         .where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.lease_until < moment)
@@ -170,7 +178,7 @@ def runs_with_expired_leases(session: Session, *, moment: datetime) -> list[str]
 
 
 def runs_held_by(session: Session, *, node: str, other_than: str | None = None) -> list[str]:
-    """Runs in which a node holds attempts; `other_than` looks at the leases of its earlier instances only."""
+    """The runs with attempts on a node. With `other_than`, only leases of its other instances count."""
     query = (
         select(AttemptRow.run_id)
         .where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.node == node)
@@ -182,7 +190,7 @@ def runs_held_by(session: Session, *, node: str, other_than: str | None = None) 
 
 
 def queued_jobs(session: Session) -> list[JobRow]:
-    """Jobs with queued attempts."""
+    """The jobs with queued attempts."""
     waiting = select(AttemptRow.job_id).where(AttemptRow.state == "queued").distinct()
     return list(
         session.scalars(select(JobRow).where(JobRow.id.in_(waiting)).order_by(JobRow.run_id, JobRow.id))

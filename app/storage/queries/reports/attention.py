@@ -1,4 +1,4 @@
-"""Reports by the group that wants attention, lately verified first."""
+"""Reads the reports of an attention group, the latest verified first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = (
 def reports_in(
     session: Session, attention: Attention, *, after: str | None, limit: int
 ) -> Sequence[ReportRow]:
-    """The reports of a group behind one of them, without their texts."""
+    """The reports of a group after one of them, without their texts."""
     statement = (
         select(ReportRow)
         .options(load_only(*_SHOWN))
@@ -38,7 +38,7 @@ def reports_in(
 
 
 def sizes(session: Session) -> dict[Attention, int]:
-    """How many reports each group has."""
+    """The number of reports in each group."""
     statement = (
         select(ReportRow.attention, func.count())
         .where(ReportRow.attention.is_not(None))

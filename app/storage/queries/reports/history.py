@@ -1,4 +1,4 @@
-"""What became of a report on each target over time: its jobs, each with the first attempt that counts."""
+"""Reads the history of a report on each target: its jobs, each with the first counted attempt."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow
 
-# Of what an attempt printed, its end.
+# Characters of an attempt's output, from its end.
 SHOWN = 400
-# Facts of an environment that name a column or a row of the history.
+# Facts of the environment that are shown in the history.
 FACTS = {
     "torch": "torch.version",
     "python": "python.version",
@@ -25,9 +25,12 @@ FACTS = {
 def points_of_report(
     session: Session, report_id: str, *, packages: Sequence[str], limit: int
 ) -> Sequence[Row[Any]]:
-    """The newest judged jobs of a report's runs, newest first, in one statement; `package_N` is the version of the Nth of the packages."""
+    """The newest judged jobs of a report, newest first.
+
+    The column `package_N` is the version of the Nth package.
+    """
     counted = (AttemptRow.job_id == JobRow.id, AttemptRow.counted, AttemptRow.state == "recorded")
-    # Unpacked once: each way into a result that is stored apart would unpack all of it.
+    # The observation is selected once: each path into a large stored result would decompress all of it.
     first = (
         select(
             AttemptRow.id,
@@ -58,10 +61,11 @@ def points_of_report(
         .offset(0)
         .lateral("environment")
     )
-    found = type_coerce(environment.c.facts, JSONB)
-    facts = [found[name].astext.label(label) for label, name in FACTS.items()]
+    environment_facts = type_coerce(environment.c.facts, JSONB)
+    facts = [environment_facts[name].astext.label(label) for label, name in FACTS.items()]
     facts += [
-        found[f"package.{name}"].astext.label(f"package_{number}") for number, name in enumerate(packages)
+        environment_facts[f"package.{name}"].astext.label(f"package_{number}")
+        for number, name in enumerate(packages)
     ]
     job = (JobRow.id, JobRow.script_digest, JobRow.target, JobRow.verdict, JobRow.reason)
     run = (RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by)

@@ -1,4 +1,4 @@
-"""What stands of a report: its row, the runs that ended, and the latest word of each cell by our own nodes."""
+"""Reads what the current verdict of a report rests on: its judged runs, and the latest job of each cell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def ended_runs(session: Session, report_id: str) -> Sequence[RunRow]:
 
 
 def latest_judged_jobs(session: Session, report_id: str, *, without: Collection[Verdict]) -> Sequence[JobRow]:
-    """Of each script and target the latest judged job of a run of ours that ended, but for those with one of these verdicts."""
+    """The latest judged job of each script and target in finished runs of our own nodes, except for these
+    verdicts.
+    """
     cell = (JobRow.script_digest, JobRow.target)
     statement = (
         select(JobRow)
@@ -48,7 +50,7 @@ def attempts_of_jobs(session: Session, job_ids: Collection[str]) -> Sequence[Att
 
 
 def report_ids(session: Session, *, after: str, limit: int) -> Sequence[str]:
-    """Ids of reports behind one, in order."""
+    """The ids of reports after an id, in order."""
     return session.scalars(
         select(ReportRow.id).where(ReportRow.id > after).order_by(ReportRow.id).limit(limit)
     ).all()

@@ -28,16 +28,17 @@ def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:
     ).all()
 
 
-def runs_as_kept(session: Session, report_id: str) -> str | None:
-    """A digest of all that is kept of a report's runs and may change: attempts change with the number of their run's last event.
+def digest_of_runs(session: Session, report_id: str) -> str | None:
+    """A digest of all stored facts of a report's runs. A change of an attempt changes the last event of its
+    run.
 
-    None where there is no run, while one is open, and while a node may still say something of an attempt.
+    None without runs, while a run is open, and while attempts are queued or on nodes.
     """
     mine = select(RunRow.id).where(RunRow.report_id == report_id).scalar_subquery()
-    waits = exists().where(
+    is_queued = exists().where(
         AttemptRow.state == "queued", AttemptRow.job_id.in_(select(JobRow.id).where(JobRow.run_id.in_(mine)))
     )
-    held = exists().where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.run_id.in_(mine))
+    is_held = exists().where(AttemptRow.state.in_(HELD_ATTEMPT_STATES), AttemptRow.run_id.in_(mine))
     act = (
         select(func.max(ActRow.id))
         .where(ActRow.subject_kind == "run", ActRow.subject.in_(mine))
@@ -47,15 +48,15 @@ def runs_as_kept(session: Session, report_id: str) -> str | None:
         cast(literal_column(RunRow.__tablename__), Text), aggregate_order_by(literal_column("','"), RunRow.id)
     )
     is_open = func.bool_or(RunRow.state.in_(OPEN_STATES))
-    found = session.execute(
-        select(func.md5(rows), act, is_open, waits, held).where(RunRow.report_id == report_id)
+    row = session.execute(
+        select(func.md5(rows), act, is_open, is_queued, is_held).where(RunRow.report_id == report_id)
     ).one()
-    digest, latest_act, *at_work = found
-    return None if digest is None or any(at_work) else f"{digest}{latest_act or ''}"
+    digest, latest_act, *still_changing = row
+    return None if digest is None or any(still_changing) else f"{digest}{latest_act or ''}"
 
 
 def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow]:
-    """The latest run of each report by our own nodes; however many there were, one look each."""
+    """The latest run of each report by our own nodes, by report id. Reads one row for each report."""
     own = select(RunRow).where(RunRow.report_id == ReportRow.id, RunRow.contributed_by.is_(None))
     newest = own.order_by(RunRow.id.desc()).limit(1).correlate(ReportRow).lateral()
     statement = (
@@ -68,7 +69,7 @@ def latest_runs(session: Session, report_ids: Iterable[str]) -> dict[str, RunRow
 
 
 def count_runs(session: Session, report_ids: Iterable[str]) -> dict[str, int]:
-    """How many runs each report has."""
+    """The number of runs of each report, by report id."""
     statement = (
         select(RunRow.report_id, func.count())
         .where(RunRow.report_id.in_(list(report_ids)))
@@ -78,7 +79,10 @@ def count_runs(session: Session, report_ids: Iterable[str]) -> dict[str, int]:
 
 
 def latest_jobs(session: Session, report_id: str) -> Sequence[Row[JobRow, RunRow]]:
-    """Of each script and target of a report's runs the latest job that was judged, else the latest; ours and each contributor's apart."""
+    """The latest judged job of each script and target of a report, else the latest one.
+
+    Separate for each contributor.
+    """
     judged_first = JobRow.verdict.is_(None)
     cell = (JobRow.script_digest, JobRow.target, RunRow.contributed_by)
     statement = (
@@ -101,7 +105,7 @@ def having_main_script(session: Session, digest: str, *, limit: int) -> Sequence
 def same_shape(
     session: Session, report_id: str, script: str, shape_digest: str | None, *, limit: int
 ) -> Sequence[Row[str, str]]:
-    """Ids and titles of other reports whose main script is this one, or has its shape; newest first."""
+    """The ids and titles of other reports whose main script is equal or has the same shape, newest first."""
     scripts = select(ScriptRow.digest).where(
         or_(ScriptRow.digest == script, ScriptRow.shape_digest == shape_digest)
     )
@@ -114,11 +118,14 @@ def same_shape(
 def alike_sketches(
     session: Session, sketch: bytes, *, shape_digest: str | None, limit: int
 ) -> Sequence[Row[str, str, str, str | None, bytes | None]]:
-    """Of the newest reports whose sketch shares a piece with this one: id, title, the script's digest, its shape and its sketch."""
+    """The newest reports whose sketch shares a piece with this one.
+
+    Columns: id, title, and the digest, shape digest and sketch of the main script.
+    """
     pieces = [sketch[at : at + 16] for at in range(0, len(sketch), 16)]
     shares = literal_column(BANDS, ARRAY(LargeBinary())).overlap(cast(pieces, ARRAY(LargeBinary())))
     marks = select(ScriptRow.digest, ScriptRow.shape_digest, ScriptRow.sketch)
-    # By itself: else Postgres walks over the reports until it has met enough.
+    # A subquery with OFFSET, or Postgres would scan the reports until it has found enough.
     alike = marks.where(shares, ScriptRow.shape_digest.is_distinct_from(shape_digest)).offset(0).subquery()
     statement = select(ReportRow.id, ReportRow.title, *alike.c).join(
         alike, alike.c.digest == ReportRow.main_script

@@ -1,4 +1,7 @@
-"""What reports are found by: kept with each run that ends, and asked. Every condition has an index, or narrows what one found."""
+"""Writes the search index and searches reports.
+
+Each condition uses an index, or filters the result of one.
+"""
 
 from __future__ import annotations
 
@@ -34,27 +37,30 @@ from app.search.tokens import tokens
 from app.storage.models import ChangeRow, NodeRow, ReportCellRow, ReportRow, ReportSearchRow
 from app.storage.queries.reports.text_search import as_vector, has_words, vector_of
 
-# A list needs none of these, and they are long.
+# Long columns that a list does not need.
 SLIM = (
     defer(ReportRow.text, raiseload=True),
     defer(ReportRow.reading, raiseload=True),
     defer(ReportRow.claim_text, raiseload=True),
 )
 NOTHING = "toolchain:"
-# A verdict is of a cell only beside one of these.
+# Fields of cells. Only together with one of these is a verdict one of a cell.
 _OF_CELLS = tuple(name for name, kind in FIELDS.items() if kind.of_cell and name != "verdict")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A search with what the moment and the fleet make of it: `toolchains` are the names that each value means."""
+class Search:
+    """A query with the time and the fleet that it is resolved for.
+
+    `toolchains` holds the names that each value means.
+    """
 
     query: Query
     moment: datetime
     toolchains: Mapping[str, Sequence[str]]
 
     def values(self, field: Field) -> list[str]:
-        """The values of a field as cells have them."""
+        """The values of a field as the index has them."""
         if field.name != "toolchain":
             return list(field.values)
         return [name for value in field.values for name in self.toolchains[value]]
@@ -101,7 +107,10 @@ def store_search(
 
 
 def delete_words(session: Session, report_id: str) -> None:
-    """Delete the words of a report and its cells, so that no search finds a withdrawn text. The caller commits."""
+    """Delete the words of a report and its cells, so that no search finds a withdrawn text.
+
+    The caller commits.
+    """
     session.execute(update(ReportCellRow).where(ReportCellRow.report_id == report_id).values(output=""))
     session.execute(
         update(ReportSearchRow).where(ReportSearchRow.report_id == report_id).values(words=as_vector(""))
@@ -109,7 +118,7 @@ def delete_words(session: Session, report_id: str) -> None:
 
 
 def not_searchable(session: Session, *, rules: int, limit: int) -> Sequence[str]:
-    """Reports that older rules, or none, made findable; the newest first."""
+    """The ids of reports that are not indexed, or by older rules; newest first."""
     current = exists().where(ReportSearchRow.report_id == ReportRow.id, ReportSearchRow.rules >= rules)
     return session.scalars(
         select(ReportRow.id).where(~current).order_by(ReportRow.id.desc()).limit(limit)
@@ -117,7 +126,7 @@ def not_searchable(session: Session, *, rules: int, limit: int) -> Sequence[str]
 
 
 def toolchains_seen(session: Session) -> list[str]:
-    """The toolchains of all cells, each by one look into the index."""
+    """The toolchains of all cells. Skips from one value to the next in the index."""
     first = select(func.min(ReportCellRow.toolchain).label("name")).cte("seen", recursive=True)
     after = (
         select(func.min(ReportCellRow.toolchain))
@@ -141,28 +150,28 @@ def packages_of_toolchains(session: Session) -> dict[str, dict[str, str]]:
     return {row[0]: row[1] or {} for row in rows}
 
 
-def found(
-    session: Session, asked: Asked | None, *, before: str | None, limit: int, source_url: str | None = None
+def find_reports(
+    session: Session, search: Search | None, *, before: str | None, limit: int, source_url: str | None = None
 ) -> Sequence[ReportRow]:
     """Reports older than an id that a search finds, newest first, without their texts."""
-    return session.scalars(statement(asked, before=before, limit=limit, source_url=source_url)).all()
+    return session.scalars(statement(search, before=before, limit=limit, source_url=source_url)).all()
 
 
 def statement(
-    asked: Asked | None, *, before: str | None, limit: int, source_url: str | None = None
+    search: Search | None, *, before: str | None, limit: int, source_url: str | None = None
 ) -> Select[ReportRow]:
-    """How a search is asked."""
+    """The statement of a search."""
     query = select(ReportRow).options(*SLIM).order_by(ReportRow.id.desc()).limit(limit)
     if before is not None:
         query = query.where(ReportRow.id < before)
     if source_url is not None:
         query = query.where(ReportRow.source_url == source_url)
-    if asked is None:
+    if search is None:
         return query
-    has, has_not = _of_search(asked)
-    cell = _one_cell(asked)
+    has, has_not = _of_search(search)
+    cell = _one_cell(search)
     if cell is not None:
-        # Put in order first, so that no more cells are looked at than it takes to fill the page.
+        # The candidates are sorted first, so that only as many cells are read as fill the page.
         older = [] if before is None else [ReportSearchRow.report_id < before]
         likely = (
             select(ReportSearchRow.report_id)
@@ -180,17 +189,18 @@ def statement(
     elif has:
         query = query.join(ReportSearchRow, ReportSearchRow.report_id == ReportRow.id).where(*has, *has_not)
     elif has_not:
-        # No index tells what is not there: reports are looked at one by one, newest first, and not all of them at once.
+        # No index finds what is missing. The subquery makes Postgres check the reports one by one, newest
+        # first.
         looked = select(and_(*has_not)).where(ReportSearchRow.report_id == ReportRow.id)
         query = query.where(looked.correlate(ReportRow).scalar_subquery())
-    return query.where(*_of_reports(asked))
+    return query.where(*_of_reports(search))
 
 
-def _of_search(asked: Asked) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
-    """What must hold of all that a report is found by, and what must not."""
-    query = asked.query
-    has = [_has(_facets(asked, field)) for field in (*_wanted_of_cells(query), *query.fields("cause"))]
-    facets = [_facets(asked, field) for field in query.fields(*_OF_CELLS, "cause", negated=True)]
+def _of_search(search: Search) -> tuple[list[ColumnElement[bool]], list[ColumnElement[bool]]]:
+    """The conditions on the index that must hold, and those that must not."""
+    query = search.query
+    has = [_has(_facets(search, field)) for field in (*_cell_fields(query), *query.fields("cause"))]
+    facets = [_facets(search, field) for field in query.fields(*_OF_CELLS, "cause", negated=True)]
     has_not = [not_(_has(some)) for some in facets]
     for term in (*query.words(), *query.words(negated=True)):
         words = tokens(term.text)
@@ -201,7 +211,7 @@ def _of_search(asked: Asked) -> tuple[list[ColumnElement[bool]], list[ColumnElem
 
 
 def _has(facets: Iterable[str]) -> ColumnElement[bool]:
-    """Whether one of these is true of the report or of a cell of it."""
+    """Whether the report or one of its cells has one of these facets."""
     return _overlap(ReportSearchRow.facets, facets)
 
 
@@ -210,26 +220,27 @@ def _overlap(array: Any, values: Iterable[str]) -> ColumnElement[bool]:
     return shares
 
 
-def _facets(asked: Asked, field: Field) -> list[str]:
-    return [f"{field.name}:{value}" for value in asked.values(field)]
+def _facets(search: Search, field: Field) -> list[str]:
+    return [f"{field.name}:{value}" for value in search.values(field)]
 
 
-def _wanted_of_cells(query: Query) -> list[Field]:
-    wanted = query.fields(*_OF_CELLS)
-    return [*wanted, *query.fields("verdict")] if wanted else []
+def _cell_fields(query: Query) -> list[Field]:
+    fields = query.fields(*_OF_CELLS)
+    return [*fields, *query.fields("verdict")] if fields else []
 
 
-def _one_cell(asked: Asked) -> ColumnElement[bool] | None:
-    """Whether a cell of the report has it all; None where the index has told."""
-    wanted = _wanted_of_cells(asked.query)
-    if len(wanted) < 2:
+def _one_cell(search: Search) -> ColumnElement[bool] | None:
+    """Whether a single cell has all values. None if the index alone can answer."""
+    cell_fields = _cell_fields(search.query)
+    if len(cell_fields) < 2:
         return None
     cell = (
         select(literal(1))
-        .where(ReportCellRow.report_id == ReportRow.id, *(_in_cell(asked, field) for field in wanted))
+        .where(ReportCellRow.report_id == ReportRow.id, *(_in_cell(search, field) for field in cell_fields))
         .limit(1)
     )
-    # Not EXISTS: that would be asked as a join, which may read all cells. And of this Postgres expects that most have it.
+    # Not EXISTS, which Postgres turns into a join that may read all cells. It expects this form to hold for
+    # most reports.
     return cell.correlate(ReportRow).scalar_subquery().is_not(None)
 
 
@@ -246,73 +257,73 @@ _SEVERAL = {
 }
 
 
-def _in_cell(asked: Asked, field: Field) -> ColumnElement[bool]:
+def _in_cell(search: Search, field: Field) -> ColumnElement[bool]:
     if field.name in _SEVERAL:
         return _overlap(_SEVERAL[field.name], field.values)
-    return _ONE[field.name].in_(asked.values(field))
+    return _ONE[field.name].in_(search.values(field))
 
 
-def _of_reports(asked: Asked) -> list[ColumnElement[bool]]:
-    """What the report's own row says, and its changes."""
-    query = asked.query
+def _of_reports(search: Search) -> list[ColumnElement[bool]]:
+    """The conditions on the row of the report and on its changes."""
+    query = search.query
     fields = {name: query.fields(name) for name in _OF_REPORT}
     if query.fields(*_OF_CELLS):
         fields["verdict"] = []
-    conditions = [_OF_REPORT[name](asked, field) for name, wanted in fields.items() for field in wanted]
-    # Of a report that is not judged yet no verdict is true.
+    conditions = [_OF_REPORT[name](search, field) for name, group in fields.items() for field in group]
+    # Without a verdict, no condition on the verdict holds.
     conditions += [
-        not_(func.coalesce(_OF_REPORT[name](asked, field), false()))
+        not_(func.coalesce(_OF_REPORT[name](search, field), false()))
         for name in _OF_REPORT
         for field in query.fields(name, negated=True)
     ]
     changes = query.fields("changed")
     if changes:
-        conditions.append(_changed(asked, changes))
-    conditions += [not_(_changed(asked, [field])) for field in query.fields("changed", negated=True)]
+        conditions.append(_changed(search, changes))
+    conditions += [not_(_changed(search, [field])) for field in query.fields("changed", negated=True)]
     return conditions
 
 
-def _changed(asked: Asked, fields: Sequence[Field]) -> ColumnElement[bool]:
-    """Whether one change of the report is all that."""
-    holds = [or_(*(_change(asked, value) for value in field.values)) for field in fields]
+def _changed(search: Search, fields: Sequence[Field]) -> ColumnElement[bool]:
+    """Whether a single change of the report fulfils all fields."""
+    holds = [or_(*(_change(search, value) for value in field.values)) for field in fields]
     return ReportRow.id.in_(select(ChangeRow.report_id).where(*holds))
 
 
-def _change(asked: Asked, value: str) -> ColumnElement[bool]:
+def _change(search: Search, value: str) -> ColumnElement[bool]:
     if value in list(ChangeKind):
         return ChangeRow.kind == value
-    return _when(ChangeRow.id, _period(asked, value))
+    return _when(ChangeRow.id, _period(search, value))
 
 
-def _period(asked: Asked, value: str) -> Period:
-    return period(value, moment=asked.moment) or Period(None, None)
+def _period(search: Search, value: str) -> Period:
+    return period(value, moment=search.moment) or Period(None, None)
 
 
 def _when(identity: InstrumentedAttribute[str], when: Period) -> ColumnElement[bool]:
-    """Ids sort by time."""
+    """Whether an id is from a period: ids sort by time."""
     since = [] if when.since is None else [identity >= id_at(when.since)]
     until = [] if when.until is None else [identity < id_at(when.until)]
     return and_(true(), *since, *until)
 
 
-def _submitted(asked: Asked, field: Field) -> ColumnElement[bool]:
-    return or_(*(_when(ReportRow.id, _period(asked, value)) for value in field.values))
+def _submitted(search: Search, field: Field) -> ColumnElement[bool]:
+    return or_(*(_when(ReportRow.id, _period(search, value)) for value in field.values))
 
 
-def _labelled(_asked: Asked, field: Field) -> ColumnElement[bool]:
+def _labelled(_asked: Search, field: Field) -> ColumnElement[bool]:
     labels = ReportRow.__table__.columns.get("labels")
     return false() if labels is None else _overlap(labels, field.values)
 
 
-def _in_state(_asked: Asked, field: Field) -> ColumnElement[bool]:
-    """A report that nobody could close is open."""
+def _in_state(_asked: Search, field: Field) -> ColumnElement[bool]:
+    """Whether the report is open or closed."""
     closed_at = ReportRow.__table__.columns.get("closed_at")
     is_open = true() if closed_at is None else closed_at.is_(None)
     return or_(*(is_open if value == "open" else not_(is_open) for value in field.values))
 
 
-# One place for what a report's row is asked.
-_OF_REPORT: dict[str, Callable[[Asked, Field], ColumnElement[bool]]] = {
+# The condition of each field on the row of a report.
+_OF_REPORT: dict[str, Callable[[Search, Field], ColumnElement[bool]]] = {
     "verdict": lambda _, field: ReportRow.verdict.in_(field.values),
     "attention": lambda _, field: ReportRow.attention.in_(field.values),
     "submitted": _submitted,

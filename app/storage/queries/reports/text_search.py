@@ -1,4 +1,7 @@
-"""Words as Postgres keeps and finds them; what a word is, `app.search.tokens` says, and no dictionary of Postgres."""
+"""Writes words as `tsvector` and `tsquery`.
+
+`app.search.tokens` splits texts into words; no dictionary is used.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,19 @@ from typing import Any
 from sqlalchemy import ColumnElement, bindparam, cast
 from sqlalchemy.dialects.postgresql import TSQUERY, TSVECTOR
 
-# Postgres keeps no place beyond these.
+# The limits of Postgres: positions of one word, and the last position.
 _MOST_PLACES, _LAST_PLACE = 255, 16_383
-# Between two texts, so that no phrase goes from one to the next.
+# Positions between two texts, so that no phrase spans both.
 _GAP = 10
-# A vector has at most a MiB of words and places.
+# Below the limit of 1 MiB for a vector.
 _MOST_BYTES = 600_000
 
 
 def vector_of(texts: Iterable[Sequence[str]]) -> str:
-    """The words of texts with their places, as `tsvector` is written. What is too much is left out at the end."""
+    """The words of texts with their positions, as the text of a `tsvector`.
+
+    The end is left out if it is too long.
+    """
     places: dict[str, list[int]] = {}
     at, size = 0, 0
     for words in texts:
@@ -32,17 +38,17 @@ def vector_of(texts: Iterable[Sequence[str]]) -> str:
             elif len(known) < _MOST_PLACES and known[-1] < _LAST_PLACE:
                 known.append(min(at, _LAST_PLACE))
         at += _GAP
-    return " ".join(f"'{word}':{','.join(map(str, found))}" for word, found in places.items())
+    return " ".join(f"'{word}':{','.join(map(str, positions))}" for word, positions in places.items())
 
 
 def as_vector(literal: str) -> ColumnElement[Any]:
-    """A vector for a statement."""
+    """The text of a vector as a `tsvector` in a statement."""
     return cast(bindparam(None, literal), TSVECTOR)
 
 
 def has_words(column: Any, words: Sequence[str], *, whole: bool) -> ColumnElement[bool]:
-    """Whether the words stand in this order, side by side; unless `whole`, the last one may be the beginning of a word."""
+    """Whether the column has the words as a phrase. Unless `whole`, the last one may be a prefix."""
     last = "" if whole else ":*"
     literal = " <-> ".join([*(f"'{word}'" for word in words[:-1]), f"'{words[-1]}'{last}"])
-    found: ColumnElement[bool] = column.bool_op("@@")(cast(bindparam(None, literal), TSQUERY))
-    return found
+    matches: ColumnElement[bool] = column.bool_op("@@")(cast(bindparam(None, literal), TSQUERY))
+    return matches

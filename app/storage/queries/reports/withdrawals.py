@@ -1,4 +1,4 @@
-"""Erasing what was submitted and printed, and finding what may be erased."""
+"""Erases what was submitted and printed, and finds what can be erased."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from app.storage.models import AttemptRow, ComparisonRow, ReportRow, RunRow, Scr
 
 
 def report_of_secret(session: Session, digest: str) -> ReportRow | None:
-    """The report whose submitter holds the secret with this digest."""
+    """The report that can be withdrawn with the secret of this digest."""
     return session.scalar(select(ReportRow).where(ReportRow.withdraw_digest == digest))
 
 
 def run_ids(session: Session, report_id: str) -> list[str]:
-    """The runs of a report, oldest first."""
+    """The ids of a report's runs, oldest first."""
     return list(session.scalars(select(RunRow.id).where(RunRow.report_id == report_id).order_by(RunRow.id)))
 
 
 def lock_runs(session: Session, ids: Iterable[str], *, wait: bool) -> Sequence[RunRow]:
-    """These runs, locked in order."""
+    """These runs, locked in the order of their ids and read again."""
     query = (
         select(RunRow).where(RunRow.id.in_(list(ids))).order_by(RunRow.id).with_for_update(nowait=not wait)
     )
     return session.scalars(query, execution_options={"populate_existing": True}).all()
 
 
-def forget_comparisons(session: Session, attempt_ids: Iterable[str]) -> None:
-    """Remove what was kept of comparisons with these attempts."""
+def delete_comparisons(session: Session, attempt_ids: Iterable[str]) -> None:
+    """Delete the stored comparisons with these attempts."""
     ids = list(attempt_ids)
     session.execute(
         delete(ComparisonRow).where(or_(ComparisonRow.baseline.in_(ids), ComparisonRow.candidate.in_(ids)))
@@ -40,7 +40,7 @@ def forget_comparisons(session: Session, attempt_ids: Iterable[str]) -> None:
 
 
 def attempts_with_results(session: Session, run_id: str) -> Sequence[AttemptRow]:
-    """The attempts of a run that have a result; the run must be locked before."""
+    """The attempts of a run that have a result, locked. The run must be locked before."""
     query = (
         select(AttemptRow)
         .where(AttemptRow.run_id == run_id, AttemptRow.result.is_not(None))
@@ -50,8 +50,11 @@ def attempts_with_results(session: Session, run_id: str) -> Sequence[AttemptRow]
 
 
 def erase_scripts(session: Session, digests: Iterable[str], *, report_id: str, moment: datetime) -> list[str]:
-    """Erase those of these scripts that no other report has; their digests. Whoever submits one of them meanwhile waits, and keeps it."""
-    # As its index is written.
+    """Erase those of the scripts that no other report has, and return their digests.
+
+    Someone who submits one of them at the same time waits, and then stores it again.
+    """
+    # Written like the index on it.
     scripts_read: ColumnClause[Any] = literal_column("(report.reading -> 'scripts')", JSONB)
     erased = []
     for digest in sorted(set(digests)):
