@@ -12,7 +12,7 @@ from app.intake.code.syntax import tree_cache
 from app.intake.needs.asks import asks_of
 from app.intake.read_thread import read_thread
 from app.intake.reading import Reading
-from app.intake.snippets.scripts import make_script, mending_for
+from app.intake.snippets.scripts import make_script, repair_rules_for
 from app.intake.text.markdown import looks_like_markdown
 from app.intake.text.thread import Thread, thread_of
 from app.limits import ReadLimits
@@ -83,5 +83,5 @@ def _bytes(text: str) -> int:
 def _script(text: str, *, claim: str | None, title: str) -> Reading:
     own_claim = read_claim((claim if claim is not None else comment_claim(text)) or "")
     # A file runs as it is: no prompt and no notebook would have displayed a value of it.
-    script = make_script(text, mending=replace(mending_for(own_claim), shows=False))
+    script = make_script(text, rules=replace(repair_rules_for(own_claim), shows=False))
     return Reading(title=title, scripts=(script,), claim=own_claim, ask=asks_of([script]))

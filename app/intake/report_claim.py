@@ -30,17 +30,17 @@ from app.intake.claim.vocabulary import (
     SHOW,
     any_of,
     device_of,
-    is_error_of_a_side,
     is_printed_line,
+    is_side_error,
     is_timing,
     is_version_line,
-    names_a_card,
+    shows_cuda_tensor,
     strip_quotes,
 )
-from app.intake.snippets.parts import Part, PartKind, is_of_expectations
+from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
 from app.intake.snippets.roles import says_it_works
 
-_OUTRIGHT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
+_EXPLICIT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
 _GIVES = re.compile(rf"^.{{0,200}}?{_VERBS}[ \t]*:[ \t]+(\S.*)$", re.IGNORECASE)
 _INLINE = re.compile(
@@ -61,10 +61,10 @@ _MOST_JOINED = 2_000
 _MENTIONS = re.compile(r"^[ \t]*(?:cc|/cc|ping)?[ \t]*@[\w-]", re.IGNORECASE)
 _ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
 _MARKS = r"[\s*_:>=-]{0,6}"
-_THING = any_of(RESULTS)
+_RESULT = any_of(RESULTS)
 _SEEN_CAPTION = re.compile(
     rf"{_MARKS}(?:(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program "
-    rf"|script |seen ){{0,3}}{_THING}|{any_of(ACTUAL)}|stdout|printed"
+    rf"|script |seen ){{0,3}}{_RESULT}|{any_of(ACTUAL)}|stdout|printed"
     r"|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
     r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?"
     r"|shows?|seen|shown)|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?"
@@ -72,7 +72,7 @@ _SEEN_CAPTION = re.compile(
     re.IGNORECASE,
 )
 _EXPECTED_CAPTION = re.compile(
-    rf"{_MARKS}(?:(?:the |my )?{any_of(DESIRED, RIGHT)}(?: {_THING})?"
+    rf"{_MARKS}(?:(?:the |my )?{any_of(DESIRED, RIGHT)}(?: {_RESULT})?"
     r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
     rf"|(?:(?:it|this|which|what it) )?{any_of(MODALS)} {any_of(SHOW)})"
     rf"{_MARKS}",
@@ -98,17 +98,17 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     parts = parts[:_MOST_PARTS]
     prose = [part for part in parts if part.kind == PartKind.PROSE]
     explicit = next(
-        (match[1] for part in prose for match in [_OUTRIGHT.search(part.text)] if match), None
+        (match[1] for part in prose for match in [_EXPLICIT.search(part.text)] if match), None
     ) or comment_claim(main)
     if explicit:
         return read_claim(explicit)
     outputs = _outputs(parts)
     relevant = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
-    texts = [_plain(part.text) for part in relevant if not _says_what_should_be(part)]
+    texts = [_plain(part.text) for part in relevant if not _is_expectation(part)]
     should = [
         f"Expected: {line}"
         for part in relevant
-        if _says_what_should_be(part)
+        if _is_expectation(part)
         for line in _plain(part.text).split("\n")
         if line.strip()
     ]
@@ -122,19 +122,24 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
         or statements([title, *texts, "\n".join(texts)[:_MOST_JOINED]])
         or _output_checks(outputs)
     )
-    checks = [_on_its_card(check, main) for check in checks]
+    checks = [_limit_to_cuda(check, main) for check in checks]
     checks = with_place(
         [*checks, *find_expected_elsewhere(checks, [*should, *texts])], place_of_bug([title, *texts])
     )
     return Claim(checks=tuple(checks), text=title[:1000])
 
 
-def _on_its_card(check: Check, main: str) -> Check:
+def _limit_to_cuda(check: Check, main: str) -> Check:
     """The check, limited to CUDA where it shows a CUDA tensor and the main script uses no CUDA.
 
     In this case another script printed the tensor.
     """
-    if check.role is not Role.BUG or check.where.device or "cuda" in main or not names_a_card(check.lines):
+    if (
+        check.role is not Role.BUG
+        or check.where.device
+        or "cuda" in main
+        or not shows_cuda_tensor(check.lines)
+    ):
         return check
     return check.model_copy(update={"where": check.where.model_copy(update={"device": "cuda"})})
 
@@ -144,9 +149,9 @@ def _only_times(part: Part) -> bool:
     return all(is_timing(line) for line in _lines(part))
 
 
-def _says_what_should_be(part: Part) -> bool:
+def _is_expectation(part: Part) -> bool:
     """True if the prose stands under a heading for the expected behaviour, so it describes no bug."""
-    return is_of_expectations(part.heading) and _ACTUAL_TOO.search(part.heading) is None
+    return is_expectation_heading(part.heading) and _ACTUAL_TOO.search(part.heading) is None
 
 
 def _plain(text: str) -> str:
@@ -191,7 +196,7 @@ def _output_in_prose(part: Part) -> list[Part]:
     if printed and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
         return [Part(PartKind.OUTPUT, text, part.heading)]
     stripped = [line.strip() for line in lines if line.strip()]
-    if printed and (sides_checks(stripped) or all(map(is_error_of_a_side, stripped))):
+    if printed and (sides_checks(stripped) or all(map(is_side_error, stripped))):
         return [Part(PartKind.OUTPUT, text, part.heading)]
     return []
 
@@ -304,7 +309,7 @@ def _inline_checks(parts: Sequence[Part]) -> list[Check]:
     for part in parts:
         if part.kind == PartKind.CODE:
             control = says_it_works(part.before)
-        if part.kind != PartKind.PROSE or control or _says_what_should_be(part):
+        if part.kind != PartKind.PROSE or control or _is_expectation(part):
             continue
         for match in _INLINE.finditer(part.text):
             both = seen_and_expected(_line_at(part.text, match.start()))

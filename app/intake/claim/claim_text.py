@@ -21,8 +21,8 @@ from app.intake.claim.vocabulary import (
     any_of,
     both_devices,
     device_of,
-    is_error_of_a_side,
     is_printed_line,
+    is_side_error,
     is_timing,
     side_of_line,
     sides_of,
@@ -101,7 +101,7 @@ def _exception_check(line: str, following: Sequence[str]) -> Check | None:
     if match is None:
         return None
     name = (match["type"] or match["dotted"]).rsplit(".", 1)[-1]
-    message = (match["message"] or match["said"] or "").strip()
+    message = (match["message"] or match["text"] or "").strip()
     if name == "KeyboardInterrupt":
         # Somebody interrupted the script, so it did not end by itself.
         return Check(text=cut(line), kind=CheckKind.HANG)
@@ -198,7 +198,7 @@ def _single(lines: Sequence[str]) -> list[Check]:
         return [output_check([strip_quotes(lines[0])])]
     if len(lines) == 1 and (actual := _ACTUAL.fullmatch(lines[0])):
         return _single([actual[1]])
-    if len(lines) == 1 and is_error_of_a_side(lines[0]):
+    if len(lines) == 1 and is_side_error(lines[0]):
         return [
             output_check(lines).model_copy(
                 update={"where": Where(device="cuda") if device_of(lines[0]) == "cuda" else Where()}

@@ -144,7 +144,7 @@ def exit_status_of(sentence: str) -> int | None:
     return next((int(hit[1]) for hit in hits), None)
 
 
-def is_told_as_status(sentence: str) -> bool:
+def names_status(sentence: str) -> bool:
     """True if the sentence names a code or a status, and no signal."""
     hit = next(iter(_EXIT_STATUS.finditer(sentence)), None)
     return (

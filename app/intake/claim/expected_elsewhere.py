@@ -27,7 +27,7 @@ _EXPECTED_SENTENCE = re.compile(
 _OF_A_LINE = re.compile(
     r"[\s>*_-]*(?:(?:but|and|so) )?(?:the |my )?(?P<place>first|second|third|last)"
     r"(?: (?:one|line|print(?:out)?|value|output|result|number|call|answer))?"
-    rf" {_SHOULD} (?P<wanted>{LITERAL})",
+    rf" {_SHOULD} (?P<expected>{LITERAL})",
     FLAGS,
 )
 _PLACES = {"first": 0, "second": 1, "third": 2, "last": -1}
@@ -94,7 +94,7 @@ def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
             place = _PLACES[match["place"].lower()] if match else 0
             if match and place < len(lines):
                 expected_lines = list(lines)
-                expected_lines[place] = strip_quotes(match["wanted"])
+                expected_lines[place] = strip_quotes(match["expected"])
                 return output_check(expected_lines, role=Role.EXPECTED)
     return None
 

@@ -65,15 +65,15 @@ _EXPECTED_ALONE = re.compile(
     rf"\b(?:expected|(?:i|we)(?: would|['’]d)?(?: have)? (?:expect(?:ed)?|assumed?)|{_SHOULD} {_SHOW}"
     rf"|{any_of(RIGHT)}(?: (?:value|answer|result|output)s?)?(?= (?:is|was|would be|are)\b"
     r"|\s*[:=])|(?:correct|right) (?:value|answer|result"
-    rf"|output)s?)\b{_TO}(?P<wanted>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})",
+    rf"|output)s?)\b{_TO}(?P<expected>(?!{NUMBER}){LITERAL}|{NUMBER}{NO_COUNT})",
     FLAGS,
 )
 _INSTEAD_BEHIND = re.compile(
     rf"^{_TO}(?:\b{any_of(INSTEAD, 'and not', 'but not')}"
-    rf"|[,(;] ?not)\b{_TO}(?P<wanted>{LITERAL})"
+    rf"|[,(;] ?not)\b{_TO}(?P<expected>{LITERAL})"
     r"|^[\s,;(]{0,3}(?:where(?:as)?|while|but|although|though) (?:the "
-    rf"|my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} (?P<said>{LITERAL})"
-    rf"|^[\s,;(]{{0,3}}(?:where(?:as)?|while|but|and) (?P<judged>{LITERAL})(?: is| was"
+    rf"|my )?[\w.]{{2,30}}(?: \w{{1,20}})? {_SAYS_TOO} (?P<other>{LITERAL})"
+    rf"|^[\s,;(]{{0,3}}(?:where(?:as)?|while|but|and) (?P<right>{LITERAL})(?: is| was"
     r"| would be)? (?:expected|correct|right)\b",
     FLAGS,
 )
@@ -103,14 +103,14 @@ def expected_value(sentence: str) -> str | None:
     match = _EXPECTED_ALONE.search(sentence)
     if (
         match is None
-        or BOUND.search(sentence[: match.start("wanted")][-_MOST_BEFORE:])
+        or BOUND.search(sentence[: match.start("expected")][-_MOST_BEFORE:])
         or OF_INPUTS.search(sentence[max(0, match.start() - _MOST_BEFORE) : match.start()])
     ):
         return lone_expected_value(sentence)
-    return match["wanted"]
+    return match["expected"]
 
 
 def expected_value_after(text: str) -> str | None:
     """The expected value in the words after a seen one: ` rather than 4`, `, where I'd expect 4`."""
     match = _INSTEAD_BEHIND.search(text)
-    return (match["wanted"] or match["said"] or match["judged"]) if match else expected_value(text)
+    return (match["expected"] or match["other"] or match["right"]) if match else expected_value(text)

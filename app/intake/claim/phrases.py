@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind, Role, Where
-from app.intake.claim.endings import ending_of, exit_status_of, is_told_as_status
+from app.intake.claim.endings import ending_of, exit_status_of, names_status
 from app.intake.claim.expected_values import expected_value, expected_value_after, seen_value
 from app.intake.claim.known_messages import known_message
 from app.intake.claim.missing_errors import expected_error, missing_error
@@ -300,7 +300,7 @@ def _prints(sentence: str) -> list[Check]:
 def _exits(sentence: str) -> list[Check]:
     """Read `exits with code 3 instead of 0`. A status that stands for a signal is a crash."""
     status = exit_status_of(sentence)
-    if status is None or not is_told_as_status(sentence):
+    if status is None or not names_status(sentence):
         return []
     return [
         Check(text=sentence, kind=CheckKind.EXIT_STATUS, exit_status=status, where=stated_device(sentence))

@@ -39,8 +39,8 @@ _SEE = any_of(SEE)
 _NOUN = r"(?:value|answer|result|output|number|one|sum|reply|outcome|behaviou?r)s?"
 # Words before a value that say whether it is expected or seen. The longest alternatives come first.
 _CUES = re.compile(
-    rf"(?P<seen_not>\bshould(?:n['’]t| not| never) {_SHOW}\b)"
-    rf"|(?P<wanted>\b(?:should|must|would|could)n['’]t (?:it|this|that|the \w{{1,20}}) {_SHOW}\b"
+    rf"(?P<unexpected>\bshould(?:n['’]t| not| never) {_SHOW}\b)"
+    rf"|(?P<expected>\b(?:should|must|would|could)n['’]t (?:it|this|that|the \w{{1,20}}) {_SHOW}\b"
     rf"|\b{_SHOULD} (?:\w{{1,12}} )?{_SHOW}\b"
     r"|\b(?:expect(?:s|ed|ing|ation)?|assum(?:e[ds]?|ing)|desired|wanted|want"
     r"|(?:i|we)['’]d (?:say|want|like)|hoped for)\b"
@@ -55,7 +55,7 @@ _CUES = re.compile(
 # Words after a value that say so.
 _BEHIND = re.compile(
     r"^[\s\"'`)*]{0,4}(?:\([^()\n]{0,30}\)\s?)?(?P<is>(?:is|was|were|are|would be|would have been"
-    r"|being|as|which|that) )?(?:(?P<wanted>(?:the )?(?:expected|correct|right|wanted|desired|exact"
+    r"|being|as|which|that) )?(?:(?P<expected>(?:the )?(?:expected|correct|right|wanted|desired|exact"
     r"|true|documented|what (?:\w+ ){1,6}?(?:says?|said|promis\w+|expect\w*|wants?|gives?))\b)"
     r"|(?P<seen>(?:the )?(?:wrong|incorrect|printed|returned|shown|seen|observed|actual\w*"
     r"|what (?:i|we) (?:get|see|got|saw|have)|what (?:it|the \w+) (?:prints?|returns?|gives?|says?)"
@@ -67,7 +67,7 @@ _BOUNDARY = re.compile(
     FLAGS,
 )
 # Words for another version or time: its value is expected here, if this one shows another value.
-_ONCE = re.compile(
+_OTHER_TIME = re.compile(
     r"\b(?:on|in|with|under|before|until|till|up to|at) (?:\w{2,12} ){0,2}v?(?:_{2,}"
     r"|\d{1,2}\.(?:\d{1,2}|x))"
     r"|\b(?:used to|earlier|previous\w*|before|formerly"
@@ -84,14 +84,14 @@ _OWN = re.compile(
     rf"|(?:output|result|value|script|code|program|snippet|bug)s?\b|{_SEE}\b|$)",
     FLAGS,
 )
-_IDEA = re.compile(
+_OPINION = re.compile(
     r"\b(?:want\w*|expect\w*|thought|think|believ\w*|guess\w*|assum\w*|like|hop(?:e[ds]?|ing)"
     r"|promis\w*|demands?|requires?|according|claims?|docs?|documentation|manual|documented"
     r"|docstring)\b",
     FLAGS,
 )
 _IF = re.compile(r"\b(?:if|unless|whether)\b", FLAGS)
-_OTHERS = re.compile(
+_OTHER_SOFTWARE = re.compile(
     r"^\W*(?:the )?(?:docs?|documentation|manual|docstring|spec\w*|paper|numpy|scipy|matlab|octave|r"
     r"|julia|pandas|sklearn|jax|tensorflow|tf|excel|wolfram\w*|mathematica|everyone else|others?"
     r"|everybody else|all others?|python|c|c\+\+|java)\b",
@@ -104,7 +104,7 @@ _NO_VALUE = re.compile(
 )
 _ON_VERSION = re.compile(r"\b(?:on|in|under|since|until) (?:\w{2,12} )?v?$", FLAGS)
 _LIKE_VERSION = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?$")
-_COUNTED = re.compile(NO_COUNT, FLAGS)
+_NO_COUNT = re.compile(NO_COUNT, FLAGS)
 # Two values beside each other: `5 != 4`, and a value with nothing but `should be 4` after it.
 _BESIDE = re.compile(
     r"^[\s`\"']{0,3}(?:!=|≠|<>|=/=)[\s`\"']{0,3}$"
@@ -112,7 +112,7 @@ _BESIDE = re.compile(
     rf"|\b(?:but|which|it) (?:it )?)(?:{_SHOULD} (?:be|have been)|(?:i |we )?expected)\b[^\n]{{0,12}}$",
     FLAGS,
 )
-_LISTED = re.compile(r"\d, ?$")
+_IN_A_LIST = re.compile(r"\d, ?$")
 _AGAINST = re.compile(
     rf"\b{any_of(INSTEAD)}\b[^\d\n]{{0,20}}$"
     r"|(?P<not>(?:,|\band|\bbut) not )(?:the )?[\"'`]?$",
@@ -202,7 +202,7 @@ def _is_no_value(text: str, hit: re.Match[str]) -> bool:
     return (
         bool(version)
         or _NO_VALUE.search(text, max(0, hit.start() - _NEAR), hit.start()) is not None
-        or not _COUNTED.match(text, hit.end())
+        or not _NO_COUNT.match(text, hit.end())
     )
 
 
@@ -215,7 +215,7 @@ def _is_expected(text: str, start: int, end: int, *, since: int, until: int) -> 
         or until - end - behind.end() > _NEXT
         or _BOUNDARY.search(text, end + behind.end(), until)
     ):
-        return behind["wanted"] is not None
+        return behind["expected"] is not None
     if BOUND.search(text, max(0, start - _NEAR), start):
         return None
     starts = [match.end() for match in _BOUNDARY.finditer(text, since, start)]
@@ -229,8 +229,8 @@ def _is_expected(text: str, start: int, end: int, *, since: int, until: int) -> 
             cue = match
         if cue is None or len(clause) - cue.end() > _NEAR:
             continue
-        if cue["wanted"] or cue["seen_not"]:
-            return None if OF_INPUTS.search(clause, 0, cue.start()) else cue["wanted"] is not None
+        if cue["expected"] or cue["unexpected"]:
+            return None if OF_INPUTS.search(clause, 0, cue.start()) else cue["expected"] is not None
         return _by_subject(clause)
     return None
 
@@ -242,7 +242,11 @@ def _by_subject(clause: str) -> bool | None:
     """
     if _IF.search(clause):
         return None
-    if _OTHERS.search(clause) or _IDEA.search(clause) or (_ONCE.search(clause) and _PAST.search(clause)):
+    if (
+        _OTHER_SOFTWARE.search(clause)
+        or _OPINION.search(clause)
+        or (_OTHER_TIME.search(clause) and _PAST.search(clause))
+    ):
         return True
     return False if _OWN.search(clause) else None
 
@@ -267,4 +271,4 @@ def _resolve_opposites(text: str, mentions: list[Mention]) -> Iterator[Mention]:
 def _beside(text: str, one: Mention, other: Mention) -> bool:
     first, second = sorted((one, other), key=lambda each: each.start)
     between = text[first.end : second.start]
-    return _BESIDE.match(between) is not None and not _LISTED.search(text, 0, first.start)
+    return _BESIDE.match(between) is not None and not _IN_A_LIST.search(text, 0, first.start)

@@ -81,7 +81,7 @@ TYPE = (
     r"|Warning|NotImplemented)"
 )
 EXCEPTION_LINE = re.compile(
-    rf"(?P<type>{TYPE})(?::\s*(?P<message>.*)|\.)?|(?P<dotted>(?:[a-z_]\w*\.)+_?[A-Z]\w+):\s+(?P<said>.*)",
+    rf"(?P<type>{TYPE})(?::\s*(?P<message>.*)|\.)?|(?P<dotted>(?:[a-z_]\w*\.)+_?[A-Z]\w+):\s+(?P<text>.*)",
     re.DOTALL,
 )
 
@@ -179,7 +179,7 @@ def is_printed_line(line: str) -> bool:
     line = line.strip()[:_MOST_LINE]
     if (
         EXCEPTION_LINE.fullmatch(line)
-        or is_error_of_a_side(line)
+        or is_side_error(line)
         or (_TYPE_INSIDE.search(line) and not _PROSE.search(line.partition("Error")[0]))
     ):
         return True
@@ -196,12 +196,12 @@ def is_version_line(line: str) -> bool:
     return _VERSION_LINE.fullmatch(line.strip()[:200]) is not None
 
 
-def is_error_of_a_side(line: str) -> bool:
+def is_side_error(line: str) -> bool:
     """True if a line is a caught error beside the name of its side."""
     return _SIDE_ERROR.match(line) is not None
 
 
-def names_a_card(lines: Iterable[str]) -> bool:
+def shows_cuda_tensor(lines: Iterable[str]) -> bool:
     """True if a printed tensor says that it is on a GPU."""
     return any(_ON_GPU.search(line) for line in lines)
 

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 from app.errors import InputError
 
-_MOST_KEPT = 4
-_KEPT: ContextVar[dict[str, ast.Module] | None] = ContextVar("kept", default=None)
+_MOST_TREES = 4
+_TREES: ContextVar[dict[str, ast.Module] | None] = ContextVar("trees", default=None)
 _NODES: WeakKeyDictionary[ast.AST, list[ast.AST]] = WeakKeyDictionary()
 
 
@@ -47,20 +47,20 @@ def _common_indent(lines: list[str]) -> str:
 @contextmanager
 def tree_cache() -> Iterator[None]:
     """Cache the last few trees while a report is read. Nobody may change these trees."""
-    token = _KEPT.set({})
+    token = _TREES.set({})
     try:
         yield
     finally:
-        _KEPT.reset(token)
+        _TREES.reset(token)
 
 
 def parse(script: str) -> ast.Module:
     """The syntax tree. Raises InputError, which names line, column and Python's version."""
-    trees = _KEPT.get()
+    trees = _TREES.get()
     if trees is None:
         return _parse(script)
     if script not in trees:
-        if len(trees) >= _MOST_KEPT:
+        if len(trees) >= _MOST_TREES:
             # A tree takes a hundred times the memory of its text.
             del trees[next(iter(trees))]
         trees[script] = _parse(script)

@@ -70,7 +70,7 @@ def _constants(tree: ast.Module) -> dict[str, str]:
 def file_needs(tree: ast.Module) -> list[Need]:
     """The files that the script reads but does not write, and the reporter's own modules."""
     constants = _constants(tree)
-    may_fail = _may_fail(tree, _FILE_ERRORS)
+    optional = _optional_nodes(tree, _FILE_ERRORS)
     written: set[str] = set()
     read: list[tuple[str, int]] = []
     for node in nodes_of(tree):
@@ -94,7 +94,7 @@ def file_needs(tree: ast.Module) -> list[Need]:
         reads, writes = _of_path(node, path) if owner is not None else _of_name(node, path)
         if writes:
             written.add(name)
-        elif reads and id(node) not in may_fail:
+        elif reads and id(node) not in optional:
             read.append((name, node.lineno))
     modules = [(f"{name}.py", line) for name, line in _own_modules(tree)]
     return [
@@ -146,18 +146,18 @@ def _path_of(call: ast.Call) -> ast.expr | None:
     return None
 
 
-def _may_fail(tree: ast.Module, errors: set[str]) -> set[int]:
+def _optional_nodes(tree: ast.Module, errors: set[str]) -> set[int]:
     """Ids of the nodes in a `try` that catches such an error: the script works without them."""
     return {
         id(part)
         for node in nodes_of(tree)
-        if isinstance(node, ast.Try) and any(_waits_for(handler, errors) for handler in node.handlers)
+        if isinstance(node, ast.Try) and any(_catches(handler, errors) for handler in node.handlers)
         for statement in node.body
         for part in ast.walk(statement)
     }
 
 
-def _waits_for(handler: ast.ExceptHandler, errors: set[str]) -> bool:
+def _catches(handler: ast.ExceptHandler, errors: set[str]) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(each is None or bool({*dotted_name(each)[-1:]} & errors) for each in caught)
 
@@ -165,9 +165,9 @@ def _waits_for(handler: ast.ExceptHandler, errors: set[str]) -> bool:
 def _own_modules(tree: ast.Module) -> list[tuple[str, int]]:
     """The reporter's own modules, with lines: relative imports, and names in LOCAL_MODULES."""
     modules: list[tuple[str, int]] = []
-    may_fail = _may_fail(tree, _IMPORT_ERRORS)
+    optional = _optional_nodes(tree, _IMPORT_ERRORS)
     for node in nodes_of(tree):
-        if id(node) in may_fail:
+        if id(node) in optional:
             continue
         if isinstance(node, ast.Import):
             modules += [

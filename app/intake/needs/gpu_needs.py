@@ -26,7 +26,7 @@ _HARMLESS = {
     "is_bf16_supported",
 }
 _GPU_PACKAGES = {"cupy", "pycuda", "cudf", "tensorrt", "vllm", "flash_attn"}
-_OF_ONE_CARD = {
+_ONE_GPU_CALLS = {
     "set_device",
     "device",
     "get_device_name",
@@ -38,7 +38,7 @@ _OF_ONE_CARD = {
     "mem_get_info",
     "max_memory_allocated",
 }
-_ENDING = {"exit", "quit", "_exit", "abort", "skip"}
+_ENDING_CALLS = {"exit", "quit", "_exit", "abort", "skip"}
 MOST_GPUS = 16
 
 
@@ -46,7 +46,7 @@ def gpu_needs(tree: ast.Module) -> list[Need]:
     """Uses of a GPU that no check of the script guards. `count` is the number of GPUs that each needs."""
     if not _imports_a_package(tree):
         return []
-    finder = _Finder(_asking_names(tree))
+    finder = _Finder(_availability_names(tree))
     finder.look(tree)
     needs = finder.found
     ranks = _ranks(tree)
@@ -71,21 +71,21 @@ def _imports_a_package(tree: ast.Module) -> bool:
     return not roots or not roots <= sys.stdlib_module_names
 
 
-def _asks(node: ast.AST) -> bool:
+def _is_availability_check(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and dotted_name(node.func)[-2:] in {
         ("cuda", "is_available"),
         ("cuda", "device_count"),
     }
 
 
-def _asking_names(tree: ast.Module) -> set[str]:
+def _availability_names(tree: ast.Module) -> set[str]:
     """Names that hold the answer of `is_available()`: `use_cuda = torch.cuda.is_available()`."""
     return {
         target.id
         for node in nodes_of(tree)
         if isinstance(node, ast.Assign)
         and not isinstance(node.value, ast.IfExp)
-        and any(_asks(part) for part in ast.walk(node.value))
+        and any(_is_availability_check(part) for part in ast.walk(node.value))
         for target in node.targets
         if isinstance(target, ast.Name)
     }
@@ -94,8 +94,8 @@ def _asking_names(tree: ast.Module) -> set[str]:
 class _Finder:
     """Walks a tree without recursion, so no nesting is too deep."""
 
-    def __init__(self, asking: set[str]) -> None:
-        self._asking = asking
+    def __init__(self, availability: set[str]) -> None:
+        self._availability = availability
         self.found: list[Need] = []
 
     def look(self, tree: ast.Module) -> None:
@@ -160,12 +160,12 @@ class _Finder:
         path = dotted_name(node.func)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         first = node.args[0] if node.args else None
-        number = _whole(first)
-        device = next((_whole(keyword.value) for keyword in node.keywords if keyword.arg == "device"), None)
+        number = _integer(first)
+        device = next((_integer(keyword.value) for keyword in node.keywords if keyword.arg == "device"), None)
         if name == "cuda" and path[:2] != ("torch", "backends"):
             self._need(node, index=number or device or 0)
         elif path[:2] == ("torch", "cuda") and name not in _HARMLESS and "amp" not in path:
-            self._need(node, index=(number if name in _OF_ONE_CARD else None) or device or 0)
+            self._need(node, index=(number if name in _ONE_GPU_CALLS else None) or device or 0)
         elif device is not None and (path[:1] == ("torch",) or name == "to"):
             # A bare number as a device is a GPU.
             self._need(node, index=device)
@@ -183,12 +183,13 @@ class _Finder:
                 and isinstance(keyword.value, ast.List)
                 and len(keyword.value.elts) > 1
             ):
-                self._need(node, index=max(_whole(part) or 0 for part in keyword.value.elts))
+                self._need(node, index=max(_integer(part) or 0 for part in keyword.value.elts))
         return list(ast.iter_child_nodes(node))
 
     def _is_choice(self, test: ast.expr) -> bool:
         return any(
-            _asks(part) or (isinstance(part, ast.Name) and part.id in self._asking) for part in ast.walk(test)
+            _is_availability_check(part) or (isinstance(part, ast.Name) and part.id in self._availability)
+            for part in ast.walk(test)
         )
 
     def _need(self, node: ast.AST, *, index: int = 0) -> None:
@@ -201,15 +202,15 @@ class _Finder:
         )
 
 
-def _whole(node: ast.AST | None) -> int | None:
+def _integer(node: ast.AST | None) -> int | None:
     return node.value if isinstance(node, ast.Constant) and type(node.value) is int else None
 
 
 def _required_gpus(test: ast.expr) -> int:
     """The number of GPUs that a check requires: 2 for `device_count() >= 2` and `device_count() < 2`."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not _asks(test.left):
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not _is_availability_check(test.left):
         return 1
-    number = _whole(test.comparators[0])
+    number = _integer(test.comparators[0])
     if number is None:
         return 1
     return max(1, number + isinstance(test.ops[0], ast.Gt | ast.LtE))
@@ -219,7 +220,7 @@ def _ends(node: ast.stmt) -> bool:
     if isinstance(node, ast.Raise | ast.Return):
         return True
     call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and dotted_name(call.func)[-1:] in {(word,) for word in _ENDING}
+    return isinstance(call, ast.Call) and dotted_name(call.func)[-1:] in {(word,) for word in _ENDING_CALLS}
 
 
 def _ranks(tree: ast.Module) -> int:

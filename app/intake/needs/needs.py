@@ -25,13 +25,13 @@ _NETWORK_CALLS = {
     "urlretrieve",
     "load_dataset",
 }
-_FETCHING = {"wget", "curl", "git", "pip", "pip3", "aria2c", "kaggle", "huggingface-cli"}
+_DOWNLOAD_COMMANDS = {"wget", "curl", "git", "pip", "pip3", "aria2c", "kaggle", "huggingface-cli"}
 _LAUNCHER_VARIABLES = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
 _MOST_NAME = 200
-_ASKING = {("fileinput", "input"), ("getpass", "getpass"), ("getpass",)}
+_INPUT_CALLS = {("fileinput", "input"), ("getpass", "getpass"), ("getpass",)}
 # These attributes of `sys.stdin` read no input.
-_ABOUT_INPUT = {"isatty", "fileno", "encoding", "reconfigure", "close", "closed", "name"}
-_SAID_BY_ITSELF = {"RANK", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"}
+_HARMLESS_INPUT_ATTRIBUTES = {"isatty", "fileno", "encoding", "reconfigure", "close", "closed", "name"}
+_RANK_VARIABLES = {"RANK", "MASTER_ADDR", "MASTER_PORT", "LOCAL_RANK"}
 
 
 def needs_of(tree: ast.Module) -> tuple[Need, ...]:
@@ -42,7 +42,7 @@ def needs_of(tree: ast.Module) -> tuple[Need, ...]:
         *memory_needs(tree),
         *file_needs(tree),
         *_network(tree),
-        *_from_outside(tree),
+        *_outside_needs(tree),
         *_system(tree),
     ]
     unique: dict[tuple[NeedKind, str], Need] = {}
@@ -127,7 +127,7 @@ def _names_address(call: ast.Call, path: tuple[str, ...]) -> bool:
     ):
         return any("." in text and not text.startswith(("127.", "localhost", "/", "0.")) for text in texts)
     if path[:1] == ("subprocess",) or path[-2:] in {("os", "system"), ("os", "popen")}:
-        return any(text.split()[:1] and text.split()[0] in _FETCHING for text in texts)
+        return any(text.split()[:1] and text.split()[0] in _DOWNLOAD_COMMANDS for text in texts)
     reads = path[-1:] and (path[-1].startswith(("read_", "load", "imread", "open", "get")))
     return bool(reads) and any(
         text.startswith(("http://", "https://", "s3://", "hf://", "gs://")) for text in texts
@@ -155,7 +155,7 @@ def _downloads(call: ast.Call, path: tuple[str, ...]) -> bool:
     )
 
 
-def _from_outside(tree: ast.Module) -> list[Need]:
+def _outside_needs(tree: ast.Module) -> list[Need]:
     """Needs of command-line arguments, a launcher, or input."""
     nodes = nodes_of(tree)
     calls = [(node, dotted_name(node.func)) for node in nodes if isinstance(node, ast.Call)]
@@ -167,7 +167,7 @@ def _from_outside(tree: ast.Module) -> list[Need]:
     own, variables = bound_names(tree), _variables_set(tree)
     needs = _standard_input(tree)
     for node, path in calls:
-        if (path == ("input",) and "input" not in own) or path in _ASKING:
+        if (path == ("input",) and "input" not in own) or path in _INPUT_CALLS:
             needs.append(Need(kind=NeedKind.INPUT, line=node.lineno))
         elif (path[-1:] == ("add_argument",) and not given and _is_required(node)) or path == (
             "click",
@@ -202,7 +202,9 @@ def _standard_input(tree: ast.Module) -> list[Need]:
     if any(isinstance(node.ctx, ast.Store) for node in inputs):
         return []
     about = {
-        id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in _ABOUT_INPUT
+        id(node.value)
+        for node in nodes
+        if isinstance(node, ast.Attribute) and node.attr in _HARMLESS_INPUT_ATTRIBUTES
     }
     return [Need(kind=NeedKind.INPUT, line=node.lineno) for node in inputs if id(node) not in about]
 
@@ -218,7 +220,7 @@ def _is_launched(call: ast.Call, tree: ast.Module) -> bool:
     return (
         not given & {"rank", "world_size", "init_method", "store", None}
         and len(call.args) < 2
-        and not texts & _SAID_BY_ITSELF
+        and not texts & _RANK_VARIABLES
     )
 
 

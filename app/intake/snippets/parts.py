@@ -73,7 +73,7 @@ _OTHER_LANGUAGES = {
 
 
 # `Expected behaviour`, `What should happen`. But `Expected all tensors to be on the same device` is a title.
-_OF_EXPECTATIONS = re.compile(
+_EXPECTATION_HEADING = re.compile(
     r"^\W*(?:\d{1,2}[.)]\s*)?(?:the |my )?(?:what (?:\w{1,12} ){0,3})?(?:expect(?:ed|ations?)?|desired"
     r"|correct|should|supposed)\b(?! (?:all|scalar|types?|input|\d"
     r"|\w{1,30} (?:but|got|to|types?|instead))\b)(?!.*\b(?:but|got|found|instead of|not"
@@ -81,7 +81,7 @@ _OF_EXPECTATIONS = re.compile(
     re.IGNORECASE,
 )
 
-_MEANT = re.compile(
+_PYTHON_LINE = re.compile(
     r"^[ \t]*(?:import \w|from [\w.]+ import|def \w+\(|class \w+|print "
     r"|(?:if|for|while|with|elif|except)\b.*:[ \t]*(?:#.*)?$|(?:else|try):|return\b|exec )",
     re.MULTILINE,
@@ -95,9 +95,9 @@ _MOST_SHORTER = 30
 _MOST_STARTS = 20
 
 
-def is_of_expectations(heading: str) -> bool:
+def is_expectation_heading(heading: str) -> bool:
     """True if a section with this heading describes the expected behaviour."""
-    return _OF_EXPECTATIONS.search(heading[:200]) is not None
+    return _EXPECTATION_HEADING.search(heading[:200]) is not None
 
 
 class PartKind(StrEnum):
@@ -134,7 +134,7 @@ class Part:
     def expected(self) -> bool:
         """True if its introduction or heading says that it is the expected behaviour."""
         last = _last_line(self.before)
-        section = is_of_expectations(self.heading)
+        section = is_expectation_heading(self.heading)
         introduced = _EXPECTED.search(last) is not None or (not last and section)
         return (introduced or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(
             last
@@ -167,14 +167,14 @@ def parts_of(blocks: Sequence[Block]) -> list[Part]:
             parts.append(Part(PartKind.PROSE, block.text, heading, before))
             before = block.text
         else:
-            parts += _of_block(block, heading, before)
+            parts += _parts_of_block(block, heading, before)
             before = ""
     if not any(part.kind == PartKind.CODE for part in parts):
         return _with_bare_code(parts)
     return parts
 
 
-def _of_block(block: Block, heading: str, before: str) -> list[Part]:
+def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
     if block.language in _OTHER_LANGUAGES or _is_foreign(block):
         return [Part(PartKind.FOREIGN, block.text, heading, before, tag=block.language)]
     if block.language in _NOT_OUTPUT:
@@ -205,7 +205,7 @@ def _of_block(block: Block, heading: str, before: str) -> list[Part]:
         not piece.code
         and block.language.startswith("py")
         and block.may_be_python
-        and _meant_as_code(block.text)
+        and _looks_like_python(block.text)
     ):
         return [Part(PartKind.FOREIGN, block.text, heading, before, tag=block.language)]
     return parts
@@ -222,8 +222,8 @@ def _is_foreign(block: Block) -> bool:
     )
 
 
-def _meant_as_code(text: str) -> bool:
-    return _MEANT.search(text) is not None and "Traceback (most recent" not in text
+def _looks_like_python(text: str) -> bool:
+    return _PYTHON_LINE.search(text) is not None and "Traceback (most recent" not in text
 
 
 def _with_bare_code(parts: list[Part]) -> list[Part]:

@@ -31,7 +31,7 @@ _ABOUT_VERSIONS = re.compile(
 )
 _MOST_INTRODUCTION = 300
 # Matches `Docs:`, `The example of the manual:`, `while the equivalent`, `numpy version:`.
-_COMPARED = re.compile(
+_OTHER_SOFTWARE = re.compile(
     r"^\W*(?:(?:and|while|whereas|in|from|the|with|an?|here is|here['’]s"
     r"|this is) ){0,3}(?:(?:official )?(?:docs?|documentation|manual|tutorial"
     r"|readme)(?:['’]s)?(?: \w+){0,2}|equivalent(?: \w+){0,3}"
@@ -55,7 +55,7 @@ _NO_REMEDY = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.!?]\s+(?=[A-Z])")
-_WARNED = re.compile(
+_DO_NOT_RUN = re.compile(
     r"\b(?:don['’]?t|do not|never|must not|should not) (?:ever )?(?:run|execute)\b|^\W*~~.{1,60}~~\W*$",
     re.IGNORECASE,
 )
@@ -86,7 +86,7 @@ _OUTDATED = re.compile(
     r"|(?:just |only )?for (?:context|illustration|completeness))\b",
     re.IGNORECASE,
 )
-_OF_THE_BUG = re.compile(
+_ABOUT_THE_BUG = re.compile(
     r"\b(?:my|our|reproduc\w*|repro|fail\w*|crash\w*|triggers?|runs?|running|bug|shows?|minimal"
     r"|self-contained|to test|script)\b",
     re.IGNORECASE,
@@ -154,12 +154,12 @@ def says_it_works(before: str) -> bool:
     last = before.strip().splitlines()[-1][-_MOST_INTRODUCTION:] if before.strip() else ""
     if _REMEDY.search(last) and not _NO_REMEDY.search(last):
         return True
-    return (_WORKS.search(last) or _COMPARED.search(last)) is not None and _WRONGLY.search(last) is None
+    return (_WORKS.search(last) or _OTHER_SOFTWARE.search(last)) is not None and _WRONGLY.search(last) is None
 
 
 def is_not_to_be_run(before: str) -> bool:
     """True if the words right before a block forbid to run it, or are struck through."""
-    return _WARNED.search(_last_sentence(before)) is not None
+    return _DO_NOT_RUN.search(_last_sentence(before)) is not None
 
 
 def is_aside(before: str, heading: str = "") -> bool:
@@ -170,7 +170,7 @@ def is_aside(before: str, heading: str = "") -> bool:
     sentence = _last_sentence(before.strip() or heading)
     if _NOT_TO_RUN.search(sentence):
         return True
-    return (_SOURCE.search(sentence) or _OUTDATED.search(sentence)) is not None and _OF_THE_BUG.search(
+    return (_SOURCE.search(sentence) or _OUTDATED.search(sentence)) is not None and _ABOUT_THE_BUG.search(
         sentence
     ) is None
 
@@ -199,7 +199,7 @@ def roles_of(codes: Sequence[Code]) -> list[ScriptRole]:
     return roles
 
 
-def joins(main: Code, part: Code) -> bool:
+def continues(main: Code, part: Code) -> bool:
     """True if a later piece continues the main one.
 
     It lacks only names that the main one defines, and the main one is not said to fail.

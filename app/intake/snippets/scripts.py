@@ -25,7 +25,7 @@ def digest_of(script: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Mending:
+class RepairRules:
     """The permitted repairs. `shows`: bare expressions display their values."""
 
     imports: bool = True
@@ -33,21 +33,21 @@ class Mending:
     shows: bool = False
 
 
-EVERYTHING = Mending()
+ALL_REPAIRS = RepairRules()
 
 
-def mending_for(claim: Claim) -> Mending:
+def repair_rules_for(claim: Claim) -> RepairRules:
     """The repairs that do not remove the claimed error. Values are displayed for claims of output."""
     types = {check.exception_type for check in claim.checks if check.kind is CheckKind.EXCEPTION}
     printed = any(check.kind in _PRINTED and check.over is not Over.PAIR for check in claim.checks)
-    return Mending(imports=not types & _OF_NAMES, syntax=not types & _OF_SYNTAX, shows=printed)
+    return RepairRules(imports=not types & _OF_NAMES, syntax=not types & _OF_SYNTAX, shows=printed)
 
 
 def make_script(
     as_given: str,
     *,
     role: ScriptRole = ScriptRole.MAIN,
-    mending: Mending = EVERYTHING,
+    rules: RepairRules = ALL_REPAIRS,
     transcript: bool = False,
 ) -> Script:
     """Make a script from code as given. `transcript`: the code was typed at a prompt.
@@ -62,18 +62,18 @@ def make_script(
         repairs.append(
             Repair(code="shell_line", detail=f"Made {marked} lines for a shell or a notebook comments.")
         )
-    if mending.syntax:
+    if rules.syntax:
         text, new_repairs = make_readable(text)
         repairs += new_repairs
-    if transcript or mending.shows:
+    if transcript or rules.shows:
         text, count = with_displayed_values(text) if transcript else with_displayed_last_value(text)
         if count:
             repairs.append(
                 Repair(code="shown_value", detail=f"Made {count} expressions print what a prompt shows.")
             )
     # If the claim is a syntax error, the script may have no tree, and its needs are unknown.
-    tree = parse(text) if mending.syntax else tree_of(text)
-    if mending.imports and tree is not None:
+    tree = parse(text) if rules.syntax else tree_of(text)
+    if rules.imports and tree is not None:
         text, added = missing_imports(text, tree)
         repairs += added
         tree = parse(text) if added else tree

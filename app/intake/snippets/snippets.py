@@ -12,13 +12,13 @@ from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import (
     Code,
     about_versions_only,
+    continues,
     is_aside,
     is_next_cell,
     is_not_to_be_run,
-    joins,
     missing_names,
 )
-from app.intake.snippets.scripts import Mending, make_script, mending_for
+from app.intake.snippets.scripts import RepairRules, make_script, repair_rules_for
 
 # Further pieces of code are not read.
 MOST_CODES = 20
@@ -26,7 +26,7 @@ _FAILURE = re.compile(
     r"Traceback \(most recent|^[ \t]*(?:\w+\.)*[A-Z]\w*(?:Error|Exception)\b|Segmentation fault|core dumped",
     re.MULTILINE,
 )
-_TAKEN_BACK = re.compile(
+_WITHDRAWN_CODE = re.compile(
     r"\b(?:sorry|oops|my (?:bad|mistake))\b.{0,80}\b(?:right|wrong|correct|real|actual)\b"
     r"|\b(?:posted|pasted|sent|gave) the wrong\b"
     r"|\b(?:ignore|disregard|forget) the (?:above|first|previous|other) (?:script|code|snippet|example"
@@ -61,7 +61,7 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
             if goes_on:
                 codes[-1] = codes[-1].followed_by(code)
             else:
-                codes = [code] if _TAKEN_BACK.search(part.before[-400:]) else [*codes, code]
+                codes = [code] if _WITHDRAWN_CODE.search(part.before[-400:]) else [*codes, code]
     # The sandbox would hold, but the author does not mean this piece.
     return [code for code in codes if not is_not_to_be_run(code.before)] or codes
 
@@ -71,24 +71,24 @@ def scripts_of(codes: Sequence[Code], roles: Sequence[ScriptRole], claim: Claim)
 
     Raises InputError if a script can't be parsed.
     """
-    mending = mending_for(claim)
+    rules = repair_rules_for(claim)
     at_main = roles.index(ScriptRole.MAIN)
     main = codes[at_main]
     others: list[Script] = []
     for at, (code, role) in enumerate(zip(codes, roles, strict=True)):
-        if at > at_main and role is ScriptRole.PART and joins(main, code):
+        if at > at_main and role is ScriptRole.PART and continues(main, code):
             main = main.followed_by(code)
         elif at != at_main:
-            others.append(_script_of(code, role, mending))
-    script = _script_of(main, ScriptRole.MAIN, mending)
+            others.append(_script_of(code, role, rules))
+    script = _script_of(main, ScriptRole.MAIN, rules)
     unique: dict[str, Script] = {}
     for each in (script, *others):
         unique.setdefault(each.digest, each)
     return tuple(unique.values())
 
 
-def _script_of(code: Code, role: ScriptRole, mending: Mending) -> Script:
-    script = make_script(code.text, role=role, mending=mending, transcript=code.transcript)
+def _script_of(code: Code, role: ScriptRole, rules: RepairRules) -> Script:
+    script = make_script(code.text, role=role, rules=rules, transcript=code.transcript)
     if code.blocks == 1:
         return script
     note = Repair(code="joined_parts", detail=f"Joined {code.blocks} blocks of code.")
@@ -99,7 +99,7 @@ def asks_about(scripts: Sequence[Script], claim: Claim, text: str) -> tuple[Ask,
     """Questions about what the main script lacks."""
     main = scripts[0]
     asks = asks_of(scripts)
-    if missing_names(main.script) and mending_for(claim).imports:
+    if missing_names(main.script) and repair_rules_for(claim).imports:
         asks = (*asks, ask("undefined_name"))
     if (
         not any(each.code == "arguments" for each in asks)

@@ -41,7 +41,7 @@ _MOST_CUTS = 12
 _MOST_LINES = 20_000
 # A session with more expressions than this is left as it is.
 _MOST_SHOWN = 500
-_TELLING = (
+_EFFECTS = (
     ast.Import,
     ast.ImportFrom,
     ast.Call,
@@ -101,7 +101,7 @@ def does_something(text: str) -> bool:
     tree = tree_of(text)
     if tree is None:
         return False
-    return any(isinstance(node, _TELLING) for node in nodes_of(tree)) and not _all_printed(tree)
+    return any(isinstance(node, _EFFECTS) for node in nodes_of(tree)) and not _all_printed(tree)
 
 
 def _all_printed(tree: ast.Module) -> bool:

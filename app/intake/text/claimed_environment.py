@@ -159,7 +159,7 @@ def claimed_environment(text: str) -> Environment:
         if len({name.split()[0] for name in systems}) == 1:
             fields["os.name"] = max(systems.values(), key=len)
     return dict(
-        sorted({**fields, **_of_packages(fields, listed_packages(text)), **_as_captured(fields)}.items())
+        sorted({**fields, **_of_packages(fields, listed_packages(text)), **_in_captured_form(fields)}.items())
     )
 
 
@@ -181,13 +181,13 @@ def _of_packages(fields: Environment, packages: Mapping[str, str]) -> Environmen
             )
     cudnn = next((version for name, version in packages.items() if name.startswith("nvidia-cudnn-cu")), None)
     return (
-        {**listed, **_as_captured({"cudnn.version": cudnn})}
+        {**listed, **_in_captured_form({"cudnn.version": cudnn})}
         if cudnn and "cudnn.version" not in fields
         else listed
     )
 
 
-def _as_captured(fields: Environment) -> Environment:
+def _in_captured_form(fields: Environment) -> Environment:
     """The fields that need another spelling to compare with a captured environment."""
     changed: Environment = {}
     cudnn, libc, system = (fields.get(name) for name in ("cudnn.version", "os.libc", "os.name"))

@@ -40,7 +40,7 @@ _MOST_OF_CLAIM = 100
 def title_of(blocks: Sequence[Block]) -> str:
     """The first heading, or "" if it comes from a form."""
     first = next((block.text for block in blocks if block.kind == "heading"), "")
-    return "" if is_of_a_form(first) else first
+    return "" if is_form_heading(first) else first
 
 
 def title_of_claim(claim: Claim) -> str:
@@ -50,7 +50,7 @@ def title_of_claim(claim: Claim) -> str:
     return words if len(words) <= _MOST_OF_CLAIM else words[: _MOST_OF_CLAIM - 1] + "…"
 
 
-def is_of_a_form(heading: str) -> bool:
+def is_form_heading(heading: str) -> bool:
     """True if a heading comes from an issue form: `🐛 Describe the bug`, `To Reproduce`, `Versions`."""
     words = re.findall(r"[^\W\d_]+", heading[:_MOST].casefold())
     # Forms have no heading such as `A bug`, but people write them.
