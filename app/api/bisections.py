@@ -11,7 +11,7 @@ from app.api.bodies import Body, PageBody, TargetBody, Words
 from app.api.runs import Key
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit
-from app.http.problems import BODY, LOCATION, documented
+from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.bisection_state import MOST_ATTEMPTS, BisectionRequest
@@ -76,7 +76,7 @@ class BisectionBody(Body):
     operation_id="bisect_report",
     status_code=202,
     response_model=BisectionDocument,
-    responses={202: LOCATION, **documented(401, 404, 409, *BODY)},
+    responses={202: LOCATION, **problem_responses(401, 404, 409, *BODY)},
 )
 def post_bisection(
     *,
@@ -102,7 +102,9 @@ def post_bisection(
 
 
 @router.get(
-    "/reports/{report_id}/bisections", operation_id="list_bisections", responses=documented(401, 404, 422)
+    "/reports/{report_id}/bisections",
+    operation_id="list_bisections",
+    responses=problem_responses(401, 404, 422),
 )
 def get_bisections(
     report_id: str,
@@ -115,14 +117,16 @@ def get_bisections(
     return PageBody.of(bisections_of_report(session, report_id, cursor=cursor, limit=limit))
 
 
-@router.get("/bisections/{bisection_id}", operation_id="get_bisection", responses=documented(401, 404))
+@router.get("/bisections/{bisection_id}", operation_id="get_bisection", responses=problem_responses(401, 404))
 def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> BisectionDocument:
     """A bisection with its results so far."""
     return bisection_document(session, bisection_id)
 
 
 @router.post(
-    "/bisections/{bisection_id}/cancel", operation_id="cancel_bisection", responses=documented(401, 404, 409)
+    "/bisections/{bisection_id}/cancel",
+    operation_id="cancel_bisection",
+    responses=problem_responses(401, 404, 409),
 )
 def post_cancel(bisection_id: str, session: SessionDep, _may: CanSubmit) -> BisectionDocument:
     """Cancel a bisection. Its results so far are kept."""

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from app.http.access import CanRead, CanSubmit
-from app.http.problems import BODY, documented
+from app.http.problems import BODY, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.runs.exchange.bundle import Bundle
 from app.runs.exchange.contribute import contribute, contributor, export
@@ -32,7 +32,7 @@ async def _raw_body(request: Request) -> bytes:
     "/runs/{run_id}/bundle",
     operation_id="export_run",
     response_model=Bundle,
-    responses=documented(401, 404, 409),
+    responses=problem_responses(401, 404, 409),
 )
 def get_bundle(run_id: str, session: SessionDep, _may: CanRead) -> Response:
     """Export a run that ended: its report with its text, its attempts and their environments."""
@@ -52,7 +52,7 @@ def get_bundle(run_id: str, session: SessionDep, _may: CanRead) -> Response:
             "headers": _LOCATION,
         },
         201: {"description": "The run, as it is stored here.", "headers": _LOCATION},
-        **documented(401, 404, 409, *BODY),
+        **problem_responses(401, 404, 409, *BODY),
     },
     openapi_extra={
         "requestBody": {

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from app.api.bodies import PageBody
 from app.http.access import CanRead
-from app.http.problems import documented
+from app.http.problems import problem_responses
 from app.http.state import SessionDep
 from app.judging.report.change import ChangeKind
 from app.runs.lookup.changes import ChangeSummary, list_changes
@@ -16,7 +16,7 @@ from app.runs.lookup.changes import ChangeSummary, list_changes
 router = APIRouter(tags=["changes"])
 
 
-@router.get("/changes", operation_id="list_changes", responses=documented(401, 422))
+@router.get("/changes", operation_id="list_changes", responses=problem_responses(401, 422))
 def get_changes(
     *,
     session: SessionDep,

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from app.http.access import CanRead
-from app.http.problems import documented
+from app.http.problems import problem_responses
 from app.http.state import SessionDep
 from app.runs.lookup.comparisons import ComparisonDetails, comparison
 
@@ -25,7 +25,7 @@ ComparisonId = Annotated[
 
 
 @router.get(
-    "/comparisons/{comparison_id}", operation_id="get_comparison", responses=documented(401, 404, 409)
+    "/comparisons/{comparison_id}", operation_id="get_comparison", responses=problem_responses(401, 404, 409)
 )
 def get_comparison(comparison_id: ComparisonId, session: SessionDep, _may: CanRead) -> ComparisonDetails:
     """Compare outputs, values and environments of two attempts. `409` while one is not recorded."""

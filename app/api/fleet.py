@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from app.api.bodies import PageBody, PresetBody, ToolchainBody
 from app.http.access import CanRead
-from app.http.problems import documented
+from app.http.problems import problem_responses
 from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.runs.rows.nodes import NodeSummary, list_nodes
 from app.runs.rows.presets import known_presets
@@ -14,19 +14,19 @@ from app.runs.rows.presets import known_presets
 router = APIRouter(tags=["fleet"])
 
 
-@router.get("/presets", operation_id="list_presets", responses=documented(401))
+@router.get("/presets", operation_id="list_presets", responses=problem_responses(401))
 def get_presets(settings: SettingsDep, _may: CanRead) -> PageBody[PresetBody]:
     """The presets: the built-in ones first, then those of the operator."""
     return PageBody(items=[PresetBody.of(preset) for preset in known_presets(settings).values()])
 
 
-@router.get("/nodes", operation_id="list_nodes", responses=documented(401))
+@router.get("/nodes", operation_id="list_nodes", responses=problem_responses(401))
 def get_nodes(session: SessionDep, broker: BrokerDep, _may: CanRead) -> PageBody[NodeSummary]:
     """The nodes, which are the machines that run scripts."""
     return PageBody(items=list_nodes(session, broker))
 
 
-@router.get("/toolchains", operation_id="list_toolchains", responses=documented(401))
+@router.get("/toolchains", operation_id="list_toolchains", responses=problem_responses(401))
 def get_toolchains(session: SessionDep, broker: BrokerDep, _may: CanRead) -> PageBody[ToolchainBody]:
     """The toolchains of all nodes."""
     toolchains: dict[str, ToolchainBody] = {}

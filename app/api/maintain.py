@@ -12,7 +12,7 @@ from pydantic import AwareDatetime, Field
 
 from app.api.bodies import Body, PageBody, Words
 from app.http.access import CanMaintain, CanRead, who
-from app.http.problems import BODY, documented
+from app.http.problems import BODY, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
 from app.runs.lookup.reports import ReportDetails, report_details
@@ -25,7 +25,7 @@ from app.runs.run_object.maintainer_acts import Act
 from app.states import QuarantineKind, SubjectKind
 
 router = APIRouter(tags=["maintainers"])
-_ACT = documented(401, 404, 409, *BODY)
+_ACT = problem_responses(401, 404, 409, *BODY)
 
 Reason = Annotated[
     Words,
@@ -178,7 +178,7 @@ def post_withdrawal(body: WithdrawalBody, session: SessionDep, _may: CanRead) ->
     return report_details(session, withdraw.withdraw_with_secret(session, body.secret, reason=body.reason))
 
 
-@router.get("/quarantines", operation_id="list_quarantines", responses=documented(401, 422))
+@router.get("/quarantines", operation_id="list_quarantines", responses=problem_responses(401, 422))
 def get_quarantines(
     session: SessionDep, _may: CanRead, cursor: str | None = None, limit: Limit = 50
 ) -> PageBody[quarantine.Quarantine]:
@@ -204,7 +204,7 @@ def post_lift(
     return quarantine.lift(session, quarantine_id, reason=body.reason, who=who(token))
 
 
-@router.get("/acts", operation_id="list_acts", responses=documented(401, 422))
+@router.get("/acts", operation_id="list_acts", responses=problem_responses(401, 422))
 def get_acts(
     *,
     session: SessionDep,

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from app.api.bodies import HealthBody
 from app.errors import UnavailableError
-from app.http.problems import documented
+from app.http.problems import problem_responses
 from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.runs.lookup.metrics import Snapshot, snapshot
 from app.runs.rows.nodes import fleet
@@ -19,13 +19,13 @@ from app.storage.migrate import is_migrated
 router = APIRouter(tags=["operations"])
 
 
-@router.get("/healthz", operation_id="health", responses=documented())
+@router.get("/healthz", operation_id="health", responses=problem_responses())
 def get_health() -> HealthBody:
     """The process is alive."""
     return HealthBody(status="alive")
 
 
-@router.get("/readyz", operation_id="readiness", responses=documented())
+@router.get("/readyz", operation_id="readiness", responses=problem_responses())
 def get_ready(request: Request, session: SessionDep, broker: BrokerDep, settings: SettingsDep) -> HealthBody:
     """Whether database and broker answer, the schema is current, and the service's own node has connected."""
     if not is_migrated(session.connection()):
@@ -56,7 +56,7 @@ def _require_own_node(request: Request, session: Session, settings: ServiceSetti
     response_class=Response,
     responses={
         200: {"description": "Metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-        **documented(),
+        **problem_responses(),
     },
 )
 def get_metrics(session: SessionDep) -> Response:

@@ -10,7 +10,7 @@ from app.api.bodies import PageBody, ReadBody, ReadingBody, RunRequestBody
 from app.api.runs import Key
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit
-from app.http.problems import BODY, LOCATION, documented
+from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.intake.read import read
 from app.judging.judgement import Verdict
@@ -31,7 +31,7 @@ SEARCH = (
 )
 
 
-@router.post("/reports:read", operation_id="read_report", responses=documented(401, *BODY))
+@router.post("/reports:read", operation_id="read_report", responses=problem_responses(401, *BODY))
 def post_read(body: ReadBody, settings: SettingsDep, _may: CanRead) -> ReadingBody:
     """Read a report: scripts, claim, environment, missing parts. Nothing is stored or run."""
     if (body.script is None) == (body.report is None):
@@ -47,7 +47,7 @@ def post_read(body: ReadBody, settings: SettingsDep, _may: CanRead) -> ReadingBo
     return ReadingBody(report=report_part(reading), verdict=verdict, ask=list(reading.ask))
 
 
-@router.get("/reports", operation_id="list_reports", responses=documented(401, 422))
+@router.get("/reports", operation_id="list_reports", responses=problem_responses(401, 422))
 def get_reports(
     session: SessionDep,
     _may: CanRead,
@@ -60,13 +60,13 @@ def get_reports(
     return PageBody.of(list_reports(session, cursor=cursor, limit=limit, source_url=source_url, query=q))
 
 
-@router.get("/reports/{report_id}", operation_id="get_report", responses=documented(401, 404))
+@router.get("/reports/{report_id}", operation_id="get_report", responses=problem_responses(401, 404))
 def get_report(report_id: str, session: SessionDep, _may: CanRead) -> ReportDetails:
     """A report with its runs."""
     return report_details(session, report_id)
 
 
-@router.get("/reports/{report_id}/matrix", operation_id="get_matrix", responses=documented(401, 404))
+@router.get("/reports/{report_id}/matrix", operation_id="get_matrix", responses=problem_responses(401, 404))
 def get_matrix(report_id: str, session: SessionDep, _may: CanRead) -> Matrix:
     """The latest verdict of every script on every target that a run of the report had."""
     return matrix(session, report_id)
@@ -77,7 +77,7 @@ def get_matrix(report_id: str, session: SessionDep, _may: CanRead) -> Matrix:
     operation_id="run_report",
     status_code=202,
     response_model=RunDocument,
-    responses={202: LOCATION, **documented(401, 404, 409, *BODY)},
+    responses={202: LOCATION, **problem_responses(401, 404, 409, *BODY)},
 )
 def post_report_run(
     *,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from app.api.bodies import CellsBody, PageBody, RerunBody, RunBody, SubmittedRun
 from app.api.events import follow
 from app.http.access import CanRead, CanSubmit, token_of
-from app.http.problems import BODY, LOCATION, documented
+from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.runs.estimates.waiting import with_waiting
 from app.runs.lifecycle.cancel import cancel_run
@@ -35,7 +35,7 @@ Key = Annotated[
     responses={
         200: {"model": SubmittedRun, "description": "With `dry_run`: the run as it would be planned."},
         202: LOCATION,
-        **documented(401, 409, *BODY),
+        **problem_responses(401, 409, *BODY),
     },
 )
 def post_run(
@@ -64,7 +64,7 @@ def post_run(
     return SubmittedRun.model_validate({**dict(document), "withdraw_url": url})
 
 
-@router.get("/runs", operation_id="list_runs", responses=documented(401, 422))
+@router.get("/runs", operation_id="list_runs", responses=problem_responses(401, 422))
 def get_runs(
     session: SessionDep,
     _may: CanRead,
@@ -76,7 +76,10 @@ def get_runs(
 
 
 @router.get(
-    "/runs/{run_id}", operation_id="get_run", response_model=RunDocument, responses=documented(401, 404)
+    "/runs/{run_id}",
+    operation_id="get_run",
+    response_model=RunDocument,
+    responses=problem_responses(401, 404),
 )
 def get_run(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRead) -> Response:
     """The run object. Each waiting cell has its queue position."""
@@ -93,7 +96,7 @@ def get_run(run_id: str, session: SessionDep, settings: SettingsDep, _may: CanRe
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         },
         204: {"description": "The run has ended, and this was its last event."},
-        **documented(401, 404, 422),
+        **problem_responses(401, 404, 422),
     },
 )
 def get_events(
@@ -110,7 +113,7 @@ def get_events(
     "/runs/{run_id}/cancel",
     operation_id="cancel_run",
     response_model=RunDocument,
-    responses=documented(401, 404, 409),
+    responses=problem_responses(401, 404, 409),
 )
 def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocument:
     """Cancel a run. Recorded results stay."""
@@ -124,7 +127,7 @@ def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocumen
     operation_id="rerun_run",
     status_code=202,
     response_model=RunDocument,
-    responses={202: REOPENED_RUN, **documented(401, 404, 409, *BODY)},
+    responses={202: REOPENED_RUN, **problem_responses(401, 404, 409, *BODY)},
 )
 def post_rerun(
     *,
@@ -149,7 +152,7 @@ def post_rerun(
     operation_id="add_cells",
     status_code=202,
     response_model=RunDocument,
-    responses={202: REOPENED_RUN, **documented(401, 404, 409, *BODY)},
+    responses={202: REOPENED_RUN, **problem_responses(401, 404, 409, *BODY)},
 )
 def post_cells(
     *,
@@ -170,7 +173,7 @@ def post_cells(
     "/runs/{run_id}/cells/{job_id}/cancel",
     operation_id="cancel_cell",
     response_model=RunDocument,
-    responses=documented(401, 404, 409),
+    responses=problem_responses(401, 404, 409),
 )
 def post_cancel_cell(
     run_id: str, job_id: str, session: SessionDep, settings: SettingsDep, may: CanSubmit
@@ -180,7 +183,7 @@ def post_cancel_cell(
     return with_waiting(session, run, settings=settings)
 
 
-@router.get("/attempts/{attempt_id}", operation_id="get_attempt", responses=documented(401, 404))
+@router.get("/attempts/{attempt_id}", operation_id="get_attempt", responses=problem_responses(401, 404))
 def get_attempt(attempt_id: str, session: SessionDep, _may: CanRead) -> AttemptDetails:
     """An attempt with everything that is stored of it."""
     return attempt_details(session, attempt_id)

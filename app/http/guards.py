@@ -1,4 +1,4 @@
-"""Checks of every request before anything else (host, origin, size, media type), and headers of every answer."""
+"""Checks of every request (host, origin, size, media type), and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.errors import ForbiddenError, InputError, MediaTypeError, SamehereError
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-# A HEAD request is answered like GET, without the body. This key in its ASGI scope tells routes not to stream.
+# HEAD is answered like GET, without the body. This key in the ASGI scope of HEAD tells a route not to stream.
 HEAD = "samehere.head"
 HEADERS = {
     "Content-Security-Policy": (

@@ -97,7 +97,7 @@ LOCATION = {
 }
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The `responses` of a route for OpenAPI: problem documents with these statuses."""
     return {status: _description(status) for status in sorted({*statuses, *_ALWAYS})}
 
@@ -118,7 +118,7 @@ def _description(status: int) -> dict[str, Any]:
 
 
 def describe(application: FastAPI) -> None:
-    """Add the schema of problem documents to the OpenAPI document. The `documented` responses refer to it."""
+    """Add the schema of problem documents to the OpenAPI document. `problem_responses` refers to it."""
     make_document = application.openapi
 
     def openapi() -> dict[str, Any]:
@@ -226,7 +226,7 @@ def _internal_error() -> Problem:
         title="Internal Server Error",
         status=500,
         code="fault",
-        detail="Something went wrong on our side. Before you try again, check whether the request took effect.",
+        detail="Something went wrong on our side. Check what was done before you try again.",
     )
 
 

@@ -159,7 +159,7 @@ def test_the_submitter_withdraws_with_the_link_of_the_answer(web: Web) -> None:
     secret = answer["withdraw_url"].removeprefix("/withdraw/")
     done = web.client.post("/api/v1/withdrawals", json={"secret": secret})
     assert (done.status_code, done.json()["withdrawn_at"] is not None, done.json()["text"]) == (200, True, "")
-    assert told(done.json()["acts"]) == [("withdrawn", "submitter", "Withdrawn by who submitted it.")]
+    assert told(done.json()["acts"]) == [("withdrawn", "submitter", "Withdrawn by the submitter.")]
     assert web.client.post("/api/v1/withdrawals", json={"secret": secret}).status_code == 409
     run = web.client.get(f"/api/v1/runs/{answer['id']}").json()
     assert (run["state"], run["report"]["title"], run["report"]["scripts"][0]["script"]) == (

@@ -43,7 +43,9 @@ class _Trial:
 def bisect_locally(
     reading: Reading, request: BisectionRequest, options: NodeOptions, *, progress: BisectionProgress
 ) -> BisectionDocument:
-    """Try points until the answer is sure enough. A KeyboardInterrupt cancels the bisection; the result is the answer so far.
+    """Try points until the answer is sure enough.
+
+    A KeyboardInterrupt cancels the bisection; the result is the answer so far.
 
     Raises InputError for a request that can't be planned, SetupError if this machine lacks something,
     NodeError for a broken node.
@@ -96,7 +98,7 @@ class _Bisector(Conductor):
         self._trials: list[_Trial] = []
 
     def _settle(self, job: LocalJob) -> None:
-        """Evaluate the trials of a job that have ended, and start the trials that the bisection asks for next."""
+        """Evaluate the trials of a job that have ended, and start the next trials of the bisection."""
         for trial in self._trials:
             if trial.job is job and not trial.is_settled and trial.has_ended():
                 self._evaluate(trial)

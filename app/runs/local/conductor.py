@@ -31,7 +31,10 @@ WAITING_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeOptions:
-    """How the node runs attempts. `level` is an isolation level; None stands for the strongest one there is."""
+    """How the node runs attempts.
+
+    `level` is an isolation level; None stands for the strongest one there is.
+    """
 
     limits: Limits = field(default_factory=Limits)
     level: Level | None = None
@@ -157,7 +160,10 @@ class Conductor:
                 pass
 
     def _check_silence(self, silent_seconds: float) -> None:
-        """Raise NodeError if a running attempt is overdue. If none runs, others may use the slots: then only warn."""
+        """Raise NodeError if a running attempt is overdue.
+
+        If none runs, others may use the slots, so only warn.
+        """
         if any(attempt.state == "running" for _, attempt in self._sent.values()):
             if silent_seconds > SILENCE_SECONDS + self._options.limits.wall_seconds:
                 raise NodeError("The node on this machine no longer answers.")

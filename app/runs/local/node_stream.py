@@ -1,4 +1,4 @@
-"""The node of a run on this machine: `python -m worker` as a child process. Each message is one line of JSON."""
+"""The node of a run on this machine: `python -m worker` as a child process, with one JSON message a line."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def require_toolchain(hello: Hello) -> None:
         f"\n  {toolchain.name} is {toolchain.state}: {toolchain.detail}" for toolchain in hello.toolchains
     )
     raise SetupError(
-        "This machine has no toolchain that is ready. A toolchain is an interpreter with packages, such as torch,"
-        f" in which scripts run.{states}\n"
+        "This machine has no toolchain that is ready. A toolchain is an interpreter with packages, such as"
+        f" torch, in which scripts run.{states}\n"
         "Build one with: samehere toolchain add torch-2.13-cpu torch==2.13.0 numpy\n"
         "or use one that you have: samehere toolchain adopt NAME --python /path/to/venv/bin/python",
         code="no_toolchain",
@@ -82,7 +82,10 @@ class NodeStream:
             thread.start()
 
     def hello(self) -> Hello:
-        """Wait for the node's first message. Raises SetupError if this machine can't isolate, NodeError if none comes."""
+        """Wait for the node's first message.
+
+        Raises SetupError if this machine can't isolate, NodeError if none comes.
+        """
         deadline = time.monotonic() + HELLO_SECONDS
         while (seconds_left := deadline - time.monotonic()) > 0:
             message = self.receive(seconds_left)

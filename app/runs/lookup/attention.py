@@ -1,4 +1,4 @@
-"""What wants attention: reports in groups, each with when its verdict was last seen to hold."""
+"""Reports that need attention, in groups. Each has the time when its verdict was last verified."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Group:
 
 
 def groups(session: Session, *, each: int) -> list[Group]:
-    """Every group that has a report, in the order in which they want attention."""
+    """Every group that has a report, the most urgent group first, with at most `each` reports."""
     sizes = queries.sizes(session)
     return [
         _group(session, attention, size=sizes[attention], cursor=None, limit=each)
@@ -61,12 +61,12 @@ def _group(session: Session, attention: Attention, *, size: int, cursor: str | N
     return Group(
         attention=attention,
         size=size,
-        reports=tuple(map(_waiting, reports.items)),
+        reports=tuple(map(_waiting_report, reports.items)),
         next_cursor=reports.next_cursor,
     )
 
 
-def _waiting(row: ReportRow) -> WaitingReport:
+def _waiting_report(row: ReportRow) -> WaitingReport:
     return WaitingReport(
         id=row.id,
         title=row.title,

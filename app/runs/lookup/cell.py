@@ -1,4 +1,4 @@
-"""One cell of a run by itself: its job with every attempt, judged as in the run, and the attempt that is repeated elsewhere."""
+"""One cell of a run: its job with all attempts, and the attempt that others can repeat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from worker.contract import Environment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A job, in a run document that holds it alone."""
+    """A job in a run document without other jobs. `repeatable` is the attempt to compare a repeat with."""
 
     run: RunDocument
     job: JobPart
@@ -40,26 +40,30 @@ def cell(session: Session, job_id: str) -> Cell:
     if job is None or run is None:
         raise NotFoundError("There is no cell with this id.")
     report = report_of_run(session, run)
-    document = _alone(session, run, job, report)
+    document = _document_of_job(session, run, job, report)
     part = document.jobs[0]
     number, script = next(
-        (at, one) for at, one in enumerate(document.report.scripts, 1) if one.digest == part.script
+        (number, script)
+        for number, script in enumerate(document.report.scripts, 1)
+        if script.digest == part.script
     )
-    shown = None if run.is_withdrawn else _telling(part)
+    attempt = None if run.is_withdrawn else _telling_attempt(part)
     return Cell(
         run=document,
         job=part,
         label=target_of(job).label(),
         script=script,
         script_number=number,
-        repeatable=None if shown is None else attempt_details(session, shown.id),
+        repeatable=None if attempt is None else attempt_details(session, attempt.id),
     )
 
 
-def _telling(part: JobPart) -> AttemptPart | None:
-    """The first attempt that counts and shows what is claimed, where one does; else the first that counts."""
-    ended = [one for one in part.attempts if one.counted and one.outcome is not None]
-    seen = next(
+def _telling_attempt(part: JobPart) -> AttemptPart | None:
+    """The first counted attempt that shows the claimed failure; else the first counted attempt."""
+    counted_attempts = [
+        attempt for attempt in part.attempts if attempt.counted and attempt.outcome is not None
+    ]
+    observed = next(
         (
             finding.observed
             for finding in part.checks
@@ -67,22 +71,22 @@ def _telling(part: JobPart) -> AttemptPart | None:
         ),
         None,
     )
-    # A line of what was printed, or all of it.
-    showing = [one for one in ended if seen is not None and f"\n{seen}\n" in f"\n{_said(one)}\n"]
-    return next(iter([*showing, *ended]), None)
+    # The observed text is one line of the output, or all of it.
+    showing = [
+        attempt
+        for attempt in counted_attempts
+        if observed is not None and f"\n{observed}\n" in f"\n{_output_of(attempt)}\n"
+    ]
+    return next(iter([*showing, *counted_attempts]), None)
 
 
-def _said(attempt: AttemptPart) -> str:
-    raised = attempt.exception
-    return (
-        attempt.stdout.strip()
-        if raised is None
-        else f"{attempt.stdout.strip()}\n{raised.type}: {raised.message}"
-    )
+def _output_of(attempt: AttemptPart) -> str:
+    exception, stdout = attempt.exception, attempt.stdout.strip()
+    return stdout if exception is None else f"{stdout}\n{exception.type}: {exception.message}"
 
 
-def _alone(session: Session, run: RunRow, job: JobRow, report: ReportRow) -> RunDocument:
-    """The run with this job only: as it was kept, of a withdrawn report since there is nothing left to judge; else judged by itself."""
+def _document_of_job(session: Session, run: RunRow, job: JobRow, report: ReportRow) -> RunDocument:
+    """The run document with this job only: from the cache or the withdrawn document, else judged again."""
     whole = (
         cached_document(session, run)
         if not run.is_withdrawn
@@ -98,22 +102,22 @@ def _alone(session: Session, run: RunRow, job: JobRow, report: ReportRow) -> Run
     return assemble(run_facts(run, report), reading_of(session, report), facts)
 
 
-def repeatable(found: Cell) -> AttemptDetails:
-    """The attempt that a repeat is compared with. Raises ConflictError while there is none."""
-    if found.run.withdrawn_at is not None:
+def repeatable(cell: Cell) -> AttemptDetails:
+    """The attempt to compare a repeat with. Raises ConflictError if there is none."""
+    if cell.run.withdrawn_at is not None:
         raise ConflictError(
-            "This report was withdrawn: its scripts and what they printed are erased.", code="withdrawn"
+            "This report was withdrawn: its scripts and their output are erased.", code="withdrawn"
         )
-    if found.repeatable is None or found.repeatable.observation is None:
+    if cell.repeatable is None or cell.repeatable.observation is None:
         raise ConflictError(
-            "No attempt of this cell has shown anything yet, so there is nothing to repeat.",
+            "No attempt of this cell has a result yet, so there is nothing to repeat.",
             code="nothing_to_repeat",
         )
-    return found.repeatable
+    return cell.repeatable
 
 
 def packages_used(script: ScriptPart, environment: Environment) -> dict[str, str]:
-    """The packages that a script imports, in the versions of an environment."""
+    """The packages that a script imports, with their versions in an environment."""
     versions = {
         name: environment.get("torch.version" if name == "torch" else f"package.{name}")
         for name in packages_among(script.needs)

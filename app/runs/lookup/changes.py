@@ -1,4 +1,4 @@
-"""Lists of changes, for pages, REST and feeds: by kind, by toolchain, since when."""
+"""Lists of changes for pages, REST and feeds, by kind, toolchain and time."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ from worker.contract import Device, Hello, ToolchainFacts
 from worker.contract.text import storable_text
 
 NEWEST = "newest"
-# Changes of one report, of which a list shows one.
-SEVERAL = 5
+# A list shows one change of a report. So many changes are read for each report of the list.
+CHANGES_PER_REPORT = 5
 
 
 class ChangeSummary(BaseModel):
-    """A flip between two cells of a report, with both jobs as its evidence; `words` is of fixed words, versions and labels only."""
+    """A change of the verdict between two cells of a report, with both jobs as evidence.
+
+    `words` has only fixed words, versions and labels.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -46,16 +49,16 @@ class ChangeSummary(BaseModel):
     toolchain: str
     before_toolchain: str
     axis: str | None = Field(
-        description="the package whose version is all that differs; null where there is none, or more than one"
+        description="the package whose version is the only difference; null if there is no single one"
     )
     older: str
     newer: str
     before: Verdict
     after: Verdict
     differs: list[str] = Field(
-        description="what else may explain it, likeliest first; empty unless it is confounded"
+        description="other possible reasons, the most likely first; empty unless it is confounded"
     )
-    missing: str = Field(description="the cell that would tell; empty unless it is confounded")
+    missing: str = Field(description="the cell that would decide; empty unless it is confounded")
     words: str
     created_at: datetime
 
@@ -71,13 +74,13 @@ def list_changes(
     cursor: str | None = None,
     limit: int = 50,
 ) -> Page[ChangeSummary]:
-    """A page of changes, newest first. `toolchain` may be `newest`; who knows which these are names them.
+    """A page of changes, newest first. `toolchain` may be `newest`; `newest` names these toolchains if known.
 
-    Raises InputError for a cursor, a limit or a date that is none.
+    Raises InputError for a bad cursor, limit, id or date.
     """
     if report is not None and not is_id(report):
         raise InputError(
-            "A report has an id of 26 characters, the last part of its address.",
+            "A report has an id of 26 characters. It is the last part of its address.",
             code="bad_id",
             field="report",
         )
@@ -109,62 +112,67 @@ def reports_by_kind(session: Session, toolchains: Sequence[str]) -> dict[ChangeK
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Newest:
-    """What came with the newest toolchains: how many reports changed in which way, and the first of those that regressed."""
+    """Changes with the newest toolchains: the number of reports by kind, and the first that regressed.
+
+    `regressed_with` names the toolchains with which a report regressed.
+    """
 
     toolchains: tuple[str, ...]
-    # Of these, those with which a report regressed.
     regressed_with: tuple[str, ...]
     counts: dict[ChangeKind, int]
     regressed: tuple[ChangeSummary, ...]
 
 
 def newest_changes(session: Session, *, limit: int) -> Newest | None:
-    """What came with the newest toolchains, each report once; None where no node has offered one."""
+    """The changes with the newest toolchains, each report once. None if no node has offered a toolchain."""
     names = newest_among(known_toolchains(session))
     if not names:
         return None
     counts = reports_by_kind(session, names)
     regressed: list[ChangeSummary] = []
     if counts.get(ChangeKind.REGRESSED):
-        # One report may have regressed in several cells.
-        found = queries.changes(
-            session, kinds=[ChangeKind.REGRESSED], toolchains=names, limit=SEVERAL * limit
+        # A report can regress in several cells.
+        rows = queries.changes(
+            session, kinds=[ChangeKind.REGRESSED], toolchains=names, limit=CHANGES_PER_REPORT * limit
         )
-        regressed = list({row.ChangeRow.report_id: _summary(*row) for row in found}.values())[:limit]
-    with_them = queries.toolchains_with(session, ChangeKind.REGRESSED, names) if regressed else ()
+        regressed = list({row.ChangeRow.report_id: _summary(*row) for row in rows}.values())[:limit]
+    regressed_with = queries.toolchains_with(session, ChangeKind.REGRESSED, names) if regressed else ()
     return Newest(
-        toolchains=tuple(names), regressed_with=tuple(with_them), counts=counts, regressed=tuple(regressed)
+        toolchains=tuple(names),
+        regressed_with=tuple(regressed_with),
+        counts=counts,
+        regressed=tuple(regressed),
     )
 
 
 def newest_among(known: Sequence[ToolchainFacts]) -> list[str]:
-    """Of toolchains, newest first, those of the newest release of torch, and of numpy among those without torch.
+    """The toolchains with the newest torch, and those without torch that have the newest numpy.
 
-    One release may have a build for each device.
+    `known` is sorted, newest first. A release can have several builds, one for each device.
     """
     newest = {_package(facts): _release(facts) for facts in reversed(known)}
     return [facts.name for facts in known if _release(facts) == newest[_package(facts)]]
 
 
 def known_toolchains(session: Session) -> list[ToolchainFacts]:
-    """All toolchains that nodes have offered, newest first, also those of nodes that are away."""
+    """All toolchains that nodes have ever offered, newest first."""
     fleet = [Hello.model_validate(row.hello) for row in all_nodes(session)]
     return [facts for facts in newest_first(usable_toolchains(fleet).values(), Device.CPU) if not facts.base]
 
 
 def _package(facts: ToolchainFacts) -> str:
-    """What a toolchain is there for."""
+    """The main package of a toolchain."""
     return "torch" if facts.torch else "numpy" if "numpy" in facts.packages else ""
 
 
 def _release(facts: ToolchainFacts) -> str:
-    """The version, without what it was built for."""
+    """The version of the main package, without its build."""
     version = facts.torch or facts.packages.get("numpy") or facts.name
     return version.partition("+")[0]
 
 
 def since_id(text: str) -> str | None:
-    """The first id of a day or a moment. Raises InputError."""
+    """The first id of a date, or of a date with a time. Raises InputError."""
     if not text:
         return None
     try:
@@ -172,7 +180,7 @@ def since_id(text: str) -> str | None:
         return id_at(moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError) as error:
         raise InputError(
-            "since is a day or a moment, such as 2026-11-01 or 2026-11-01T12:00:00Z.",
+            "since is a date, or a date with a time, such as 2026-11-01 or 2026-11-01T12:00:00Z.",
             code="bad_since",
             field="since",
         ) from error
@@ -206,23 +214,24 @@ def _summary(row: ChangeRow, title: str, source_url: str | None) -> ChangeSummar
 
 
 def _words(row: ChangeRow) -> str:
-    """One plain sentence or two."""
+    """The change in one or two sentences."""
     match row.kind:
         case ChangeKind.REGRESSED:
             return f"It happens with {row.axis} {row.newer}, and did not with {row.older}."
         case ChangeKind.FIXED:
             return f"It does not happen with {row.axis} {row.newer}, and did with {row.older}."
         case ChangeKind.CONFOUNDED:
-            place = "there before" if row.target == row.before_target else f"on {row.before_target}"
+            where = "there before" if row.target == row.before_target else f"on {row.before_target}"
             return (
-                f"On {row.target} it is {_plain(row.after)}, {place} it was {_plain(row.before)}; what else differs may be the reason:"
-                f" {', '.join(row.differs)}. What would tell: {row.missing}."
+                f"On {row.target} it is {_plain(row.after)}, {where} it was {_plain(row.before)}."
+                f" Other differences may be the reason: {', '.join(row.differs)}."
+                f" This cell would decide: {row.missing}."
             )
         case ChangeKind.OTHER:
             by = (
                 f"between {row.axis} {row.older} and {row.newer}"
                 if row.axis
-                else "and nothing that is known differs"
+                else "and no difference is known"
             )
             return f"On {row.target} it went from {_plain(row.before)} to {_plain(row.after)}, {by}."
 

@@ -16,7 +16,7 @@ from app.runs.run_object.comparison_parts import ComparisonContent
 
 
 class ComparisonDetails(ComparisonContent):
-    """A comparison with both of its attempts. `run` is the run that both belong to, null if there are two."""
+    """A comparison with both attempts. `run` is null if the attempts belong to different runs."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -33,13 +33,16 @@ def comparison(session: Session, comparison_id: str) -> ComparisonDetails:
     ids = comparison_id.split("-")
     if len(ids) != 2 or not all(PATTERN.fullmatch(one) for one in ids):
         raise NotFoundError(
-            "There is no comparison with this id: it is two ids of attempts, baseline-candidate."
+            "There is no comparison with this id. An id has two ids of attempts: baseline-candidate."
         )
     return compare_attempts(session, ids[0], ids[1])
 
 
 def compare_attempts(session: Session, baseline: str, candidate: str) -> ComparisonDetails:
-    """Two attempts, also of different runs. Raises NotFoundError, and ConflictError while one is not recorded."""
+    """Compare two attempts, perhaps of two runs.
+
+    Raises NotFoundError, ConflictError while one is not recorded.
+    """
     sides = side_of(session, baseline), side_of(session, candidate)
     content, made_at = content_of_pair(session, *sides)
     one, other = (attempt_details(session, side.attempt.id) for side in sides)

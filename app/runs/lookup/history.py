@@ -1,4 +1,4 @@
-"""The history of a report: what each of its jobs showed, on which target, in which version and when."""
+"""The history of a report: the result of each of its jobs, with target, version and time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ from app.targets.packages import packages_among
 from app.targets.target import Target, target_of
 from worker.contract import Outcome, Reason
 
-# Jobs of one report that are looked at; older ones are on the pages of their runs.
+# The most jobs of one report that are read. Older ones are on the pages of their runs.
 MOST_POINTS = 4_000
-# Of what a script imports, so many packages may be what the columns are about.
+# The most imported packages that can become the columns of the history.
 MOST_PACKAGES = 8
 _ALWAYS = ("torch", "numpy")
 
 
 class Point(BaseModel):
-    """One judged job. `seen` is hostile text; `version` is that of `package` where it is known, `build` its local part, such as cu130."""
+    """One judged job. `seen` is untrusted text.
+
+    `version` is the version of `package`, empty if unknown. `build` is its local part, such as cu130.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -52,30 +55,31 @@ class Point(BaseModel):
 def history(
     session: Session, report_id: str, *, scripts: Sequence[ScriptPart] = (), limit: int = MOST_POINTS
 ) -> list[Point]:
-    """The judged jobs of a report, newest first, along the package whose versions they are about."""
+    """The judged jobs of a report, newest first, with their versions of the package that varies most."""
     imported = sorted({name for script in scripts for name in packages_among(script.needs)}, key=_weight)[
         :MOST_PACKAGES
     ]
     packages = list(dict.fromkeys((*imported, *_ALWAYS)))
     rows = queries.points_of_report(session, report_id, packages=packages, limit=limit)
-    found = [_versions(row, packages) for row in rows]
-    package = axis_of(found, imported)
+    versions_of_rows = [_versions(row, packages) for row in rows]
+    package = axis_of(versions_of_rows, imported)
     return [
-        _point(row, package, versions.get(package, "")) for row, versions in zip(rows, found, strict=True)
+        _point(row, package, versions.get(package, ""))
+        for row, versions in zip(rows, versions_of_rows, strict=True)
     ]
 
 
-def axis_of(found: Sequence[Mapping[str, str]], imported: Sequence[str]) -> str:
-    """What the columns are versions of: what was varied most of what the script imports, else of what always counts."""
-    tried = {
-        name: len({versions[name] for versions in found if name in versions})
+def axis_of(versions_of_rows: Sequence[Mapping[str, str]], imported: Sequence[str]) -> str:
+    """The package whose versions vary most among the imported ones; else among torch, numpy and Python."""
+    counts = {
+        name: len({versions[name] for versions in versions_of_rows if name in versions})
         for name in (*imported, *_ALWAYS, "python")
     }
     for names in (imported, (*_ALWAYS, "python")):
-        most = max(names, key=lambda name: tried[name], default="")
-        if tried.get(most, 0) > 1:
+        most = max(names, key=lambda name: counts[name], default="")
+        if counts.get(most, 0) > 1:
             return most
-    return next((name for name in (*imported, *_ALWAYS) if tried[name]), "torch")
+    return next((name for name in (*imported, *_ALWAYS) if counts[name]), "torch")
 
 
 def _weight(package: str) -> tuple[int, str]:
@@ -83,17 +87,18 @@ def _weight(package: str) -> tuple[int, str]:
 
 
 def _versions(row: Row[Any], packages: Sequence[str]) -> dict[str, str]:
-    """The version of each package, as found; where nothing was found, as the toolchain's name has it."""
+    """The recorded version of each package, else the version in the name of the toolchain."""
     toolchain = row.target["toolchain"]
-    found = {name: getattr(row, f"package_{number}") for number, name in enumerate(packages)} | {
+    recorded_versions = {name: getattr(row, f"package_{number}") for number, name in enumerate(packages)} | {
         "python": row.python
     }
-    found["torch"] = row.torch or found["torch"]
-    return {name: version for name in found if (version := found[name] or _version_in(toolchain, name))}
+    recorded_versions["torch"] = row.torch or recorded_versions["torch"]
+    versions = {name: version or _version_in(toolchain, name) for name, version in recorded_versions.items()}
+    return {name: version for name, version in versions.items() if version}
 
 
-def _point(row: Row[Any], package: str, found: str) -> Point:
-    version, _, build = found.partition("+")
+def _point(row: Row[Any], package: str, full_version: str) -> Point:
+    version, _, build = full_version.partition("+")
     target = target_of(row)
     card = row.card if target.gpus else None
     return Point(
@@ -105,7 +110,7 @@ def _point(row: Row[Any], package: str, found: str) -> Point:
         at=row.finished_at or row.created_at,
         verdict=row.verdict,
         reason=None if row.reason is None else Reason.model_validate(row.reason),
-        seen=_seen(row),
+        seen=_result_text(row),
         outcome=row.outcome,
         stdout_digest=row.stdout_digest or "",
         attempts=row.attempts or 0,
@@ -118,12 +123,12 @@ def _point(row: Row[Any], package: str, found: str) -> Point:
 
 
 def _version_in(toolchain: str, package: str) -> str:
-    found = re.match(rf"{re.escape(package)}-(\d+\.\d+(?:\.\d+)*)", toolchain)
-    return found[1] if found else ""
+    match = re.match(rf"{re.escape(package)}-(\d+\.\d+(?:\.\d+)*)", toolchain)
+    return match[1] if match else ""
 
 
-def _seen(row: Row[Any]) -> str:
-    """How it ended, where it ended badly; else the end of what it printed."""
+def _result_text(row: Row[Any]) -> str:
+    """The exception or the signal of an attempt, else the end of its output."""
     if row.exception_type:
         return f"{row.exception_type}: {row.exception_message or ''}"
     if row.signal:

@@ -1,4 +1,4 @@
-"""The matrix of a report: every script on every target that any of its runs had, with the latest verdict."""
+"""The matrix of a report: the latest verdict of every script on every target that one of its runs had."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from worker.contract import Reason
 
 
 class MatrixCell(BaseModel):
-    """A script on a target; `verdict` is null where no run has judged it yet. One that was contributed stands beside ours, never for it."""
+    """A script on a target. `verdict` is null until a run has judged it.
+
+    A contributed cell is shown next to our own cell. It never replaces it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -33,7 +36,7 @@ class MatrixCell(BaseModel):
 
 
 class Matrix(BaseModel):
-    """The cells in the order of scripts and targets."""
+    """The cells, sorted by script and target."""
 
     model_config = ConfigDict(frozen=True)
 

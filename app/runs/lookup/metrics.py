@@ -1,4 +1,4 @@
-"""Figures of the service, by one look at the database."""
+"""Metrics of the service, read from the database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from app.storage.queries import figures
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Counts at one moment. `attempts_by_outcome` holds recorded ones; enqueued, claimed, finished and lost count since the beginning."""
+    """The metrics at one moment.
+
+    `attempts_by_outcome` counts recorded attempts. `enqueued`, `claimed`, `finished` and `lost` are totals
+    since the beginning.
+    """
 
     attempts_by_state: dict[str, int]
     attempts_by_outcome: dict[str, int]
@@ -32,7 +36,7 @@ READY_SECONDS = 30.0
 
 
 def snapshot(session: Session) -> Snapshot:
-    """The figures of now."""
+    """The current metrics."""
     moment = now()
     attempts = figures.attempts(session)
     by_state = attempts.by_state

@@ -1,4 +1,4 @@
-"""Reports: list and search them, show one with its runs, launch it again."""
+"""Reports and runs: lists, searches, and one report with its runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.current_verdict import CurrentVerdict, RunVerdict, current_verdict
-from app.runs.lookup.search import asked, finds_nothing
+from app.runs.lookup.search import finds_nothing, parse_search
 from app.runs.rows.acts import acts_on, overruling
 from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import reading_of
@@ -38,7 +38,7 @@ class RunSummary(BaseModel):
     preset: str | None
     occasion: Trigger = Field(
         default="submitted",
-        description="why it was started; all but `submitted` were started without anybody waiting",
+        description="why the run was started; nobody waits for a run that was not `submitted`",
     )
     verdict: Verdict | None
     summary: str
@@ -46,7 +46,7 @@ class RunSummary(BaseModel):
     finished_at: datetime | None
     contributed_by: str | None = None
     overruled: Verdict | None = Field(
-        default=None, description="a maintainer's word beside the verdict, which is what was measured"
+        default=None, description="a maintainer's verdict; `verdict` stays as measured"
     )
 
 
@@ -64,14 +64,14 @@ class ReportSummary(BaseModel):
     labels: list[str] = Field(default_factory=list)
     closed_at: datetime | None = None
     duplicate_of: str | None = None
-    overruled: Verdict | None = Field(default=None, description="a maintainer's word on the whole report")
+    overruled: Verdict | None = Field(default=None, description="a maintainer's verdict on the whole report")
     withdrawn_at: datetime | None = Field(
-        default=None, description="from then on text, scripts and outputs are erased"
+        default=None, description="when its text, its scripts and their output were erased"
     )
 
 
 class ReportDetails(BaseModel):
-    """A report as read and as submitted, with its runs, newest first."""
+    """A report: its text, its reading, and its runs, newest first."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -82,24 +82,26 @@ class ReportDetails(BaseModel):
     claim_text: str | None
     report: ReportPart
     standing: CurrentVerdict = Field(
-        description="the verdict of our own runs; beside it what was contributed, which decides nothing"
+        description="the current verdict of our own runs; contributed verdicts are listed but decide nothing"
     )
     runs: list[RunSummary]
     attention: Attention | None = Field(
-        default=None, description="the group of what wants attention that it is in; null where nothing does"
+        default=None, description="why the report needs attention; null if it needs none"
     )
     labels: list[str] = Field(default_factory=list)
     closed_at: datetime | None = None
     duplicate_of: str | None = None
     overruled: Overruling | None = Field(
-        default=None, description="a maintainer's word on it all; `standing` is what was measured"
+        default=None, description="a maintainer's verdict on the report; `standing` stays as measured"
     )
     withdrawn_at: datetime | None = Field(
-        default=None, description="from then on text, scripts and outputs are erased"
+        default=None, description="when its text, its scripts and their output were erased"
     )
-    acts: list[Act] = Field(default_factory=list, description="of maintainers on this report, newest first")
+    acts: list[Act] = Field(
+        default_factory=list, description="the acts of maintainers on this report, newest first"
+    )
     same_as: list[SameReport] = Field(
-        default_factory=list, description="reports with an equal or nearly equal script, newest first"
+        default_factory=list, description="reports with an equal or similar script, newest first"
     )
 
 
@@ -126,10 +128,13 @@ def list_reports(
     source_url: str | None = None,
     query: str | None = None,
 ) -> Page[ReportSummary]:
-    """A page of reports. Raises InputError for a bad cursor or limit, QueryError for a search that can't be read."""
-    # As kept: there is no NUL in Postgres.
+    """A page of reports, newest first.
+
+    Raises InputError, and QueryError for a search that can't be parsed.
+    """
+    # Postgres stores no NUL characters, so a search with one could never match.
     words, address = (None if text is None else storable_text(text) for text in (query, source_url))
-    search = None if words is None else asked(session, words)
+    search = None if words is None else parse_search(session, words)
     if search is not None and finds_nothing(search.query):
         return Page(())
 
@@ -159,7 +164,7 @@ def list_reports(
 
 
 def list_runs(session: Session, *, cursor: str | None = None, limit: int = 50) -> Page[RunSummary]:
-    """A page of runs. Raises InputError for a bad cursor or limit."""
+    """A page of runs, newest first. Raises InputError for a bad cursor or limit."""
 
     def read(before: str | None, most: int) -> Sequence[RunRow]:
         return queries.runs(session, before=before, limit=most)
@@ -205,8 +210,8 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
     )
 
 
-def made_from(session: Session, report: ReportDetails) -> str | None:
-    """A digest of all that is told of a report, its runs and their history, and that may change; None while something is at work on it."""
+def source_digest(session: Session, report: ReportDetails) -> str | None:
+    """The digest of everything that the page of a report shows. None while a run of the report is open."""
     runs = queries.digest_of_runs(session, report.id)
     if runs is None:
         return None

@@ -1,4 +1,4 @@
-"""Look at what is kept: a run, an attempt."""
+"""One run, or one attempt with all its details."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from worker.contract import AttemptKind, Environment, Level, Observation, Outcom
 
 
 class AttemptDetails(BaseModel):
-    """One attempt with everything that was kept of it; streams are as long as they were kept."""
+    """One attempt with everything that is stored of it. Streams have their stored length."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -42,9 +42,9 @@ class AttemptDetails(BaseModel):
     observation: Observation | None = None
     environment_digest: str | None = None
     environment: Environment = Field(default_factory=dict)
-    # Null for one of our own nodes.
+    # None for an attempt on our own nodes.
     contributed_by: str | None = None
-    # Of a withdrawn report: what the attempt showed is erased.
+    # True if the report was withdrawn. Then the results of the attempt are erased.
     withdrawn: bool = False
     created_at: datetime
     leased_at: datetime | None = None
@@ -53,26 +53,26 @@ class AttemptDetails(BaseModel):
 
 
 def run_document(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> RunDocument:
-    """The run object; with settings, where its waiting cells stand in line. Raises NotFoundError."""
+    """The run object. With settings, its waiting cells have their queue positions. Raises NotFoundError."""
     run = get_run(session, run_id)
-    return cached_document(session, run) or _shown(session, run, settings=settings)
+    return cached_document(session, run) or _assemble_and_cache(session, run, settings=settings)
 
 
 def run_json(session: Session, run_id: str, *, settings: ServiceSettings | None = None) -> bytes:
-    """The run object as it is answered. Raises NotFoundError."""
+    """The run object as JSON. Raises NotFoundError."""
     run = get_run(session, run_id)
-    return cached_json(session, run) or json_of(_shown(session, run, settings=settings))
+    return cached_json(session, run) or json_of(_assemble_and_cache(session, run, settings=settings))
 
 
-def _shown(session: Session, run: RunRow, *, settings: ServiceSettings | None) -> RunDocument:
-    """Made anew, and kept if the run is over: nothing of it waits then."""
+def _assemble_and_cache(session: Session, run: RunRow, *, settings: ServiceSettings | None) -> RunDocument:
+    """Assemble the run object. It is cached only if the run has ended, so it has no queue positions then."""
     document = document_of(session, run)
     cache_document(session, run, document)
     return document if settings is None else with_waiting(session, document, settings=settings)
 
 
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
-    """An attempt, in full. Raises NotFoundError."""
+    """An attempt with all its details. Raises NotFoundError."""
     attempt = session.get(AttemptRow, attempt_id) if is_id(attempt_id) else None
     job = None if attempt is None else session.get(JobRow, attempt.job_id)
     run = None if attempt is None else session.get(RunRow, attempt.run_id)

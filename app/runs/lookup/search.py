@@ -1,4 +1,4 @@
-"""Search reports: read what was typed, and find out what it means today."""
+"""Searches of reports: parse the text, and resolve times and toolchains."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from app.storage.queries.reports.search import Search
 from worker.contract.text import storable_text
 
 
-def asked(session: Session, text: str) -> Search | None:
-    """What a search asks for; None where it asks for nothing. Raises QueryError."""
+def parse_search(session: Session, text: str) -> Search | None:
+    """Parse a search. None if it has no terms. Raises QueryError."""
     query = parse(storable_text(text))
     if not query.terms:
         return None
@@ -23,12 +23,12 @@ def asked(session: Session, text: str) -> Search | None:
 
 
 def finds_nothing(query: Query) -> bool:
-    """Whether there is nothing in it that a report could have: signs alone are no words."""
+    """Whether a search can match no report, because it has only words without letters and digits."""
     return all(not tokens(word.text) for word in query.words()) and len(query.words()) == len(query.terms)
 
 
 def _toolchains(session: Session, query: Query) -> dict[str, list[str]]:
-    """The toolchains that each value means, of all that any cell ran on."""
+    """The toolchains that each value of the field stands for, among those that a cell ran on."""
     values = {
         value
         for negated in (False, True)

@@ -1,4 +1,4 @@
-"""Overrule a verdict with a reason, and take that back: the measured verdict stays where it is, and every act stays in the history."""
+"""Overrule a verdict with a reason, or take that back. The measured verdict and all acts stay stored."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Overrulable = Literal["run", "report"]
 
 
 def overrule_run(session: Session, run_id: str, verdict: Verdict, *, reason: str, who: str) -> None:
-    """Say another verdict of a finished run. Raises NotFoundError, ConflictError, InputError."""
+    """Overrule the verdict of a finished run. Raises NotFoundError, ConflictError, InputError."""
     run = get_run(session, run_id, lock=True)
     if run.state != "finished":
         raise ConflictError(
@@ -28,14 +28,14 @@ def overrule_run(session: Session, run_id: str, verdict: Verdict, *, reason: str
 
 
 def take_back_run(session: Session, run_id: str, *, reason: str, who: str) -> None:
-    """Let the measured verdict of a run stand again. Raises NotFoundError, ConflictError, InputError."""
+    """Take back the overruling of a run. Raises NotFoundError, ConflictError, InputError."""
     run = get_run(session, run_id, lock=True)
     _take_back(session, "run", run, reason=reason, who=who)
     store_report_verdict(session, run.report_id)
 
 
 def overrule_report(session: Session, report_id: str, verdict: Verdict, *, reason: str, who: str) -> None:
-    """Say a verdict of a report, whatever its runs measured. Raises NotFoundError, InputError."""
+    """Overrule the verdict of a report. Raises NotFoundError, InputError."""
     _overrule(
         session,
         "report",
@@ -49,7 +49,7 @@ def overrule_report(session: Session, report_id: str, verdict: Verdict, *, reaso
 
 
 def take_back_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
-    """Let what the runs of a report measured stand again. Raises NotFoundError, ConflictError, InputError."""
+    """Take back the overruling of a report. Raises NotFoundError, ConflictError, InputError."""
     _take_back(session, "report", get_report(session, report_id, lock=True), reason=reason, who=who)
     store_report_verdict(session, report_id)
 
@@ -64,12 +64,12 @@ def _overrule(
     reason: str,
     who: str,
 ) -> None:
-    said = {
+    details = {
         "verdict": verdict.value,
         "before": row.overruled and row.overruled.value,
         "measured": measured and measured.value,
     }
-    store_act(session, kind, row.id, "overruled", reason=reason, who=who, details=said)
+    store_act(session, kind, row.id, "overruled", reason=reason, who=who, details=details)
     row.overruled = verdict
 
 

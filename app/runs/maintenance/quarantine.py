@@ -1,4 +1,4 @@
-"""Hold back a node, a toolchain or a script with a written reason: it gets nothing more, and what rests on it is run again."""
+"""Quarantine a node, a toolchain or a script: it gets no new work, and results that rely on it are rerun."""
 
 from __future__ import annotations
 
@@ -26,22 +26,25 @@ log = structlog.get_logger(__name__)
 
 
 class Quarantine(BaseModel):
-    """Something held back; `lifted_at` is null as long as it is."""
+    """A quarantine. `lifted_at` is null while it is active."""
 
     model_config = ConfigDict(frozen=True)
 
     id: str
     kind: QuarantineKind
-    name: str = Field(description="of a node or a toolchain; of a script, its digest")
+    name: str = Field(description="the name of the node or the toolchain, or the digest of the script")
     reason: str
     who: str
     since: datetime | None = Field(
-        description="from when on its evidence is in doubt; null: that of runs which were open or stood"
+        description=(
+            "its evidence since this moment is in doubt; null: only that of runs which were open or gave a"
+            " report its current verdict"
+        )
     )
     created_at: datetime
     lifted_at: datetime | None
-    reopened: int = Field(description="runs that were reopened")
-    to_reopen: int = Field(description="runs that still are to be, within seconds")
+    reopened: int = Field(description="the number of reopened runs")
+    to_reopen: int = Field(description="the number of runs that will be reopened within seconds")
 
 
 def quarantine(
@@ -54,29 +57,32 @@ def quarantine(
     settings: ServiceSettings,
     since: datetime | None = None,
 ) -> Quarantine:
-    """Hold something back and reopen what rests on it. Raises NotFoundError, ConflictError when it is held back already, InputError."""
-    said, known_name = checked_reason(reason), storable_text(name)
+    """Start a quarantine and reopen the runs that rely on its subject.
+
+    Raises NotFoundError, ConflictError if the subject is quarantined already, InputError.
+    """
+    stored_reason, stored_name = checked_reason(reason), storable_text(name)
     if since is not None and (since.tzinfo is None or since > now()):
         raise InputError(
-            "`since` is a moment in the past, with its time zone.", code="bad_since", field="since"
+            "`since` is a time in the past, with its time zone.", code="bad_since", field="since"
         )
     queries.exclusive_lock(session)
-    if not queries.is_known(session, kind, known_name):
+    if not queries.is_known(session, kind, stored_name):
         raise NotFoundError(
             f"There is no {kind} with this {'digest' if kind == 'script' else 'name'}.", field="name"
         )
-    if queries.active_of(session, kind, known_name) is not None:
-        raise ConflictError(f"This {kind} is in quarantine already.", code="in_quarantine")
+    if queries.active_of(session, kind, stored_name) is not None:
+        raise ConflictError(f"This {kind} is quarantined already.", code="in_quarantine")
     row = QuarantineRow(
         id=new_id(),
         kind=kind,
-        name=known_name,
-        reason=said,
+        name=stored_name,
+        reason=stored_reason,
         who=who,
         since=since,
         created_at=now(),
         reopened=0,
-        pending=queries.runs_resting_on(session, kind, known_name, since=since),
+        pending=queries.runs_resting_on(session, kind, stored_name, since=since),
     )
     session.add(row)
     session.flush()
@@ -85,16 +91,19 @@ def quarantine(
         "since": None if since is None else since.isoformat(),
         "runs": len(row.pending),
     }
-    store_act(session, kind, known_name, "quarantined", reason=said, who=who, details=details)
+    store_act(session, kind, stored_name, "quarantined", reason=stored_reason, who=who, details=details)
     reopen_some(session, row, settings=settings)
-    # Other nodes may take what was given back.
+    # Other nodes can take the attempts that came back to the queue.
     outbox(session).wake_dispatcher()
-    log.warning("quarantined", kind=kind, name=known_name, who=who)
+    log.warning("quarantined", kind=kind, name=stored_name, who=who)
     return quarantine_of(row)
 
 
 def lift(session: Session, quarantine_id: str, *, reason: str, who: str) -> Quarantine:
-    """Let a thing be used again; what was reopened stays so. Raises NotFoundError, ConflictError when it was lifted before, InputError."""
+    """Lift a quarantine. Runs that it reopened stay open.
+
+    Raises NotFoundError, ConflictError if it was lifted before, InputError.
+    """
     queries.exclusive_lock(session)
     row = queries.lock(session, quarantine_id) if is_id(quarantine_id) else None
     if row is None:
@@ -108,13 +117,13 @@ def lift(session: Session, quarantine_id: str, *, reason: str, who: str) -> Quar
 
 
 def quarantine_of(row: QuarantineRow) -> Quarantine:
-    """A quarantine as it is shown."""
+    """The quarantine of a row."""
     facts = {name: getattr(row, name) for name in Quarantine.model_fields if name != "to_reopen"}
     return Quarantine.model_validate({**facts, "to_reopen": len(row.pending)})
 
 
 def active_quarantines(session: Session) -> list[Quarantine]:
-    """What is held back now, oldest first."""
+    """The active quarantines, oldest first."""
     return [quarantine_of(row) for row in queries.active(session)]
 
 

@@ -1,4 +1,4 @@
-"""Judge stored attempts by the rules of today: look at what flips, then let it be so, with an act for each run that changes."""
+"""Judge stored attempts by the current rules: list the verdicts that change, or store them with acts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from app.storage.queries import runs as run_queries
 
 
 class JobFlip(BaseModel):
-    """A cell whose verdict is another by the rules of today."""
+    """A cell whose verdict changes with the current rules."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,7 +34,7 @@ class JobFlip(BaseModel):
 
 
 class Flip(BaseModel):
-    """A run whose verdict, or that of one of its cells, is another by the rules of today."""
+    """A run whose verdict, or the verdict of one of its cells, changes with the current rules."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,15 +43,15 @@ class Flip(BaseModel):
     before: Verdict | None
     after: Verdict | None
     rules: int | None = Field(
-        description="by which the verdict before was reached; null: from before there was this number"
+        description="the version of the rules that gave the earlier verdict; null if it is unknown"
     )
-    overruled: Verdict | None = Field(description="a maintainer's word, which stays as it is")
+    overruled: Verdict | None = Field(description="a maintainer's verdict, which does not change")
     contributed: bool = False
     jobs: list[JobFlip]
 
 
 class Judgements(BaseModel):
-    """What judging again says, or did, of a page of runs. Reports that were withdrawn have nothing left to judge and are not looked at."""
+    """The result of judging a page of runs again. Runs of withdrawn reports are left out."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -72,10 +72,15 @@ def judge_again(
     reason: str = "",
     who: str = "",
 ) -> Judgements:
-    """A page of finished runs, oldest first, judged anew; of one report or of all. `apply` keeps it. Raises NotFoundError, InputError."""
+    """Judge a page of finished runs again, oldest first, of one report or of all.
+
+    `apply` stores the verdicts.
+
+    Raises NotFoundError, InputError.
+    """
     if report_id is not None:
         get_report(session, report_id)
-    said = checked_reason(reason) if apply else ""
+    stored_reason = checked_reason(reason) if apply else ""
 
     def read(after: str | None, most: int) -> Sequence[str]:
         return queries.finished_runs(session, report_id=report_id, after=after, limit=most)
@@ -84,11 +89,11 @@ def judge_again(
     flips, looked_at = list[Flip](), 0
     for run_id in runs.items:
         run = run_queries.lock_run(session, run_id) if apply else run_queries.run_of(session, run_id)
-        # Since it was listed it may have been reopened or withdrawn.
+        # The run may have been reopened or withdrawn since the page was read.
         if run is None or run.state != "finished" or run.is_withdrawn:
             continue
         looked_at += 1
-        flip = _judge(session, run, apply=apply, reason=said, who=who)
+        flip = _judge(session, run, apply=apply, reason=stored_reason, who=who)
         if flip is not None:
             flips.append(flip)
     return Judgements(

@@ -1,4 +1,4 @@
-"""Tokens: prefixed, random, stored as a digest only, shown once; with scopes."""
+"""Access tokens. Only their digests are stored, so a token is shown once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME_CHARACTERS = 100
 
 
 class Scope(StrEnum):
-    """What a token may do; each includes the ones before it."""
+    """A permission. Each scope includes the scopes before it."""
 
     READ = "read"
     SUBMIT = "submit"
@@ -44,19 +44,19 @@ class Token:
     def allows(self, scope: Scope) -> bool:
         """Whether the token carries this scope or a higher one."""
         order = list(Scope)
-        return any(order.index(held) >= order.index(scope) for held in self.scopes)
+        return any(order.index(own) >= order.index(scope) for own in self.scopes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewToken:
-    """A token with its secret, for once."""
+    """A new token with its secret."""
 
     token: Token
     secret: str
 
 
 def _digest(secret: str) -> str:
-    # 256 random bits need no slow hash and no salt.
+    # A secret of 256 random bits needs neither a slow hash nor a salt.
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -71,22 +71,22 @@ def _token(row: TokenRow) -> Token:
 
 
 def create(session: Session, *, name: str, scopes: Iterable[Scope]) -> NewToken:
-    """Make a token. Raises InputError without a name or a scope."""
-    held = sorted(set(scopes))
+    """Create a token. Raises InputError without a name or a scope."""
+    sorted_scopes = sorted(set(scopes))
     if not name.strip() or len(name) > NAME_CHARACTERS or not name.isprintable():
         raise InputError(
             f"A token needs a name of at most {NAME_CHARACTERS} characters.",
             code="bad_token_name",
             field="name",
         )
-    if not held:
+    if not sorted_scopes:
         raise InputError(f"A token needs a scope: {', '.join(Scope)}.", code="no_scope", field="scopes")
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     row = TokenRow(
         id=new_id(),
         name=name.strip(),
         digest=_digest(secret),
-        scopes=[str(scope) for scope in held],
+        scopes=[str(scope) for scope in sorted_scopes],
         created_at=now(),
     )
     session.add(row)
@@ -95,7 +95,7 @@ def create(session: Session, *, name: str, scopes: Iterable[Scope]) -> NewToken:
 
 
 def authenticate(session: Session, secret: str) -> Token:
-    """The token of this secret. Raises UnauthorisedError."""
+    """The token with this secret. Raises UnauthorisedError."""
     row = queries.by_digest(session, _digest(secret)) if secret.startswith(PREFIX) else None
     if row is None or row.revoked_at is not None:
         raise UnauthorisedError("This token is not valid.")
@@ -103,7 +103,7 @@ def authenticate(session: Session, secret: str) -> Token:
 
 
 def any_tokens(session: Session) -> bool:
-    """Whether a token exists that is not revoked: only then may the web leave loopback."""
+    """Whether a valid token exists. Without one, the service listens on loopback only."""
     return queries.exists_valid(session)
 
 
@@ -113,7 +113,7 @@ def list_tokens(session: Session) -> list[Token]:
 
 
 def revoke(session: Session, token_id: str) -> None:
-    """Make a token invalid; twice is harmless. Raises NotFoundError."""
+    """Revoke a token. Revoking it twice is harmless. Raises NotFoundError."""
     row = session.get(TokenRow, token_id)
     if row is None:
         raise NotFoundError("There is no token with this id.")

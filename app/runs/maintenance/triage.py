@@ -26,7 +26,10 @@ def label_report(
     reason: str,
     who: str,
 ) -> None:
-    """Add and remove labels; one that is there already, or is not, is no trouble. Raises NotFoundError, InputError."""
+    """Add and remove labels. A label that is already there, or already missing, is no error.
+
+    Raises NotFoundError, InputError.
+    """
     report = get_report(session, report_id, lock=True)
     added, removed = [_label(one, "add") for one in add], [_label(one, "remove") for one in remove]
     if not added and not removed:
@@ -47,7 +50,10 @@ def label_report(
 def close_report(
     session: Session, report_id: str, *, duplicate_of: str | None = None, reason: str, who: str
 ) -> None:
-    """Close a report, perhaps as a duplicate of another. Raises NotFoundError, ConflictError when it is closed, InputError."""
+    """Close a report, perhaps as a duplicate.
+
+    Raises NotFoundError, ConflictError if it is closed, InputError.
+    """
     report = get_report(session, report_id, lock=True)
     if report.closed_at is not None:
         raise ConflictError("This report is closed already.", code="report_closed")
@@ -55,7 +61,7 @@ def close_report(
         duplicate_of == report_id or queries.report_of(session, duplicate_of) is None
     ):
         raise InputError(
-            "duplicate_of is the id of another report that is here.",
+            "duplicate_of is the id of another report of this service.",
             code="bad_duplicate",
             field="duplicate_of",
         )
@@ -67,7 +73,7 @@ def close_report(
 
 
 def reopen_report(session: Session, report_id: str, *, reason: str, who: str) -> None:
-    """Open a closed report again. Raises NotFoundError, ConflictError when it is open, InputError."""
+    """Open a closed report again. Raises NotFoundError, ConflictError if it is open, InputError."""
     report = get_report(session, report_id, lock=True)
     if report.closed_at is None:
         raise ConflictError("This report is open.", code="report_open")
@@ -88,7 +94,7 @@ def _label(text: str, field: str) -> str:
     label = text.strip()
     if not 1 <= len(label) <= LABEL_CHARACTERS or not label.isprintable() or "," in label:
         raise InputError(
-            f"A label has 1 to {LABEL_CHARACTERS} printable characters, and no comma.",
+            f"A label has 1 to {LABEL_CHARACTERS} printable characters and no comma.",
             code="bad_label",
             field=field,
         )

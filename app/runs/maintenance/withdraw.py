@@ -1,4 +1,7 @@
-"""Withdraw a report: what was submitted and printed is erased, digests and verdicts stay. Its submitter holds a secret for it."""
+"""Withdraw a report: its text, its scripts and their output are erased; digests and verdicts stay.
+
+A maintainer can do this, and the submitter, who has a secret for it.
+"""
 
 from __future__ import annotations
 
@@ -30,31 +33,38 @@ from app.storage.queries.reports.search import delete_words
 
 log = structlog.get_logger(__name__)
 
-SUBMITTERS_REASON = "Withdrawn by who submitted it."
+SUBMITTERS_REASON = "Withdrawn by the submitter."
 
 
 def report_to_withdraw(session: Session, secret: str) -> ReportRow:
-    """The report of a submitter's secret. Raises NotFoundError."""
+    """The report that a submitter's secret belongs to. Raises NotFoundError."""
     report = withdrawals.report_of_secret(session, secret_digest(secret))
     if report is None:
         raise NotFoundError(
-            "This is not the secret of any report: it is the end of the link that the submission was answered with."
+            "No report has this secret. It is the last part of the link in the answer to the submission."
         )
     return report
 
 
 def withdraw_with_secret(session: Session, secret: str, *, reason: str = "") -> str:
-    """Withdraw what one submitted; the report's id. Raises NotFoundError, ConflictError when it was withdrawn before, InputError."""
+    """Withdraw one's own report and return its id.
+
+    Raises NotFoundError, ConflictError if it was withdrawn before, InputError.
+    """
     report_id = report_to_withdraw(session, secret).id
     withdraw(session, report_id, reason=reason.strip() or SUBMITTERS_REASON, who=SUBMITTER)
     return report_id
 
 
 def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None:
-    """Erase a report, its scripts and what they printed. Raises NotFoundError, ConflictError when it was withdrawn before, InputError."""
-    said = checked_reason(reason)
+    """Erase a report, its scripts and their output.
+
+    Raises NotFoundError, ConflictError if it was withdrawn before, InputError.
+    """
+    stored_reason = checked_reason(reason)
     get_report(session, report_id)
-    # Runs are locked before their report; a run that began in between waits for nobody, so that there is no ring.
+    # Runs are locked before their report. A run that was started in between is locked without waiting, which
+    # avoids a deadlock.
     withdrawals.lock_runs(session, withdrawals.run_ids(session, report_id), wait=True)
     report = queries.lock_report(session, report_id)
     if report is None or report.withdrawn_at is not None:
@@ -73,12 +83,12 @@ def withdraw(session: Session, report_id: str, *, reason: str, who: str) -> None
         "scripts_erased": erased,
         "scripts_of_others_too": sorted(set(digests) - set(erased)),
     }
-    store_act(session, "report", report_id, "withdrawn", reason=said, who=who, details=details)
+    store_act(session, "report", report_id, "withdrawn", reason=stored_reason, who=who, details=details)
     log.info("report_withdrawn", report_id=report_id, runs=len(runs), scripts=len(erased))
 
 
 def _erase_run(session: Session, run: RunRow) -> None:
-    """Stop a run if need be, keep what its object may still say, and erase what its attempts showed."""
+    """Cancel an open run, store its run object without texts, and erase the results of its attempts."""
     if run.state in OPEN_STATES:
         cancel_run(session, run.id)
         session.flush()

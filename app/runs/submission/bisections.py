@@ -1,4 +1,4 @@
-"""Bisections on the service: ask for one, look at it, list those of a report, stop one."""
+"""Bisections on the service: start one, show it, list those of a report, cancel one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from app.targets.quarantines import QUARANTINED
 from app.targets.versions.series import Point, Series, make_series, served
 from worker.contract import Hello
 
-# Side by side, however large the fleet: more tell little more, and others wait as well.
+# The most trials at the same time. More trials would add little to the answer, and other runs wait too.
 MOST_SIDE_BY_SIDE = 4
 
 
@@ -46,7 +46,10 @@ def start_bisection(
     asked_by: str | None = None,
     idempotency_key: str | None = None,
 ) -> BisectionDocument:
-    """Plan the series and queue the first trials. Raises NotFoundError, InputError, ConflictError, IdempotencyError; the caller commits."""
+    """Plan the series and queue the first trials. The caller commits.
+
+    Raises NotFoundError, InputError, ConflictError, IdempotencyError.
+    """
     report = get_runnable_report(session, report_id)
     bisection_id = new_id()
     earlier_run = earlier_answer(
@@ -94,7 +97,7 @@ def start_bisection(
 
 
 def _digest(report_id: str, request: BisectionRequest) -> str:
-    """Of what was asked, for the idempotency key."""
+    """The digest of a request, for its idempotency key."""
     return json_digest(
         {
             "bisect": report_id,
@@ -111,7 +114,7 @@ def _series(
 ) -> Series:
     if reading.ask:
         raise InputError(
-            "The report lacks something that only the reporter has; its runs say what to ask.",
+            "The report lacks something that only the reporter has. Its runs say what to ask for.",
             code="needs_info",
         )
     subject = subject_of(reading)
@@ -133,11 +136,11 @@ def _point(point: Point) -> dict[str, Any]:
 
 
 def bisection_document(session: Session, bisection_id: str) -> BisectionDocument:
-    """A bisection as far as it is. Raises NotFoundError."""
-    found = queries.bisection_of(session, bisection_id) if is_id(bisection_id) else None
-    if found is None:
+    """A bisection with its results so far. Raises NotFoundError."""
+    rows = queries.bisection_of(session, bisection_id) if is_id(bisection_id) else None
+    if rows is None:
         raise NotFoundError("There is no bisection with this id.")
-    return _document(*found)
+    return _document(*rows)
 
 
 def bisections_of_report(
@@ -154,7 +157,10 @@ def bisections_of_report(
 
 
 def cancel_bisection(session: Session, bisection_id: str) -> BisectionDocument:
-    """Stop it; what was told stays. Raises NotFoundError, ConflictError when it has finished."""
+    """Cancel a bisection; its results so far are kept.
+
+    Raises NotFoundError, ConflictError if it has finished.
+    """
     bisection_document(session, bisection_id)
     cancel_run(session, bisection_id)
     session.flush()
@@ -162,9 +168,9 @@ def cancel_bisection(session: Session, bisection_id: str) -> BisectionDocument:
 
 
 def _document(row: BisectionRow, run: RunRow) -> BisectionDocument:
-    """The answer as kept, with what only the rows know."""
-    kept = BisectionDocument.model_validate(row.answer)
-    return kept.model_copy(
+    """The stored answer with the fields that only the rows have."""
+    answer = BisectionDocument.model_validate(row.answer)
+    return answer.model_copy(
         update={
             "state": run.state,
             "report": row.report_id,

@@ -15,9 +15,12 @@ KEY_CHARACTERS = 255
 
 
 def earlier_answer(session: Session, key: str | None, *, body_digest: str, run_id: str) -> RunDocument | None:
-    """The run that an earlier request with this key made. None without a key, or if this request is the first.
+    """The run that an earlier request with this key made.
 
-    The first request takes the key for the run `run_id`. Raises IdempotencyError for another body, InputError.
+    None without a key, or if this request is the first.
+
+    The first request takes the key for the run `run_id`. Raises IdempotencyError for another body,
+    InputError.
     """
     if key is None:
         return None

@@ -64,7 +64,10 @@ def launch_plan(
     settings: ServiceSettings,
     trigger: Trigger = "submitted",
 ) -> RunDocument:
-    """Store a run with the cells of a plan, and wake the dispatcher. None stands for a report that lacks something."""
+    """Store a run with the cells of a plan, and wake the dispatcher.
+
+    `plan` is None if the report lacks something.
+    """
     cells = () if plan is None else plan.cells
     repeats = RepeatPlan(at_most=1, exact=False) if plan is None else plan.repeats
     run = RunRow(
@@ -142,7 +145,10 @@ def first_attempts(
 
 
 def _may_preview(cell: Cell, fleet: Sequence[Hello], *, settings: ServiceSettings) -> bool:
-    """Whether a node takes previews of this target. Whether it can preview this script, the node decides later."""
+    """Whether a node takes previews of this target.
+
+    The node itself decides whether it can preview this script.
+    """
     return any(
         hello.previews > 0
         and any(facts.name == cell.target.toolchain and facts.torch is not None for facts in hello.toolchains)

@@ -213,7 +213,10 @@ def _actor(who: str | None) -> dict[str, str]:
 def _plan_jobs(
     session: Session, run: RunRow, jobs: Sequence[JobRow], *, settings: ServiceSettings
 ) -> list[Cell]:
-    """Plan these jobs again for the fleet as it is now. A node may now serve a cell that nobody served before."""
+    """Plan these jobs again for the fleet as it is now.
+
+    A node may now serve a cell that nobody served before.
+    """
     plan = plan_same_cells(
         session,
         reading_of(session, report_of_run(session, run)),

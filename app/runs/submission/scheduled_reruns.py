@@ -1,8 +1,8 @@
 """Start runs of open reports without a request.
 
-A run is started when a change lacks a comparison on one machine, when a new toolchain came, or when the last run of
-a report is old. Each run is started in a transaction of its own, under a lock that all rounds share. If a transaction
-fails, nothing of it is stored, and the next round finds the same report again.
+A run is started when a change lacks a comparison on one machine, when a new toolchain came, or when the last
+run of a report is old. Each run is started in a transaction of its own, under a lock that all rounds share.
+If a transaction fails, nothing of it is stored, and the next round finds the same report again.
 """
 
 from __future__ import annotations

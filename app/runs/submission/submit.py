@@ -73,7 +73,7 @@ class SubmitResult:
 
     document: RunDocument
     created: bool
-    # The secret with which the submitter can withdraw the report. It is not stored, so only this result has it.
+    # With this secret the submitter can withdraw the report. Only its digest is stored.
     withdraw_secret: str | None = None
 
 
@@ -102,7 +102,7 @@ def submit(
         return SubmitResult(document=earlier_run, created=False)
     if not submission.awaited and count_open(session, IMPORTED) >= settings.unawaited_runs:
         raise ConflictError(
-            f"{settings.unawaited_runs} runs with `awaited: false` are open, and that is the limit. Try again later.",
+            f"{settings.unawaited_runs} runs with `awaited: false` are open, which is the limit. Try later.",
             code="too_many_unawaited",
         )
     report = store_report(

@@ -19,7 +19,7 @@ from app.runs.lookup.attention import group, groups
 from app.runs.lookup.changes import newest_changes
 from app.runs.lookup.comparisons import compare_attempts, comparison
 from app.runs.lookup.history import history
-from app.runs.lookup.reports import list_reports, made_from, report_details
+from app.runs.lookup.reports import list_reports, report_details, source_digest
 from app.runs.lookup.runs import attempt_details, run_document
 from app.runs.maintenance.quarantine import active_quarantines
 from app.runs.rows.nodes import list_nodes
@@ -257,7 +257,7 @@ def get_report(
             if form is formats.Form.MARKDOWN
             else page("report_withdrawn.html", report=report)
         )
-    unchanged = made_from(session, report)
+    unchanged = source_digest(session, report)
 
     def draw() -> str:
         stands = report_views.standing_run(report)
