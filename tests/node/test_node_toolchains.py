@@ -117,7 +117,7 @@ def test_builders_of_one_name_exclude_each_other(store: ToolchainStore) -> None:
 
 
 def test_an_interrupted_build_is_said(store: ToolchainStore) -> None:
-    store.note("half", "building")
+    store.write_state("half", "building")
     assert [(facts.name, facts.state) for facts in store.list()] == [("half", "failed")]
     with store.lock("half"):
         assert store.list()[0].state == "building"

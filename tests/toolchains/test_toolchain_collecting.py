@@ -16,6 +16,7 @@ from worker.toolchains.adopt import adopt
 from worker.toolchains.build import add, rebuild
 from worker.toolchains.collect import prune
 from worker.toolchains.limits import Budget, BuildLimits
+from worker.toolchains.records import MANIFEST_NAME
 
 DAY = 86_400.0
 
@@ -24,7 +25,7 @@ def age(store: ToolchainStore, name: str, *, days: float) -> None:
     """As if it had been built, and last used, so long ago."""
     folder = store.folder(name).resolve()
     then = time.time() - days * DAY
-    paths = [folder / store.MANIFEST, store.use_path(folder), *(store.root / ".packages").iterdir()]
+    paths = [folder / MANIFEST_NAME, store.use_path(folder), *(store.root / ".packages").iterdir()]
     for path in paths:
         if path.exists():
             os.utime(path, (then, then))

@@ -60,7 +60,7 @@ def test_what_can_not_be_is_said_on_one_line_or_in_the_resolvers(store: Toolchai
         (("add", "x", "thing"), "thing"),
         (("add", "x", "thing", "--lock", "/nothing"), "either requirements or a lock"),
         (("add", "x", "--lock", "/nothing"), "can't be read"),
-        (("lock", "x"), "no lock of x"),
+        (("lock", "x"), "x has no lock"),
         (("build", "nothing"), "no toolchain nothing"),
         (("prune", "--unused-for", "soon"), "such as 30d"),
     ):

@@ -31,7 +31,7 @@ from worker.environment.capture import ProbeFailedError
 from worker.machine import attempt_variables
 from worker.sandbox import Sandbox, SandboxJob, SandboxResult
 from worker.toolchains import CancelledError, Toolchain, ToolchainError, ToolchainStore
-from worker.toolchains.default_choice import note_usual, usual
+from worker.toolchains.default_choice import choose_default, store_default
 from worker.toolchains.demand import MissingPackageError, OnDemand
 from worker.warm import WarmRun, WarmStarts
 
@@ -137,7 +137,7 @@ class Executor:
 
     def _first_job(self) -> tuple[SandboxJob, Toolchain] | None:
         """The job to prepare for before the first attempt: of the noted toolchain or the newest torch."""
-        toolchain = usual(self._toolchains, note=self._note)
+        toolchain = choose_default(self._toolchains, note=self._note)
         if toolchain is None:
             return None
         attempt = Attempt(attempt_id="", script="", toolchain=toolchain.name)
@@ -284,5 +284,5 @@ class Executor:
             return
         before = self._warm.latest
         if self._note is not None and (before is None or before[1].name != toolchain.name):
-            note_usual(self._note, toolchain)
+            store_default(self._note, toolchain)
         self._warm.latest = (replace(job, files={}), toolchain)

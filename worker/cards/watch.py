@@ -21,7 +21,7 @@ from worker.harness import HARNESS_CONFIG_PATH, known_answer_source
 from worker.machine.settings import NodeSettings
 from worker.sandbox import Ending, Sandbox, SandboxJob
 from worker.toolchains import Toolchain, ToolchainStore
-from worker.toolchains.default_choice import for_cards
+from worker.toolchains.default_choice import choose_for_cards
 
 _PROGRAM_PATH = "/run/samehere/known_answer.py"
 _SHIPPED = Path(__file__).with_name("known_answers.json")
@@ -285,7 +285,7 @@ def watch_cards(settings: NodeSettings, toolchains: ToolchainStore) -> CardWatch
     """Over all cards of this machine, as the node's settings say."""
     return CardWatch(
         nvml.find_gpus(),
-        lambda: for_cards(toolchains),
+        lambda: choose_for_cards(toolchains),
         folder=settings.cache_folder / "cards",
         check_seconds=settings.card_check_seconds,
         check_memory_bytes=settings.card_check_memory_bytes,

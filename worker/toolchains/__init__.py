@@ -1,4 +1,4 @@
-"""Pinned interpreters with packages: built or adopted once per node, shown read-only to what runs."""
+"""Toolchains: interpreters with pinned packages, which a node builds or adopts once."""
 
 from worker.toolchains.errors import CancelledError, ToolchainError
 from worker.toolchains.store import Toolchain, ToolchainStore

@@ -1,4 +1,4 @@
-"""Makes a toolchain of an environment that is there already, such as a GPU machine's own torch, without writing into it."""
+"""Makes a toolchain from an existing environment, such as a GPU machine's own torch, without changing it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from worker.toolchains import inspect
 from worker.toolchains.errors import ToolchainError
-from worker.toolchains.store import Manifest, ToolchainStore, write_manifest
+from worker.toolchains.records import Manifest, write_manifest
+from worker.toolchains.store import ToolchainStore
 from worker.toolchains.venv import Interpreter, add_hook, ask_interpreter, make_venv
 
 ADOPTED_PTH = "samehere_adopted.pth"
@@ -23,19 +24,22 @@ class _Environment:
 
 
 def adopt(store: ToolchainStore, name: str, *, python: Path) -> Manifest:
-    """A thin environment on the same base interpreter, with the adopted packages on its path; adopting the same again does nothing."""
+    """Create a thin environment on the same interpreter, with the adopted packages on its path.
+
+    If the name already stands for this environment, only its facts are refreshed. Raises ToolchainError.
+    """
     store.folder(name)
     if not python.is_absolute():
         python = Path.cwd() / python
     if not python.exists():
-        raise ToolchainError(f"There is no {python}.")
+        raise ToolchainError(f"{python} does not exist.")
     with store.lock(name):
         existing = store.read_manifest(name)
         if existing is not None:
             if existing.adopted_from == str(python):
                 return refresh(store, name, existing)
             raise ToolchainError(
-                f"There is a toolchain {name} already; remove it first or choose another name."
+                f"A toolchain {name} already exists. Remove it first or choose another name."
             )
         try:
             return _adopt(store, name, python)
@@ -44,20 +48,23 @@ def adopt(store: ToolchainStore, name: str, *, python: Path) -> Manifest:
 
 
 def refresh(store: ToolchainStore, name: str, manifest: Manifest) -> Manifest:
-    """Read the facts anew if packages of the adopted environment changed."""
+    """Read the facts again if the packages of the adopted environment have changed.
+
+    Returns the current manifest.
+    """
     folders = [Path(path) for path in manifest.site_packages]
     stamp = inspect.stamp(folders)
     if manifest.kind != "adopted" or stamp == manifest.stamp:
         return manifest
-    fresh = manifest.model_copy(
+    updated = manifest.model_copy(
         update={
             "facts": inspect.read_facts(name, folders, detail=manifest.facts.detail),
             "stamp": stamp,
             "build_id": secrets.token_hex(8),
         }
     )
-    write_manifest(store.folder(name), fresh)
-    return fresh
+    write_manifest(store.folder(name), updated)
+    return updated
 
 
 def _adopt(store: ToolchainStore, name: str, python: Path) -> Manifest:
@@ -67,7 +74,7 @@ def _adopt(store: ToolchainStore, name: str, python: Path) -> Manifest:
     shutil.rmtree(folder, ignore_errors=True)
     own = make_venv(folder, base, system_packages=adopted.system_packages)
     add_hook(own)
-    # Paths only: the start-up code in the environment's own .pth files does not run.
+    # Only the paths: the code in the environment's own .pth files does not run.
     in_venv = (
         [path for path in adopted.site_packages if not path.is_relative_to(base.prefix)]
         if adopted.prefix != base.prefix
@@ -91,7 +98,7 @@ def _adopt(store: ToolchainStore, name: str, python: Path) -> Manifest:
 
 
 def adopted_paths(folder: Path, own: Path) -> tuple[list[str], bool]:
-    """What a thin environment adds to the path, and whether it sees its interpreter's own packages."""
+    """The paths that a thin environment adds, and whether it includes its interpreter's own packages."""
     try:
         paths = (own / ADOPTED_PTH).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -101,7 +108,7 @@ def adopted_paths(folder: Path, own: Path) -> tuple[list[str], bool]:
 
 
 def _look_at(python: Path, base: Interpreter) -> _Environment:
-    """Where its packages lie: by its configuration if it is a virtual environment, else in its prefix."""
+    """Find the folders of its packages: by its config if it is a virtual environment, else in its prefix."""
     prefix = python.parent.parent
     config = _read_config(prefix / "pyvenv.cfg")
     system = [

@@ -1,4 +1,7 @@
-"""Builds toolchains from wheels: chosen once, then always from the lock. No code of a package runs while it is built."""
+"""Builds toolchains from wheels, which are chosen once and then taken from the lock.
+
+Runs no code of a package.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,12 @@ from worker.toolchains.packages import (
     StoredPackage,
     compile_modules,
     freeze,
+    hold_lock,
     link_tree,
     remove_tree,
-    waiting,
 )
-from worker.toolchains.store import Manifest, Recipe, ToolchainStore, write_manifest
+from worker.toolchains.records import MANIFEST_NAME, Manifest, Recipe, write_manifest
+from worker.toolchains.store import ToolchainStore
 from worker.toolchains.venv import (
     HOOK_PTH,
     Interpreter,
@@ -36,20 +40,24 @@ from worker.toolchains.venv import (
     make_venv,
 )
 
-# Goes up when the same lock would be laid out in another way.
+# Increase it when a change of this code gives another result for the same lock.
 _LAYOUT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foundation:
-    """What wheels are laid upon: an interpreter, and the folders of an environment without a lock."""
+    """What a build starts from: an interpreter, and the folders of a base toolchain without a lock.
+
+    `paths`: folders to add to the path. `needs`: folders that must be shown as well. `stamp`: changes with
+    the base. `fact_folders`: folders with packages that belong to the facts.
+    """
 
     base: Interpreter
     system_packages: bool = False
     paths: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     stamp: str = ""
-    found_in: tuple[str, ...] = ()
+    fact_folders: tuple[str, ...] = ()
 
 
 def add(
@@ -62,39 +70,44 @@ def add(
     build: bool = True,
     budget: Budget | None = None,
 ) -> None:
-    """Lock one, and build it, unless that is done; raise ToolchainError in the resolver's words.
+    """Lock a toolchain and, with `build`, build it, unless that is done.
 
-    The requirements are resolved once: the name keeps its lock until it is removed.
+    Raises ToolchainError with the resolver's message.
+
+    The requirements are resolved only once: the name keeps its lock until it is removed.
     """
     store.folder(name)
-    wanted = check_requirements(requirements) if lock is None else lock.requirements
+    required = check_requirements(requirements) if lock is None else lock.requirements
     budget = budget or Budget(BuildLimits())
-    with waiting(store.lock(name), budget):
+    with hold_lock(store.lock(name), budget):
         recipe, manifest = store.read_recipe(name), store.read_manifest(name)
-        if (recipe or manifest) and not _is_same(recipe, manifest, wanted, lock):
+        if (recipe or manifest) and not _is_same(recipe, manifest, required, lock):
             raise ToolchainError(
-                f"There is a toolchain {name} with other requirements; remove it first or choose another name."
+                f"A toolchain {name} with other requirements exists. Remove it first or choose another name."
             )
         if manifest is not None or (recipe is not None and not build):
             return
-        with store.noting(name):
-            recipe = recipe or _new_recipe(wanted, python, lock, budget)
+        with store.tracking(name):
+            recipe = recipe or _new_recipe(required, python, lock, budget)
             store.write_recipe(name, recipe)
             if build:
                 _build(store, name, recipe, budget)
 
 
 def rebuild(store: ToolchainStore, name: str, *, budget: Budget) -> None:
-    """Build what is not built, or was by an older version, from its lock; one without a lock gets one. Raise ToolchainError."""
-    with waiting(store.lock(name), budget):
+    """Build a toolchain from its lock, unless its build is up to date. Raises ToolchainError.
+
+    A toolchain of an older version of samehere, which has no lock, gets one.
+    """
+    with hold_lock(store.lock(name), budget):
         recipe, manifest = store.read_recipe(name), store.read_manifest(name)
         if recipe is None and manifest is None:
             raise ToolchainError(
                 f"There is no toolchain {name}; `samehere toolchain list` names those that there are."
             )
         if recipe is None and manifest is not None and manifest.kind == "adopted":
-            raise ToolchainError(f"{name} is adopted, not built.")
-        with store.noting(name):
+            raise ToolchainError(f"{name} is an adopted toolchain, which can't be built.")
+        with store.tracking(name):
             if recipe is None and manifest is not None:
                 recipe = _new_recipe(
                     check_requirements(manifest.requirements),
@@ -110,40 +123,46 @@ def rebuild(store: ToolchainStore, name: str, *, budget: Budget) -> None:
 def add_layer(
     store: ToolchainStore, name: str, *, base: str, packages: Sequence[str], budget: Budget
 ) -> None:
-    """A toolchain with more packages: what the base has keeps its versions, and its files where it was built from a lock."""
-    with waiting(store.lock(name), budget):
+    """Build a toolchain with more packages than its base. Raises ToolchainError.
+
+    The base's packages keep their versions, and also their files if the base was built from a lock.
+    """
+    with hold_lock(store.lock(name), budget):
         if store.find(name) is not None:
             return
-        with store.noting(name):
+        with store.tracking(name):
             recipe = store.read_recipe(name) or _new_layer(store, base, check_requirements(packages), budget)
             store.write_recipe(name, recipe)
             _build(store, name, recipe, budget)
 
 
 def _is_same(
-    recipe: Recipe | None, manifest: Manifest | None, wanted: Sequence[str], lock: Lock | None
+    recipe: Recipe | None, manifest: Manifest | None, required: Sequence[str], lock: Lock | None
 ) -> bool:
-    """Whether a name stands for what is asked for. One of an older version has no lock, and serves as it is."""
+    """Whether a name stands for this lock or these requirements.
+
+    A toolchain of an older version of samehere has no lock; it counts by its requirements.
+    """
     if recipe is not None:
         return not recipe.base and (
-            recipe.lock.digest == lock.digest if lock is not None else recipe.requirements == list(wanted)
+            recipe.lock.digest == lock.digest if lock is not None else recipe.requirements == list(required)
         )
     return (
         lock is None
         and manifest is not None
         and manifest.kind == "built"
-        and manifest.requirements == list(wanted)
+        and manifest.requirements == list(required)
     )
 
 
 def _new_recipe(
-    wanted: Sequence[str], python: str | Path | None, lock: Lock | None, budget: Budget
+    required: Sequence[str], python: str | Path | None, lock: Lock | None, budget: Budget
 ) -> Recipe:
     if lock is None:
-        lock = resolve(wanted, find_interpreter(python), budget)
+        lock = resolve(required, find_interpreter(python), budget)
     else:
         lock.check_fits(find_interpreter(python or lock.minor))
-    return Recipe(requirements=list(wanted), python=str(python or ""), lock=lock)
+    return Recipe(requirements=list(required), python=str(python or ""), lock=lock)
 
 
 def _new_layer(store: ToolchainStore, base: str, packages: Sequence[str], budget: Budget) -> Recipe:
@@ -183,21 +202,24 @@ def _foundation(store: ToolchainStore, recipe: Recipe) -> Foundation:
     folder = store.folder(recipe.base)
     own = folder / base.library / "site-packages"
     paths, system_packages = adopted_paths(folder, own)
-    found_in = below.site_packages
+    fact_folders = below.site_packages
     if below.kind == "built":
-        paths = found_in = [str(own)]
+        paths = fact_folders = [str(own)]
     return Foundation(
         base=base,
         system_packages=system_packages,
         paths=tuple(paths),
         needs=(*below.needs, str(folder)),
         stamp=below.build_id,
-        found_in=tuple(found_in),
+        fact_folders=tuple(fact_folders),
     )
 
 
 def _build(store: ToolchainStore, name: str, recipe: Recipe, budget: Budget) -> None:
-    """Let the name lead to what is built of its lock; whoever builds the same at the same time is waited for."""
+    """Build a recipe, or use a build of the same content, and make the name lead to it.
+
+    Waits for a concurrent build.
+    """
     foundation = _foundation(store, recipe)
     parts = [
         _LAYOUT,
@@ -215,17 +237,17 @@ def _build(store: ToolchainStore, name: str, recipe: Recipe, budget: Budget) -> 
         foundation.system_packages,
     ]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-    # Whoever collects what is not used keeps out while something is built of it.
+    # `prune` must not remove packages while a build uses them.
     with (
         SharedLock(store.collecting_path),
-        waiting(HostLock(store.root / ".locks" / f"build-{digest}.lock"), budget),
+        hold_lock(HostLock(store.root / ".locks" / f"build-{digest}.lock"), budget),
     ):
-        folder = store.built(digest)
+        folder = store.find_build(digest)
         if folder is None:
             packages = PackageStore(store.root)
             stored = packages.install(recipe.lock.packages, foundation.base, budget)
             folder = _assemble(store, recipe, foundation, stored, digest=digest, budget=budget)
-        manifest = Manifest.model_validate_json((folder / store.MANIFEST).read_bytes())
+        manifest = Manifest.model_validate_json((folder / MANIFEST_NAME).read_bytes())
         store.write_recipe(name, recipe.model_copy(update={"facts": manifest.facts}))
         store.point(name, folder)
 
@@ -245,7 +267,7 @@ def _assemble(
         site_packages = make_venv(work, foundation.base, system_packages=foundation.system_packages)
         add_hook(site_packages)
         if foundation.paths:
-            # Paths only: the start-up code in the environment's own .pth files does not run.
+            # Only the paths: the code in the environment's own .pth files does not run.
             (site_packages / ADOPTED_PTH).write_text(
                 "".join(f"{path}\n" for path in foundation.paths), encoding="utf-8"
             )
@@ -257,19 +279,19 @@ def _assemble(
         freeze(work)
         final = store.root / ".built" / digest / secrets.token_hex(4)
         own = site_packages.relative_to(work)
-        found_in = [site_packages, *map(Path, foundation.found_in)]
+        fact_folders = [site_packages, *map(Path, foundation.fact_folders)]
         manifest = Manifest(
             kind="built",
             build_id=digest,
             requirements=recipe.requirements,
             needs=list(foundation.needs),
-            site_packages=[str(final / own), *foundation.found_in],
+            site_packages=[str(final / own), *foundation.fact_folders],
             packages=[package.key for package in stored],
             lock_digest=recipe.lock.digest,
             files_digest=hashlib.sha256(
                 "".join(sorted(package.files_digest for package in stored)).encode()
             ).hexdigest(),
-            facts=inspect.read_facts("", found_in, detail=f"Python {foundation.base.release}"),
+            facts=inspect.read_facts("", fact_folders, detail=f"Python {foundation.base.release}"),
         )
         write_manifest(work, manifest)
         final.parent.mkdir(parents=True, exist_ok=True)

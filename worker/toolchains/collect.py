@@ -1,4 +1,4 @@
-"""Gives back disk: what no name leads to, what no attempt used for long, and the wheels that nothing has any more."""
+"""Frees disk space: removes builds that were long unused, and wheels that no build has."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from worker.machine.locks import SharedLock
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import size_of
 from worker.toolchains.packages import PackageStore, remove_tree
-from worker.toolchains.store import Manifest, ToolchainStore
+from worker.toolchains.records import MANIFEST_NAME, Manifest
+from worker.toolchains.store import ToolchainStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was given back. Names that lost what was built keep their locks and are built again when needed."""
+    """The result of `prune`: names that lost their build, and numbers of builds, packages and freed bytes.
+
+    The names keep their locks, and are built again when they are needed.
+    """
 
     names: list[str]
     environments: int
@@ -26,54 +30,64 @@ class Pruned:
 
 
 def prune(store: ToolchainStore, *, unused_seconds: float) -> Pruned:
-    """Remove what was not used for that long and is not in use; adopted ones and those without a lock stay. Raise ToolchainError."""
-    # Attempts may begin meanwhile: they hold what they run in. Builds may not: they are made of what would be removed.
+    """Remove builds and packages that were unused for this time.
+
+    Raises ToolchainError while something is built.
+
+    Adopted toolchains and those without a lock stay.
+    """
+    # Attempts may start meanwhile: each one locks its toolchain. A build may not: it could use a package that
+    # is removed.
     try:
         with SharedLock(store.collecting_path, alone=True):
             return _prune(store, before=time.time() - unused_seconds)
     except BlockingIOError as error:
-        raise ToolchainError("A toolchain is being built; prune when it is done.") from error
+        raise ToolchainError("A toolchain is being built. Prune after the build.") from error
 
 
 def _prune(store: ToolchainStore, *, before: float) -> Pruned:
     leads_to = {
         name: (store.root / name).resolve() for name in store.names() if (store.root / name).is_symlink()
     }
-    used = size_of(store.root)
-    kept: set[str] = set()
+    bytes_before = size_of(store.root)
+    used_packages: set[str] = set()
     names: list[str] = []
     removed = 0
     for folder in sorted(store.root.glob(".built/*/*")):
-        mine = [name for name, target in leads_to.items() if target == folder.resolve()]
-        if (mine and store.last_used(folder) >= before) or not _remove(store, folder, mine):
-            kept.update(_packages_of(folder))
+        own_names = [name for name, target in leads_to.items() if target == folder.resolve()]
+        is_recent = bool(own_names) and store.last_used(folder) >= before
+        if is_recent or not _remove(store, folder, own_names):
+            used_packages.update(_packages_of(folder))
             continue
-        names += mine
+        names += own_names
         removed += 1
-    stored = PackageStore(store.root)
-    gone = [
+    packages = PackageStore(store.root).folder
+    unused = [
         key
-        for key in _entries(stored.folder)
-        if key not in kept and (stored.folder / key).stat().st_mtime < before
+        for key in _entries(packages)
+        if key not in used_packages and (packages / key).stat().st_mtime < before
     ]
-    for key in gone:
-        remove_tree(stored.folder / key)
+    for key in unused:
+        remove_tree(packages / key)
     store.delete_removed()
     _tidy(store)
     return Pruned(
-        names=sorted(names), environments=removed, packages=len(gone), bytes=used - size_of(store.root)
+        names=sorted(names),
+        environments=removed,
+        packages=len(unused),
+        bytes=bytes_before - size_of(store.root),
     )
 
 
 def _remove(store: ToolchainStore, folder: Path, names: list[str]) -> bool:
-    """Whether it could be: not while an attempt uses it."""
+    """Remove a build and these names; False if an attempt uses it."""
     try:
         with store.use_lock(folder, alone=True):
             for name in names:
                 (store.root / name).unlink()
                 recipe = store.read_recipe(name)
                 if recipe is not None and recipe.base:
-                    # Nobody asked for it but a report.
+                    # Only a report asked for this toolchain.
                     store.forget(name)
             leaving = store.root / ".building" / f"env-{folder.name}-{os.getpid()}"
             leaving.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +103,7 @@ def _remove(store: ToolchainStore, folder: Path, names: list[str]) -> bool:
 
 def _packages_of(folder: Path) -> list[str]:
     try:
-        return Manifest.model_validate_json((folder / ToolchainStore.MANIFEST).read_bytes()).packages
+        return Manifest.model_validate_json((folder / MANIFEST_NAME).read_bytes()).packages
     except (OSError, ValueError):
         return []
 
@@ -99,7 +113,10 @@ def _entries(folder: Path) -> list[str]:
 
 
 def _tidy(store: ToolchainStore) -> None:
-    """What builds left that were interrupted; none runs now. An adopted one may be being made: it has a name's lock."""
+    """Remove the folders of interrupted builds: no build runs now.
+
+    Folders of adoptions, which may run, stay.
+    """
     for path in (store.root / ".building").glob("*"):
         if path.name.startswith(("package-", "env-")):
             remove_tree(path)

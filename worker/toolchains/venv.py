@@ -1,4 +1,4 @@
-"""Makes a virtual environment by hand: a link to the interpreter and a configuration file are all there is to one."""
+"""Finds interpreters, and creates virtual environments: links, a config file and empty folders."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from worker.harness import hook_source
 from worker.toolchains.errors import ToolchainError
 
 HOOK_MODULE = "samehere_hook"
-# One line, as .pth files want it; the module goes again, so that the script doesn't find it.
+# One line, as a .pth file needs it. It removes the module again, so that the script doesn't find it.
 HOOK_PTH = f"import sys, {HOOK_MODULE}; {HOOK_MODULE}.start(); sys.modules.pop('{HOOK_MODULE}', None)\n"
 
-# `-S` keeps the environment's own start-up files from running, `-B` from leaving bytecode.
-_ASK = (
-    "import json, sys, sysconfig; print(json.dumps([getattr(sys, '_base_executable', sys.executable), sys.base_prefix,"
-    " list(sys.version_info[:3]), sys.implementation.name, sysconfig.get_platform()]))"
+# Prints facts about the interpreter. `-S` skips the environment's start-up files, and `-B` avoids writing
+# bytecode.
+_PROGRAM = (
+    "import json, sys, sysconfig;"
+    " executable = getattr(sys, '_base_executable', sys.executable);"
+    " facts = [executable, sys.base_prefix, list(sys.version_info[:3])];"
+    " print(json.dumps([*facts, sys.implementation.name, sysconfig.get_platform()]))"
 )
 _VERSION = re.compile(r"3\.\d{1,2}(?:\.\d{1,2})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """A Python that environments stand on."""
+    """A Python on which environments are based."""
 
     executable: Path
     prefix: Path
@@ -38,16 +41,21 @@ class Interpreter:
 
     @property
     def release(self) -> str:
+        """The full version, such as "3.11.7"."""
         return ".".join(map(str, self.version))
 
     @property
     def library(self) -> str:
+        """The relative path of its library, such as "lib/python3.11"."""
         return f"lib/python{self.version[0]}.{self.version[1]}"
 
 
 def ask_interpreter(python: Path) -> Interpreter:
-    """The base of any interpreter, a virtual environment's too."""
-    command = [str(python), "-I", "-S", "-B", "-c", _ASK]
+    """The interpreter on which this one is based; itself if it is in no virtual environment.
+
+    Raises ToolchainError.
+    """
+    command = [str(python), "-I", "-S", "-B", "-c", _PROGRAM]
     try:
         answer = subprocess.run(
             command, capture_output=True, text=True, timeout=60, check=True, env={}, cwd="/"
@@ -55,8 +63,8 @@ def ask_interpreter(python: Path) -> Interpreter:
         executable, prefix, version, implementation, platform = json.loads(answer.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise ToolchainError(
-            f"{python} does not answer as a Python interpreter. "
-            "Name one by its path, or by a version that is on the path or among those of pyenv and uv."
+            f"{python} does not work as a Python interpreter. "
+            "Name one by its path, or by a version that is on PATH or that pyenv or uv has installed."
         ) from error
     if tuple(version) < (3, 8):
         raise ToolchainError("The interpreter must be Python 3.8 or newer.")
@@ -69,33 +77,36 @@ def ask_interpreter(python: Path) -> Interpreter:
     )
 
 
-def find_interpreter(wanted: str | Path | None) -> Interpreter:
-    """By its path, or by a version such as `3.11`; None is the one that runs us. Raise ToolchainError."""
-    if wanted is None:
+def find_interpreter(name: str | Path | None) -> Interpreter:
+    """Find an interpreter by its path or by a version such as `3.11`; None is our own.
+
+    Raises ToolchainError.
+    """
+    if name is None:
         return ask_interpreter(Path(sys.executable))
-    if not _VERSION.fullmatch(str(wanted)):
-        return ask_interpreter(Path(wanted))
-    parts = tuple(map(int, str(wanted).split(".")))
+    if not _VERSION.fullmatch(str(name)):
+        return ask_interpreter(Path(name))
+    parts = tuple(map(int, str(name).split(".")))
     tried: set[Path] = set()
     for candidate in _candidates(parts):
-        # Not where a link leads: what an environment's leads to has not its packages, but is found all the same.
+        # Do not resolve links: the link in a virtual environment leads to another interpreter.
         if candidate in tried or not os.access(candidate, os.X_OK):
             continue
         tried.add(candidate)
         try:
-            found = ask_interpreter(candidate)
+            interpreter = ask_interpreter(candidate)
         except ToolchainError:
-            # A shim of pyenv for a version that is not chosen, say.
+            # For example, pyenv's stub for a version that is not active.
             continue
-        if found.version[: len(parts)] == parts:
-            return found
+        if interpreter.version[: len(parts)] == parts:
+            return interpreter
     raise ToolchainError(
-        f"There is no Python {wanted} on this machine; name one by --python /path/to/python."
+        f"There is no Python {name} on this machine. Name an interpreter by --python /path/to/python."
     )
 
 
 def _candidates(parts: tuple[int, ...]) -> Iterator[Path]:
-    """Ours, those on the path, and those that pyenv and uv keep."""
+    """Yield our own interpreter, those on PATH, and those of pyenv and uv."""
     minor = f"{parts[0]}.{parts[1]}"
     yield Path(sys.executable)
     for folder in os.environ.get("PATH", "").split(os.pathsep):
@@ -114,7 +125,7 @@ def _candidates(parts: tuple[int, ...]) -> Iterator[Path]:
 
 
 def make_venv(folder: Path, base: Interpreter, *, system_packages: bool = False) -> Path:
-    """A fresh environment; gives its site-packages."""
+    """Create an empty environment. Returns its site-packages folder."""
     site_packages = folder / base.library / "site-packages"
     site_packages.mkdir(parents=True)
     (folder / "lib64").symlink_to("lib")
@@ -124,7 +135,7 @@ def make_venv(folder: Path, base: Interpreter, *, system_packages: bool = False)
     (binaries / "python").symlink_to(base.executable)
     for name in ("python3", f"python3.{base.version[1]}"):
         (binaries / name).symlink_to("python")
-    # `relocatable` is for uv: commands that it installs then find their interpreter beside themselves, wherever the folder is shown.
+    # `relocatable` is for uv: the commands that it installs then find their interpreter in their own folder.
     (folder / "pyvenv.cfg").write_text(
         f"home = {base.executable.parent}\ninclude-system-site-packages = {str(system_packages).lower()}\n"
         f"version = {base.release}\nrelocatable = true\n",
@@ -134,6 +145,6 @@ def make_venv(folder: Path, base: Interpreter, *, system_packages: bool = False)
 
 
 def add_hook(site_packages: Path) -> None:
-    """What starts the harness in an attempt, before the script."""
+    """Write the files that start the harness in an attempt, before the script."""
     (site_packages / f"{HOOK_MODULE}.py").write_text(hook_source(), encoding="utf-8")
     (site_packages / f"{HOOK_MODULE}.pth").write_text(HOOK_PTH, encoding="utf-8")

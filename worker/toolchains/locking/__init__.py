@@ -1,1 +1,1 @@
-"""Requirements resolved into a lock file."""
+"""Resolves requirements into a lock."""

@@ -1,4 +1,7 @@
-"""What a toolchain consists of, decided once: each wheel by version, file and hash; kept and handed on as a standard `pylock.toml`."""
+"""The lock of a toolchain: version, file and hash of each wheel.
+
+Reads and writes it as a standard `pylock.toml`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _SCHEMES = {"file", "https", "http"}
 
 
 class LockedPackage(BaseModel):
-    """One wheel. Its hash decides; the address says where it was found."""
+    """One wheel. The hash identifies it; the address is where it was found."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -44,7 +47,7 @@ class LockedPackage(BaseModel):
         try:
             return str(Version(version))
         except InvalidVersion as error:
-            raise ValueError("no version") from error
+            raise ValueError("this is not a version") from error
 
     @field_validator("file")
     @classmethod
@@ -52,16 +55,16 @@ class LockedPackage(BaseModel):
         try:
             parse_wheel_filename(file)
         except InvalidWheelFilename as error:
-            raise ValueError("no file name of a wheel") from error
+            raise ValueError("this is not a wheel's file name") from error
         if "/" in file or "\0" in file:
-            raise ValueError("no file name of a wheel")
+            raise ValueError("this is not a wheel's file name")
         return file
 
     @field_validator("sha256")
     @classmethod
     def _is_digest(cls, digest: str) -> str:
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-            raise ValueError("no sha256")
+            raise ValueError("this is not a SHA-256 in hex")
         return digest
 
     @field_validator("url")
@@ -71,13 +74,13 @@ class LockedPackage(BaseModel):
         if parts.scheme not in _SCHEMES or any(
             ord(character) <= 32 or ord(character) == 127 for character in url
         ):
-            raise ValueError("no address of a wheel")
-        # Whoever the lock is handed to has credentials of their own.
+            raise ValueError("this is not a wheel's address")
+        # Without credentials: a lock may be given to others, who have their own.
         return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
 
 
 class Lock(BaseModel):
-    """All wheels of a toolchain, by name, and the kind of Python that they were chosen for."""
+    """All wheels of a toolchain, sorted by name, and the kind of Python that they were chosen for."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -97,23 +100,24 @@ class Lock(BaseModel):
 
     @property
     def digest(self) -> str:
-        """Of the wheels and the kind of Python; neither of where they were found nor of what was asked for."""
+        """The SHA-256 (hex) of the wheels and the kind of Python; not of addresses and requirements."""
         wheels = [[package.name, package.version, package.sha256] for package in self.packages]
-        said = json.dumps([self.implementation, self.platform, self.minor, wheels])
-        return hashlib.sha256(said.encode()).hexdigest()
+        content = json.dumps([self.implementation, self.platform, self.minor, wheels])
+        return hashlib.sha256(content.encode()).hexdigest()
 
     @property
     def minor(self) -> str:
-        """The version of Python that its wheels are for."""
+        """The version of Python that the wheels are for, such as "3.11"."""
         return _minor(self.python)
 
     def versions(self) -> dict[str, str]:
+        """The version of each package by its name."""
         return {package.name: package.version for package in self.packages}
 
     def check_fits(self, base: Interpreter) -> None:
-        """Raise ToolchainError where the interpreter is of another kind: its wheels would be others."""
-        wanted = (self.implementation, self.platform, self.minor)
-        if (base.implementation, base.platform, _minor(base.release)) != wanted:
+        """Raise ToolchainError if the interpreter is of another kind, which needs other wheels."""
+        kind = (self.implementation, self.platform, self.minor)
+        if (base.implementation, base.platform, _minor(base.release)) != kind:
             raise ToolchainError(
                 f"The lock is for {self.implementation} {self.minor} on {self.platform}; "
                 f"{base.executable} is {base.implementation} {_minor(base.release)} on {base.platform}."
@@ -125,11 +129,12 @@ def _minor(version: str) -> str:
 
 
 def name_of_file(url: str) -> str:
+    """The file name at the end of an address."""
     return unquote(urlsplit(url).path).rpartition("/")[2]
 
 
 def write_lock(lock: Lock) -> str:
-    """As `pylock.toml` (PEP 751), which pip and uv read as well."""
+    """The lock as the text of a `pylock.toml` (PEP 751), which pip and uv can read."""
     packages = [
         Package(
             name=canonicalize_name(package.name),
@@ -148,12 +153,12 @@ def write_lock(lock: Lock) -> str:
     document = Pylock(
         lock_version=Version("1.0"), created_by=_CREATOR, packages=packages, tool={_CREATOR: ours}
     )
-    written: str = tomli_w.dumps(_plain(document.to_dict()))
-    return written
+    text: str = tomli_w.dumps(_plain(document.to_dict()))
+    return text
 
 
 def _plain(value: Any) -> Any:
-    """Of the types that TOML has."""
+    """The value with only the types that TOML has."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -162,13 +167,13 @@ def _plain(value: Any) -> Any:
 
 
 def read_lock(text: str) -> Lock:
-    """Raise ToolchainError for what is no lock of ours."""
+    """The lock in the text of a `pylock.toml`. Raises ToolchainError if it is not one of ours."""
     try:
         document = Pylock.from_dict(tomllib.loads(text))
         ours = (document.tool or {}).get(_CREATOR)
         if not isinstance(ours, Mapping):
             raise ToolchainError(
-                "The lock does not say for which Python it is: make it with samehere toolchain lock NAME."
+                "The lock does not name its Python: create it with samehere toolchain lock NAME."
             )
         return Lock.model_validate({**ours, "packages": [_package(each) for each in document.packages]})
     except (tomllib.TOMLDecodeError, PylockValidationError, ValidationError) as error:
@@ -177,13 +182,13 @@ def read_lock(text: str) -> Lock:
             if not isinstance(error, ValidationError)
             else error.errors()[0]["msg"]
         )
-        raise ToolchainError(f"This is no lock: {first}") from error
+        raise ToolchainError(f"This is not a lock: {first}") from error
 
 
 def _package(package: Package) -> dict[str, str]:
     wheel = package.wheels[0] if package.wheels else None
     if wheel is None or wheel.url is None or package.version is None:
-        raise ToolchainError(f"The lock has no wheel with an address for {package.name}.")
+        raise ToolchainError(f"The lock names no wheel with an address for {package.name}.")
     return {
         "name": package.name,
         "version": str(package.version),

@@ -1,4 +1,4 @@
-"""Chooses the wheels, once: by pip, which knows the operator's indexes, folders, constraints and credentials. Nothing is installed."""
+"""Chooses wheels with pip, which knows the operator's indexes, folders and credentials. Installs nothing."""
 
 from __future__ import annotations
 
@@ -20,43 +20,47 @@ from worker.toolchains.locking import pip_alone
 from worker.toolchains.locking.lock import Lock, LockedPackage, name_of_file
 from worker.toolchains.venv import Interpreter
 
-# Wheels only: the build system of a source distribution would be strangers' code. See also `pip_alone`.
-OF_WHEELS = ("--only-binary=:all:", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
+# Only wheels: the build system of a source distribution would be untrusted code. See also `pip_alone`.
+ONLY_WHEELS = ("--only-binary=:all:", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
 _INDEX_OPTIONS = ("index-url", "extra-index-url", "find-links")
 
 
 def pip_for(python: Path) -> list[str]:
-    """The words that start our pip for that interpreter, which needs none of its own. Raise ToolchainError."""
-    found = importlib.util.find_spec("pip")
-    if found is None or found.origin is None:
-        raise ToolchainError(
-            "pip, which chooses wheels, is not installed here: pip install 'samehere[node]'."
-        )
+    """The command that starts our pip in that interpreter, which needs no pip itself.
+
+    Raises ToolchainError.
+    """
+    spec = importlib.util.find_spec("pip")
+    if spec is None or spec.origin is None:
+        raise ToolchainError("pip, which chooses wheels, is not installed: run pip install 'samehere[node]'.")
     program = Path(pip_alone.__file__).read_text(encoding="utf-8")
-    return [str(python), "-I", "-B", "-c", program, str(Path(found.origin).with_name("__pip-runner__.py"))]
+    return [str(python), "-I", "-B", "-c", program, str(Path(spec.origin).with_name("__pip-runner__.py"))]
 
 
 def check_requirements(requirements: Sequence[str]) -> tuple[str, ...]:
-    """The same, each once, in one order. Raise ToolchainError for what is no package, or could run code of its own."""
+    """The requirements, sorted and each once.
+
+    Raises ToolchainError for one that is no package or might run code.
+    """
     if not requirements:
         raise ToolchainError("Name at least one requirement, such as torch==2.13.0.")
     if any(requirement.lstrip().startswith("-") for requirement in requirements):
-        raise ToolchainError("Requirements are packages, not options of pip.")
-    return tuple(sorted({_checked(requirement.strip()) for requirement in requirements}))
+        raise ToolchainError("Requirements must be packages, not options of pip.")
+    return tuple(sorted({_check(requirement.strip()) for requirement in requirements}))
 
 
-def _checked(requirement: str) -> str:
+def _check(requirement: str) -> str:
     if requirement.endswith(".whl") and Path(requirement).is_file():
         return str(Path(requirement).resolve())
     try:
         parsed = Requirement(requirement)
     except InvalidRequirement as error:
         raise ToolchainError(
-            f"This is neither a requirement nor the file of a wheel: {requirement[:200]!r}"
+            f"This is neither a requirement nor a wheel's file: {requirement[:200]!r}"
         ) from error
     if parsed.url is not None and not parsed.url.partition("#")[0].endswith(".whl"):
         raise ToolchainError(
-            f"Only wheels are installed, and this is the address of something else: {requirement[:200]!r}"
+            f"Only wheels can be installed, and this is not the address of one: {requirement[:200]!r}"
         )
     return requirement
 
@@ -69,14 +73,15 @@ def resolve(
     pinned: Mapping[str, str] | None = None,
     known: Lock | None = None,
 ) -> Lock:
-    """The lock of these requirements on this interpreter, with the pinned versions left as they are. Raise ToolchainError in pip's words.
+    """The lock of these requirements for this interpreter. Raises ToolchainError with pip's message.
 
-    The wheels of a lock that is known are taken from it where the same version is chosen.
+    `pinned`: versions of packages that must not change. `known`: a lock whose wheels are used if pip chooses
+    the same version.
     """
-    wanted = check_requirements(requirements)
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        indexes = beside.submit(_indexes, budget)
-        answer = _ask_pip(wanted, base, budget, pinned or {})
+    required = check_requirements(requirements)
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        indexes = executor.submit(_indexes, budget)
+        answer = _ask_pip(required, base, budget, pinned or {})
     same = {(package.name, package.version): package for package in (known.packages if known else ())}
     try:
         chosen = [_package(item) for item in json.loads(answer)["install"]]
@@ -84,16 +89,16 @@ def resolve(
             python=base.release,
             implementation=base.implementation,
             platform=base.platform,
-            requirements=wanted,
+            requirements=required,
             indexes=indexes.result(),
             packages=tuple(same.get((package.name, package.version), package) for package in chosen),
         )
     except (ValueError, KeyError, TypeError, SyntaxError, ValidationError) as error:
-        raise ToolchainError("pip chose something that is no wheel with a hash.") from error
+        raise ToolchainError("pip chose something that is not a wheel with a hash.") from error
 
 
-def _ask_pip(wanted: Sequence[str], base: Interpreter, budget: Budget, pinned: Mapping[str, str]) -> str:
-    """Its report, as JSON."""
+def _ask_pip(required: Sequence[str], base: Interpreter, budget: Budget, pinned: Mapping[str, str]) -> str:
+    """The installation report of pip, as JSON text."""
     with tempfile.TemporaryDirectory(prefix="samehere-resolve-") as folder:
         constraints = Path(folder, "constraints.txt")
         constraints.write_text(
@@ -101,7 +106,7 @@ def _ask_pip(wanted: Sequence[str], base: Interpreter, budget: Budget, pinned: M
         )
         command = [*pip_for(base.executable), "install", "--dry-run", "--ignore-installed", "--quiet"]
         return budget.run(
-            [*command, *OF_WHEELS, "--report=-", "--constraint", str(constraints), "--", *wanted]
+            [*command, *ONLY_WHEELS, "--report=-", "--constraint", str(constraints), "--", *required]
         )
 
 
@@ -120,17 +125,17 @@ def _package(item: Mapping[str, Mapping[str, object]]) -> LockedPackage:
 
 
 def _indexes(budget: Budget) -> tuple[str, ...]:
-    """What pip was told of indexes and folders, by its files and variables; empty where it was told nothing."""
-    said = budget.run([sys.executable, "-m", "pip", "config", "list", "--disable-pip-version-check"])
-    found = []
-    for line in said.splitlines():
+    """The indexes and folders in pip's configuration, as OPTION ADDRESS, without credentials."""
+    output = budget.run([sys.executable, "-m", "pip", "config", "list", "--disable-pip-version-check"])
+    indexes = []
+    for line in output.splitlines():
         option, _, value = line.partition("=")
         if option.rpartition(".")[2] in _INDEX_OPTIONS:
-            found += [
+            indexes += [
                 f"{option.rpartition('.')[2]} {_without_credentials(each)}"
                 for each in str(ast.literal_eval(value)).split()
             ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(indexes))
 
 
 def _without_credentials(url: str) -> str:
