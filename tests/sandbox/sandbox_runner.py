@@ -167,7 +167,7 @@ def main() -> None:
             _send(sys.stdout.buffer, _open_descriptors())  # type: ignore[arg-type]
             continue
         if what == "lost":
-            _send(sys.stdout.buffer, len(sandbox._lost))  # type: ignore[arg-type]
+            _send(sys.stdout.buffer, len(sandbox._unkillable))  # type: ignore[arg-type]
             continue
         if what == "self_test":
             _send(sys.stdout.buffer, sandbox.self_test())  # type: ignore[arg-type]

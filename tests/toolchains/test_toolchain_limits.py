@@ -18,7 +18,7 @@ from worker.machine.settings import NodeSettings
 from worker.toolchains import ToolchainError, ToolchainStore
 from worker.toolchains.build import add, rebuild
 from worker.toolchains.errors import CancelledError
-from worker.toolchains.limits import Budget, BuildLimits, cleaned
+from worker.toolchains.limits import Budget, BuildLimits, clean_message
 from worker.toolchains.locking.lock import Lock, read_lock, write_lock
 
 
@@ -66,7 +66,7 @@ def test_what_grows_is_measured_while_it_grows(tmp_path: Path) -> None:
     growing = f"import time\nwith open({str(tmp_path / 'big')!r}, 'wb') as f:\n    f.write(bytes(2_000_000)); f.flush(); time.sleep(60)"
     before = time.monotonic()
     with pytest.raises(ToolchainError, match="larger than"):
-        budget.run(["python3", "-c", growing], grows=tmp_path)
+        budget.run(["python3", "-c", growing], measured_folder=tmp_path)
     assert time.monotonic() - before < 30
 
 
@@ -122,12 +122,12 @@ def test_a_disk_that_refuses_is_a_failure_with_words(store: ToolchainStore, whee
     ],
 )
 def test_words_are_plain(said: str, told: str) -> None:
-    assert cleaned(said) == told
+    assert clean_message(said) == told
 
 
 def test_words_are_cut() -> None:
-    assert len(cleaned("x" * 1_000_000)) <= 500
-    assert len(cleaned("\n".join(["y" * 400] * 5000))) <= 4000
+    assert len(clean_message("x" * 1_000_000)) <= 500
+    assert len(clean_message("\n".join(["y" * 400] * 5000))) <= 4000
 
 
 LOCK = Lock.model_validate(
