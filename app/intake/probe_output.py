@@ -125,10 +125,10 @@ def without_probes(text: str) -> tuple[str, ReportersProbe | None]:
             rest.append(lines[at])
             at += 1
             continue
-        fenced = bool(rest) and _FENCE.fullmatch(_plain(rest[-1])) is not None
-        if fenced:
+        in_fence = bool(rest) and _FENCE.fullmatch(_plain(rest[-1])) is not None
+        if in_fence:
             rest.pop()
-        block, at = _block(lines, at + 1, fenced=fenced)
+        block, at = _block(lines, at + 1, in_fence=in_fence)
         rest.append("")
         if int(header[1]) == VERSION:
             probes.append(_probe(block))
@@ -142,7 +142,7 @@ def _plain(line: str) -> str:
     return html.unescape(bare) if "&" in bare else bare
 
 
-def _block(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[_Block, int]:
+def _block(lines: Sequence[str], at: int, *, in_fence: bool) -> tuple[_Block, int]:
     """The records from a line on, and the number of the line after them.
 
     In a fence, the block goes on to the fence's end, whatever stands in between.
@@ -152,7 +152,7 @@ def _block(lines: Sequence[str], at: int, *, fenced: bool) -> tuple[_Block, int]
         next(
             (number for number in range(at, len(lines)) if _FENCE_END.fullmatch(_plain(lines[number]))), None
         )
-        if fenced
+        if in_fence
         else None
     )
     stop = len(lines) if close is None else close

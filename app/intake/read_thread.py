@@ -26,7 +26,7 @@ from app.intake.text.title import title_of
 from worker.contract import Environment
 
 # A correction that shows one of these replaces the output that was shown before.
-_SHOWN = {CheckKind.EXCEPTION, CheckKind.CRASH, CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS}
+_OUTPUT_KINDS = {CheckKind.EXCEPTION, CheckKind.CRASH, CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.DIFFERS}
 _LINK_OR_PICTURE = re.compile(r"https?://|!\[|<img\b", re.IGNORECASE)
 _MOST_CLAIM = 1_000
 # The search for a script that runs looks at no more pieces of code than this in the comments.
@@ -76,29 +76,16 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
     body = _read_post(Post(thread.body, by_reporter=True))
     title = title or thread.title or title_of(body.blocks)
     environment = {**_environment(thread), **({} if probe is None else probe.environment)}
-    chosen, corrected = _choose_post(thread, body)
-    if not chosen.codes:
+    post, is_correction = _choose_post(thread, body)
+    if claim is not None:
+        own_claim = read_claim(claim)
+    elif post.codes:
+        words = _claim(thread, body, post, title, is_correction=is_correction)
+        own_claim = _or_probe_claim(words, probe)
+    else:
         # The claim is read even without a script, so that the reporter sees what would be checked.
-        own_claim = (
-            read_claim(claim)
-            if claim is not None
-            else _or_probe_claim(claim_of(body.parts, "", title), probe)
-        )
-        asks: tuple[Ask, ...] = (_missing(thread, body),)
-        return Reading(
-            title=title,
-            source_url=thread.url,
-            claim=own_claim,
-            environment=environment,
-            ask=asks,
-            probe=probe,
-        )
-    own_claim = (
-        read_claim(claim)
-        if claim is not None
-        else _or_probe_claim(_claim(thread, body, chosen, title, corrected=corrected), probe)
-    )
-    scripts, asks = chosen.scripts(own_claim)
+        own_claim = _or_probe_claim(claim_of(body.parts, "", title), probe)
+    scripts, asks = post.scripts(own_claim) if post.codes else ((), (_missing(thread, body),))
     return Reading(
         title=title,
         source_url=thread.url,
@@ -166,28 +153,30 @@ class _RunnableComments:
     """Finds comments whose script runs. Each comment is read once, up to a limit of code."""
 
     def __init__(self) -> None:
-        self._found: dict[int, _PostReading | None] = {}
+        self._readings: dict[int, _PostReading | None] = {}
         self._codes = 0
 
     def runnable(self, post: Post) -> _PostReading | None:
         """The comment taken apart, if its script runs."""
-        if id(post) not in self._found:
+        if id(post) not in self._readings:
             if self._codes >= _MOST_CODES:
                 return None
             comment = _read_post(post)
             self._codes += len(comment.codes)
-            self._found[id(post)] = comment if comment.codes and comment.runs else None
-        return self._found[id(post)]
+            self._readings[id(post)] = comment if comment.codes and comment.runs else None
+        return self._readings[id(post)]
 
 
-def _claim(thread: Thread, body: _PostReading, chosen: _PostReading, title: str, *, corrected: bool) -> Claim:
+def _claim(
+    thread: Thread, body: _PostReading, chosen: _PostReading, title: str, *, is_correction: bool
+) -> Claim:
     """The reporter's claim: from the body, else from the first comment that has one.
 
     A correction replaces the body's claim where it shows an output, an error or a difference.
     """
-    if corrected:
+    if is_correction:
         claim = _with_title(chosen.claim(""), title)
-        if any(check.role is Role.BUG and check.kind in _SHOWN for check in claim.checks):
+        if any(check.role is Role.BUG and check.kind in _OUTPUT_KINDS for check in claim.checks):
             return claim
     # A comment in somebody else's script is not the reporter's word.
     main = chosen.main.source if chosen.post.by_reporter else ""

@@ -166,14 +166,14 @@ def _lists_values(text: str) -> bool:
 def _outputs(parts: Sequence[Part]) -> list[Part]:
     """The outputs in the report, from blocks and from prose. `before` holds the words that introduce each."""
     outputs: list[Part] = []
-    introduced = ""
+    introduction = ""
     for part in parts:
         if part.kind == PartKind.CODE:
-            introduced = part.before
+            introduction = part.before
         if part.kind == PartKind.OUTPUT and not part.quoted and not part.about_environment:
-            outputs.append(part if part.before else _with_introduction(part, introduced))
+            outputs.append(part if part.before else _with_introduction(part, introduction))
         elif part.kind == PartKind.PROSE:
-            outputs += [_with_introduction(output, introduced) for output in _output_in_prose(part)]
+            outputs += [_with_introduction(output, introduction) for output in _output_in_prose(part)]
     return outputs
 
 
@@ -187,16 +187,16 @@ def _output_in_prose(part: Part) -> list[Part]:
     if "Traceback (most recent call last)" in text:
         return [Part(PartKind.OUTPUT, text, part.heading)]
     values = [match[1] for line in lines for match in [_GIVES.match(line[:2000])] if match]
-    given = [line for line in values if "`" not in line and is_printed_line(line)]
-    if given:
-        return [Part(PartKind.OUTPUT, "\n".join(given), part.heading)]
-    if captioned := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
-        return [captioned]
-    printed = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
-    if printed and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
+    printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
+    if printed_values:
+        return [Part(PartKind.OUTPUT, "\n".join(printed_values), part.heading)]
+    if output := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
+        return [output]
+    is_output = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
+    if is_output and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
         return [Part(PartKind.OUTPUT, text, part.heading)]
-    stripped = [line.strip() for line in lines if line.strip()]
-    if printed and (sides_checks(stripped) or all(map(is_side_error, stripped))):
+    stripped_lines = [line.strip() for line in lines if line.strip()]
+    if is_output and (sides_checks(stripped_lines) or all(map(is_side_error, stripped_lines))):
         return [Part(PartKind.OUTPUT, text, part.heading)]
     return []
 
@@ -208,15 +208,14 @@ def _failure_checks(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Chec
             if checks:
                 return checks
     for part in prose:
-        # Only a message on a line of its own counts, also between backticks. A message inside a sentence does
-        # not.
+        # A message counts on a line of its own, also between backticks, and not inside a sentence.
         lines = [line for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))]
         checks = exception_claim("\n".join(_QUOTED_LINE.sub(r"\1", line) for line in lines))
         if checks and not part.expected:
-            quoted = any(map(_QUOTED_LINE.match, lines)) or "Traceback (most recent" in part.text
+            is_quoted = any(map(_QUOTED_LINE.match, lines)) or "Traceback (most recent" in part.text
             return (
                 checks
-                if quoted
+                if is_quoted
                 else [
                     check.model_copy(update={"message": own_message(check.message or "")}) for check in checks
                 ]
@@ -239,7 +238,7 @@ def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
 
 
 def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: Sequence[str]) -> list[Check]:
-    """The exit status that a shell answered, if the words of the report are about an exit status."""
+    """The exit status that a shell answered: a crash, or a status that the words of the report are about."""
     status = next((part.text for part in reversed(parts) if part.kind == PartKind.STATUS), None)
     if status is None:
         return []
@@ -251,7 +250,7 @@ def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: S
     expected_status = next(
         (int(match[1]) for text in texts for match in [_SHOULD_EXIT.search(text)] if match), None
     )
-    expected = Check(
+    expected_check = Check(
         text=f"exit status {expected_status}",
         kind=CheckKind.EXIT_STATUS,
         role=Role.EXPECTED,
@@ -262,7 +261,7 @@ def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: S
         for part in outputs
         if (lines := _lines(part)) and all(map(is_printed_line, lines))
     ]
-    return [bug, *([expected] if expected_status not in {None, int(status)} else []), *details[:1]]
+    return [bug, *([expected_check] if expected_status not in {None, int(status)} else []), *details[:1]]
 
 
 def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
@@ -270,7 +269,7 @@ def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
 
     Two blocks count only if one script printed both.
     """
-    unlabelled: dict[str, str] = {}
+    line_of_device: dict[str, str] = {}
     for part in outputs:
         if part.expected:
             continue
@@ -280,9 +279,9 @@ def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
             return checks
         device = device_of(part.introduction)
         if device and len(lines) == 1 and not part.transcript and not several:
-            unlabelled.setdefault(device, lines[0])
-    if len(unlabelled) == 2:
-        return sides_checks([f"{device} {line}" for device, line in sorted(unlabelled.items())])
+            line_of_device.setdefault(device, lines[0])
+    if len(line_of_device) == 2:
+        return sides_checks([f"{device} {line}" for device, line in sorted(line_of_device.items())])
     return []
 
 
@@ -328,12 +327,12 @@ def _inline_checks(parts: Sequence[Part]) -> list[Check]:
                 )
     if len(wrong) != 1:
         return []
-    raised = exception_claim(next(iter(wrong)))
-    expected = expected_check(after.strip(" .,;:"), behind=True) if not right and not raised else None
+    error_checks = exception_claim(next(iter(wrong)))
+    expected = expected_check(after.strip(" .,;:"), behind=True) if not right and not error_checks else None
     instead = [output_check((line,), role=Role.EXPECTED) for line in right] or (
         [expected] if expected else []
     )
-    checks = [*(raised or [output_check(tuple(wrong))]), *instead]
+    checks = [*(error_checks or [output_check(tuple(wrong))]), *instead]
     # In `On the GPU it prints `X``, the device stands before the value.
     return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))
 

@@ -91,8 +91,8 @@ def exception_claim(text: str) -> list[Check]:
 
 def crash_check(text: str) -> list[Check]:
     """A crash, in the words of a shell or an interpreter."""
-    crashed, signal = crash_signal(text[:MOST_CHARACTERS])
-    return [Check(text=cut(text.strip()), kind=CheckKind.CRASH, signal=signal)] if crashed else []
+    is_crash, signal = crash_signal(text[:MOST_CHARACTERS])
+    return [Check(text=cut(text.strip()), kind=CheckKind.CRASH, signal=signal)] if is_crash else []
 
 
 def _exception_check(line: str, following: Sequence[str]) -> Check | None:
@@ -133,14 +133,16 @@ def sides_checks(lines: Sequence[str]) -> list[Check]:
         return []
     if not 2 <= len(lines) <= MOST_LINES_OF_OUTPUT or not all(is_printed_line(line) for line in lines):
         return []
-    named = list(zip(sides_of(lines), lines, strict=True))
+    lines_with_sides = list(zip(sides_of(lines), lines, strict=True))
     lines_of_side: dict[str, list[str]] = {}
-    for side, line in named:
+    for side, line in lines_with_sides:
         if side is not None:
             lines_of_side.setdefault(side, []).append(line)
-    if len(lines_of_side) != 2 or any(side is None and not both_devices(line) for side, line in named):
+    if len(lines_of_side) != 2 or any(
+        side is None and not both_devices(line) for side, line in lines_with_sides
+    ):
         return []
-    by_tensors = any(side_of_line(line) is None for side, line in named if side is not None)
+    by_tensors = any(side_of_line(line) is None for side, line in lines_with_sides if side is not None)
     if by_tensors and any(len(each) > 1 for each in lines_of_side.values()):
         # With several unnamed tensors a side, their pairs would be a guess.
         return []
@@ -163,7 +165,7 @@ def sides_checks(lines: Sequence[str]) -> list[Check]:
         side_lines=tuple(first.values()),
         where=where,
     )
-    return [bug, *(_detail(line, side) for side, line in named)]
+    return [bug, *(_detail(line, side) for side, line in lines_with_sides)]
 
 
 def _detail(line: str, side: str | None) -> Check:

@@ -46,18 +46,18 @@ def comment_claim(script: str) -> str | None:
     claim_lines: list[str] = []
     inside = False
     for line in script.splitlines():
-        stripped = line.strip()
-        if not stripped.startswith("#"):
-            if stripped:
+        text = line.strip()
+        if not text.startswith("#"):
+            if text:
                 break
             inside = False
             continue
-        match = _CLAIM.match(stripped)
+        match = _CLAIM.match(text)
         if match:
             claim_lines.append(match[1])
             inside = True
         elif inside:
-            claim_lines.append(stripped.lstrip("#").strip())
+            claim_lines.append(text.lstrip("#").strip())
     return "\n".join(claim_lines).strip() or None
 
 
@@ -68,7 +68,7 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if tree is None:
         return (), ()
     comments = _trailing_comments(text)
-    printed = {
+    literals = {
         node.value
         for node in nodes_of(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -83,16 +83,18 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             or not isinstance(statement.value, ast.Call)
         ):
             continue
-        value, judgement = _value_of(comment, printed)
+        value, judgement = _value_of(comment, literals)
         if value is None:
             continue
         is_right = _JUDGED_RIGHT.search(judgement) is not None and _JUDGED_WRONG.search(judgement) is None
         (right if is_right else wrong).append(value)
-        if not is_right and (expected := _expected_value(judgement)):
-            right.append(expected)
+        if not is_right and (expected_value := _expected_value(judgement)):
+            right.append(expected_value)
     if not wrong and not right:
-        seen, should = _below(text, max((statement.end_lineno or 0 for statement in tree.body), default=0))
-        return tuple(seen), tuple(should)
+        printed_lines, expected_lines = _below(
+            text, max((statement.end_lineno or 0 for statement in tree.body), default=0)
+        )
+        return tuple(printed_lines), tuple(expected_lines)
     # A value that is right in one place and wrong in another belongs to both.
     return (*wrong, *(value for value in right if value in wrong)), tuple(right)
 
@@ -110,10 +112,10 @@ def _trailing_comments(text: str) -> dict[int, str]:
     return comments
 
 
-def _value_of(comment: str, printed: set[str]) -> tuple[str | None, str]:
+def _value_of(comment: str, literals: set[str]) -> tuple[str | None, str]:
     """The value at the start of a comment, and the words after it. (None, "") for prose."""
     first, dot, rest = comment.partition(". ")
-    if first.rstrip(".!") in printed:
+    if first.rstrip(".!") in literals:
         return first.rstrip(".!"), rest
     if re.match(r"[A-Z]\w*(?:Error|Exception)\b", comment):
         return (first if dot else comment), rest
@@ -146,17 +148,21 @@ def _expected_value(judgement: str) -> str | None:
 
 def _below(text: str, last: int) -> tuple[list[str], list[str]]:
     """Comments below the last statement that show output: (printed lines, expected lines)."""
-    seen: list[str] = []
-    right: list[str] = []
+    printed_lines: list[str] = []
+    expected_lines: list[str] = []
     into: list[str] | None = None
     for line in text.split("\n")[last:]:
         comment = line.strip()
         if not comment.startswith("#"):
             into = None if comment else into
         elif _OUTPUT_BELOW.match(comment):
-            into = seen
+            into = printed_lines
         elif _EXPECTED_BELOW.match(comment):
-            into = right
+            into = expected_lines
         elif into is not None and comment.strip("# "):
             into.append(comment.lstrip("#").strip()[:_MOST_COMMENT])
-    return ([], []) if not all(map(is_printed_line, (*seen, *right))) else (seen, right)
+    return (
+        ([], [])
+        if not all(map(is_printed_line, (*printed_lines, *expected_lines)))
+        else (printed_lines, expected_lines)
+    )

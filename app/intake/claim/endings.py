@@ -48,7 +48,7 @@ _EXIT_STATUS = re.compile(
     r"|was |of )?(\d{1,3})\b(?!\s*times|\.\d)",
     FLAGS,
 )
-_NEGATED = re.compile(
+_NEGATION = re.compile(
     r"(?:\bnot|n['’]t|\bno|\bwithout|\bnever|\bno longer|\binstead of)\s+"
     r"(?:(?:get|gets|see|seen|have|cause|causes|produce|lead to|result in|hit|give|gives|raise|ever)\s+)?"
     r"(?:a\s+|an\s+|any\s+|the\s+|to\s+)?$",
@@ -162,4 +162,4 @@ def _unless_negated(pattern: re.Pattern[str], sentence: str) -> re.Match[str] | 
 def _is_negated(text: str, match: re.Match[str]) -> bool:
     """True if the words around deny it: `no segfault`, `the segfault no longer happens`."""
     before, after = text[max(0, match.start() - 60) : match.start()], text[match.end() : match.end() + 60]
-    return _NEGATED.search(before) is not None or _GONE.match(after) is not None
+    return _NEGATION.search(before) is not None or _GONE.match(after) is not None

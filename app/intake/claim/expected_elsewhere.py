@@ -31,7 +31,7 @@ _OF_A_LINE = re.compile(
     FLAGS,
 )
 _PLACES = {"first": 0, "second": 1, "third": 2, "last": -1}
-_TICKED = re.compile(r"`([^`\n]{1,200})`")
+_TICKS = re.compile(r"`([^`\n]{1,200})`")
 
 
 def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> list[Check]:
@@ -104,7 +104,7 @@ def _all_lines(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
     for text in texts:
         for line in lines_in(text)[:_MOST_SENTENCES]:
             match = re.search(r"\bexpected\b[^`\n]{0,30}", line, FLAGS)
-            expected_lines = _TICKED.findall(line[match.start() :]) if match else []
+            expected_lines = _TICKS.findall(line[match.start() :]) if match else []
             if len(expected_lines) == len(lines):
                 return output_check(expected_lines, role=Role.EXPECTED)
     return None

@@ -85,11 +85,11 @@ def seen_value(sentence: str) -> str | None:
     for rule in (_PRINTS, _GETS, _VALUE_IS):
         values: dict[str, None] = {}
         for match in rule.finditer(sentence):
-            quoted = match.groupdict().get("quoted")
+            quoted_text = match.groupdict().get("quoted")
             before = sentence[max(0, match.start() - _MOST_BEFORE) : match.start()]
-            if _NOT_SEEN.search(before) or (quoted and not is_printed_line(strip_quotes(quoted))):
+            if _NOT_SEEN.search(before) or (quoted_text and not is_printed_line(strip_quotes(quoted_text))):
                 continue
-            values[match["value"] or quoted or ""] = None
+            values[match["value"] or quoted_text or ""] = None
         if values:
             # In `numpy returns 4 and torch returns 3` the wrong value would be a guess.
             return next(iter(values)) if len(values) == 1 else None

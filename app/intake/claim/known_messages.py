@@ -37,7 +37,7 @@ _BEGINNINGS = (
     r"setting an array element with a sequence",
     r"Default process group has not been initialized",
 )
-_KNOWN = re.compile("|".join(f"(?:{beginning})" for beginning in _BEGINNINGS))
+_MESSAGE = re.compile("|".join(f"(?:{beginning})" for beginning in _BEGINNINGS))
 _NOT_SEEN = re.compile(
     rf"\b(?:should(?: raise| say| be)?|expected|{any_of(INSTEAD)}|no longer|not|n['’]t"
     r"|without)\s+[^.;\n]{0,30}$|\bif\s[^.;\n]{0,30}$",
@@ -49,7 +49,7 @@ _MOST_MESSAGE = 400
 
 def known_message(sentence: str) -> list[Check]:
     """The check of an error that a sentence quotes by its message alone."""
-    match = _KNOWN.search(sentence)
+    match = _MESSAGE.search(sentence)
     if match is None or _NOT_SEEN.search(sentence[max(0, match.start() - 50) : match.start()]):
         return []
     end = _ENDS.search(sentence, match.end())

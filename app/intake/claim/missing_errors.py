@@ -82,10 +82,10 @@ def missing_error(sentence: str) -> list[Check]:
         return (
             [Check(text=sentence, kind=CheckKind.EXCEPTION, exception_type=kind, message="")] if kind else []
         )
-    expected, nothing = _ERROR_EXPECTED.search(sentence), _NOTHING_RAISED.search(sentence)
-    named = _NAMED_MISSING.search(sentence)
-    if not (expected and nothing) and not (
-        named and not both_devices(sentence) and device_of(sentence) is None
+    expectation, absence = _ERROR_EXPECTED.search(sentence), _NOTHING_RAISED.search(sentence)
+    match = _NAMED_MISSING.search(sentence)
+    if not (expectation and absence) and not (
+        match and not both_devices(sentence) and device_of(sentence) is None
     ):
         return []
     kind = _only_type(sentence)
@@ -99,8 +99,8 @@ def missing_error(sentence: str) -> list[Check]:
 
 def _only_type(sentence: str) -> str | None:
     """The error type that a sentence names, if it names exactly one."""
-    named = {match["type"].rsplit(".", 1)[-1] for match in _TYPE.finditer(sentence)}
-    return named.pop() if len(named) == 1 else None
+    types = {match["type"].rsplit(".", 1)[-1] for match in _TYPE.finditer(sentence)}
+    return types.pop() if len(types) == 1 else None
 
 
 def _expected_error_check(sentence: str, kind: str) -> Check:

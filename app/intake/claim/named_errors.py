@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from app.intake.claim.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of
 
-_NAMED = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?")
+_ERROR_NAME = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?")
 # Words before the name, in its clause, that say the error does not occur.
 _NOT_SEEN = re.compile(
     rf"\b(?:{EXPECT}|{any_of(MODALS)} (?:raise|throw|be)|documented|promised|{any_of(INSTEAD)}"
@@ -94,7 +94,7 @@ def own_message(text: str) -> str:
 
 
 def _seen_errors(sentence: str) -> Iterator[NamedError]:
-    for number, match in enumerate(_NAMED.finditer(sentence)):
+    for number, match in enumerate(_ERROR_NAME.finditer(sentence)):
         if number >= _MOST_NAMES:
             return
         before = _CLAUSE.split(sentence[max(0, match.start() - _MOST_BEFORE) : match.start()])[-1]

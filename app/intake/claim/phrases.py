@@ -176,19 +176,19 @@ def literal_check(text: str, sentence: str, role: Role) -> Check | None:
 
 def _exception_with_message(sentence: str) -> list[Check]:
     """Read `SomeError: message`. A message outweighs all other words of the sentence."""
-    named = seen_error(sentence)
-    return _exception(sentence, named) if named and named.message else []
+    error = seen_error(sentence)
+    return _exception(sentence, error) if error and error.message else []
 
 
-def _exception(sentence: str, named: NamedError) -> list[Check]:
+def _exception(sentence: str, error: NamedError) -> list[Check]:
     # Words of the message do not name a device.
-    where = device_at(sentence[: named.end] if named.message else sentence, named.start)
+    where = device_at(sentence[: error.end] if error.message else sentence, error.start)
     return [
         Check(
             text=sentence,
             kind=CheckKind.EXCEPTION,
-            exception_type=named.type,
-            message=named.message,
+            exception_type=error.type,
+            message=error.message,
             where=where,
         )
     ]
@@ -205,9 +205,9 @@ def _seen_and_expected(sentence: str) -> list[Check]:
         return []
     bug = literal_check(values[0], sentence, Role.BUG)
     expected = literal_check(values[1], sentence, Role.EXPECTED)
-    named = attribute_value(sentence)
-    if bug and named and named[1] == strip_quotes(values[0]):
-        bug = bug.model_copy(update={"label": named[0]})
+    attribute = attribute_value(sentence)
+    if bug and attribute and attribute[1] == strip_quotes(values[0]):
+        bug = bug.model_copy(update={"label": attribute[0]})
     bug = _with_label(bug, sentence)
     if bug and expected and bug.label and expected.kind is CheckKind.VALUE:
         expected = expected.model_copy(update={"label": bug.label})
@@ -226,22 +226,22 @@ def _differs(sentence: str) -> list[Check]:
         each = len(_ON_EACH.findall(sentence)) > 1 or len(_GIVES_EACH.findall(sentence)) > 1 or bool(lines)
         if strong or ((each or _WEAK_CONTRAST.search(sentence)) and not _failure(sentence)):
             sides = ("cpu", "cuda")
-            given = tuple(lines.get(side, "") for side in sides) if lines else ()
+            side_lines = tuple(lines.get(side, "") for side in sides) if lines else ()
             return [
                 Check(
                     text=sentence,
                     kind=CheckKind.DIFFERS,
                     sides=sides,
-                    side_lines=given,
+                    side_lines=side_lines,
                     where=Where(device="cuda"),
                 )
             ]
     if _EAGER.search(sentence) and _COMPILED.search(sentence):
         sides = ("eager", "compiled")
         lines = _side_values(sentence)
-        given = tuple(lines[side] for side in sides) if set(sides) <= set(lines) else ()
-        if given or _CONTRAST.search(sentence) or _WEAK_CONTRAST.search(sentence):
-            return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=sides, side_lines=given)]
+        side_lines = tuple(lines[side] for side in sides) if set(sides) <= set(lines) else ()
+        if side_lines or _CONTRAST.search(sentence) or _WEAK_CONTRAST.search(sentence):
+            return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=sides, side_lines=side_lines)]
     return []
 
 
@@ -261,9 +261,9 @@ def _side_values(sentence: str) -> dict[str, str]:
 
 def _failure(sentence: str) -> list[Check]:
     """An exception by its name, a crash, a hang, lack of memory, or an exit status."""
-    named = seen_error(sentence)
-    if named:
-        return _exception(sentence, named)
+    error = seen_error(sentence)
+    if error:
+        return _exception(sentence, error)
     ending = ending_of(sentence)
     if ending:
         return [
@@ -335,11 +335,11 @@ def _prints_nothing(sentence: str) -> list[Check]:
     match = _NOTHING.search(sentence)
     if match is None or _SHOULD_VARY.search(sentence[max(0, match.start() - 40) : match.start()]):
         return []
-    expected_text = expected_value(sentence[match.end() :])
-    expected = literal_check(expected_text, sentence, Role.EXPECTED) if expected_text else None
+    text = expected_value(sentence[match.end() :])
+    expected_output = literal_check(text, sentence, Role.EXPECTED) if text else None
     return [
         Check(text=sentence, kind=CheckKind.OUTPUT, lines=("",), where=stated_device(sentence)),
-        *([expected] if expected else []),
+        *([expected_output] if expected_output else []),
     ]
 
 

@@ -29,7 +29,7 @@ _FASTER = re.compile(r"\bfaster\b|\b(?:as|so) fast\b|\bspeed ?up\b", FLAGS)
 _NOT_FASTER = re.compile(
     r"\b(?:not|n['’]t|no|never) (?:any |even )?(?:faster|quicker)\b|\bno speed-?up\b", FLAGS
 )
-_NEGATED = re.compile(r"(?:\bnot|n['’]t|\bno longer|\bnever)\s+(?:any\s+|be\s+|much\s+)?$", FLAGS)
+_NEGATION = re.compile(r"(?:\bnot|n['’]t|\bno longer|\bnever)\s+(?:any\s+|be\s+|much\s+)?$", FLAGS)
 _SHOULD = re.compile(rf"\b{any_of(MODALS, EXPECT, 'would')}\b[^.;\n]{{0,25}}$", FLAGS)
 # Sides that the labels of a script can name. A dotted name is its own label.
 _SIDE = re.compile(
@@ -53,23 +53,23 @@ _LIBRARIES = {"numpy", "scipy", "jax", "tensorflow", "cupy", "pandas", "numba"}
 
 def slowness(sentence: str) -> list[Check]:
     """The check of a sentence that calls one side slower than another; empty without two sides."""
-    turned = False
+    is_reversed = False
     comparison = _SLOWER.search(sentence) or _NOT_FASTER.search(sentence)
     if comparison is None and (factor := _FACTOR.search(sentence)) is not None:
         longer = _TWICE_AS_LONG.search(sentence, factor.end())
         comparison = longer if longer is not None and longer.start() - factor.end() < 15 else None
     if comparison is None:
-        comparison, turned = _FASTER.search(sentence), True
-    if comparison is None or _NEGATED.search(sentence[max(0, comparison.start() - 25) : comparison.start()]):
+        comparison, is_reversed = _FASTER.search(sentence), True
+    if comparison is None or _NEGATION.search(sentence[max(0, comparison.start() - 25) : comparison.start()]):
         return []
     if _SHOULD.search(sentence[max(0, comparison.start() - 45) : comparison.start()]):
         # This is an expectation.
         return []
-    factor_said = _factor(sentence, slower=not turned and _SLOWER.search(sentence) is not None)
+    factor_said = _factor(sentence, slower=not is_reversed and _SLOWER.search(sentence) is not None)
     sides, over = _sides(sentence, comparison.start(), comparison.end())
     if len(sides) != 2 or sides[0] == sides[1]:
         return []
-    slow, fast = reversed(sides) if turned else sides
+    slow, fast = reversed(sides) if is_reversed else sides
     where = Where(device=next((side for side in ("cuda", "mps") if side in sides), None))
     return [
         Check(

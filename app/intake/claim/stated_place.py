@@ -168,11 +168,11 @@ def with_place(checks: Sequence[Check], where: Where) -> list[Check]:
     """
     if where == Where():
         return list(checks)
-    given = where.model_dump(exclude_none=True)
+    fields = where.model_dump(exclude_none=True)
 
     def add_place(check: Check) -> Check:
-        known = check.where.model_dump(exclude_none=True)
-        return check.model_copy(update={"where": Where(**{**given, **known})})
+        own_fields = check.where.model_dump(exclude_none=True)
+        return check.model_copy(update={"where": Where(**{**fields, **own_fields})})
 
     return [add_place(check) if check.role is Role.BUG else check for check in checks]
 

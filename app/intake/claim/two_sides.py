@@ -92,10 +92,10 @@ def two_sides(sentence: str) -> list[Check]:
 
 
 def _dtypes(sentence: str) -> list[Check]:
-    named = dict.fromkeys(dtype_named(match[0]) for match in _NAME.finditer(sentence))
-    if len(named) != 2 or _IN_ONE_CALL.search(sentence) or not _OF_RESULTS.search(sentence):
+    dtypes = dict.fromkeys(dtype_named(match[0]) for match in _NAME.finditer(sentence))
+    if len(dtypes) != 2 or _IN_ONE_CALL.search(sentence) or not _OF_RESULTS.search(sentence):
         return []
-    return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=tuple(named))]
+    return [Check(text=sentence, kind=CheckKind.DIFFERS, sides=tuple(dtypes))]
 
 
 def dtype_named(name: str) -> str:

@@ -81,8 +81,8 @@ def sketch(script: str) -> bytes:
 
 
 def _sketch(texts: Iterable[str]) -> bytes:
-    hashed = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts]
-    numbers = [int.from_bytes(digest, "big") for digest in hashed]
+    digests = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest() for text in texts]
+    numbers = [int.from_bytes(digest, "big") for digest in digests]
     least = (
         min(((number * factor + offset) % _PRIME for number in numbers), default=0) & _MASK
         for factor, offset in _ORDERS

@@ -19,19 +19,19 @@ def with_plain_names(tree: ast.Module) -> ast.Module:
     Names of imports, attributes and keyword arguments stay.
     """
     keywords: set[str] = set()
-    declared: set[str] = set()
+    global_names: set[str] = set()
     by_name = False
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg:
             keywords.add(node.arg)
         elif isinstance(node, ast.Global):
-            declared |= set(node.names)
+            global_names |= set(node.names)
         elif isinstance(node, ast.Name):
             by_name = by_name or node.id in _BY_NAME
         elif isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             _drop_docstring(node)
     if not by_name:
-        _Plain(keywords).module(tree, declared)
+        _Plain(keywords).module(tree, global_names)
     return tree
 
 
@@ -49,9 +49,9 @@ class _Plain(ast.NodeTransformer):
         self._scopes: list[dict[str, str]] = []
         self._count = 0
 
-    def module(self, tree: ast.Module, declared: set[str]) -> None:
-        """Rename in the whole script. `declared`: names that functions declare as global."""
-        self._scopes = [_names(tree.body, declared)]
+    def module(self, tree: ast.Module, global_names: set[str]) -> None:
+        """Rename in the whole script. `global_names`: names that functions declare as global."""
+        self._scopes = [_names(tree.body, global_names)]
         self.generic_visit(tree)
 
     def _plain(self, name: str) -> str:

@@ -63,13 +63,13 @@ def undefined_names(tree: ast.Module) -> tuple[str, ...]:
     """
     if has_star_import(tree) or used_names(tree) & _DYNAMIC:
         return ()
-    known = bound_names(tree) | _BUILTINS
-    undefined: dict[str, None] = {}
+    defined_names = bound_names(tree) | _BUILTINS
+    names: dict[str, None] = {}
     open_nodes: list[ast.AST] = list(reversed(tree.body))
     while open_nodes:
         node = open_nodes.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in known:
-            undefined[node.id] = None
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in defined_names:
+            names[node.id] = None
         if isinstance(node, ast.Try):
             # Code in a `try` may be meant to fail.
             continue
@@ -77,7 +77,7 @@ def undefined_names(tree: ast.Module) -> tuple[str, ...]:
         open_nodes.extend(
             child for child in reversed(list(ast.iter_child_nodes(node))) if id(child) not in inner
         )
-    return tuple(undefined)
+    return tuple(names)
 
 
 def _body_of(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> list[ast.stmt] | list[ast.expr]:

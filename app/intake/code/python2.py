@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-_IGNORED = {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
+_LAYOUT_TOKENS = {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
 _ENDS = {tokenize.NEWLINE, tokenize.COMMENT, tokenize.ENDMARKER}
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 # In `print = log` and `print.flush()` it is a name.
@@ -47,7 +47,7 @@ def _tokens(text: str) -> list[tokenize.TokenInfo]:
         tokens.extend(
             token
             for token in tokenize.generate_tokens(io.StringIO(text).readline)
-            if token.type not in _IGNORED
+            if token.type not in _LAYOUT_TOKENS
         )
     except (tokenize.TokenError, SyntaxError):
         return tokens

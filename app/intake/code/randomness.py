@@ -88,9 +88,9 @@ def _path(node: ast.expr) -> tuple[str, ...]:
     return (*([node.id] if isinstance(node, ast.Name) else ["?"]), *reversed(names))
 
 
-def _family(path: tuple[str, ...], imported: dict[str, str]) -> str | None:
+def _family(path: tuple[str, ...], imports: dict[str, str]) -> str | None:
     """The generator that a call draws from: torch, random, numpy or system; None if it draws nothing."""
-    root = imported.get(path[0], path[0])
+    root = imports.get(path[0], path[0])
     last = path[-1]
     if (root, last) in _ALWAYS_FRESH:
         return "system"
@@ -116,21 +116,21 @@ def _imports(tree: ast.Module) -> dict[str, str]:
 
 def is_unseeded(tree: ast.Module) -> bool:
     """True if the script draws from a generator and does not seed it."""
-    imported = _imports(tree)
-    drawn: set[str] = set()
-    seeded: set[str] = set()
+    imports = _imports(tree)
+    draw_families: set[str] = set()
+    seed_families: set[str] = set()
     for node in nodes_of(tree):
         if not isinstance(node, ast.Call):
             continue
         path = _path(node.func)
-        root = imported.get(path[0], path[0])
+        root = imports.get(path[0], path[0])
         if path[-1] in _SEEDS and (node.args or node.keywords):
-            seeded.add(
+            seed_families.add(
                 "numpy" if root.startswith("numpy") else "random" if root.startswith("random") else "torch"
             )
             if path[-1] in {"set_seed", "seed_everything"}:
-                seeded |= {"numpy", "random", "torch"}
-        family = _family(path, imported)
+                seed_families |= {"numpy", "random", "torch"}
+        family = _family(path, imports)
         if family is not None and not any(keyword.arg == "generator" for keyword in node.keywords):
-            drawn.add(family)
-    return bool(drawn - seeded)
+            draw_families.add(family)
+    return bool(draw_families - seed_families)

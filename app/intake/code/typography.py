@@ -50,11 +50,11 @@ def has_typography(text: str) -> bool:
 
 def plain_characters(text: str) -> tuple[str, tuple[str, ...]]:
     """The text in plain characters, line for line, and the codes of the repairs."""
-    changed: dict[str, None] = {}
-    return "".join(_pieces(text, changed)), tuple(changed)
+    codes: dict[str, None] = {}
+    return "".join(_pieces(text, codes)), tuple(codes)
 
 
-def _pieces(text: str, changed: dict[str, None]) -> Iterator[str]:
+def _pieces(text: str, codes: dict[str, None]) -> Iterator[str]:
     at = 0
     # For each kind of string, no string ends before this place. Without it, a text of nothing but opening
     # quotes would take quadratic time.
@@ -67,7 +67,7 @@ def _pieces(text: str, changed: dict[str, None]) -> Iterator[str]:
             continue
         plain, name = _PLAIN.get(character, (character, ""))
         if name:
-            changed[name] = None
+            codes[name] = None
         yield plain
         at += 1
         if plain in {'"', "'"} and name:

@@ -71,14 +71,14 @@ def file_needs(tree: ast.Module) -> list[Need]:
     """The files that the script reads but does not write, and the reporter's own modules."""
     constants = _constants(tree)
     optional = _optional_nodes(tree, _FILE_ERRORS)
-    written: set[str] = set()
-    read: list[tuple[str, int]] = []
+    written_names: set[str] = set()
+    reads_of_names: list[tuple[str, int]] = []
     for node in nodes_of(tree):
         if not isinstance(node, ast.Call):
             continue
         path = dotted_name(node.func)
         if path[-1:] and path[-1] in _WRITERS:
-            written |= {
+            written_names |= {
                 value for argument in node.args for value in [_text(argument, constants)] if value is not None
             }
         owner = _path_of(node)
@@ -93,14 +93,14 @@ def file_needs(tree: ast.Module) -> list[Need]:
             continue
         reads, writes = _of_path(node, path) if owner is not None else _of_name(node, path)
         if writes:
-            written.add(name)
+            written_names.add(name)
         elif reads and id(node) not in optional:
-            read.append((name, node.lineno))
+            reads_of_names.append((name, node.lineno))
     modules = [(f"{name}.py", line) for name, line in _own_modules(tree)]
     return [
         Need(kind=NeedKind.FILE, name=name[:_MOST_NAME], line=line)
-        for name, line in [*read, *modules]
-        if name not in written
+        for name, line in [*reads_of_names, *modules]
+        if name not in written_names
         and name not in _PLACES
         and "://" not in name[:10]
         and not name.startswith(_ALWAYS_THERE)

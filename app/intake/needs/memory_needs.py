@@ -43,17 +43,17 @@ _MOST_EXPONENT = 64
 
 def memory_needs(tree: ast.Module) -> list[Need]:
     """The need of the largest array in main memory, from LEAST_BYTES on."""
-    known = _numbers(tree)
+    numbers = _numbers(tree)
     largest, line = 0, 0
     for node in nodes_of(tree):
-        if isinstance(node, ast.Call) and (size := _bytes(node, known)) > largest:
+        if isinstance(node, ast.Call) and (size := _bytes(node, numbers)) > largest:
             largest, line = size, node.lineno
     if largest < LEAST_BYTES:
         return []
     return [Need(kind=NeedKind.MEMORY, name=f"{largest / GIB:.1f} GiB", bytes=largest, line=line)]
 
 
-def _bytes(call: ast.Call, known: Mapping[str, int]) -> int:
+def _bytes(call: ast.Call, numbers: Mapping[str, int]) -> int:
     path = dotted_name(call.func)
     if len(path) < 2 or path[0] not in _LIBRARIES or path[-1] not in _MAKERS:
         return 0
@@ -61,7 +61,7 @@ def _bytes(call: ast.Call, known: Mapping[str, int]) -> int:
     device = keywords.get("device")
     if device is not None and any(word in ast.dump(device) for word in _ELSEWHERE):
         return 0
-    shape = _shape(path[-1], call.args, keywords, known)
+    shape = _shape(path[-1], call.args, keywords, numbers)
     if not shape or any(length is None or length < 0 for length in shape):
         return 0
     elements = math.prod(length for length in shape if length is not None)
@@ -71,30 +71,30 @@ def _bytes(call: ast.Call, known: Mapping[str, int]) -> int:
 
 
 def _shape(
-    name: str, arguments: Sequence[ast.expr], keywords: Mapping[str, ast.expr], known: Mapping[str, int]
+    name: str, arguments: Sequence[ast.expr], keywords: Mapping[str, ast.expr], numbers: Mapping[str, int]
 ) -> list[int | None]:
     """The lengths of the array's sides; None for a length that is unknown."""
-    given = keywords.get("size") or keywords.get("shape")
-    if given is None and name in {"randint", "normal", "uniform"}:
+    size = keywords.get("size") or keywords.get("shape")
+    if size is None and name in {"randint", "normal", "uniform"}:
         # The first arguments of these functions are bounds.
-        given = next((argument for argument in arguments if isinstance(argument, ast.Tuple | ast.List)), None)
-        if given is None:
+        size = next((argument for argument in arguments if isinstance(argument, ast.Tuple | ast.List)), None)
+        if size is None:
             return []
-    if given is None and arguments and (name == "full" or isinstance(arguments[0], ast.Tuple | ast.List)):
-        given = arguments[0]
-    sides = [given] if given is not None else list(arguments)
+    if size is None and arguments and (name == "full" or isinstance(arguments[0], ast.Tuple | ast.List)):
+        size = arguments[0]
+    sides = [size] if size is not None else list(arguments)
     if len(sides) == 1 and isinstance(sides[0], ast.Tuple | ast.List):
         sides = list(sides[0].elts)
-    return [_number(side, known) for side in sides]
+    return [_number(side, numbers) for side in sides]
 
 
 def _width(dtype: ast.expr | None, path: tuple[str, ...]) -> int:
     if isinstance(dtype, ast.Constant) and isinstance(dtype.value, str):
         return _WIDTHS.get(dtype.value, _LIBRARIES[path[0]])
-    named = dotted_name(dtype)[-1:] if dtype is not None else ()
-    if named == ("float",) and path[0] != "torch":
+    name = dotted_name(dtype)[-1:] if dtype is not None else ()
+    if name == ("float",) and path[0] != "torch":
         return 8
-    return _WIDTHS.get(named[0], 8) if named else 8 if path[-1] == "randint" else _LIBRARIES[path[0]]
+    return _WIDTHS.get(name[0], 8) if name else 8 if path[-1] == "randint" else _LIBRARIES[path[0]]
 
 
 def _numbers(tree: ast.Module) -> dict[str, int]:
@@ -112,26 +112,26 @@ def _numbers(tree: ast.Module) -> dict[str, int]:
                     else ((target, node.value),)
                 )
                 values |= {one.id: value for one, value in pairs if isinstance(one, ast.Name)}
-    known: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for name, value in values.items():
-        number = _number(value, known) if stores.get(name) == 1 else None
+        number = _number(value, numbers) if stores.get(name) == 1 else None
         if number is not None:
-            known[name] = number
-    return known
+            numbers[name] = number
+    return numbers
 
 
-def _number(node: ast.expr, known: Mapping[str, int], depth: int = 0) -> int | None:
+def _number(node: ast.expr, numbers: Mapping[str, int], depth: int = 0) -> int | None:
     """The value of an expression of whole numbers; None if it is something else or too large."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int and abs(node.value) < _MOST_BYTES else None
     if isinstance(node, ast.Name):
-        return known.get(node.id)
+        return numbers.get(node.id)
     if isinstance(node, ast.Call) and dotted_name(node.func) == ("int",) and len(node.args) == 1:
         value = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
         return int(value) if isinstance(value, float) and abs(value) < _MOST_BYTES else None
     if not isinstance(node, ast.BinOp) or depth > _MOST_DEPTH:
         return None
-    left, right = _number(node.left, known, depth + 1), _number(node.right, known, depth + 1)
+    left, right = _number(node.left, numbers, depth + 1), _number(node.right, numbers, depth + 1)
     return None if left is None or right is None else _calculate(node.op, left, right)
 
 

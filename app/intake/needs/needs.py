@@ -47,17 +47,17 @@ def needs_of(tree: ast.Module) -> tuple[Need, ...]:
     ]
     unique: dict[tuple[NeedKind, str], Need] = {}
     for need in sorted(needs, key=lambda need: (need.line or 0, need.kind)):
-        known = unique.get((need.kind, need.name))
-        if known is None or known.count < need.count:
+        earlier_need = unique.get((need.kind, need.name))
+        if earlier_need is None or earlier_need.count < need.count:
             unique[need.kind, need.name] = (
-                need if known is None else need.model_copy(update={"line": known.line})
+                need if earlier_need is None else need.model_copy(update={"line": earlier_need.line})
             )
     return tuple(unique.values())
 
 
 def _imports(tree: ast.Module) -> list[tuple[str, int]]:
     """The imported modules with their lines, without those that the script can do without."""
-    tried = {
+    optional = {
         id(part)
         for node in nodes_of(tree)
         if isinstance(node, ast.Try) and any(_catches_import_errors(handler) for handler in node.handlers)
@@ -65,7 +65,7 @@ def _imports(tree: ast.Module) -> list[tuple[str, int]]:
     }
     modules = []
     for node in nodes_of(tree):
-        if id(node) in tried:
+        if id(node) in optional:
             continue
         if isinstance(node, ast.Import):
             modules += [(alias.name, node.lineno) for alias in node.names]
@@ -108,11 +108,11 @@ def _network(tree: ast.Module) -> list[Need]:
         if not isinstance(node, ast.Call):
             continue
         path = dotted_name(node.func)
-        named = bool(path) and (
+        is_download = bool(path) and (
             path[0] in _NETWORK_ROOTS or path[-1] in _NETWORK_CALLS or path[:2] == ("torch", "hub")
         )
-        fetches = bool(path) and path[-1].startswith("fetch_") and "datasets" in modules | set(path)
-        if named or fetches or _downloads(node, path) or _names_address(node, path):
+        fetches_data = bool(path) and path[-1].startswith("fetch_") and "datasets" in modules | set(path)
+        if is_download or fetches_data or _downloads(node, path) or _names_address(node, path):
             return [Need(kind=NeedKind.NETWORK, line=node.lineno)]
     return []
 
@@ -163,13 +163,15 @@ def _outside_needs(tree: ast.Module) -> list[Need]:
         path == ("len",) and node.args and dotted_name(node.args[0]) == ("sys", "argv")
         for node, path in calls
     )
-    given = any(path[-1:] in {("parse_args",), ("parse_known_args",)} and node.args for node, path in calls)
+    has_own_arguments = any(
+        path[-1:] in {("parse_args",), ("parse_known_args",)} and node.args for node, path in calls
+    )
     own, variables = bound_names(tree), _variables_set(tree)
     needs = _standard_input(tree)
     for node, path in calls:
         if (path == ("input",) and "input" not in own) or path in _INPUT_CALLS:
             needs.append(Need(kind=NeedKind.INPUT, line=node.lineno))
-        elif (path[-1:] == ("add_argument",) and not given and _is_required(node)) or path == (
+        elif (path[-1:] == ("add_argument",) and not has_own_arguments and _is_required(node)) or path == (
             "click",
             "argument",
         ):
@@ -211,14 +213,14 @@ def _standard_input(tree: ast.Module) -> list[Need]:
 
 def _is_launched(call: ast.Call, tree: ast.Module) -> bool:
     """True if a process group needs a launcher such as torchrun to set its ranks."""
-    given = {keyword.arg for keyword in call.keywords}
+    keywords = {keyword.arg for keyword in call.keywords}
     texts = {
         node.value
         for node in nodes_of(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     return (
-        not given & {"rank", "world_size", "init_method", "store", None}
+        not keywords & {"rank", "world_size", "init_method", "store", None}
         and len(call.args) < 2
         and not texts & _RANK_VARIABLES
     )

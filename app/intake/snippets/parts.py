@@ -32,7 +32,7 @@ _QUOTED = re.compile(
     r"|pull request)\b",
     re.IGNORECASE,
 )
-_COLLECTED = re.compile(
+_COLLECT_ENV = re.compile(
     r"^(?:Collecting environment|PyTorch version:|commit [0-9a-f]{7,40}|\[pip3?\] |# Name +Version)",
     re.MULTILINE,
 )
@@ -135,8 +135,8 @@ class Part:
         """True if its introduction or heading says that it is the expected behaviour."""
         last = _last_line(self.before)
         section = is_expectation_heading(self.heading)
-        introduced = _EXPECTED.search(last) is not None or (not last and section)
-        return (introduced or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(
+        is_introduced = _EXPECTED.search(last) is not None or (not last and section)
+        return (is_introduced or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(
             last
         ) is None
 
@@ -148,7 +148,9 @@ class Part:
     @property
     def quoted(self) -> bool:
         """True if it is quoted from documentation, or lists an environment."""
-        return _QUOTED.search(_last_line(self.before)) is not None or _COLLECTED.search(self.text) is not None
+        return (
+            _QUOTED.search(_last_line(self.before)) is not None or _COLLECT_ENV.search(self.text) is not None
+        )
 
 
 def _last_line(text: str) -> str:
@@ -231,15 +233,15 @@ def _with_bare_code(parts: list[Part]) -> list[Part]:
 
     It goes from a line that imports to the end of its section, if all of that is Python.
     """
-    tried = 0
+    tries = 0
     for at, part in enumerate(parts):
-        if part.kind != PartKind.PROSE or tried == _MOST_STARTS:
+        if part.kind != PartKind.PROSE or tries == _MOST_STARTS:
             continue
         lines = _without_marks(part.text).split("\n")
         start = next((number for number, line in enumerate(lines) if _CODE_START.match(line.strip())), None)
         if start is None:
             continue
-        tried += 1
+        tries += 1
         end = at + 1
         while end < len(parts) and parts[end].kind == PartKind.PROSE and parts[end].heading == part.heading:
             end += 1

@@ -40,25 +40,27 @@ def missing_imports(text: str, tree: ast.Module) -> tuple[str, tuple[Repair, ...
     """
     if has_star_import(tree):
         return text, ()
-    used, bound = used_names(tree), bound_names(tree)
+    used_by_script, bound_by_script = used_names(tree), bound_names(tree)
     missing = [
-        name for name in USUAL_IMPORTS if name in used and name not in bound and _is_module(name, tree)
+        name
+        for name in USUAL_IMPORTS
+        if name in used_by_script and name not in bound_by_script and _is_module(name, tree)
     ]
-    if "torch" not in used | bound:
+    if "torch" not in used_by_script | bound_by_script:
         missing = [name for name in missing if name not in _ONLY_BESIDE_TORCH]
-    if not missing or not {"torch", "np", "numpy", "torchvision"} & (used | bound):
+    if not missing or not {"torch", "np", "numpy", "torchvision"} & (used_by_script | bound_by_script):
         return text, ()
     line = "; ".join(USUAL_IMPORTS[name] for name in missing)
     first, _, rest = text.partition("\n")
-    joined = f"{line}; {first}\n{rest}"
+    result = f"{line}; {first}\n{rest}"
     if (
         not first.strip()
         or first.lstrip().startswith(("#", '"', "'"))
-        or not parses(joined)
+        or not parses(result)
         or "__future__" in text
     ):
-        joined = _before_first_statement(text, tree, line)
-    return joined, tuple(
+        result = _before_first_statement(text, tree, line)
+    return result, tuple(
         Repair(code="missing_import", detail=f"Added: {USUAL_IMPORTS[name]}", line=1) for name in missing
     )
 

@@ -25,7 +25,7 @@ _DETAILS = {
     "line_numbers": "Removed the numbers of the lines.",
     "html_entities": "Read `&gt;` and the like as the signs that they stand for.",
 }
-_NUMBERED = re.compile(r"[ \t]{0,6}(\d{1,5})(?:[:.|]? |[:.|]?$)(.*)$")
+_LINE_NUMBER = re.compile(r"[ \t]{0,6}(\d{1,5})(?:[:.|]? |[:.|]?$)(.*)$")
 _LEAST_NUMBERED = 2
 
 
@@ -36,12 +36,12 @@ def make_readable(text: str) -> tuple[str, tuple[Repair, ...]]:
     """
     if len(text) > _MOST_CHARACTERS or not _has_traces(text) or (parses(text) and not _names_entities(text)):
         return text, ()
-    repaired, repairs = text, tuple[Repair, ...]()
+    result, repairs = text, tuple[Repair, ...]()
     for rewrite in _REWRITES:
-        repaired, new_repairs = rewrite(repaired)
+        result, new_repairs = rewrite(result)
         repairs += new_repairs
-        if new_repairs and parses(repaired):
-            return repaired, repairs
+        if new_repairs and parses(result):
+            return result, repairs
     return text, ()
 
 
@@ -60,7 +60,7 @@ def _has_traces(text: str) -> bool:
         _ENTITY.search(text) is not None
         or has_typography(text)
         or _PRINT.search(text) is not None
-        or bool(_NUMBERED.match(first))
+        or bool(_LINE_NUMBER.match(first))
     )
 
 
@@ -78,15 +78,15 @@ def _entities(text: str) -> tuple[str, tuple[Repair, ...]]:
 
 
 def _characters(text: str) -> tuple[str, tuple[Repair, ...]]:
-    plain, changed = plain_characters(text)
-    return plain, tuple(map(_repair, changed))
+    plain, codes = plain_characters(text)
+    return plain, tuple(map(_repair, codes))
 
 
 def _prints(text: str) -> tuple[str, tuple[Repair, ...]]:
     if _PRINT.search(text) is None:
         return text, ()
-    called, count = with_print_calls(text)
-    return called, (
+    result, count = with_print_calls(text)
+    return result, (
         Repair(code="python2_print", detail=f"Made {count} print statements of Python 2 calls."),
     ) if count else ()
 
@@ -98,14 +98,14 @@ def _repair(code: str) -> Repair:
 def _numbers(text: str) -> tuple[str, tuple[Repair, ...]]:
     """Remove the numbers at the beginning of all lines."""
     lines = text.split("\n")
-    numbered = [_NUMBERED.match(line) for line in lines]
-    written = [match for match, line in zip(numbered, lines, strict=True) if line.strip()]
-    numbers = [int(match[1]) for match in written if match]
-    if not _LEAST_NUMBERED <= len(numbers) == len(written) or numbers != list(
+    matches = [_LINE_NUMBER.match(line) for line in lines]
+    matches_of_text = [match for match, line in zip(matches, lines, strict=True) if line.strip()]
+    numbers = [int(match[1]) for match in matches_of_text if match]
+    if not _LEAST_NUMBERED <= len(numbers) == len(matches_of_text) or numbers != list(
         range(numbers[0], numbers[0] + len(numbers))
     ):
         return text, ()
-    plain = [match[2] if match else line for match, line in zip(numbered, lines, strict=True)]
+    plain = [match[2] if match else line for match, line in zip(matches, lines, strict=True)]
     return "\n".join(plain), (_repair("line_numbers"),)
 
 

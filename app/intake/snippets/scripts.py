@@ -14,7 +14,7 @@ from app.intake.snippets.repairs import missing_imports
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.transcripts import with_displayed_last_value, with_displayed_values, without_magics
 
-_PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
+_OUTPUT_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
 _OF_NAMES = {"NameError", "UnboundLocalError"}
 _OF_SYNTAX = {"SyntaxError", "IndentationError", "TabError"}
 
@@ -39,8 +39,8 @@ ALL_REPAIRS = RepairRules()
 def repair_rules_for(claim: Claim) -> RepairRules:
     """The repairs that do not remove the claimed error. Values are displayed for claims of output."""
     types = {check.exception_type for check in claim.checks if check.kind is CheckKind.EXCEPTION}
-    printed = any(check.kind in _PRINTED and check.over is not Over.PAIR for check in claim.checks)
-    return RepairRules(imports=not types & _OF_NAMES, syntax=not types & _OF_SYNTAX, shows=printed)
+    is_output = any(check.kind in _OUTPUT_KINDS and check.over is not Over.PAIR for check in claim.checks)
+    return RepairRules(imports=not types & _OF_NAMES, syntax=not types & _OF_SYNTAX, shows=is_output)
 
 
 def make_script(
@@ -57,10 +57,10 @@ def make_script(
     text, repairs = normalise(as_given), list[Repair]()
     if has_common_indent(as_given):
         repairs.append(Repair(code="common_indent", detail="Removed the indent that all lines have."))
-    text, marked = without_magics(text)
-    if marked:
+    text, marked_count = without_magics(text)
+    if marked_count:
         repairs.append(
-            Repair(code="shell_line", detail=f"Made {marked} lines for a shell or a notebook comments.")
+            Repair(code="shell_line", detail=f"Made {marked_count} lines for a shell or a notebook comments.")
         )
     if rules.syntax:
         text, new_repairs = make_readable(text)
@@ -74,9 +74,9 @@ def make_script(
     # If the claim is a syntax error, the script may have no tree, and its needs are unknown.
     tree = parse(text) if rules.syntax else tree_of(text)
     if rules.imports and tree is not None:
-        text, added = missing_imports(text, tree)
-        repairs += added
-        tree = parse(text) if added else tree
+        text, import_repairs = missing_imports(text, tree)
+        repairs += import_repairs
+        tree = parse(text) if import_repairs else tree
     return Script(
         role=role,
         as_given=as_given,

@@ -35,7 +35,7 @@ _LIKE_CODE = re.compile(
     r"|(?:return|raise|assert|del|exec|yield|await|global|lambda) |[A-Za-z_][\w.]*(?:\[.{0,80}\])? = "
     r"|(?!torch\.(?:Size|device|return_types))[a-z_]\w*(?:\.[A-Za-z_]\w*)+\()"
 )
-_PRINTED = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceback")
+_OUTPUT_SIGN = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceback")
 # The parser is tried on shorter and shorter beginnings, this often.
 _MOST_CUTS = 12
 _MOST_LINES = 20_000
@@ -78,8 +78,8 @@ def take_apart(text: str) -> Piece:
         return _ipython(lines)
     if does_something(plain := make_readable(text)[0]):
         return _without_tail(plain, lines)
-    marked, magics = without_magics(text)
-    if magics and does_something(marked):
+    python, magics = without_magics(text)
+    if magics and does_something(python):
         return Piece(code=text)
     are_commands = [_SHELL.match(line) is not None for line in lines]
     return _session(lines, are_commands) if any(are_commands) else _cut(with_all_rewrites(text), lines)
@@ -149,8 +149,8 @@ def _is_of_library(value: ast.expr, bound: set[str]) -> bool:
     return re.fullmatch(SCALAR, f"{value.value.id}.{value.attr}") is not None
 
 
-def _without_tail(text: str, given: list[str]) -> Piece:
-    """The code, without output below it that happens to be parsed. `given` are the original lines."""
+def _without_tail(text: str, original_lines: list[str]) -> Piece:
+    """The code, without output below it that can be parsed. `original_lines`: as in the report."""
     tree = tree_of(text)
     body = tree.body if tree else []
     bound = bound_names(tree) if tree else set()
@@ -159,11 +159,11 @@ def _without_tail(text: str, given: list[str]) -> Piece:
         count -= 1
     end = body[count - 1].end_lineno if count else 0
     if count == len(body) or not end:
-        return Piece(code="\n".join(given))
-    return Piece(code="\n".join(given[:end]), output="\n".join(given[end:]))
+        return Piece(code="\n".join(original_lines))
+    return Piece(code="\n".join(original_lines[:end]), output="\n".join(original_lines[end:]))
 
 
-def _cut(text: str, given: list[str]) -> Piece:
+def _cut(text: str, original_lines: list[str]) -> Piece:
     """Code and its output below, in one block.
 
     The block is cut where the parser gives up, unless code follows there.
@@ -183,14 +183,16 @@ def _cut(text: str, given: list[str]) -> Piece:
                 and not any(_LIKE_CODE.match(line) for line in tail)
                 and _looks_printed(tail)
             ):
-                piece = _without_tail(head, given[:end])
-                return Piece(code=piece.code, output="\n".join([piece.output, *given[end:]]).strip("\n"))
+                piece = _without_tail(head, original_lines[:end])
+                return Piece(
+                    code=piece.code, output="\n".join([piece.output, *original_lines[end:]]).strip("\n")
+                )
             break
-    return Piece(output="\n".join(given))
+    return Piece(output="\n".join(original_lines))
 
 
 def _looks_printed(lines: list[str]) -> bool:
-    return bool(lines) and _PRINTED.search(lines[0]) is not None
+    return bool(lines) and _OUTPUT_SIGN.search(lines[0]) is not None
 
 
 def _prompts(lines: list[str]) -> Piece:
@@ -283,7 +285,7 @@ def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
     The code has to be normalised, since the columns are those of its tree.
     """
     lines = [line.encode() for line in code.split("\n")]
-    wrapped = 0
+    count = 0
     for statement in reversed(statements):
         if statement.end_lineno is None:
             continue
@@ -292,9 +294,9 @@ def _display(code: str, statements: list[ast.Expr]) -> tuple[str, int]:
         lines[first] = (
             lines[first][: statement.col_offset] + DISPLAY.encode() + lines[first][statement.col_offset :]
         )
-        wrapped += 1
+        count += 1
     text = b"\n".join(lines).decode()
-    return (text, wrapped) if 0 < wrapped <= _MOST_SHOWN and parses(text) else (code, 0)
+    return (text, count) if 0 < count <= _MOST_SHOWN and parses(text) else (code, 0)
 
 
 def _prints(value: ast.expr) -> bool:
@@ -312,6 +314,6 @@ def without_magics(code: str) -> tuple[str, int]:
     Lines keep their numbers. Code that can be parsed has none: there, such a line stands in a string.
     """
     lines = code.split("\n")
-    marked = [f"# {line}" if _MAGIC.match(line) else line for line in lines]
-    changed = sum(one != other for one, other in zip(lines, marked, strict=True))
-    return (code, 0) if not changed or parses(code) else ("\n".join(marked), changed)
+    result = [f"# {line}" if _MAGIC.match(line) else line for line in lines]
+    count = sum(one != other for one, other in zip(lines, result, strict=True))
+    return (code, 0) if not count or parses(code) else ("\n".join(result), count)

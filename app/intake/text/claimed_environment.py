@@ -170,10 +170,10 @@ def _contradict(name: str, values: list[str]) -> bool:
 
 def _of_packages(fields: Environment, packages: Mapping[str, str]) -> Environment:
     """Fields from lists of packages. They also fill fields of torch that nothing else states."""
-    listed: Environment = {f"package.{name}": version for name, version in packages.items()}
+    package_fields: Environment = {f"package.{name}": version for name, version in packages.items()}
     for name, package in _ALSO_LISTED:
         if name not in fields and package in packages:
-            listed.setdefault(
+            package_fields.setdefault(
                 name,
                 packages[package]
                 if name != "torch.cuda_build"
@@ -181,23 +181,23 @@ def _of_packages(fields: Environment, packages: Mapping[str, str]) -> Environmen
             )
     cudnn = next((version for name, version in packages.items() if name.startswith("nvidia-cudnn-cu")), None)
     return (
-        {**listed, **_in_captured_form({"cudnn.version": cudnn})}
+        {**package_fields, **_in_captured_form({"cudnn.version": cudnn})}
         if cudnn and "cudnn.version" not in fields
-        else listed
+        else package_fields
     )
 
 
 def _in_captured_form(fields: Environment) -> Environment:
     """The fields that need another spelling to compare with a captured environment."""
-    changed: Environment = {}
+    changes: Environment = {}
     cudnn, libc, system = (fields.get(name) for name in ("cudnn.version", "os.libc", "os.name"))
     if isinstance(cudnn, str) and (number := _cudnn_number(cudnn)) is not None:
-        changed["cudnn.version"] = number
+        changes["cudnn.version"] = number
     if isinstance(libc, str):
-        changed["os.libc"] = libc.replace("glibc-", "glibc ")
+        changes["os.libc"] = libc.replace("glibc-", "glibc ")
     if isinstance(system, str) and (machine := _MACHINE.search(system)):
-        changed |= {"os.name": system[: machine.start()].strip(), "os.machine": machine[1]}
-    return changed
+        changes |= {"os.name": system[: machine.start()].strip(), "os.machine": machine[1]}
+    return changes
 
 
 def _cudnn_number(version: str) -> int | None:

@@ -88,67 +88,67 @@ def without_comments(text: str) -> str:
     lines = text.split("\n")
     goes_on = _closed_in_paragraph(lines)
     last_close = max((at for at, line in enumerate(lines) if "-->" in line), default=-1)
-    fences, rest, commented, closed = _Fences(), list[str](), False, True
+    fences, rest, in_comment, is_closed = _Fences(), list[str](), False, True
     for at, line in enumerate(lines):
-        if commented and not closed and not line.strip():
-            commented = False
-        if not commented and fences.inside(line):
+        if in_comment and not is_closed and not line.strip():
+            in_comment = False
+        if not in_comment and fences.inside(line):
             rest.append(line)
             continue
-        was = commented
-        visible, commented = _outside_comments(line, commented=commented, inline_goes_on=goes_on[at])
-        closed = last_close > at if commented and not was else closed
+        was = in_comment
+        visible, in_comment = _outside_comments(line, in_comment=in_comment, inline_goes_on=goes_on[at])
+        is_closed = last_close > at if in_comment and not was else is_closed
         rest.append(visible)
     return "\n".join(rest)
 
 
 def _closed_in_paragraph(lines: list[str]) -> list[bool]:
     """For each line, whether a comment that it opens is closed below in the same paragraph."""
-    closed, closes = [False] * len(lines), False
+    result, closes = [False] * len(lines), False
     for at in range(len(lines) - 1, -1, -1):
-        closed[at] = closes
+        result[at] = closes
         closes = bool(lines[at].strip()) and (closes or "-->" in lines[at])
-    return closed
+    return result
 
 
-def _outside_comments(line: str, *, commented: bool, inline_goes_on: bool) -> tuple[str, bool]:
+def _outside_comments(line: str, *, in_comment: bool, inline_goes_on: bool) -> tuple[str, bool]:
     """The text of a line outside comments, and whether a comment goes on below."""
-    visible, at, begun, ticks = [], 0, commented, 0
-    heading = not commented and _HEADING.match(line) is not None
+    visible, at, begun, ticks = [], 0, in_comment, 0
+    heading = not in_comment and _HEADING.match(line) is not None
     while True:
-        mark = "-->" if commented else "<!--"
+        mark = "-->" if in_comment else "<!--"
         place = line.find(mark, at)
         ticks += line.count("`", at, max(place, at))
-        if place >= 0 and not commented and ticks % 2:
+        if place >= 0 and not in_comment and ticks % 2:
             visible.append(line[at : place + 4])
             at = place + 4
             continue
-        if commented and place < 0 and not begun:
-            opened = at - len("<!--")
-            if heading or not (inline_goes_on or _BLOCK_START.match(line[:opened])):
-                return "".join([*visible, line[opened:]]), False
-        if not commented:
+        if in_comment and place < 0 and not begun:
+            start = at - len("<!--")
+            if heading or not (inline_goes_on or _BLOCK_START.match(line[:start])):
+                return "".join([*visible, line[start:]]), False
+        if not in_comment:
             visible.append(line[at : place if place >= 0 else None])
         if place < 0:
-            return "".join(visible), commented
-        at, commented, begun = place + len(mark), not commented, False
+            return "".join(visible), in_comment
+        at, in_comment, begun = place + len(mark), not in_comment, False
 
 
 def _fenced_pre(text: str) -> str:
     """The text with `<pre>` blocks as fences, unless they are unclosed or hold a fence."""
     lines = text.split("\n")
-    closed = _closed_without_fence(lines)
+    is_closed = _closed_without_fence(lines)
     fences, result, inside = _Fences(), list[str](), False
     for at, line in enumerate(lines):
         rest = line
         if not inside:
-            opened = None if fences.inside(line) or not closed[at] else _PRE.match(line)
-            if opened is None:
+            tag = None if fences.inside(line) or not is_closed[at] else _PRE.match(line)
+            if tag is None:
                 result.append(line)
                 continue
-            language = _LANGUAGE.search(f"{opened[1]} {opened[2][:200]}")
+            language = _LANGUAGE.search(f"{tag[1]} {tag[2][:200]}")
             result += ["", f"{_PRE_FENCE}{language[1] if language else ''}"]
-            inside, rest = True, opened[2]
+            inside, rest = True, tag[2]
         end = _PRE_END.search(rest)
         code = _CODE_TAG.sub("", rest[: end.start() if end else None])
         result += [code] if code or rest == line else []
@@ -160,11 +160,11 @@ def _fenced_pre(text: str) -> str:
 
 def _closed_without_fence(lines: list[str]) -> list[bool]:
     """For each line, whether `</pre>` follows on it or below it, with no fence in between."""
-    closed, closes = [False] * len(lines), False
+    result, closes = [False] * len(lines), False
     for at in range(len(lines) - 1, -1, -1):
         closes = _PRE_END.search(lines[at]) is not None or (closes and _FENCE.match(lines[at]) is None)
-        closed[at] = closes
-    return closed
+        result[at] = closes
+    return result
 
 
 def _code_block(info: str, content: str, *, fenced: bool) -> Block:
@@ -235,9 +235,9 @@ def looks_like_markdown(text: str) -> bool:
     It has a fence or a heading or begins with a sentence, and can't be parsed as Python.
     """
     text = unix_lines(text)
-    fenced = any(_FENCE.match(line) for line in text.split("\n"))
-    heading = re.search(r"^#{1,6} ", text, re.MULTILINE) is not None
+    has_fence = any(_FENCE.match(line) for line in text.split("\n"))
+    has_heading = re.search(r"^#{1,6} ", text, re.MULTILINE) is not None
     first = next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")
-    if not (fenced or heading or _SENTENCE.match(first)) or parses(text):
+    if not (has_fence or has_heading or _SENTENCE.match(first)) or parses(text):
         return False
-    return fenced or _CODE_START.match(first) is None
+    return has_fence or _CODE_START.match(first) is None
