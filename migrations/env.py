@@ -1,4 +1,6 @@
-"""Runs migrations: one at a time on a database (advisory lock), with short waits for locks, each in one transaction."""
+"""Runs migrations: one process at a time (advisory lock), with short lock timeouts, each in its own
+transaction.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ from app.settings import ServiceSettings
 from app.storage.models import Base
 from app.storage.session import driver_url
 
-# Any constant will do; it only has to be the same everywhere.
+# An arbitrary number, the same in all processes.
 ADVISORY_LOCK = 7_264_351
 LONGEST_SECONDS = 60
 LOOK_SECONDS = 0.1
 
 
 def migrate(connection: Connection) -> None:
-    """Run what was asked for on this connection."""
+    """Run the requested migrations on this connection."""
     _wait_for_turn(connection)
     connection.execute(text("SET lock_timeout = '4s'"))
     connection.execute(text("SET statement_timeout = '5s'"))
@@ -41,24 +43,26 @@ def migrate(connection: Connection) -> None:
 
 
 def _wait_for_turn(connection: Connection) -> None:
-    """Another migration may be at work: wait for it longer than for any table. Raises TimeoutError.
+    """Wait until no other migration runs on this database. Raises TimeoutError.
 
-    Between two looks no transaction is open: an index that is made concurrently waits for all that are.
+    No transaction is open while it waits, since creating an index concurrently waits for all open
+    transactions.
     """
     deadline = time.monotonic() + LONGEST_SECONDS
     while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_LOCK}):
         connection.commit()
         if time.monotonic() > deadline:
             raise TimeoutError(
-                f"Another migration of this database is at work, for more than {LONGEST_SECONDS} seconds."
+                "Another migration of this database has been running for more than"
+                f" {LONGEST_SECONDS} seconds."
             )
         time.sleep(LOOK_SECONDS)
     connection.commit()
 
 
-given = context.config.attributes.get("connection")
-if given is not None:
-    migrate(given)
+connection = context.config.attributes.get("connection")
+if connection is not None:
+    migrate(connection)
 else:
     engine = create_engine(driver_url(ServiceSettings().database_url or ""), poolclass=pool.NullPool)
     with engine.connect() as own:

@@ -54,7 +54,8 @@ def make_engine(settings: ServiceSettings) -> Engine:
             "connect_timeout": 5,
             "application_name": "samehere",
             "options": (
-                "-c timezone=UTC -c lock_timeout=20s -c statement_timeout=60s -c jit=off -c random_page_cost=1.1"
+                "-c timezone=UTC -c lock_timeout=20s -c statement_timeout=60s"
+                " -c jit=off -c random_page_cost=1.1"
             ),
         },
     )

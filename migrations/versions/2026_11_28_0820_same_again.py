@@ -1,4 +1,4 @@
-"""the same report again: a report's main script, and the shape and the sketch of scripts
+"""duplicate reports: the main script of a report, and the shape and the sketch of scripts
 
 Rules: one transaction; no data moves (write a tested command); drop or rename a column over two releases;
 an index on a big table is made CONCURRENTLY in its own migration.

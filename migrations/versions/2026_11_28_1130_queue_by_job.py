@@ -1,4 +1,4 @@
-"""the queue by job: a round of dispatch reads the first queued attempts of each job, however many wait behind them
+"""the queue by job: dispatch reads only the first queued attempts of each job
 
 Rules: one transaction; no data moves (write a tested command); drop or rename a column over two releases;
 an index on a big table is made CONCURRENTLY in its own migration. This one holds what is queued only.

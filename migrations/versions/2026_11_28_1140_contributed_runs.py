@@ -1,4 +1,4 @@
-"""contributed runs: who brought a run, by what evidence it is known again, and who made it
+"""contributed runs: the contributor, the digest of the evidence, and who made it
 
 Rules: one transaction; no data moves (write a tested command); drop or rename a column over two releases;
 an index on a big table is made CONCURRENTLY in its own migration.

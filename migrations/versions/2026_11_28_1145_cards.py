@@ -18,7 +18,7 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("attempt", sa.Column("cards", postgresql.ARRAY(sa.Text()), nullable=True))
-    # No attempt has any yet, so the index is made at once.
+    # The column is empty in all rows, so the index is created quickly.
     op.create_index("ix_attempt_cards", "attempt", ["cards"], unique=False, postgresql_using="gin")
 
 

@@ -1,4 +1,4 @@
-"""over time: what stands of a report, why a run was started, since when toolchains are there, and the table of changes
+"""reports over time: the current verdict, the trigger of a run, known toolchains, and changes
 
 Rules: one transaction; no data moves (write a tested command); drop or rename a column over two releases;
 an index on a big table is made CONCURRENTLY in its own migration.
@@ -42,14 +42,14 @@ def upgrade() -> None:
     op.add_column("report", sa.Column("verdict", _choice("verdict", VERDICTS), nullable=True))
     op.add_column("report", sa.Column("attention", _choice("attention", GROUPS), nullable=True))
     op.add_column("report", sa.Column("verified_at", sa.DateTime(timezone=True), nullable=True))
-    # A constant default is not written into the rows.
+    # A constant default does not rewrite the rows.
     op.add_column(
         "report",
         sa.Column(
             "considered_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
         ),
     )
-    # Reports are few beside attempts: these indexes are made at once.
+    # There are few reports, so these indexes are created quickly.
     op.create_index(
         "ix_report_attention_verified_at_id", "report", ["attention", "verified_at", "id"], unique=False
     )
@@ -59,7 +59,7 @@ def upgrade() -> None:
         "run",
         sa.Column("occasion", _choice("occasion", OCCASIONS), server_default="submitted", nullable=False),
     )
-    # No run has another occasion yet.
+    # All runs still have the default, so the partial index is empty.
     op.create_index(
         "ix_run_of_ours", "run", ["id"], unique=False, postgresql_where=sa.text("occasion <> 'submitted'")
     )

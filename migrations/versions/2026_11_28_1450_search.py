@@ -1,4 +1,4 @@
-"""what a report is found by, and the objects of runs that are over
+"""the search index, and cached run objects
 
 Rules: one transaction; no data moves (write a tested command); drop or rename a column over two releases;
 an index on a big table is made CONCURRENTLY in its own migration.

@@ -1,4 +1,4 @@
-"""attempts are counted by an index
+"""an index for counting attempts
 
 Rules: one transaction; no data moves (write a tested command); drop or rename a column over two releases;
 an index on a big table is made CONCURRENTLY in its own migration.

@@ -1,4 +1,4 @@
-"""the word of maintainers: acts, quarantines, overrulings, labels, withdrawals, and the rules of each verdict
+"""maintainers: acts, quarantines, overrulings, labels, withdrawals, and the rules of each verdict
 
 Rules: one transaction; no data moves (write a tested command); drop or rename a column over two releases;
 an index on a big table is made CONCURRENTLY in its own migration.
@@ -30,7 +30,7 @@ C = sa.Text(collation="C")
 
 
 def _overruled(table: str) -> None:
-    """A column of a verdict: text with a CHECK."""
+    """A verdict column: text with a CHECK."""
     op.add_column(table, sa.Column("overruled", sa.String(length=32), nullable=True))
     words = ", ".join(f"'{word}'" for word in VERDICTS)
     op.create_check_constraint(op.f(f"ck_{table}_overruled"), table, f"overruled IN ({words})")

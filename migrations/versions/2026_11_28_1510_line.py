@@ -1,4 +1,4 @@
-"""how long attempts took: of a script by its latest jobs, and of anyone's by when they were recorded
+"""indexes for the durations of attempts: by script, and by time
 
 Rules: one transaction; no data moves (write a tested command); drop or rename a column over two releases;
 an index on a big table is made CONCURRENTLY in its own migration.
@@ -18,7 +18,7 @@ RECORDED = sa.text("recorded_at IS NOT NULL")
 
 
 def upgrade() -> None:
-    # Outside of the transaction, so that nobody waits for it: the first run after an upgrade may find many attempts.
+    # Outside of the transaction, so that nobody waits for it: there may be many attempts.
     with op.get_context().autocommit_block():
         op.execute("SET statement_timeout = 0")
         op.create_index(

@@ -1,4 +1,4 @@
-"""A whole service with short leases, spoken to over REST, whose parts can be killed."""
+"""A whole service with short leases. Tests use it over REST and kill its parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import psutil
 from running_service import Service, service_environment, start_service, stop_service
 
 TOOLCHAIN = "plain"
-# Quick, without torch, and long enough for a kill to fall into it.
+# Quick, without torch, and long enough to be killed in the middle.
 SCRIPT = "import time\ntime.sleep(0.2)\nprint('value', 3)\n"
 CLAIM = "prints `value 3`"
 LEASE_SECONDS = 4.0
@@ -43,7 +43,7 @@ def eventually(condition: Callable[[], bool], *, seconds: float, step: float = 0
 
 
 def processes(home: Path) -> dict[int, str]:
-    """Everything that belongs to a home: by its environment, or by its arguments or folder."""
+    """The processes of a home, told by their environment, arguments or working folder."""
     found = {}
     for process in psutil.process_iter():
         try:
@@ -85,7 +85,7 @@ def variables(toolchains: Path, **more: str) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Whole:
-    """A service that is started again on the same home when all of it was killed."""
+    """A service that is started again on the same home after it was killed."""
 
     home: Path
     toolchains: Path
@@ -117,7 +117,7 @@ class Whole:
         return str(answer.json()["id"])
 
     def run(self, run_id: str) -> dict[str, Any]:
-        """The run; waits out what is being started again."""
+        """The run object. Waits while the service starts again."""
         answer: list[httpx2.Response] = []
 
         def answered() -> bool:
@@ -146,7 +146,7 @@ class Whole:
         return self.run(run_id)
 
     def state_of(self, run_id: str) -> str:
-        """What to show when a test waited in vain."""
+        """The text of the error when a test has waited in vain."""
         run = self.run(run_id)
         states = Counter(
             (job["state"], attempt["outcome"]) for job in run["jobs"] for attempt in job["attempts"]
@@ -155,7 +155,7 @@ class Whole:
         return f"{run['state']} {dict(states)}\n{log}"
 
     def recordings(self, run_id: str) -> Counter[str]:
-        """How often each attempt was recorded, by the run's own events."""
+        """How often each attempt was recorded, counted from the events of the run."""
         events = self.request("GET", f"/api/v1/runs/{run_id}/events", headers={"Last-Event-ID": "0"}).text
         found: Counter[str] = Counter()
         for block in events.split("\n\n"):
@@ -168,7 +168,7 @@ class Whole:
         return [pid for pid, command in processes(self.home).items() if words in command]
 
     def kill(self, words: str) -> None:
-        """Kill -9 the one process whose command has these words: the oldest, which the others came from."""
+        """Kill -9 the oldest process whose command has these words; the others are its children."""
         found = self.pids(words)
         assert found, f"nothing here runs {words}: {processes(self.home)}"
         os.kill(min(found, key=lambda pid: psutil.Process(pid).create_time()), signal.SIGKILL)
@@ -182,7 +182,7 @@ class Whole:
         self.start()
 
     def broker_url(self) -> str:
-        """As the service tells an operator who wants another node."""
+        """The broker URL that the service prints for operators who want another node."""
         assert self.service is not None
         said: list[str] = re.findall(r"SAMEHERE_BROKER_URL=(\S+)", self.service.log.read_text())
         return said[-1]
@@ -193,7 +193,7 @@ class Whole:
     def start_node(
         self, name: str, home: Path, *, toolchains: Path | None = None, slots: int = 3
     ) -> subprocess.Popen[bytes]:
-        """A further node, by hand, with a home of its own; returns once it is known."""
+        """Start another node with its own home. Returns when the service knows it."""
         environment = {
             **service_environment(home),
             **variables(toolchains or self.toolchains),
@@ -216,7 +216,7 @@ class Whole:
 
 
 def assert_thirty(whole: Whole, run_id: str) -> dict[str, Any]:
-    """Thirty results, none twice, and a verdict."""
+    """Assert that there are thirty results, none twice, and a verdict."""
     run = whole.finished(run_id)
     attempts = [attempt for job in run["jobs"] for attempt in job["attempts"]]
     counted = [attempt for attempt in attempts if attempt["outcome"] == "completed"]

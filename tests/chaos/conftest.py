@@ -1,4 +1,4 @@
-"""A toolchain that starts fast, and one service that all kills are done to."""
+"""A toolchain that starts fast, and one service for all tests that kill its parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from running_service import service_environment
 
 @pytest.fixture(scope="session")
 def plain_toolchains(session_home: Path) -> Path:
-    """A folder with one toolchain without torch: this very environment, adopted."""
+    """A folder with one toolchain without torch: the environment of the tests, adopted."""
     folder = session_home / "plain-toolchains"
     folder.mkdir(mode=0o755)
     subprocess.run(
@@ -28,7 +28,7 @@ def plain_toolchains(session_home: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def whole(session_home: Path, plain_toolchains: Path) -> Iterator[Whole]:
-    """A service with a node; whatever a test kills of it is there again when the test ends."""
+    """A service with a node. What a test kills is running again when the test ends."""
     home = session_home / "chaos"
     home.mkdir(mode=0o711)
     whole = Whole(home=home, toolchains=plain_toolchains)

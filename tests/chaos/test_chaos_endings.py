@@ -1,4 +1,7 @@
-"""However `samehere serve` ends in the middle of a run, it leaves no process, mount or socket; the next start goes on with the run."""
+"""However `samehere serve` ends during a run, it leaves no process, mount or socket.
+
+The next start continues the run.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def own(home: Path, plain_toolchains: Path) -> Iterator[Whole]:
 
 
 def _running_scripts(own: Whole) -> list[int]:
-    """Strangers' code, told from that of other services on this machine by the toolchain that is mounted for it."""
+    """The processes with untrusted code of this service, told by the toolchain that is mounted for them."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -84,5 +87,5 @@ def test_nothing_is_left(own: Whole, number: signal.Signals) -> None:
         assert _orphan_cgroups(nodes) == []
     own.start()
     assert _orphan_cgroups(nodes) == []
-    # Thirty results, none twice, although all of it was killed in the middle.
+    # Thirty results, none twice, although the whole service was killed in the middle.
     assert_thirty(own, run_id)

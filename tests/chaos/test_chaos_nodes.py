@@ -1,4 +1,4 @@
-"""Several nodes on one service: they share a run, one is killed, one drains, one lacks what the others have."""
+"""Several nodes on one service: they share a run; one is killed, one drains, one lacks a toolchain."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ pytestmark = [pytest.mark.service, pytest.mark.sandbox]
 
 
 class Second:
-    """A second node, started by hand, with a home of its own."""
+    """A second node with its own home."""
 
     def __init__(self, whole: Whole, home: Path) -> None:
         self.whole = whole
-        # Of its own: one that was killed is alive by its name for some seconds.
+        # A new name: a killed node counts as alive by its name for some seconds.
         self.name = f"second-{uuid.uuid4().hex[:8]}"
         self.home = home
         self.process: subprocess.Popen[bytes] | None = None
@@ -71,7 +71,7 @@ def test_two_nodes_share_a_run_and_one_is_killed(whole: Whole, second: Second) -
 
 
 def test_a_job_whose_node_is_killed_starts_again_on_another(whole: Whole, second: Second) -> None:
-    """All that counts of a job is of one machine; what the lost one showed stays in sight and no longer counts."""
+    """All counted attempts of a job are of one machine. Those of the lost node are shown and not counted."""
     second.start(slots=8)
     run_id = whole.submit(one_job(repeats=12))
     whole.until_recorded(run_id, 2)
@@ -117,7 +117,7 @@ def test_a_node_without_the_toolchain_gets_none_of_the_run(
 
 
 def test_a_toolchain_that_is_removed_while_it_is_wanted(whole: Whole, second: Second) -> None:
-    """The node that lost it says so; the run ends and says whose turn it is."""
+    """The node reports the missing toolchain. The run ends and says who can act."""
     own = second.home / "toolchains"
     own.mkdir(mode=0o755)
     environment = {**service_environment(second.home), "SAMEHERE_TOOLCHAINS": str(own)}

@@ -1,4 +1,4 @@
-"""Toolchains with other versions of numpy are added to a live service: reports run again by themselves, whatever is killed."""
+"""New versions of numpy are added to a live service: reports are rerun automatically, whatever is killed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from worker.toolchains import ToolchainStore
 from worker.toolchains.build import add
 
 pytestmark = [pytest.mark.service, pytest.mark.sandbox]
-# Under 2.x a Python number takes the dtype of the array (NEP 50); from Python 3.13 on there is no 1.x, and this can't be seen.
+# Under 2.x a Python number takes the dtype of the array (NEP 50). Python 3.13 has no 1.x, so it can't show
+# this.
 OLD, NEW, NEWEST = "1.26.4", "2.0.2", "2.4.0"
 SUM = "import numpy as np\nprint(int(np.uint8(200) + np.uint8(0) + 100))\n"
 WRAPS = {"script": SUM, "claim": "prints 44, expected 300", "repeats": 3}
@@ -42,21 +43,21 @@ def old_numpy(home: Path, toolchains: Path) -> Iterator[Whole]:
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory, session_home: Path) -> Iterator[Whole]:
-    """One for tests that bring a toolchain of their own."""
+    """A service for tests that add a toolchain."""
     with old_numpy(session_home / "over-time", tmp_path_factory.mktemp("over-time")) as made:
         yield made
 
 
 @pytest.fixture
 def untouched(tmp_path_factory: pytest.TempPathFactory, session_home: Path) -> Iterator[Whole]:
-    """One in which nothing has changed yet."""
+    """A service without changes so far."""
     folder = tmp_path_factory.mktemp("untouched")
     with old_numpy(session_home / folder.name, folder) as made:
         yield made
 
 
 def changes(live: Whole, report: str | None = None) -> list[dict[str, Any]]:
-    """Of a report, or all; newest first."""
+    """The changes of a report, or all; newest first."""
     asked = {"limit": "200", **({} if report is None else {"report": report})}
     return list(live.request("GET", "/api/v1/changes", params=asked).json()["items"])
 
@@ -73,7 +74,7 @@ def send(live: Whole, body: dict[str, Any]) -> str:
 def test_a_toolchain_is_added_to_a_live_service_and_what_it_changes_is_found(untouched: Whole) -> None:
     wraps, grows, both = (send(untouched, body) for body in (WRAPS, GROWS, BOTH))
     assert changes(untouched) == []
-    # With the newer one a script that imports both can't say which of the two it was.
+    # With the newer one, both packages differ, so a script that imports both is confounded.
     add(ToolchainStore(untouched.toolchains), f"numpy-{NEW}", requirements=[f"numpy=={NEW}", "einops==0.8.1"])
     assert eventually(lambda: len(changes(untouched)) == 3, seconds=90), changes(untouched)
     ((regressed,), (fixed,), (confounded,)) = (changes(untouched, report) for report in (wraps, grows, both))
@@ -89,7 +90,7 @@ def test_a_toolchain_is_added_to_a_live_service_and_what_it_changes_is_found(unt
     page = untouched.request("GET", "/changes").text
     assert wraps in page
     assert grows not in page
-    # The cell that was missing: with it, it can be said.
+    # The missing cell separates the two packages.
     add(
         ToolchainStore(untouched.toolchains),
         f"numpy-{OLD}-einops-0.8.1",

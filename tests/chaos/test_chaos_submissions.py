@@ -1,4 +1,6 @@
-"""Submissions while the database or the broker is away: kept whole, or refused with Retry-After, never half, never twice."""
+"""Submissions while the database or the broker is down are stored whole or refused with Retry-After, never
+twice.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def test_the_database_is_down(whole: Whole) -> None:
 
 
 def test_the_broker_is_down(whole: Whole) -> None:
-    """A submission is kept, and runs once the broker is back; nobody has to send it again."""
+    """A submission is stored and runs when the broker is back. Nobody has to send it again."""
     mark = f"broker{time.monotonic_ns()}"
     titles = [f"{mark} {number}" for number in range(6)]
     answers = _while_down(whole, "valkey-server", lambda: [_post(whole, title) for title in titles])
@@ -88,7 +90,7 @@ def test_the_broker_is_down(whole: Whole) -> None:
 
 
 def test_the_broker_hangs(whole: Whole) -> None:
-    """One that takes connections and says nothing is no better than none, and no worse."""
+    """A broker that accepts connections and never answers is treated like one that is down."""
     run_id = whole.submit(thirty_jobs())
     whole.until_recorded(run_id, 3)
     (pid,) = whole.pids("valkey-server")

@@ -1,4 +1,4 @@
-"""A bisection on the service: driven by what is recorded, through lost nodes, restarts and flaky results, until the answer stands."""
+"""A bisection on the service reaches its answer through lost nodes, restarts and flaky results."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def answered(attempt: Attempt, *, node: str = "n1", instance: str = "one", **mor
 
 
 def play(stage: Stage, bisection_id: str, is_seen: Callable[[str], bool], *, most: int = 200) -> int:
-    """Answer every attempt of the bisection until it ends; how many there were."""
+    """Answer every attempt of the bisection until it ends. Returns their number."""
     own = 0
     for _ in range(most):
         if shown(stage, bisection_id).state not in {"queued", "running"}:
@@ -132,7 +132,7 @@ def test_a_fix_is_told_as_such_also_beside_another_bisection(stage: Stage) -> No
     play(stage, fixed.id, lambda toolchain: not seen(toolchain))
     ended = shown(stage, fixed.id)
     assert (ended.kind, ended.last_bad, ended.first_good) == (Kind.FIXED, "2.11.0", "2.12.1")
-    # The other one's attempts were answered in the same rounds, by the same rule.
+    # The attempts of the other bisection were answered in the same rounds, by the same rule.
     play(stage, other.id, lambda toolchain: not seen(toolchain))
     assert shown(stage, other.id).first_good == "2.12.1"
 
@@ -151,7 +151,7 @@ def test_a_node_that_dies_and_a_service_that_starts_again_change_nothing(stage: 
     assert given
     for attempt in given:
         stage.start(attempt, node="n1")
-    # The node is another instance now: what the old one held is given anew.
+    # The node is a new instance. Attempts of the old one are leased again.
     say_hello(stage, "n1", instance="two")
     again = Stage(stage.settings)
     seen = new_from("2.13.0")

@@ -1,4 +1,4 @@
-"""The cache in the process: its values live no longer than they may, and take no more than their room."""
+"""The cache in this process: its values expire after their time, and stay within its bytes."""
 
 from __future__ import annotations
 

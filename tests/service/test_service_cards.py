@@ -1,4 +1,4 @@
-"""A card that turns out to be faulty: what it gave since its last passed check is asked for again, elsewhere."""
+"""A card that is found faulty: its results since the last passed check are run again on other cards."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def give(stage: Stage, attempt: Attempt, *, node: str, sound_at: float) -> None:
 
 
 def finish(stage: Stage, *, node: str, sound_at: float) -> int:
-    """Run whatever is given to the node, until there is nothing."""
+    """Run everything that the node gets, until nothing is left."""
     count = 0
     while attempts := stage.dispatch():
         for attempt in attempts:
@@ -85,7 +85,7 @@ def test_what_rests_on_it_is_asked_for_again(stage: Stage) -> None:
     assert [(part.state, part.counted) for part in reopened.jobs[0].attempts] == [("recorded", False)] * 2 + [
         ("queued", True)
     ] * 2
-    # Not there, and not twice.
+    # Not on the faulty card, and not twice.
     hello(stage, "lab", state=CardState.FAULTY, detail="still")
     assert stage.dispatch() == []
     assert len(stage.run(run_id).jobs[0].attempts) == 4

@@ -1,4 +1,4 @@
-"""Flips as the recorder finds them: with both jobs as evidence, once, and only where one version is all that differs."""
+"""Changes that the recorder finds: with both jobs as evidence, once, and only if a single version differs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_machine_that_explains_it_takes_no_blame_from_the_version(stage: Stage
     report_id = send(stage, "2.0.0")
     finish(stage, {"2.0.0": False})
     again(stage, report_id, "2.0.0", "2.1.0")
-    # On this machine both versions show it.
+    # On this machine both versions show the bug.
     finish(stage, {"2.0.0": True, "2.1.0": True}, **{"cpu.model": "y"})
     assert [(row.kind, row.target, row.before_target) for row in changes(stage)] == [
         (ChangeKind.CONFOUNDED, "cpu@numpy-2.0.0", "cpu@numpy-2.0.0")
@@ -117,7 +117,7 @@ def test_a_verdict_by_other_rules_is_no_change(stage: Stage) -> None:
     report_id = send(stage, "2.0.0")
     finish(stage, {"2.0.0": True})
     with stage.session() as session:
-        # As the rules of another day had it.
+        # The verdict of older rules.
         session.query(JobRow).update({JobRow.verdict: Verdict.NOT_REPRODUCED})
     again(stage, report_id, "2.1.0")
     finish(stage, {"2.1.0": True})

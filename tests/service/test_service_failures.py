@@ -1,4 +1,4 @@
-"""What dies, comes late, comes twice or comes at the same time."""
+"""Nodes that die, and messages that come late, twice or at the same time."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_a_job_of_a_dead_node_starts_again_elsewhere_and_ends_in_a_verdict(stage
     stage.reap()
     [job] = stage.jobs(run_id)
     assert (job.generation, job.node) == (2, None)
-    # What the dead one had in hand is no evidence any more: its job has moved on.
+    # A result of the dead node is no evidence any more: its job has moved on.
     stage.say(result(first[1], node="n1", outcome=Outcome.COMPLETED, cpu="old"))
     assert [row.state for row in stage.attempts(run_id)].count("recorded") == 1
     again = stage.dispatch()
@@ -227,7 +227,7 @@ def test_a_job_of_a_dead_node_starts_again_elsewhere_and_ends_in_a_verdict(stage
     assert document.verdict is Verdict.REPRODUCED
     assert [(job.matched, job.of) for job in document.jobs] == [(4, 4)]
     assert [attempt.counted for attempt in document.jobs[0].attempts].count(False) == 1
-    # The dead one comes back with what it had: too late.
+    # The dead node comes back with its result, too late.
     stage.say(result(first[1], node="n1", outcome=Outcome.COMPLETED, cpu="old"))
     assert stage.run(run_id).verdict is Verdict.REPRODUCED
 

@@ -1,4 +1,4 @@
-"""What maintainers' acts ask of big tables is answered by indexes."""
+"""The queries of maintainers' acts on large tables use indexes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_no_big_table_is_read_whole(session: Session, table: str) -> None:
     event.listen(engine, "before_cursor_execute", listener)
     ask(session)
     event.remove(engine, "before_cursor_execute", listener)
-    # Of empty tables none is worth an index: the planner is asked for one wherever there is any.
+    # The planner uses no index on an empty table, so sequential scans are made expensive.
     session.execute(text("SET LOCAL enable_seqscan = off"))
     plans = [
         (

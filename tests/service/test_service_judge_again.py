@@ -1,4 +1,7 @@
-"""Stored attempts by the rules of today: what flips is shown, then kept, with an act; what was judged before stays until then."""
+"""Judging stored attempts again: changed verdicts are shown, then stored with an act.
+
+Until then the old ones stay.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def finished(stage: Stage, *, script: str = "raise RuntimeError('boom')\n") -> s
 
 
 def as_of_old(stage: Stage, *run_ids: str, **values: Any) -> None:
-    """These runs were judged by other rules."""
+    """Make it look as if these runs had been judged by other rules."""
     kept = {**OLD, **values}
     with stage.session() as session:
         session.execute(
@@ -177,7 +180,7 @@ def test_twice_at_once_is_one_act(stage: Stage) -> None:
 
 @pytest.mark.parametrize("first", [False, True])
 def test_while_it_is_reopened(stage: Stage, *, first: bool) -> None:
-    """Either it is judged and then reopened, or it is open and not judged: never finished by evidence that no longer counts."""
+    """A run that is judged again and doubted at the same time never ends on evidence that no longer counts."""
     run_id = finished(stage)
     as_of_old(stage, run_id)
 

@@ -1,4 +1,6 @@
-"""The object of a run that is over is assembled once, says what a fresh one says, and is made anew when what it was made from changed."""
+"""The cached run object equals a fresh one, and is assembled again when the run, the report or the rules
+change.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ BOOM = Observation(
 
 @pytest.fixture
 def run_id(stage: Stage) -> str:
-    """A run that is over."""
+    """A finished run."""
     stage.node("n1")
     run = stage.submit(repeats=3).document
     for attempt in stage.dispatch():
@@ -40,7 +42,7 @@ def run_id(stage: Stage) -> str:
 
 
 def made_anew(stage: Stage, run_id: str, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether a look at a run assembles it."""
+    """Whether reading a run assembles its object."""
     made = []
     with monkeypatch.context() as patch:
         patch.setattr(

@@ -1,4 +1,4 @@
-"""The place in line costs the same however many cells a run has, and no look at it reads a whole table."""
+"""Queue positions cost the same however many cells a run has, and never read a whole table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Submit, dispatch, record, judge: with results made by hand."""
+"""Submit, dispatch, record and judge, with results made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole service with a real node: a plan, places in line, a cell that is stopped while it runs, run again, and one that is added."""
+"""A whole service with a real node: a plan, queue positions, and a cell that is cancelled, rerun and added."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from running_service import Service, start_service, stop_service
 pytestmark = [pytest.mark.service, pytest.mark.timeout(280)]
 FAILS = "raise ValueError('the bug')\n"
 CLAIM = "ValueError: the bug"
-# Stays where a setting says so: one cell of two that can be stopped while it runs.
-STAYS = "import os, time\nif os.environ.get('OMP_NUM_THREADS') == '1':\n    time.sleep(25)\nraise ValueError('the bug')\n"
+# Sleeps with one setting, so that one of two cells can be cancelled while it runs.
+STAYS = (
+    "import os, time\nif os.environ.get('OMP_NUM_THREADS') == '1':\n"
+    "    time.sleep(25)\nraise ValueError('the bug')\n"
+)
 SECONDS = 120
 
 
@@ -60,7 +63,7 @@ def test_a_cell_is_stopped_while_it_runs_and_run_again(service: Service) -> None
     assert [job["state"] for job in stopped["jobs"]][1] == "cancelled"
     ended = until(service, run["id"], is_over)
     assert (ended["state"], ended["verdict"], ended["without_result"]) == ("finished", "reproduced", 1)
-    # The node was told, and says so within a second or two: nothing of it goes on.
+    # The node stops the attempt within two seconds.
     until(
         service,
         run["id"],
@@ -144,7 +147,8 @@ def _environment(home: Path) -> dict[str, str]:
 def test_presets_of_ones_own_are_the_services_and_the_command_lines(home: Path, toolchain: str) -> None:
     path = home / "presets.toml"
     path.write_text(
-        '[presets.nightly]\nsummary = "Each night."\ndevices = ["cpu"]\nsettings = ["", "threads=1"]\nrepeats = 3\n'
+        '[presets.nightly]\nsummary = "Each night."\ndevices = ["cpu"]\n'
+        'settings = ["", "threads=1"]\nrepeats = 3\n'
     )
     path.chmod(0o644)
     environment = {**_environment(home), "SAMEHERE_PRESETS": str(path)}

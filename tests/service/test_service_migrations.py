@@ -1,4 +1,4 @@
-"""Migrations: from nothing, one step down, and no difference to the models."""
+"""Migrations: from an empty database, one step down, and equal to the models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_upgrading_twice_changes_nothing(database: str) -> None:
 
 def test_two_at_once_wait_for_each_other(empty_database: str) -> None:
     with ThreadPoolExecutor(2) as pool:
-        # One interpreter holds one alembic context at a time; two processes are what meets in life.
+        # An interpreter has one alembic context, so two processes are needed.
         list(pool.map(_upgrade_in_a_process, [empty_database] * 2))
     assert is_current(empty_database)
 

@@ -1,4 +1,4 @@
-"""A preview is shown as soon as it is there, goes before what others wait for, and changes nothing of the verdict."""
+"""A preview is shown at once, runs before the queue, and does not change the verdict."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def kinds(stage: Stage, run_id: str) -> list[tuple[str, str, str]]:
 
 
 def declined(attempt: Attempt) -> object:
-    """What a node says of a preview that could not start warm."""
+    """The message of a node about a preview that could not start warm."""
     reason = Reason(code="no_torch_import")
     return result(
         attempt,
@@ -62,7 +62,7 @@ def test_one_that_could_not_start_warm_is_as_if_it_had_not_been_asked_for(shown:
     assert kinds(shown, run_id) == [("repeat", "cold", "leased")]
     with shown.session() as session:
         assert events_after(session, run_id)[-1].kind == "attempt.withdrawn"
-    # What it says a second time is of nothing that is there.
+    # The second message is about an attempt that no longer exists.
     shown.say(declined(preview))
     shown.say(result(repeat, node="n1"))
     assert (shown.run(run_id).state, shown.run(run_id).verdict) == ("finished", "reproduced")
@@ -72,7 +72,7 @@ def test_a_cold_one_is_not_shown_whatever_a_node_says(shown: Stage) -> None:
     run_id = shown.submit(repeats=1).document.id
     preview, repeat = shown.dispatch()
     shown.say(result(preview, node="n1", kind=AttemptKind.PREVIEW, start=Start.COLD))
-    # And an attempt that counts was asked to start cold, whatever a node says.
+    # A counted attempt was requested with a cold start, whatever the node says.
     shown.say(result(repeat, node="n1", start=Start.WARM))
     assert kinds(shown, run_id) == [("repeat", "cold", "recorded")]
     assert shown.run(run_id).verdict == "reproduced"
@@ -103,7 +103,7 @@ def test_one_that_a_node_holds_is_waited_for(shown: Stage) -> None:
     run_id = shown.submit(repeats=1).document.id
     preview, repeat = shown.dispatch()
     shown.say(result(repeat, node="n1"))
-    # The node holds it: the job waits for its end, however it ends.
+    # The preview is on a node. The job waits until it ends.
     assert shown.run(run_id).state != "finished"
     shown.say(declined(preview))
     assert (shown.run(run_id).state, shown.run(run_id).verdict) == ("finished", "reproduced")
@@ -113,7 +113,7 @@ def test_it_does_not_wait_for_the_repeats_of_others(shown: Stage) -> None:
     shown.submit(repeats=5)
     first, *_ = shown.dispatch()
     shown.say(declined(first))
-    # All slots are taken: what counts of the others waits, their previews only for each other.
+    # All slots are taken. The repeats of the others wait; previews wait only for each other.
     late = [shown.submit(f"{OTHER}# {number}\n", repeats=5).document.id for number in range(3)]
     given = shown.dispatch()
     assert [one.kind for one in given] == [AttemptKind.PREVIEW] * 2
@@ -149,7 +149,7 @@ def test_nor_where_it_is_switched_off(shown: Stage) -> None:
 
 def test_one_that_would_come_after_the_answer_is_withdrawn(shown: Stage) -> None:
     run_id = shown.submit(repeats=2).document.id
-    # The node is back without warm starts before anything was given out.
+    # The node comes back without warm starts before anything was dispatched.
     shown.node("n1", slots=1, instance="two")
     first, second = shown.dispatch()
     assert [first.kind, second.kind] == [AttemptKind.REPEAT] * 2
@@ -173,7 +173,7 @@ def test_the_further_repeats_of_a_mixed_job_may_start_warm(stage: Stage) -> None
     while given := stage.dispatch():
         for attempt in given:
             starts.append(attempt.start)
-            # Every other one shows it. A node starts cold what it can't start warm, and says so.
+            # Every other attempt shows the bug. A node that can't start warm starts cold and reports it.
             shows = (
                 {}
                 if len(starts) % 2

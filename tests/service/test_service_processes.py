@@ -1,4 +1,4 @@
-"""The worker and the beat as processes, on a real broker; killed in the middle."""
+"""The worker and the beat as processes on a real broker, killed in the middle of their work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.service
 
 
 class Processes:
-    """Starts the two, and ends what it started."""
+    """Starts the processes, and ends those that it started."""
 
     def __init__(self, stage: Stage, home: str) -> None:
         self.stage = stage
@@ -77,7 +77,7 @@ def wait_for(condition: Callable[[], bool], *, seconds: float = 40.0) -> None:
 
 
 def catches_term(process: subprocess.Popen[bytes]) -> bool:
-    """Whether a process has come so far that it ends in order."""
+    """Whether a process has started completely, so that it can end in order."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
     return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
@@ -114,7 +114,7 @@ def test_a_run_ends_although_the_recorder_is_killed_with_a_result_in_hand(
     session.rollback()
     session.close()
     assert stage.run(run_id).state == "running"
-    # Not recorded, and not forgotten: the message comes back after its visibility timeout.
+    # The message is not recorded and not lost: it comes back after the visibility timeout.
     processes.start("worker")
     wait_for(lambda: stage.run(run_id).state == "finished")
     assert [(row.state, row.lease_no) for row in stage.attempts(run_id)] == [("recorded", 1)]

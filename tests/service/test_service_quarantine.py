@@ -1,4 +1,6 @@
-"""Quarantine: what is held back gets nothing, what rests on it is run again elsewhere, and results that still come don't count."""
+"""Quarantine: a quarantined thing gets no work, what rests on it is rerun elsewhere, and late results don't
+count.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def give(stage: Stage, attempts: list[Attempt], *, node: str) -> int:
 
 
 def finish(stage: Stage, *, node: str) -> int:
-    """Run whatever is given to the node, until there is nothing."""
+    """Run everything that the node gets, until nothing is left."""
     count = 0
     while attempts := stage.dispatch():
         count += give(stage, attempts, node=node)
@@ -106,7 +108,7 @@ def test_what_runs_there_is_given_to_others_and_its_result_is_refused(stage: Sta
     for attempt in attempts:
         stage.say(result(attempt, node="lab"))
     assert shown(stage.run(run_id)) == [("queued", True, None)] * 3
-    # Also when the node is used again: the result is one from before.
+    # Also after the quarantine is lifted: the result is from before it.
     lift(stage, held.id)
     [first, *_] = stage.dispatch()
     stage.say(result(attempts[0], node="lab"))
@@ -186,7 +188,7 @@ def test_a_toolchain_and_what_builds_on_it(stage: Stage) -> None:
     assert [(part.kind, part.name, part.reason) for part in waiting.held_back] == [
         ("toolchain", TOOLCHAIN, "the fan is broken")
     ]
-    # It waits for as long as it is held back: that is no absence.
+    # The attempt waits for as long as the quarantine lasts: that is no absence.
     stage.let_wait()
     two_chains(stage)
     stage.reap()
@@ -198,7 +200,7 @@ def test_a_toolchain_and_what_builds_on_it(stage: Stage) -> None:
         "quarantined",
         "maintainer",
     )
-    # Who names no version means the newest that may be used.
+    # Without a version, the newest toolchain that is not quarantined is meant.
     assert stage.run(on(stage, "")).jobs[0].target.toolchain == "torch-2.1"
     lift(stage, held.id)
     assert {attempt.toolchain for attempt in stage.dispatch()} == {TOOLCHAIN, "torch-2.1"}
@@ -294,7 +296,7 @@ def test_two_at_once_are_one(stage: Stage) -> None:
 
 @pytest.mark.parametrize("turn", range(4))
 def test_while_results_come_in_and_work_is_given_away(stage: Stage, turn: int) -> None:
-    """Whatever comes first: afterwards nothing that counts is the held node's, and it holds nothing."""
+    """Whatever comes first, afterwards the quarantined node has no counted result and no attempt."""
     stage.node("lab")
     runs = [
         stage.submit(script=f"raise RuntimeError('boom')  # {number}\n", repeats=3).document.id
@@ -318,7 +320,7 @@ def test_while_results_come_in_and_work_is_given_away(stage: Stage, turn: int) -
 
 
 def test_contributed_runs_stay_as_they_are(stage: Stage) -> None:
-    """A node of others may have the name of one of ours."""
+    """A node in a contributed run may have the name of one of our nodes."""
     stage.node("lab")
     run_id = stage.submit().document.id
     finish(stage, node="lab")

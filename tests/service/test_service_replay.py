@@ -1,4 +1,4 @@
-"""The recorded history of the demo, taken in by the real code: verdicts, flips and groups as they were found when it was recorded."""
+"""Replaying the recorded history of the demo gives the verdicts, changes and groups of the recording."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SOME = "lab-cpu"
 
 @pytest.fixture
 def some(tmp_path: Path) -> Path:
-    """A few of the recordings: those of two reports."""
+    """The recordings of two reports."""
     for path in sorted((HISTORY / SOME).iterdir()):
         title = json.loads(gzip.decompress(path.read_bytes()))["report"]["text"].partition("\n")[0]
         if "in1d" in title or "trim_zeros" in title:
@@ -99,7 +99,7 @@ def test_the_whole_history_shows_what_was_recorded(stage: Stage) -> None:
         assert {row.node for row in session.scalars(select(AttemptRow)) if row.node} == {
             node.name for node in nodes
         }
-        # What was recorded a moment ago is away, too.
+        # A node that was replayed a moment ago is away, too.
         assert (
             fleet(
                 session,

@@ -1,4 +1,6 @@
-"""Reports that are run again by themselves: when a toolchain comes, on a schedule, for a pair; within a budget, and last."""
+"""Automatic reruns: for a new toolchain, on a schedule, and for a pair; within a budget, and in the
+background.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ BROKEN_SINCE = {"1.26.4": False, "2.0.0": False, "2.1.0": True, "2.2.0": True}
 
 
 def look(stage: Stage, **settings: object) -> None:
-    """What beat asks for."""
+    """One round of reruns, as beat asks for it."""
     rerun_round(stage.factory, settings=stage.settings.model_copy(update=settings))
 
 
@@ -37,7 +39,7 @@ def toolchains_of(stage: Stage, run: RunRow) -> list[str]:
 
 
 def long_ago(stage: Stage, days: int = 60) -> None:
-    """Everything known of reports was known days ago."""
+    """Make all reports look as if they had been verified days ago."""
     with stage.session() as session:
         shift = timedelta(days=days)
         session.execute(
@@ -71,7 +73,7 @@ def test_a_toolchain_that_comes_finds_a_regression_and_nothing_is_run_twice(stag
         "2.1.0",
         run.id,
     )
-    # Its node says hello again, as another instance, and nothing is new.
+    # The node says hello again as a new instance. No toolchain is new.
     say_hello(stage, "1.26.4", "2.0.0", "2.1.0", node="n2")
     look(stage)
     assert len(runs(stage)) == 1
@@ -82,7 +84,7 @@ def test_what_a_node_offered_before_anything_was_remembered_is_not_new(stage: St
     send(stage, "2.0.0")
     finish(stage, BROKEN_SINCE)
     with stage.session() as session:
-        # As it is after an upgrade from a version that remembered none.
+        # As after an upgrade from a version that did not store toolchains.
         session.query(ToolchainRow).delete()
     say_hello(stage, "2.0.0")
     look(stage)
@@ -93,7 +95,7 @@ def test_where_nothing_compares_the_nearest_version_is_run_beside_it(stage: Stag
     say_hello(stage, "2.0.0")
     send(stage, script="raise RuntimeError('boom')\n")
     with stage.session() as session:
-        # The report was tried where no version compares: its only toolchain is gone.
+        # The report ran on a toolchain without a comparable version, and that is gone.
         (job,) = stage.jobs(session.scalars(select(RunRow.id)).one())
         session.execute(update(type(job)).values(target={**job.target, "toolchain": "other-1"}))
     with stage.session() as session:
@@ -102,7 +104,7 @@ def test_where_nothing_compares_the_nearest_version_is_run_beside_it(stage: Stag
     say_hello(stage, "2.0.0", "1.26.4", "2.2.0", "2.1.0")
     look(stage)
     (run,) = runs(stage)
-    # Each of the new ones, and beside them the one that was there all along.
+    # Each new toolchain, together with the one that was there before.
     assert set(toolchains_of(stage, run)) == {"numpy-2.2.0", "numpy-2.1.0", "numpy-2.0.0", "numpy-1.26.4"}
 
 
@@ -149,14 +151,14 @@ def test_the_budget_of_a_day_counts_what_is_planned_and_what_was_done(stage: Sta
     assert len(runs(stage)) == 1
     done = len(finish(stage, BROKEN_SINCE))
     assert done == 3
-    # Of the nine, three are spent: one more fits in, by its five at most.
+    # Three of the nine attempts are spent. One more run of at most five fits.
     look(stage, rerun_attempts_a_day=9, rerun_at_once=9)
     assert len(runs(stage)) == 2
     finish(stage, BROKEN_SINCE)
     look(stage, rerun_attempts_a_day=9, rerun_at_once=9)
     assert len(runs(stage)) == 2
     with stage.session() as session:
-        # What was spent more than a day ago is not counted; ids tell the time.
+        # Attempts of more than a day ago are not counted. Ids hold the time.
         assert queries.attempts_spent(session, since="0" * 26) == 2 * done
         assert queries.attempts_spent(session, since=runs(stage)[-1].id) == 0
 
@@ -214,7 +216,7 @@ def test_reports_that_somebody_has_ended_are_left(stage: Stage, monkeypatch: pyt
     finish(stage, BROKEN_SINCE)
     say_hello(stage, "2.0.0", "2.1.0")
     with monkeypatch.context() as patched:
-        # Any column that is set will do.
+        # Any of these columns being set is enough.
         patched.setattr(queries, "ENDED", (*queries.ENDED, "claim_text"))
         look(stage)
         assert runs(stage) == []

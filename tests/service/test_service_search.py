@@ -1,4 +1,4 @@
-"""What runs showed is found by a search, in one cell together; what was withdrawn is not; older rows are made findable by a command."""
+"""A search finds what a single cell showed, and nothing that was withdrawn. A command indexes older rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def found(stage: Stage, query: str) -> set[str]:
 
 
 def do(stage: Stage, titles: dict[str, tuple[Outcome, Observation]], *targets: Target) -> dict[str, str]:
-    """Submit one report a title and let the node do it all; ids by title."""
+    """Submit one report for each title and let the node run them. Returns the ids by title."""
     ids = {}
     for title in titles:
         script = f"{SCRIPT}# {title}\n"

@@ -1,4 +1,4 @@
-"""What stands of a report is on its row as soon as a run ends, and is gone while a run is open again."""
+"""The current verdict is on the row of a report when a run ends, and is removed while the run is open again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whatever nodes do, and in whatever order: nothing is recorded twice, evidence is of one place, and all runs end."""
+"""Whatever nodes do in whatever order: nothing is recorded twice, evidence is of one environment, and all
+runs end.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.service
 
 
 class Nodes(RuleBasedStateMachine):
-    """Two nodes that may do anything, with a service between them."""
+    """Two nodes that may do anything, and a service."""
 
     stage: Stage
 
@@ -151,7 +153,7 @@ class Nodes(RuleBasedStateMachine):
         assert all(row[1] == row[2] == row[3] for row in rows)
 
     def teardown(self) -> None:
-        """From any state, two nodes that work bring every run to its end."""
+        """From any state, two working nodes bring every run to its end."""
         for _ in range(60):
             for name in NODES:
                 self.restart_node(name)

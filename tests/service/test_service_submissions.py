@@ -1,4 +1,4 @@
-"""Submissions: once for a key, all or nothing, and kept while the broker is away."""
+"""Submissions: once for each key, all or nothing, and stored while the broker is down."""
 
 from __future__ import annotations
 

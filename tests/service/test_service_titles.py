@@ -1,4 +1,4 @@
-"""What a report without a title is known by in lists."""
+"""The name of a report without a title in lists."""
 
 from __future__ import annotations
 

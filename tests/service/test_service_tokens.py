@@ -1,4 +1,4 @@
-"""Tokens: shown once, kept as a digest, scoped."""
+"""Tokens are shown once, stored as a digest, and have scopes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Withdrawn: nothing of what was submitted or printed is left in any table; digests and verdicts are."""
+"""Withdrawing a report erases what was submitted or printed from all tables. Digests and verdicts stay."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def submitted(stage: Stage, *, script: str = SCRIPT, **more: Any) -> SubmitResul
 
 
 def talkative() -> dict[str, Any]:
-    """A result that has the word wherever a script or a node can write it."""
+    """A result with the word in every place that a script or a node can write."""
     value = CapturedValue(
         name=SECRET_WORD,
         origin="final",
@@ -95,7 +95,7 @@ def finish(stage: Stage, **more: Any) -> None:
 
 
 def holding_the_word(stage: Stage) -> set[str]:
-    """The tables in which the word is."""
+    """The tables that contain the word."""
     with stage.session() as session:
         return {
             table.name
@@ -251,7 +251,7 @@ def test_a_script_that_another_report_has_stays_there_and_only_there(stage: Stag
         assert act.details["scripts_of_others_too"] == [digest]
         withdraw(session, report_id_of(other), reason="private", who="ada")
     assert "script" not in holding_the_word(stage)
-    # Submitted once more, it is there once more, and nowhere else.
+    # A new submission stores it again, and only there.
     again = submitted(stage)
     assert again.document.jobs[0].script == digest
     [attempt, *_] = stage.dispatch()
@@ -281,7 +281,7 @@ def test_somebody_submits_the_same_script_meanwhile(stage: Stage, turn: int) -> 
 
 @pytest.mark.parametrize("turn", range(4))
 def test_results_come_in_and_it_is_run_again_meanwhile(stage: Stage, turn: int) -> None:
-    """Whatever comes first, the word is nowhere afterwards, and there is one withdrawal."""
+    """Whatever comes first, the word is nowhere afterwards, and the report is withdrawn once."""
     stage.node("n")
     found = submitted(stage, repeats=3)
     attempts = stage.dispatch()
@@ -302,7 +302,7 @@ def test_results_come_in_and_it_is_run_again_meanwhile(stage: Stage, turn: int) 
     steps = [*results, erase, again, erase]
     outcomes = together(*steps[turn:], *steps[:turn])
     errors = [one for one in outcomes if isinstance(one, Exception)]
-    # A run that began in between may make the withdrawal say: try again.
+    # A run that starts meanwhile may make the withdrawal answer: try again.
     if not any(isinstance(one, ConflictError) and one.code == "withdrawn" for one in errors):
         erase()
     stage.say(result(attempts[0], node="n", **talkative()))
@@ -314,7 +314,7 @@ def test_results_come_in_and_it_is_run_again_meanwhile(stage: Stage, turn: int) 
 
 
 def test_a_bundle_of_a_withdrawn_run_is_a_new_submission(stage: Stage) -> None:
-    """Who brings the text back is a submitter of their own; nothing comes back to the withdrawn report."""
+    """A new submission of the text is a new report. The withdrawn one stays erased."""
     stage.node("n")
     found = submitted(stage)
     finish(stage)

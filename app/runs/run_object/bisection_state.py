@@ -229,7 +229,10 @@ def _summary(
         case Kind.THROUGHOUT:
             return f"It is seen from {axis} {first} to {last}: both ends of the series show it."
         case Kind.NOWHERE:
-            return f"It is seen neither in {axis} {first} nor in {last}, nor where it was looked for between them."
+            return (
+                f"It is seen neither in {axis} {first} nor in {last},"
+                " nor where it was looked for between them."
+            )
         case Kind.MIXED:
             return (
                 f"It comes and goes between {axis} {first} and {last}: there is more than one change."
