@@ -15,7 +15,7 @@ from app.intake.reading import Reading
 from app.judging.comparison.comparison import Repeats
 from app.limits import NO_READ_LIMITS
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
-from app.runs.run_object.comparison_parts import Shown, compare_pair, content_of
+from app.runs.run_object.comparison_parts import EvidenceAttempt, compare_pair, content_of
 from app.runs.run_object.document import JobPart, RunDocument
 from app.runs.run_object.storable import split_reading, split_result, to_storable
 from app.targets.target import Target
@@ -146,7 +146,7 @@ def _comparison(jobs: list[JobFacts], reading: Reading) -> tuple[str, str]:
     attempts = [(job, job.attempts[0]) for job in jobs] + [(job, job.attempts[-1]) for job in jobs]
     (one, baseline), (other, candidate) = attempts[:2]
     sides = [
-        Shown(name, job.script, job.target, attempt.result)
+        EvidenceAttempt(name, job.script, job.target, attempt.result)
         for name, job, attempt in ((BASELINE, one, baseline), (CANDIDATE, other, candidate))
         if attempt.result is not None
     ]

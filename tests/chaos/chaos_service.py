@@ -155,7 +155,7 @@ class Whole:
         return f"{run['state']} {dict(states)}\n{log}"
 
     def recordings(self, run_id: str) -> Counter[str]:
-        """How often each attempt was recorded, counted from the events of the run."""
+        """The number of times that each attempt was recorded, counted from the events of the run."""
         events = self.request("GET", f"/api/v1/runs/{run_id}/events", headers={"Last-Event-ID": "0"}).text
         found: Counter[str] = Counter()
         for block in events.split("\n\n"):

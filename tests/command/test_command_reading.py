@@ -76,7 +76,7 @@ def test_what_differs_from_the_reporter_s_place_comes_likeliest_first() -> None:
             "os.name": "Debian 12",
         },
     )
-    assert [(field.name, field.claimed, field.found) for field in environment_differences(run)] == [
+    assert [(field.name, field.claimed, field.values) for field in environment_differences(run)] == [
         ("torch.version", "2.3.0", ("2.13.0+cpu",)),
         ("os.name", "Windows 11", ("Debian 12",)),
     ]

@@ -26,7 +26,7 @@ def replace_everywhere(patch: pytest.MonkeyPatch, function: Callable[..., Any], 
 
 
 class Counts:
-    """How often each job was judged and each pair of attempts compared."""
+    """Counts how often each job was judged and each pair of attempts compared."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.judged: Counter[str] = Counter()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from app.command.terminal.plain_text import one_line, visible
 from app.runs.run_object.document import ReportPart, RunDocument, ScriptPart
-from app.runs.run_object.reading_notes import environment_differences, needs_in_words, repair_diff, shortened
+from app.runs.run_object.reading_notes import environment_differences, needs_in_words, repair_diff, shorten
 
 LINE_CHARACTERS = 160
 SHOWN_CHANGES = 8
@@ -30,8 +30,7 @@ def script_lines(scripts: list[ScriptPart]) -> Iterator[str]:
         parts = [size, how, *([f"needs {needs}"] if needs else [])]
         head = f"Script {number} ({visible(script.role)}): {', '.join(parts)}."
         changes = [
-            one_line(line, most=LINE_CHARACTERS)
-            for line in shortened(repair_diff(script), most=SHOWN_CHANGES)
+            one_line(line, most=LINE_CHARACTERS) for line in shorten(repair_diff(script), most=SHOWN_CHANGES)
         ]
         yield "\n    ".join([head, *changes])
 
@@ -61,7 +60,7 @@ def environment_lines(run: RunDocument) -> Iterator[str]:
         fields = [f"{name} {value}" for name, value in run.report.environment.items()]
         yield f"The reporter's environment: {_joshortened(fields, most=80)}."
     elif differing:
-        fields = [f"{field.name} {field.claimed} (here {', '.join(field.found[:2])})" for field in differing]
+        fields = [f"{field.name} {field.claimed} (here {', '.join(field.values[:2])})" for field in differing]
         yield f"The reporter's environment was different: {_joshortened(fields, most=100)}."
     else:
         yield "Our environment matches everything that the report mentions."
@@ -69,4 +68,4 @@ def environment_lines(run: RunDocument) -> Iterator[str]:
 
 def _joshortened(fields: list[str], *, most: int) -> str:
     """A few of the fields, each of at most `most` characters."""
-    return ", ".join(one_line(field, most=most) for field in shortened(fields, most=SHOWN_FIELDS))
+    return ", ".join(one_line(field, most=most) for field in shorten(fields, most=SHOWN_FIELDS))

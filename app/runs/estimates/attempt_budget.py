@@ -9,8 +9,11 @@ from app.targets.planning.plan import RepeatPlan
 GROWN = 20
 
 
-def attempts_required(useful: int, *, plan: RepeatPlan, ended: int, useless: int, leases: int) -> int:
-    """How many attempts should be queued or running now, at most the `useful` ones that judging asks for.
+def attempts_required(
+    useful: int, *, plan: RepeatPlan, ended_attempts: int, useless: int, leases: int
+) -> int:
+    """The number of attempts that should be queued or running now, at most the `useful` ones that judging
+    asks for.
 
     Lost attempts use up the plan, too, so that a job ends whatever its nodes do. After `leases` useless
     attempts nothing more is required.
@@ -18,4 +21,4 @@ def attempts_required(useful: int, *, plan: RepeatPlan, ended: int, useless: int
     if useless >= leases:
         return 0
     most = plan.at_most if plan.exact else max(plan.at_most, GROWN)
-    return max(0, min(useful, most - ended))
+    return max(0, min(useful, most - ended_attempts))

@@ -52,7 +52,7 @@ class Durations:
         same_target = [one.seconds for one in of_script if target_of(one).label() == target.label()]
         same_device = [one.seconds for one in of_script if one.target.get("device") == target.device]
         recent = [one.seconds for one in self.recent if one.target.get("device") == target.device]
-        most = _rounded(self.wall_seconds + OVERHEAD_SECONDS)
+        most = _round(self.wall_seconds + OVERHEAD_SECONDS)
         if same_target:
             return Seconds(_range(same_target, most, widened=len(same_target) < ENOUGH), "measured")
         if same_device:
@@ -60,7 +60,7 @@ class Durations:
         if recent:
             # Another script may take as long as the time limit.
             return Seconds(
-                _range(recent, most, widened=True).model_copy(update={"at_most": _rounded(most)}), "recent"
+                _range(recent, most, widened=True).model_copy(update={"at_most": _round(most)}), "recent"
             )
         low, about = GUESSED[target.device]
         return Seconds(RangePart(at_least=low, about=about, at_most=most), "guess")
@@ -70,18 +70,18 @@ def _range(seconds: Sequence[float], most: float, *, widened: bool) -> RangePart
     low, high = (min(seconds) * LESS, max(seconds) * MORE) if widened else (min(seconds), max(seconds))
     about = min(max(0.0, median(seconds)), most)
     return RangePart(
-        at_least=_rounded(max(0.0, min(low, about))),
-        about=_rounded(about),
-        at_most=_rounded(max(about, min(high, most))),
+        at_least=_round(max(0.0, min(low, about))),
+        about=_round(about),
+        at_most=_round(max(about, min(high, most))),
     )
 
 
-def _rounded(seconds: float) -> float:
+def _round(seconds: float) -> float:
     return round(seconds, 1)
 
 
 def attempts_of(repeats: RepeatPlan) -> tuple[int, int, int]:
-    """How many attempts a cell has at least, about and at most.
+    """The attempts of a cell: at least, about and at most.
 
     One attempt can show that a target can't run the script. Mixed results need more attempts than planned.
     """
@@ -103,9 +103,9 @@ def machine_seconds(repeats: RepeatPlan, cells: Iterable[Seconds]) -> RangePart:
     least, about, most = attempts_of(repeats)
     ranges = [cell.range for cell in cells]
     return RangePart(
-        at_least=_rounded(sum(one.at_least * least for one in ranges)),
-        about=_rounded(sum(one.about * about for one in ranges)),
-        at_most=_rounded(sum((one.at_most or 0.0) * most for one in ranges)),
+        at_least=_round(sum(one.at_least * least for one in ranges)),
+        about=_round(sum(one.about * about for one in ranges)),
+        at_most=_round(sum((one.at_most or 0.0) * most for one in ranges)),
     )
 
 

@@ -49,7 +49,7 @@ class FleetLoad:
         return self._nodes_by_target[key]
 
     def places(self, nodes: frozenset[str], target: Target) -> int:
-        """How many attempts on this target these nodes run at once; at least 1."""
+        """The number of attempts on this target that these nodes run at once; at least 1."""
         hellos = [hello for hello in self.fleet if hello.node in nodes]
         if target.device is Device.CPU:
             return max(1, sum(hello.slots for hello in hellos))
@@ -86,7 +86,7 @@ class OwnCell:
 
 
 @dataclass(frozen=True, slots=True)
-class _Queued:
+class _QueueEntry:
     """A cell in the queue; `job_id` is None for a cell of another run.
 
     `turn` sorts the queue as dispatch does.
@@ -140,16 +140,16 @@ def _queue(
     *,
     load: FleetLoad,
     background: bool,
-) -> list[_Queued]:
+) -> list[_QueueEntry]:
     """All waiting cells in the order of dispatch."""
     own_turns = _turns([(background, run_id)] * len(own), load)
     other_turns = _turns([(cell.background, cell.run_id) for cell in others], load)
     queue = [
-        _Queued(turn, cell.script, cell.target, cell.job_id)
+        _QueueEntry(turn, cell.script, cell.target, cell.job_id)
         for turn, cell in zip(own_turns, own, strict=True)
     ]
     queue += [
-        _Queued(turn, "", target_of(cell), None) for turn, cell in zip(other_turns, others, strict=True)
+        _QueueEntry(turn, "", target_of(cell), None) for turn, cell in zip(other_turns, others, strict=True)
     ]
     return sorted(queue, key=lambda cell: cell.turn)
 
@@ -182,15 +182,15 @@ def _starts_in(
     Nodes are never idle while a cell waits that they serve.
     """
     places = load.places(nodes, target)
-    held = sum(load.held_by_node.get(node, 0) for node in nodes)
+    held_attempts = sum(load.held_by_node.get(node, 0) for node in nodes)
     one = durations.of("", target).range
     cells = sum(each.cells for each in ahead)
     least = about = most = 0.0
-    if cells + held >= places:
+    if cells + held_attempts >= places:
         _least, about_attempts, most_attempts = ATTEMPTS_AHEAD
-        about = (sum(each.about for each in ahead) + held * one.about * about_attempts / 2) / places
+        about = (sum(each.about for each in ahead) + held_attempts * one.about * about_attempts / 2) / places
         most = (
-            sum(each.at_most for each in ahead) + held * (one.at_most or one.about) * most_attempts
+            sum(each.at_most for each in ahead) + held_attempts * (one.at_most or one.about) * most_attempts
         ) / places
         # The longest cell ahead may be the last one, and still run when this cell has started elsewhere.
         least = max(0.0, sum(each.at_least for each in ahead) / places - one.at_least)

@@ -1,1 +1,1 @@
-"""What moves a run on: dispatch, record, settle, lose, cancel, compare, judge the report."""
+"""The steps in the life of a run: dispatch, record, settle, finish, cancel, and reopen."""

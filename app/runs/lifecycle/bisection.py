@@ -35,12 +35,12 @@ class _Trial:
     place: int
     attempts: Sequence[AttemptRow]
 
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return all(attempt.state in ENDED_ATTEMPT_STATES for attempt in self.attempts)
 
     def counts(self) -> bool:
         """Whether the trial is evidence. A cancelled one is not."""
-        return self.ended() and not any(attempt.state == "cancelled" for attempt in self.attempts)
+        return self.has_ended() and not any(attempt.state == "cancelled" for attempt in self.attempts)
 
     def ended_at(self) -> tuple[datetime, str]:
         last = max(self.attempts, key=lambda attempt: attempt.recorded_at or attempt.queued_at)
@@ -75,7 +75,7 @@ def continue_bisection(session: Session, run: RunRow, *, settings: ServiceSettin
             if attempt.state == "recorded" and attempt.id in results
         ]
         state.add_trial(trial.place, recorded)
-    under_way = [trial.place for trial in trials if not trial.ended()]
+    under_way = [trial.place for trial in trials if not trial.has_ended()]
     next_places = state.next_places(row.side_by_side, under_way=under_way)
     for place in next_places:
         job = jobs[place] = jobs.get(place) or _new_job(session, run, state, place)

@@ -18,7 +18,7 @@ from app.runs.rows.facts import reading_of, report_of_run, results_by_attempt
 from app.runs.run_object.comparison_parts import (
     ComparedPair,
     ComparisonContent,
-    Shown,
+    EvidenceAttempt,
     compare_pair,
     content_of,
 )
@@ -66,7 +66,7 @@ def content_of_pair(session: Session, one: Side, other: Side) -> tuple[Compariso
     if row is not None:
         return ComparisonContent.model_validate(row.content), row.created_at
     moment = now()
-    baseline, candidate = _shown(session, one, other)
+    baseline, candidate = _evidence_of(session, one, other)
     pair = compare_pair(
         baseline, candidate, _repeats(session, one, other), _common_script(session, one, other)
     )
@@ -112,10 +112,12 @@ def side_of(session: Session, attempt_id: str) -> Side:
     return Side(attempt=attempt, job=job)
 
 
-def _shown(session: Session, one: Side, other: Side) -> tuple[Shown, Shown]:
+def _evidence_of(session: Session, one: Side, other: Side) -> tuple[EvidenceAttempt, EvidenceAttempt]:
     results = results_by_attempt(session, (one.attempt, other.attempt))
     first, second = (
-        Shown(side.attempt.id, side.job.script_digest, target_of(side.job), results[side.attempt.id])
+        EvidenceAttempt(
+            side.attempt.id, side.job.script_digest, target_of(side.job), results[side.attempt.id]
+        )
         for side in (one, other)
     )
     return first, second

@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 # Runs reopened in one transaction. The reaper reopens the others, round by round.
 AT_ONCE = 50
 
-Doubted = Callable[[JobRow, AttemptRow], bool]
+DoubtTest = Callable[[JobRow, AttemptRow], bool]
 
 
 def rests_on(node: str, observation: Observation) -> list[str]:
@@ -50,14 +50,15 @@ def doubt_cards(session: Session, hello: Hello, *, settings: ServiceSettings) ->
         reopen_doubted(
             session,
             run_id,
-            doubted=lambda _job, attempt: not set(checks).isdisjoint(attempt.cards or ()),
+            is_doubted=lambda _job, attempt: not set(checks).isdisjoint(attempt.cards or ()),
             settings=settings,
         )
 
 
-def reopen_doubted(session: Session, run_id: str, *, doubted: Doubted, settings: ServiceSettings) -> bool:
-    """Restart the jobs of a run that have doubted evidence or doubted attempts on a node. True if there are
-    any.
+def reopen_doubted(
+    session: Session, run_id: str, *, is_doubted: DoubtTest, settings: ServiceSettings
+) -> bool:
+    """Restart the jobs of a run that have doubted evidence or attempts. True if there are any.
 
     Cancelled, contributed and withdrawn runs stay as they are.
     """
@@ -69,10 +70,12 @@ def reopen_doubted(session: Session, run_id: str, *, doubted: Doubted, settings:
         row for row in queries.attempts_of_run(session, run_id, lock=True) if row.kind is AttemptKind.REPEAT
     ]
     evidence = [
-        row for row in attempts if row.state == "recorded" and row.counted and doubted(jobs[row.job_id], row)
+        row
+        for row in attempts
+        if row.state == "recorded" and row.counted and is_doubted(jobs[row.job_id], row)
     ]
     under_way = [
-        row for row in attempts if row.state in HELD_ATTEMPT_STATES and doubted(jobs[row.job_id], row)
+        row for row in attempts if row.state in HELD_ATTEMPT_STATES and is_doubted(jobs[row.job_id], row)
     ]
     if evidence and run.state == "finished":
         reopen_run(session, run)
@@ -108,15 +111,15 @@ def reopen_pending(session: Session, quarantine_id: str, *, settings: ServiceSet
 
 def reopen_some(session: Session, row: QuarantineRow, *, settings: ServiceSettings) -> None:
     """Reopen the next runs of a quarantine, at most AT_ONCE."""
-    doubted = _doubted(row.kind, row.name, since=row.since)
+    is_doubted = _doubt_test(row.kind, row.name, since=row.since)
     now_due, later = row.pending[:AT_ONCE], row.pending[AT_ONCE:]
     row.reopened += sum(
-        reopen_doubted(session, run_id, doubted=doubted, settings=settings) for run_id in now_due
+        reopen_doubted(session, run_id, is_doubted=is_doubted, settings=settings) for run_id in now_due
     )
     row.pending = later
 
 
-def _doubted(kind: QuarantineKind, name: str, *, since: datetime | None) -> Doubted:
+def _doubt_test(kind: QuarantineKind, name: str, *, since: datetime | None) -> DoubtTest:
     """A test for attempts that rest on a thing: those on a node, and those recorded since the given time."""
     conditions: dict[QuarantineKind, Callable[[JobRow, AttemptRow], bool]] = {
         "node": lambda _job, attempt: attempt.node == name,
@@ -125,9 +128,9 @@ def _doubted(kind: QuarantineKind, name: str, *, since: datetime | None) -> Doub
     }
     rests = conditions[kind]
 
-    def doubted(job: JobRow, attempt: AttemptRow) -> bool:
+    def is_doubted(job: JobRow, attempt: AttemptRow) -> bool:
         return rests(job, attempt) and (
             since is None or attempt.recorded_at is None or attempt.recorded_at >= since
         )
 
-    return doubted
+    return is_doubted

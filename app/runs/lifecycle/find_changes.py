@@ -87,28 +87,28 @@ class _Comparison:
         newest = [max(jobs, key=_id) for jobs in cells.values()]
         for row in rows_by_age(self.session, newest, controls=controls).values():
             sides = [sorted(cells[_cell(job)], key=_id, reverse=True) for job in row]
-            imported = self.imported(row[0].script_digest)
+            imports = self.imports_of(row[0].script_digest)
             for place, side in enumerate(sides):
-                pair = self._with_nearest(side, sides[:place][::-1], imported)
+                pair = self._with_nearest(side, sides[:place][::-1], imports)
                 if pair is not None:
                     yield pair
                 if side[0].run_id == self.run.id and len(side) > 1:
-                    yield self._best(side[1:], side[:1], imported) or (side[1], side[0])
+                    yield self._best(side[1:], side[:1], imports) or (side[1], side[0])
 
-    def imported(self, digest: str) -> set[str]:
+    def imports_of(self, digest: str) -> set[str]:
         """The packages that a script imports."""
         scripts = [script for script in self.reading.scripts if script.digest == digest]
         return {package for script in scripts for package in packages_of(script)}
 
     def _with_nearest(
-        self, side: Sequence[JobRow], older: Sequence[Sequence[JobRow]], imported: set[str]
+        self, side: Sequence[JobRow], older: Sequence[Sequence[JobRow]], imports: set[str]
     ) -> tuple[JobRow, JobRow] | None:
         """A cell with the nearest older version that it compares with, else with the nearest one.
 
         None if this run has no part in the pair.
         """
         for other in older:
-            pair = self._best(other, side, imported)
+            pair = self._best(other, side, imports)
             if pair is not None:
                 return pair if self.run.id in {other[0].run_id, side[0].run_id} else None
         if older and self.run.id in {older[0][0].run_id, side[0].run_id}:
@@ -116,13 +116,13 @@ class _Comparison:
         return None
 
     def _best(
-        self, before: Sequence[JobRow], after: Sequence[JobRow], imported: set[str]
+        self, before: Sequence[JobRow], after: Sequence[JobRow], imports: set[str]
     ) -> tuple[JobRow, JobRow] | None:
         """The newest jobs of two cells whose environments compare."""
         pairs = [(one, other) for one in before for other in after]
         pairs.sort(key=lambda pair: sorted((job.id for job in pair), reverse=True), reverse=True)
         for one, other in pairs:
-            if is_comparable(differs_by(self.facts(one), self.facts(other), imported=imported)):
+            if is_comparable(differs_by(self.facts(one), self.facts(other), imported=imports)):
                 return one, other
         return None
 
@@ -176,7 +176,7 @@ def _store_change(comparison: _Comparison, before: JobRow, after: JobRow, *, pla
     if before.verdict is None or after.verdict is None or agree(before.verdict, after.verdict):
         return
     sides = comparison.side(before), comparison.side(after)
-    change = change_of(*sides, imported=comparison.imported(after.script_digest))
+    change = change_of(*sides, imported=comparison.imports_of(after.script_digest))
     if change is None:
         return
     pair = {"script": after.script_digest, "target": sides[1].label, "before_target": sides[0].label}

@@ -80,10 +80,10 @@ def void_leases(
 
     The lease of a running attempt is spent.
     """
-    run, held = lock_held_attempts(session, run_id)
+    run, held_attempts = lock_held_attempts(session, run_id)
     if run is None:
         return
-    for job, attempt in held:
+    for job, attempt in held_attempts:
         if attempt.node != node or (keep_instance is not None and attempt.instance == keep_instance):
             continue
         if only_unstarted and attempt.state == "running":

@@ -57,7 +57,7 @@ def reap(factory: sessionmaker[Session], broker: Broker, *, settings: ServiceSet
             lambda session, run_id: _expire(session, run_id, alive=heartbeats, settings=settings),
         )
     with factory() as session:
-        stranded = _stranded(session, heartbeats, steady=steady, settings=settings)
+        stranded = _stranded_runs(session, heartbeats, steady=steady, settings=settings)
     for run_id in stranded:
         _in_own_transaction(
             factory,
@@ -148,7 +148,7 @@ def _able_nodes(fleet: Mapping[str, Hello], target: Target, *, settings: Service
     }
 
 
-def _stranded(
+def _stranded_runs(
     session: Session, heartbeats: Mapping[str, Heartbeat], *, steady: float, settings: ServiceSettings
 ) -> list[str]:
     """Runs with queued attempts that no living node can take."""

@@ -54,16 +54,16 @@ def receive(session: Session, message: Any, *, settings: ServiceSettings) -> Non
         return
     match parsed:
         case Hello():
-            _hello(session, parsed, settings=settings)
+            _record_hello(session, parsed, settings=settings)
         case Started():
-            _started(session, parsed, settings=settings)
+            _record_start(session, parsed, settings=settings)
         case Result():
-            _result(session, parsed, settings=settings)
+            _record_result(session, parsed, settings=settings)
         case Draining():
-            _draining(session, parsed, settings=settings)
+            _record_draining(session, parsed, settings=settings)
 
 
-def _hello(session: Session, message: Hello, *, settings: ServiceSettings) -> None:
+def _record_hello(session: Session, message: Hello, *, settings: ServiceSettings) -> None:
     """Record a node's hello. The attempts of an earlier instance of the node are queued again at once."""
     hello = to_storable(message.model_dump(mode="json"))
     note_toolchains(session, message)
@@ -81,7 +81,7 @@ def _hello(session: Session, message: Hello, *, settings: ServiceSettings) -> No
     outbox(session).wake_dispatcher()
 
 
-def _draining(session: Session, message: Draining, *, settings: ServiceSettings) -> None:
+def _record_draining(session: Session, message: Draining, *, settings: ServiceSettings) -> None:
     """Record that a node takes no more attempts. Those that it has not started are queued again."""
     if not nodes.set_draining(session, name=message.node, instance=message.instance):
         return
@@ -104,7 +104,7 @@ def _lock(session: Session, attempt_id: str) -> tuple[RunRow, JobRow, AttemptRow
     return run, job, attempt
 
 
-def _started(session: Session, message: Started, *, settings: ServiceSettings) -> None:
+def _record_start(session: Session, message: Started, *, settings: ServiceSettings) -> None:
     rows = _lock(session, message.attempt_id)
     if rows is None:
         return
@@ -131,7 +131,7 @@ def _accepts(job: JobRow, attempt: AttemptRow, message: Result) -> bool:
     return attempt.state in HELD_ATTEMPT_STATES or (attempt.state == "queued" and job.node == message.node)
 
 
-def _result(session: Session, message: Result, *, settings: ServiceSettings) -> None:
+def _record_result(session: Session, message: Result, *, settings: ServiceSettings) -> None:
     rows = _lock(session, message.attempt_id)
     if rows is None:
         log.info("result_of_unknown_attempt")

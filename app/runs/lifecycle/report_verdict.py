@@ -125,7 +125,7 @@ def rows_by_age(
 def _scope(
     session: Session, report: ReportRow, run: RunRow, jobs: Sequence[JobRow], judged: JudgedRun | None
 ) -> Scope | None:
-    """How far a "not reproduced" reaches, over all cells of the report.
+    """The scope of a "not reproduced", over all cells of the report.
 
     All runs count: a later run elsewhere does not undo that the reporter's environment was tried.
     """

@@ -113,7 +113,7 @@ def decide(
     plan: RepeatPlan,
     leases: int,
 ) -> Decision:
-    """How a job goes on. `attempts` are those of its generation, `results` the counted ones.
+    """Decide how a job continues. `attempts` are those of its generation, `results` the counted ones.
 
     Pure: changes nothing.
     """
@@ -124,7 +124,7 @@ def decide(
     required = attempts_required(
         next_attempts(reading.claim, script, target, results, plan),
         plan=plan,
-        ended=len(repeats) - waiting_repeats,
+        ended_attempts=len(repeats) - waiting_repeats,
         useless=sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in repeats),
         leases=leases,
     )
@@ -177,7 +177,7 @@ def _enough_is_waiting(session: Session, run: RunRow, job: JobRow, *, settings: 
     required = attempts_required(
         max(0, run.repeats_at_most - evidence),
         plan=repeat_plan_of(run),
-        ended=sum(tally.number for tally in repeats) - waiting,
+        ended_attempts=sum(tally.number for tally in repeats) - waiting,
         useless=useless,
         leases=settings.leases,
     )

@@ -210,7 +210,7 @@ class Conductor:
         return attempts_required(
             next_attempts(self._reading.claim, job.script, job.cell.target, job.results(), repeats),
             plan=repeats,
-            ended=len(job.attempts) - len(job.open_attempts()),
+            ended_attempts=len(job.attempts) - len(job.open_attempts()),
             useless=job.count_failed(),
             leases=LEASES,
         )

@@ -51,7 +51,7 @@ def _result(attempt: AttemptRow, environments: Mapping[str, EnvironmentRow]) -> 
 
 
 def repeat_plan_of(run: RunRow) -> RepeatPlan:
-    """How often a run repeats each of its cells."""
+    """The repeat plan of a run."""
     return RepeatPlan(at_most=run.repeats_at_most, exact=run.repeats_exact)
 
 
@@ -67,11 +67,11 @@ def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
         title=report.title,
         source_url=report.source_url,
         repeats=repeat_plan_of(run),
-        contributed=_contributed(run),
+        contributed=_contributed_part(run),
     )
 
 
-def _contributed(run: RunRow) -> ContributedPart | None:
+def _contributed_part(run: RunRow) -> ContributedPart | None:
     if run.contributed_by is None:
         return None
     return ContributedPart.model_validate({**(run.made_by or {}), "by": run.contributed_by})

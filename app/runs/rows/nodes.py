@@ -56,13 +56,15 @@ def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
     """All nodes ever seen, by name."""
     rows = queries.all_nodes(session)
     busy = Counter(hold.node for hold in queue.holds(session))
-    held = current_quarantines(session).nodes
+    quarantined_nodes = current_quarantines(session).nodes
     try:
         heartbeats: dict[str, Heartbeat] | None = broker.heartbeats(row.name for row in rows)
     except UnavailableError:
         heartbeats = None
     return [
-        _summary(row, busy=busy[row.name], state=_state(row, heartbeats), quarantined=row.name in held)
+        _summary(
+            row, busy=busy[row.name], state=_state(row, heartbeats), quarantined=row.name in quarantined_nodes
+        )
         for row in rows
     ]
 

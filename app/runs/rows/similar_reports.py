@@ -45,9 +45,9 @@ def same_as(session: Session, report: ReportRow) -> list[SameReport]:
     if script is None:
         return []
     equal = queries.same_shape(session, report.id, script.digest, script.shape_digest, limit=MOST_SHOWN)
-    found = [SameReport(id=row.id, title=row.title, how="equal") for row in equal]
-    found += _nearly_equal(session, report, script, without={item.id for item in found})
-    return sorted(found, key=lambda item: item.id, reverse=True)[:MOST_SHOWN]
+    similar = [SameReport(id=row.id, title=row.title, how="equal") for row in equal]
+    similar += _nearly_equal(session, report, script, without={item.id for item in similar})
+    return sorted(similar, key=lambda item: item.id, reverse=True)[:MOST_SHOWN]
 
 
 def _nearly_equal(

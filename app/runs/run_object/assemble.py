@@ -16,7 +16,7 @@ from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, JudgedCell,
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise
-from app.runs.run_object.comparison_parts import ComparedPair, Shown, compare_jobs
+from app.runs.run_object.comparison_parts import ComparedPair, EvidenceAttempt, compare_jobs
 from app.runs.run_object.document import (
     AttemptPart,
     CheckPart,
@@ -104,7 +104,7 @@ def judge(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> JudgedRu
     """Judge the jobs of a run, compare its attempts, and assemble its run object."""
     finished = run.state == "finished"
     cells = tuple(judge_cell(reading, job, plan=run.repeats, finished=finished) for job in jobs)
-    comparisons = tuple(compare_jobs(cells, [_shown(job) for job in jobs], reading.scripts))
+    comparisons = tuple(compare_jobs(cells, [_evidence_of(job) for job in jobs], reading.scripts))
     document = _document(run, reading, jobs, cells, comparisons)
     return JudgedRun(document=document, cells=cells, comparisons=comparisons)
 
@@ -236,7 +236,7 @@ def _job(reading: Reading, job: JobFacts, cell: JudgedCell) -> JobPart:
         rate_upper_bound=judgement.rate_upper_bound,
         rate_interval=judgement.rate_interval,
         checks=list(_findings(reading, cell, judgement.findings)),
-        varying_values=list(varying_names([digests_of(shown.result) for shown in _shown(job)])),
+        varying_values=list(varying_names([digests_of(attempt.result) for attempt in _evidence_of(job)])),
         trace=next(
             (result.observation.trace for result in cell.results if result.observation.trace is not None),
             None,
@@ -315,16 +315,16 @@ def _value(value: CapturedValue) -> ValuePart:
 
 
 def _environments(jobs: Sequence[JobFacts]) -> dict[str, Environment]:
-    found = [
+    environments = [
         attempt.result.environment for job in jobs for attempt in job.attempts if attempt.result is not None
     ]
-    return {environment_digest(environment): environment for environment in found if environment}
+    return {environment_digest(environment): environment for environment in environments if environment}
 
 
-def _shown(job: JobFacts) -> list[Shown]:
+def _evidence_of(job: JobFacts) -> list[EvidenceAttempt]:
     """The counted attempts of a job that are evidence."""
     return [
-        Shown(attempt.id, job.script, job.target, attempt.result)
+        EvidenceAttempt(attempt.id, job.script, job.target, attempt.result)
         for attempt in job.attempts
         if attempt.counted and attempt.result is not None and attempt.result.outcome.is_evidence
     ]

@@ -50,7 +50,7 @@ class BisectionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a bisection looks for: the claim without its conditions on versions, and the script that shows it."""
+    """The subject of a bisection: the claim without conditions on versions, and its script."""
 
     claim: Claim
     script: Script
@@ -187,14 +187,14 @@ class BisectionState:
             reason=point.reason,
         )
 
-    def _compare_neighbours(self, found: Found | None) -> tuple[bool | None, ConfoundedPart | None]:
+    def _compare_neighbours(self, answer: Found | None) -> tuple[bool | None, ConfoundedPart | None]:
         """Whether the environments of the two neighbours differ in the axis alone.
 
         None if they can't be compared.
         """
-        if found is None or found.before is None or found.after is None:
+        if answer is None or answer.before is None or answer.after is None:
             return None, None
-        older, newer = self._points[found.before], self._points[found.after]
+        older, newer = self._points[answer.before], self._points[answer.after]
         if not older.environment or not newer.environment:
             return None, None
         others = self.series.others_of(differing_fields(older.environment, newer.environment))
@@ -202,30 +202,30 @@ class BisectionState:
             return True, None
         one, other = (
             self._toolchains.get(self.series.points[place].target.toolchain)
-            for place in (found.before, found.after)
+            for place in (answer.before, answer.after)
         )
         command = None if one is None or other is None else missing_cell(self.series, one, other)
         return False, ConfoundedPart(differing=others, command=command)
 
 
-def _neighbours(found: Found | None, series: Series) -> Mapping[str, str | None]:
-    if found is None or found.before is None or found.after is None:
+def _neighbours(answer: Found | None, series: Series) -> Mapping[str, str | None]:
+    if answer is None or answer.before is None or answer.after is None:
         return {}
-    older, newer = series.points[found.before].value, series.points[found.after].value
-    if found.kind is Kind.FIXED:
+    older, newer = series.points[answer.before].value, series.points[answer.after].value
+    if answer.kind is Kind.FIXED:
         return {"last_bad": older, "first_good": newer}
     return {"last_good": older, "first_bad": newer}
 
 
 def _summary(
-    found: Found | None, series: Series, confounded: ConfoundedPart | None, *, given_up: bool
+    answer: Found | None, series: Series, confounded: ConfoundedPart | None, *, given_up: bool
 ) -> str:
     """One or two sentences, without any text from the report or the script."""
-    if found is None:
+    if answer is None:
         return ""
     first, last = series.points[0].value, series.points[-1].value
     axis = series.axis
-    match found.kind:
+    match answer.kind:
         case Kind.THROUGHOUT:
             return f"It is seen from {axis} {first} to {last}: both ends of the series show it."
         case Kind.NOWHERE:
@@ -241,20 +241,20 @@ def _summary(
         case Kind.UNTOLD:
             return f"Fewer than two points between {axis} {first} and {last} can tell."
         case _:
-            return _change(found, series, confounded, given_up=given_up)
+            return _change(answer, series, confounded, given_up=given_up)
 
 
-def _change(found: Found, series: Series, confounded: ConfoundedPart | None, *, given_up: bool) -> str:
-    if found.before is None or found.after is None:
+def _change(answer: Found, series: Series, confounded: ConfoundedPart | None, *, given_up: bool) -> str:
+    if answer.before is None or answer.after is None:
         return f"It changed between the ends of the series over {series.axis}."
-    older, newer = series.points[found.before].value, series.points[found.after].value
-    says = "appeared in" if found.kind is Kind.APPEARED else "was fixed in"
-    if found.is_exact():
+    older, newer = series.points[answer.before].value, series.points[answer.after].value
+    says = "appeared in" if answer.kind is Kind.APPEARED else "was fixed in"
+    if answer.is_exact():
         text = f"It {says} {series.axis} {newer}; {older} is the last one before."
     else:
         why = "the attempts ran out before it was narrower" if given_up else "what lies between can't tell"
         text = f"It {says} one after {series.axis} {older} and not after {newer}: {why}."
-    text += f" Probability {_percent(found.probability)}, if there is one change."
+    text += f" Probability {_percent(answer.probability)}, if there is one change."
     if confounded is not None:
         more = " and more" if len(confounded.differing) > 3 else ""
         text += f" Confounded: the two also differ in {', '.join(confounded.differing[:3])}{more}."

@@ -31,7 +31,7 @@ from worker.contract import Result
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class EvidenceAttempt:
     """An attempt that is evidence, with its target and the digest of its script."""
 
     id: str
@@ -44,8 +44,8 @@ class Shown:
 class ComparedPair:
     """Two attempts with their comparison. `script` is None when they ran different scripts."""
 
-    baseline: Shown
-    candidate: Shown
+    baseline: EvidenceAttempt
+    candidate: EvidenceAttempt
     repeats: Repeats
     script: Script | None
     comparison: Comparison
@@ -73,9 +73,9 @@ class ComparisonContent(BaseModel):
 
 
 def compare_jobs(
-    cells: Sequence[JudgedCell], shown: Sequence[Sequence[Shown]], scripts: Iterable[Script]
+    cells: Sequence[JudgedCell], evidence: Sequence[Sequence[EvidenceAttempt]], scripts: Iterable[Script]
 ) -> list[ComparedPair]:
-    """Compare the attempts of a run. `shown` holds the attempts of each cell, in the same order.
+    """Compare the attempts of a run. `evidence` holds the attempts of each cell, in the same order.
 
     Within a job, the first attempt is compared with the first one that differs from it. Across the jobs of a
     script, each is compared with the job on the plainest target. A target on the same device is preferred, so
@@ -88,7 +88,7 @@ def compare_jobs(
     for script in {script.digest: script for script in scripts}.values():
         pairs = [
             (cell, attempts)
-            for cell, attempts in zip(cells, shown, strict=True)
+            for cell, attempts in zip(cells, evidence, strict=True)
             if cell.script == script.digest and attempts
         ]
         mine = sorted(pairs, key=lambda pair: (len(pair[0].target.settings), pair[0].target.gpus))
@@ -106,11 +106,11 @@ def compare_jobs(
     return compared
 
 
-def _digests(attempts: Sequence[Shown]) -> list[dict[str, str]]:
+def _digests(attempts: Sequence[EvidenceAttempt]) -> list[dict[str, str]]:
     return [digests_of(attempt.result) for attempt in attempts]
 
 
-def _first_unlike(attempts: Sequence[Shown], script: Script) -> ComparedPair | None:
+def _first_unlike(attempts: Sequence[EvidenceAttempt], script: Script) -> ComparedPair | None:
     """The first attempt of a job compared with the first one that differs from it."""
     repeats = repeats_of(_digests(attempts), _digests(attempts), same_job=True)
     alike = {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}
@@ -121,7 +121,9 @@ def _first_unlike(attempts: Sequence[Shown], script: Script) -> ComparedPair | N
     return None
 
 
-def compare_pair(baseline: Shown, candidate: Shown, repeats: Repeats, script: Script | None) -> ComparedPair:
+def compare_pair(
+    baseline: EvidenceAttempt, candidate: EvidenceAttempt, repeats: Repeats, script: Script | None
+) -> ComparedPair:
     """Compare two attempts. `script` is the one that both ran, None if they ran different ones."""
     comparison = compare(baseline.result, candidate.result, repeats=repeats)
     return ComparedPair(baseline, candidate, repeats, script, comparison)

@@ -23,7 +23,7 @@ class EnvironmentField:
 
     name: str
     claimed: str
-    found: tuple[str, ...]
+    values: tuple[str, ...]
 
 
 def repair_diff(script: ScriptPart) -> list[str]:
@@ -37,16 +37,18 @@ def environment_differences(run: RunDocument) -> list[EnvironmentField]:
     """The fields that the reporter names and no machine of this run shares, the likeliest cause first."""
     claimed = run.report.environment
     used = {attempt.environment for job in run.jobs for attempt in job.attempts if attempt.counted}
-    found = [environment for digest, environment in run.environments.items() if digest in used]
-    if not found:
+    environments = [environment for digest, environment in run.environments.items() if digest in used]
+    if not environments:
         return []
     names = differing_fields(claimed, {})
     return [
         EnvironmentField(
-            name, _field_text(claimed, name), tuple(dict.fromkeys(_field_text(each, name) for each in found))
+            name,
+            _field_text(claimed, name),
+            tuple(dict.fromkeys(_field_text(each, name) for each in environments)),
         )
         for name in names
-        if not any(_agree(_field_text(claimed, name), _field_text(each, name)) for each in found)
+        if not any(_agree(_field_text(claimed, name), _field_text(each, name)) for each in environments)
     ]
 
 
@@ -61,11 +63,11 @@ def _field_text(environment: Environment, name: str) -> str:
     )
 
 
-def _agree(claimed: str, found: str) -> bool:
+def _agree(claimed: str, value: str) -> bool:
     """Whether two values name the same thing, such as `A100` and `NVIDIA A100-SXM4-80GB`, or `2.3` and
     `2.3.1+cu121`.
     """
-    one, other = claimed.casefold(), found.casefold()
+    one, other = claimed.casefold(), value.casefold()
     if one == other:
         return True
     shorter, longer = sorted((one, other), key=len)
@@ -83,7 +85,7 @@ def _words(kind: str, name: str, count: int) -> str:
     return " ".join(filter(None, (kind, name, f"x {count}" if count > 1 and kind == "gpu" else "")))
 
 
-def shortened(items: Iterable[str], *, most: int) -> list[str]:
+def shorten(items: Iterable[str], *, most: int) -> list[str]:
     """The first items, and a note how many more there are."""
     every = list(items)
     return every if len(every) <= most else [*every[:most], f"… {len(every) - most} more"]

@@ -94,7 +94,7 @@ def changes(
 
 
 def count_reports(session: Session, toolchains: Collection[str]) -> dict[ChangeKind, int]:
-    """How many reports have changes of each kind with these toolchains."""
+    """The number of reports with changes of each kind on these toolchains."""
     statement = select(ChangeRow.kind, func.count(ChangeRow.report_id.distinct())).where(
         ChangeRow.toolchain.in_(list(toolchains))
     )

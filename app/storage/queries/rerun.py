@@ -50,8 +50,8 @@ def is_open_report() -> ColumnElement[bool]:
         ReportRow.attention.is_not(None),
         ReportRow.attention != Attention.ASK,
     ]
-    ended = [getattr(ReportRow, name) for name in ENDED if hasattr(ReportRow, name)]
-    return and_(*conditions, *(column.is_(None) for column in ended))
+    end_columns = [getattr(ReportRow, name) for name in ENDED if hasattr(ReportRow, name)]
+    return and_(*conditions, *(column.is_(None) for column in end_columns))
 
 
 def due_reports(
@@ -81,14 +81,14 @@ def without_baseline(session: Session, *, since: str, limit: int) -> Sequence[Ch
     baselines = select(func.count()).where(
         RunRow.report_id == ChangeRow.report_id, RunRow.trigger == "baseline"
     )
-    asked = baselines.where(RunRow.id > ChangeRow.id).scalar_subquery()
-    tried = baselines.where(RunRow.id > since).scalar_subquery()
+    baselines_since = baselines.where(RunRow.id > ChangeRow.id).scalar_subquery()
+    recent_baselines = baselines.where(RunRow.id > since).scalar_subquery()
     running = exists().where(RunRow.report_id == ReportRow.id, RunRow.state.in_(OPEN_STATES))
     statement = (
         select(ChangeRow)
         .join(ReportRow, ReportRow.id == ChangeRow.report_id)
         .where(ChangeRow.kind == ChangeKind.CONFOUNDED, ChangeRow.id > since, is_open_report(), ~running)
-        .where(asked == 0, tried < MOST_BASELINES)
+        .where(baselines_since == 0, recent_baselines < MOST_BASELINES)
     )
     return session.scalars(statement.order_by(ChangeRow.id.desc()).limit(limit)).all()
 

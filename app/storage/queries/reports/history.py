@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, RunRow
 
 # Characters of an attempt's output, from its end.
-SHOWN = 400
+OUTPUT_CHARACTERS = 400
 # Facts of the environment that are shown in the history.
 FACTS = {
     "torch": "torch.version",
@@ -44,14 +44,14 @@ def points_of_report(
         .lateral("first")
     )
     seen = first.c.seen
-    shown = (
+    output = (
         first.c.id.label("first_id"),
         first.c.outcome,
         seen["stdout_digest"].astext.label("stdout_digest"),
-        func.right(seen["stdout"].astext, SHOWN).label("stdout"),
+        func.right(seen["stdout"].astext, OUTPUT_CHARACTERS).label("stdout"),
         func.length(seen["stdout"].astext).label("stdout_length"),
-        func.left(seen[("exception", "type")].astext, SHOWN).label("exception_type"),
-        func.left(seen[("exception", "message")].astext, SHOWN).label("exception_message"),
+        func.left(seen[("exception", "type")].astext, OUTPUT_CHARACTERS).label("exception_type"),
+        func.left(seen[("exception", "message")].astext, OUTPUT_CHARACTERS).label("exception_message"),
         seen["signal"].astext.label("signal"),
         select(func.count()).where(*counted).correlate(JobRow).scalar_subquery().label("attempts"),
     )
@@ -70,7 +70,7 @@ def points_of_report(
     job = (JobRow.id, JobRow.script_digest, JobRow.target, JobRow.verdict, JobRow.reason)
     run = (RunRow.id.label("run_id"), RunRow.created_at, RunRow.finished_at, RunRow.contributed_by)
     statement = (
-        select(*job, *run, *shown, *facts)
+        select(*job, *run, *output, *facts)
         .join(RunRow, RunRow.id == JobRow.run_id)
         .outerjoin(first, true())
         .outerjoin(environment, true())

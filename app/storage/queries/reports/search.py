@@ -306,16 +306,16 @@ def _when(identity: InstrumentedAttribute[str], when: Period) -> ColumnElement[b
     return and_(true(), *since, *until)
 
 
-def _submitted(search: Search, field: Field) -> ColumnElement[bool]:
+def _is_submitted_in(search: Search, field: Field) -> ColumnElement[bool]:
     return or_(*(_when(ReportRow.id, _period(search, value)) for value in field.values))
 
 
-def _labelled(_asked: Search, field: Field) -> ColumnElement[bool]:
+def _has_label(_search: Search, field: Field) -> ColumnElement[bool]:
     labels = ReportRow.__table__.columns.get("labels")
     return false() if labels is None else _overlap(labels, field.values)
 
 
-def _in_state(_asked: Search, field: Field) -> ColumnElement[bool]:
+def _in_state(_search: Search, field: Field) -> ColumnElement[bool]:
     """Whether the report is open or closed."""
     closed_at = ReportRow.__table__.columns.get("closed_at")
     is_open = true() if closed_at is None else closed_at.is_(None)
@@ -326,7 +326,7 @@ def _in_state(_asked: Search, field: Field) -> ColumnElement[bool]:
 _OF_REPORT: dict[str, Callable[[Search, Field], ColumnElement[bool]]] = {
     "verdict": lambda _, field: ReportRow.verdict.in_(field.values),
     "attention": lambda _, field: ReportRow.attention.in_(field.values),
-    "submitted": _submitted,
-    "label": _labelled,
+    "submitted": _is_submitted_in,
+    "label": _has_label,
     "is": _in_state,
 }
