@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.cache import SizedCache
 from app.http.problems import Problem
-from app.judging.comparison.values import written
+from app.judging.comparison.values import value_text
 from app.runs.estimates.wording import BASIS, how_long, queue_position_text
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
 from app.visible_text import visible
@@ -62,7 +62,7 @@ def environment() -> Environment:
         "held": views.packages_held,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
-        "written": written,
+        "written": value_text,
         "in_line": queue_position_text,
         "how_long": how_long,
         "again": again_of,

@@ -14,7 +14,7 @@ from judging_builders import check, result
 
 from app.intake.claim.claims import CheckKind
 from app.judging.comparison.comparison import Repeats, compare, digests_of, repeats_of, varying_names
-from app.judging.comparison.exactness import exactly, nearest_to
+from app.judging.comparison.exactness import exact_value_text, nearest_to
 from app.judging.judgement import CheckResult, Finding
 from worker.contract import CapturedValue, Result
 
@@ -126,10 +126,10 @@ def test_within_a_job_only_what_is_sometimes_other_counts() -> None:
 def test_a_claimed_number_beside_what_was_captured(claimed: str, told: str) -> None:
     values = [value("v", 0.94), value("w", 3.0, 0.9531213045120239)]
     one = check(CheckKind.VALUE, number=claimed)
-    assert exactly(one, Finding(text="x", result=CheckResult.MET), values) == told
+    assert exact_value_text(one, Finding(text="x", result=CheckResult.MET), values) == told
     lines = check(CheckKind.OUTPUT, lines=(f"loss: {claimed}",))
-    assert exactly(lines, Finding(text="x", result=CheckResult.OTHER), values) == told
-    assert exactly(one, Finding(text="x", result=CheckResult.UNREACHED), values) == ""
+    assert exact_value_text(lines, Finding(text="x", result=CheckResult.OTHER), values) == told
+    assert exact_value_text(one, Finding(text="x", result=CheckResult.UNREACHED), values) == ""
 
 
 def test_no_element_is_near_nan() -> None:

@@ -6,7 +6,7 @@ import pytest
 from judging_builders import CPU, check, claim, prints, raises, script, several
 
 from app.intake.claim.claims import Check, CheckKind, Role, Where
-from app.judging.output.value_position import numbers_standing
+from app.judging.output.value_position import shown_numbers
 from app.judging.verdict.job import judge_job
 
 
@@ -28,7 +28,7 @@ from app.judging.verdict.job import judge_job
     ],
 )
 def test_numbers_that_a_line_shows(line: str, label: str | None, shown: list[str]) -> None:
-    assert [number.text for number in numbers_standing(line, label)] == shown
+    assert [number.text for number in shown_numbers(line, label)] == shown
 
 
 def verdict(*checks: Check, stdout: str = "", **result: object) -> str:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.judging.comparison.dtypes import Format, decode, format_of, multi_index, ordinal, rounded
-from app.judging.comparison.values import MOST_VALUES, compare_value, compare_values, told
+from app.judging.comparison.values import MOST_VALUES, compare_value, compare_values, comparison_text
 from worker.contract import CapturedValue, ValueStatistics
 
 FLOATS = (
@@ -133,7 +133,11 @@ def test_rounding_is_that_of_the_machine(number: float) -> None:
 
 def test_a_signed_zero_is_another_bit_and_no_other_number() -> None:
     made = compare_value(holding(0.0, 1.0), holding(-0.0, 1.0))
-    assert (made.result, made.differing, told(made)) == ("equal", 0, "the same numbers in other bits")
+    assert (made.result, made.differing, comparison_text(made)) == (
+        "equal",
+        0,
+        "the same numbers in different bits",
+    )
     other_nan = packed("float32", bytes.fromhex("0100c07f"))
     assert compare_value(holding(math.nan), other_nan).result == "equal"
     assert compare_value(holding(math.nan), holding(math.nan)).result == "identical"
@@ -150,7 +154,7 @@ def test_nan_and_infinity_on_one_side() -> None:
         None,
     )
     assert made.passes_default is False
-    assert "NaN on one side only in 1" in told(made)
+    assert "NaN on one side only in 1" in comparison_text(made)
 
 
 def test_where_it_is_worst() -> None:
@@ -182,7 +186,7 @@ def test_against_zero_no_relative_tolerance_passes() -> None:
     made = compare_value(holding(0.0), holding(1e-3))
     assert (made.smallest_rtol, made.greatest_relative) == (None, None)
     assert made.smallest_atol == pytest.approx(1e-3)
-    assert "atol 0.001" in told(made)
+    assert "atol 0.001" in comparison_text(made)
 
 
 def test_integers_complex_and_booleans() -> None:
@@ -282,7 +286,7 @@ def test_it_is_total_and_has_no_direction_where_it_should_have_none(data: st.Dat
     assert (there.greatest_ulp, there.smallest_atol) == (back.greatest_ulp, back.smallest_atol)
     assert (there.baseline, there.candidate) == (back.candidate, back.baseline)
     assert (there.result == "different") == bool(there.differing)
-    assert told(there)
+    assert comparison_text(there)
     assert compare_value(one, one).result == "identical"
 
 

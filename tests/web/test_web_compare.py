@@ -65,7 +65,7 @@ def test_what_differs_is_marked(web: Web) -> None:
     assert "1 of 3 elements differ, at most 1 ULP of float32 apart" in page.text
     assert "passes the default (rtol 1.3e-06, atol 1e-05)" in page.text
     assert "fails the default (rtol 0, atol 0); passes from rtol 0.25 or from atol 1" in page.text
-    assert "the same numbers in other bits" in page.text
+    assert "the same numbers in different bits" in page.text
     assert "1 the same bit by bit" in page.text
     assert "cpu.model" in page.text
     links = {link.attributes["href"] for link in page.all("a")}

@@ -12,7 +12,7 @@ from app.judging.output.numbers import Number, numbers_in
 from app.judging.output.numbers import matches as same_number
 from app.judging.output.printed_lines import found_lines
 from app.judging.output.sides import lines_of_sides, side_of, side_says, sides_agree
-from app.judging.output.value_position import has_label, lines_with, numbers_of, numbers_standing, stands
+from app.judging.output.value_position import has_label, lines_with, numbers_of, shown_numbers, shows_constant
 from worker.contract import Outcome, Result
 
 # Lines of tracebacks and of warnings.
@@ -29,7 +29,7 @@ def judge_output(check: Check, result: Result) -> CheckResult:
     stdout = _labelled(check, _lines_of_device(check, seen.stdout))
     if not any(line.strip() for line in check.lines):
         return _judge_silence(result)
-    shown = stands(check.lines[0], stdout.splitlines()) if len(check.lines) == 1 else None
+    shown = shows_constant(check.lines[0], stdout.splitlines()) if len(check.lines) == 1 else None
     if shown or (shown is None and found_lines(check.lines, stdout)) or found_lines(check.lines, seen.stderr):
         return CheckResult.MET
     return _other_or_unreached(bool(seen.stdout.strip()), result)
@@ -76,7 +76,7 @@ def numbers_in_place(check: Check, result: Result) -> list[Number]:
     """The printed numbers that may be the claimed one: at the claimed position, else where a value stands."""
     lines = _value_lines(check, result)
     if check.position is None:
-        return [number for line in lines for number in numbers_standing(line, check.label)]
+        return [number for line in lines for number in shown_numbers(line, check.label)]
     numbers = [number for line in lines for number in numbers_in(line)]
     return numbers[-1:] if check.position == "last" else numbers[:1]
 

@@ -1,1 +1,1 @@
-"""Two attempts compared, value by value."""
+"""Comparisons of two attempts: output, captured values, endings and environments."""

@@ -1,4 +1,4 @@
-"""Which lines of two texts belong together: linear in their length but for a named amount of closer looking."""
+"""Alignment of the lines of two texts, in linear time apart from a limited number of close comparisons."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-# Pairs of lines that may be looked at closely in one alignment; difflib is cubic for lines that were made for
-# it.
+# The most pairs of lines that difflib may compare in one alignment. It is cubic for adversarial lines.
 MOST_PAIRS = 300 * 300
-# From a line of the baseline to another (not included), and the same of the candidate.
+# Lines of the baseline from the first to the second number (excluded), then lines of the candidate.
 Block = tuple[int, int, int, int]
 
 
 def unequal_blocks(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[Block]:
-    """The blocks that are not equal, in order.
-
-    Where a block is too large to look into, its lines stand beside each other by number.
-    """
+    """The blocks of lines that differ, in order. Blocks over the limit stay whole."""
     start = 0
     while start < min(len(one), len(other)) and one[start] == other[start]:
         start += 1
@@ -38,7 +34,7 @@ def unequal_blocks(one: Sequence[Hashable], other: Sequence[Hashable]) -> list[B
 
 
 def _gaps(one: Sequence[Hashable], other: Sequence[Hashable], whole: Block) -> Iterator[Block]:
-    """What lies between the lines that each text has once, as far as they come in the same order."""
+    """The blocks between anchors: lines that both texts have exactly once, in the same order."""
     i, until_i, j, until_j = whole
     for at, there in [*_anchors(one[i:until_i], other[j:until_j], i, j), (until_i, until_j)]:
         if at > i or there > j:
@@ -54,7 +50,7 @@ def _anchors(one: Sequence[Hashable], other: Sequence[Hashable], i: int, j: int)
 
 
 def _rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest run of pairs, not all of them neighbours, in which both numbers rise."""
+    """The longest subsequence of pairs in which both numbers rise."""
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []

@@ -1,7 +1,6 @@
-"""How far pairs of elements are apart, and which tolerances of `torch.testing.assert_close` they pass, computed as torch computes it.
+"""Distances between elements, and the tolerances of `torch.testing.assert_close` that they pass.
 
-torch takes the error and the allowed error in the dtype itself, so that both are rounded: to eight bits in
-bfloat16.
+The rounding of torch is reproduced: it computes the error and the allowed error in the dtype itself.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from dataclasses import dataclass
 
 from app.judging.comparison.dtypes import DOUBLE_PRECISION, FLOAT32, Format, Kind, coarser, ordinal, rounded
 
-# Beyond this, torch compares integers in float32 with more rounding than is worth telling.
+# torch compares larger integers in float32 with rounding, which is not reproduced here.
 _EXACT_INTEGER = 2**24
-# No float is as large.
+# In bits. Larger integers are beyond the range of floats.
 LONGEST_INTEGER = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An element on both sides, and its place."""
+    """The element at one position on both sides."""
 
     at: int
     baseline: complex
@@ -29,9 +28,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closeness:
-    """The greatest distances with their places; tolerances are None where none passes.
+    """The greatest distances with their positions, and the smallest tolerances that pass.
 
-    `rtol` is for `atol=0` and the other way round.
+    A tolerance is None if none passes. `rtol` is the one for `atol=0`, and `atol` the one for `rtol=0`.
     """
 
     absolute: float | None = None
@@ -49,7 +48,7 @@ class Closeness:
 
 
 def closeness(pairs: Sequence[Pair], baseline: Format | None, candidate: Format | None) -> Closeness:
-    """Of the elements that differ; all others are equal. A format is None for a Python int."""
+    """The distances of the elements that differ. A format is None for a Python int."""
     absolute, absolute_at = _greatest((_error(pair), pair.at) for pair in pairs)
     relative, relative_at = _greatest((_relative(pair), pair.at) for pair in pairs)
     working = _working(baseline, candidate)
@@ -80,17 +79,17 @@ def closeness(pairs: Sequence[Pair], baseline: Format | None, candidate: Format 
     )
 
 
-def _greatest(found: Iterable[tuple[float | None, int]]) -> tuple[float | None, int | None]:
-    """The greatest and its place; None where nothing can be measured."""
+def _greatest(distances: Iterable[tuple[float | None, int]]) -> tuple[float | None, int | None]:
+    """The greatest distance and its position; None if none can be measured."""
     best: tuple[float | None, int | None] = (None, None)
-    for distance, at in found:
+    for distance, at in distances:
         if distance is not None and (best[0] is None or distance > best[0]):
             best = (distance, at)
     return best
 
 
 def _error(pair: Pair) -> float | None:
-    """The absolute error; None with an infinity, a NaN, or out of a float's range."""
+    """The absolute error; None if it is not finite."""
     try:
         error = float(abs(pair.candidate - pair.baseline))
     except OverflowError:
@@ -111,13 +110,13 @@ def _relative(pair: Pair) -> float | None:
 
 
 def _ulp(pair: Pair, working: Format) -> float | None:
-    """The distance in units of the last place; of a complex element that of the farther part."""
+    """The distance in units of the last place (ULP). For a complex element it is that of the worse part."""
     if any(
         isinstance(side, int) and side.bit_length() > LONGEST_INTEGER
         for side in (pair.baseline, pair.candidate)
     ):
         return None
-    found = [
+    distances = [
         abs(ordinal(rounded(one, working), working) - ordinal(rounded(other, working), working))
         for one, other in (
             (pair.baseline.real, pair.candidate.real),
@@ -129,17 +128,17 @@ def _ulp(pair: Pair, working: Format) -> float | None:
     parts = (pair.baseline.real, pair.candidate.real, pair.baseline.imag, pair.candidate.imag)
     if whole == 1 and not all(math.isfinite(part) for part in parts[:2]):
         return None
-    return max(found, default=None)
+    return max(distances, default=None)
 
 
 def _working(baseline: Format | None, candidate: Format | None) -> Format | None:
-    """The format whose last place counts: the coarser one, of those that round."""
+    """The format that defines the ULP: the coarser of the floating formats; None if there is none."""
     inexact = [form for form in (baseline, candidate) if form is not None and form.inexact]
     return coarser(inexact[0], inexact[-1]) if inexact else None
 
 
 def _computing(baseline: Format | None, candidate: Format | None) -> Format | None:
-    """The format in which torch takes the errors; None where it takes no tolerance, as with eight bits."""
+    """The format in which torch computes errors; None for 8-bit floats, which it compares exactly."""
     inexact = [form for form in (baseline, candidate) if form is not None and form.inexact]
     if any(form.size == 1 for form in inexact):
         return None
@@ -147,13 +146,13 @@ def _computing(baseline: Format | None, candidate: Format | None) -> Format | No
 
 
 def _defaults(baseline: Format | None, candidate: Format | None) -> tuple[float, float]:
-    """The looser of the two dtypes' own."""
+    """The default (rtol, atol) of torch: the larger of each of the two dtypes."""
     forms = [form for form in (baseline, candidate) if form is not None]
     return max((form.rtol for form in forms), default=0.0), max((form.atol for form in forms), default=0.0)
 
 
 def _tolerable(pair: Pair, computing: Format) -> bool:
-    """Whether any tolerance passes: not where the error itself is none, or out of the dtype's range."""
+    """Whether any tolerance can pass. None does if the error is not finite or beyond the dtype's range."""
     error = _error(pair)
     if error is None or rounded(error, computing) > computing.greatest:
         return False
@@ -164,10 +163,10 @@ def _tolerable(pair: Pair, computing: Format) -> bool:
     )
 
 
-def _smallest(wanted: Iterable[float | None], computing: Format) -> float | None:
-    """The smallest tolerance that serves all; None if for one of them none does."""
+def _smallest(tolerances: Iterable[float | None], computing: Format) -> float | None:
+    """The smallest tolerance for all elements; None if one element has none."""
     most = 0.0
-    for one in wanted:
+    for one in tolerances:
         if one is None:
             return None
         most = max(most, one)
@@ -189,7 +188,7 @@ def _passes(pair: Pair, computing: Format | None, rtol: float, atol: float) -> b
         return False
     size = float(abs(pair.baseline))
     allowed = atol + rtol * size
-    # Far from the edge no rounding decides.
+    # Rounding decides only near the limit.
     slack = (error + allowed) * 2.0 ** (3 - computing.precision) + math.ldexp(
         4.0, computing.least - computing.precision
     )
@@ -204,5 +203,5 @@ def _passes(pair: Pair, computing: Format | None, rtol: float, atol: float) -> b
 
 
 def _single(value: float, computing: Format) -> float:
-    """Halves are computed in float32 and rounded after each step."""
+    """The value in float32, in which torch computes for 16-bit floats."""
     return rounded(value, FLOAT32) if computing.precision < DOUBLE_PRECISION else value

@@ -1,9 +1,8 @@
-"""Two attempts side by side: what differs in what they printed, in what they held, in how they ended, and in their environments.
+"""The comparison of two attempts: their output, captured values, endings and environments.
 
-`identical` needs the same bytes in both streams and in every captured value, `equivalent` the same values;
-`different` is a printed line that says something else, another ending, or a captured value that holds other
-numbers while the prints, which are short, are alike. A value that is another one in each repeat of one job (a
-duration, an unseeded number) says nothing about two jobs: it is listed only.
+`identical` needs the same bytes in both streams and in every captured value, `equivalent` only the same
+values. `different` is another printed line, another ending, or another captured value. A value that varies
+between repeats of one job, such as a duration, does not count: it is only listed.
 """
 
 from __future__ import annotations
@@ -24,23 +23,22 @@ from app.judging.comparison.text_diff import (
     same_bytes,
     text_diff,
 )
-from app.judging.comparison.values import ValueComparison, ValueResult, compare_values, told
+from app.judging.comparison.values import ValueComparison, ValueResult, compare_values, comparison_text
 from app.judging.judgement import ComparisonResult
 from worker.contract import Environment, Result, Scalar
 
 MOST_SHOWN = 300
 MOST_LINES_SHOWN = 10
 MOST_VALUES_SHOWN = 10
-# Ours: nothing that could be compared.
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 # Variables follow from settings, and the fingerprint of a library from its path.
-_UNTOLD = ("variable.", "blas.fingerprint")
-_NOT_KEPT = "differs in the part that was not kept"
+_NOT_LISTED = ("variable.", "blas.fingerprint")
+_NOT_STORED = "differs in the part that was not stored"
 
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """What the repeats of both jobs say of the values: which vary within a job, and whether there are repeats at all."""
+    """The names of values that vary within a job, and whether there are enough repeats to know that."""
 
     varying: frozenset[str] = frozenset()
     known: bool = True
@@ -48,7 +46,7 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference, both sides cut short; hostile text. `note` is ours: how far the sides are apart."""
+    """One difference. Both sides are hostile text, cut short. `note` is our own text about the distance."""
 
     about: str
     baseline: str
@@ -58,10 +56,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a comparison says; `first` is the first printed line in which the two differ, else how they ended otherwise, else a value.
+    """The result of a comparison with all differences.
 
-    `first_line` is its number in the baseline, `first_line_candidate` that in the candidate; a line that one
-    side lacks has none there.
+    `first` is the first printed line that differs, else another ending, else a value. `first_line` and
+    `first_line_candidate` are the line numbers on both sides; a side without the line has None.
     """
 
     result: ComparisonResult
@@ -77,12 +75,9 @@ class Comparison:
 
 
 def compare(baseline: Result, candidate: Result, *, repeats: Repeats = Repeats()) -> Comparison:
-    """Compare what two attempts showed.
-
-    What surrounds it (stderr, flags, the environments) is listed, and never makes them different.
-    """
+    """Compare two attempts. Differences in stderr, flags and environments are listed, but do not count."""
     environment = environment_differences(baseline.environment, candidate.environment)
-    around = tuple(_around(baseline, candidate))
+    around = tuple(_weak_differences(baseline, candidate))
     bare = Comparison(
         ComparisonResult.INCOMPARABLE, around + environment, around=around, environment=environment
     )
@@ -94,36 +89,38 @@ def compare(baseline: Result, candidate: Result, *, repeats: Repeats = Repeats()
     )
     endings = tuple(_ending_differences(baseline, candidate))
     lines = _line_differences(stdout)
-    held = [value for value in values if _decides(value, repeats)]
-    told_values = tuple(_value_difference(value) for value in held[:MOST_VALUES_SHOWN])
-    made = replace(
+    deciding = [value for value in values if _decides(value, repeats)]
+    value_differences = tuple(_value_difference(value) for value in deciding[:MOST_VALUES_SHOWN])
+    comparison = replace(
         bare,
-        result=_result(baseline, candidate, values, differs=bool(lines or endings or held)),
-        differences=(*endings, *lines, *told_values, *around, *environment),
-        first=next(iter((*lines, *endings, *told_values)), None),
+        result=_result(baseline, candidate, values, differs=bool(lines or endings or deciding)),
+        differences=(*endings, *lines, *value_differences, *around, *environment),
+        first=next(iter((*lines, *endings, *value_differences)), None),
         endings=endings,
         stdout=stdout,
         values=values,
     )
     if not lines or stdout.result is TextResult.UNKNOWN:
-        return made
+        return comparison
     row = next(row for row in stdout.rows if not row.same)
     return replace(
-        made, first_line=row.baseline_line or row.candidate_line, first_line_candidate=row.candidate_line
+        comparison,
+        first_line=row.baseline_line or row.candidate_line,
+        first_line_candidate=row.candidate_line,
     )
 
 
 def digests_of(result: Result) -> dict[str, str]:
-    """What repeats are told apart by: the captured values' digests by name."""
+    """The digests of the captured values by name, by which repeats are compared."""
     return {value.name: value.digest for value in result.observation.values if value.digest}
 
 
 def repeats_of(
     baseline: Sequence[Mapping[str, str]], candidate: Sequence[Mapping[str, str]], *, same_job: bool
 ) -> Repeats:
-    """From the digests of all counted attempts of both jobs.
+    """The varying values, from the digests of all counted attempts of both jobs.
 
-    Within one job only what is another value every time is left aside.
+    For two attempts of the same job, only values that differ in every repeat are varying.
     """
     if same_job:
         always = frozenset(
@@ -137,20 +134,20 @@ def repeats_of(
 
 
 def varying_names(repeats: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
-    """The names whose values differ among the repeats of a job; what one of them lacks is not compared."""
+    """The names of values that differ among the repeats of a job."""
     return tuple(name for name, digests in _by_name(repeats).items() if len(set(digests)) > 1)
 
 
 def _by_name(repeats: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    digests_by_name: dict[str, list[str]] = {}
     for digests in repeats:
         for name, digest in digests.items():
-            found.setdefault(name, []).append(digest)
-    return found
+            digests_by_name.setdefault(name, []).append(digest)
+    return digests_by_name
 
 
 def stream_of(result: Result, stream: str) -> Text:
-    """A stream of an attempt, as text to compare."""
+    """A stream of an attempt as a text to compare."""
     seen = result.observation
     return Text(text=getattr(seen, stream), digest=getattr(seen, f"{stream}_digest"), cut=seen.truncated)
 
@@ -159,7 +156,7 @@ def _result(
     baseline: Result, candidate: Result, values: Iterable[ValueComparison], *, differs: bool
 ) -> ComparisonResult:
     if ended_by_limit(baseline) != ended_by_limit(candidate):
-        # One of them was cut off by a limit of ours: what it would have shown is not known.
+        # One of them was stopped at a limit, so the rest of its output is not known.
         return ComparisonResult.INCOMPARABLE
     if differs:
         return ComparisonResult.DIFFERENT
@@ -167,17 +164,20 @@ def _result(
         same_bytes(stream_of(baseline, stream), stream_of(candidate, stream))
         for stream in ("stdout", "stderr")
     )
-    same_values = all(value.result is ValueResult.IDENTICAL or _unknown_of_one(value) for value in values)
+    same_values = all(value.result is ValueResult.IDENTICAL or _is_too_large(value) for value in values)
     return ComparisonResult.IDENTICAL if same and same_values else ComparisonResult.EQUIVALENT
 
 
-def _unknown_of_one(value: ValueComparison) -> bool:
-    """Too large to have been read on both sides, and so no reason to deny that all that was captured is the same."""
+def _is_too_large(value: ValueComparison) -> bool:
+    """Whether the value was too large to be read. Then it does not prevent `identical`."""
     return value.result is ValueResult.UNKNOWN and value.note.endswith("nor a digest of them.")
 
 
 def _decides(value: ValueComparison, repeats: Repeats) -> bool:
-    """Whether a value makes two attempts different: not one that varies by itself, nor a plain number that no repeat tells from such."""
+    """Whether a value makes two attempts different.
+
+    A varying value does not, nor does a plain number if there are no repeats to show whether it varies.
+    """
     return (
         value.result is ValueResult.DIFFERENT
         and not value.varies
@@ -191,17 +191,17 @@ def _value_difference(value: ValueComparison) -> Difference:
         f"value: {value.name}",
         _cut(f"{place}{value.baseline}"),
         _cut(f"{place}{value.candidate}"),
-        told(value),
+        comparison_text(value),
     )
 
 
 def _line_differences(stdout: TextDiff) -> tuple[Difference, ...]:
-    """The first lines that differ; numbers as values, in whatever order the lines come."""
+    """The first lines that differ. Numbers are compared as values; the order of lines does not count."""
     if stdout.result is TextResult.UNKNOWN:
-        return (Difference("stdout", _NOT_KEPT, _NOT_KEPT),)
+        return (Difference("stdout", _NOT_STORED, _NOT_STORED),)
     rows = [row for row in stdout.rows if not row.same][:MOST_LINES_SHOWN]
     return tuple(
-        Difference("stdout", _cut(_line(row.baseline)), _cut(_line(row.candidate)), _apart(row))
+        Difference("stdout", _cut(_line(row.baseline)), _cut(_line(row.candidate)), _distance_of_numbers(row))
         for row in rows
     )
 
@@ -210,12 +210,12 @@ def _line(pieces: Iterable[Piece]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def _apart(row: Row) -> str:
-    """The distance of the numbers in a line that differs in nothing else."""
-    found = [number for number in row.numbers if number.absolute is not None]
-    if not found:
+def _distance_of_numbers(row: Row) -> str:
+    """The largest distance of the numbers in a line; empty if the line differs in other things."""
+    measured = [number for number in row.numbers if number.absolute is not None]
+    if not measured:
         return ""
-    worst = max(found, key=lambda number: number.absolute or 0.0)
+    worst = max(measured, key=lambda number: number.absolute or 0.0)
     share = "" if worst.relative is None else f", {100 * worst.relative:.3g} % of the baseline"
     return f"off by {worst.absolute:.3g}{share}"
 
@@ -224,8 +224,8 @@ def _ending_differences(baseline: Result, candidate: Result) -> list[Difference]
     one, other = baseline.observation, candidate.observation
     pairs = (
         ("outcome", str(baseline.outcome), str(candidate.outcome)),
-        ("exit_status", _said(one.exit_status), _said(other.exit_status)),
-        ("signal", _said(one.signal), _said(other.signal)),
+        ("exit_status", _text_of(one.exit_status), _text_of(other.exit_status)),
+        ("signal", _text_of(one.signal), _text_of(other.signal)),
         ("exception", _exception(baseline), _exception(candidate)),
     )
     return [
@@ -240,7 +240,7 @@ def _exception(result: Result) -> str:
     return "none" if raised is None else f"{raised.type}: {raised.message}"
 
 
-def _said(value: object) -> str:
+def _text_of(value: object) -> str:
     return "none" if value is None else str(value)
 
 
@@ -248,21 +248,21 @@ def _cut(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
 
 
-def _around(baseline: Result, candidate: Result) -> list[Difference]:
-    """Weak evidence: what the streams of warnings say, and the flags as the scripts left them."""
+def _weak_differences(baseline: Result, candidate: Result) -> list[Difference]:
+    """Differences that are weak evidence: the flags at the end of the scripts, and stderr."""
     one, other = baseline.observation, candidate.observation
-    found = [
-        Difference(f"flag: {name}", _said(one.flags.get(name)), _said(other.flags.get(name)))
+    differences = [
+        Difference(f"flag: {name}", _text_of(one.flags.get(name)), _text_of(other.flags.get(name)))
         for name in _differing(one.flags, other.flags)
     ]
-    if not same_bytes(stream_of(baseline, "stderr"), stream_of(candidate, "stderr")) and _says(
+    if not same_bytes(stream_of(baseline, "stderr"), stream_of(candidate, "stderr")) and _meanings(
         one.stderr
-    ) != _says(other.stderr):
-        found.append(Difference("stderr", _cut(one.stderr), _cut(other.stderr)))
-    return found
+    ) != _meanings(other.stderr):
+        differences.append(Difference("stderr", _cut(one.stderr), _cut(other.stderr)))
+    return differences
 
 
-def _says(stderr: str) -> list[tuple[str, ...]]:
+def _meanings(stderr: str) -> list[tuple[str, ...]]:
     return [meaning(line) for line in stderr.splitlines()]
 
 
@@ -271,11 +271,11 @@ def _differing(one: Mapping[str, Scalar], other: Mapping[str, Scalar]) -> list[s
 
 
 def environment_differences(baseline: Environment, candidate: Environment) -> tuple[Difference, ...]:
-    """The fields in which two environments differ, likeliest culprit first."""
+    """The fields in which two environments differ, the most likely cause first."""
     return tuple(
         Difference(f"environment: {name}", _cut(_field(baseline, name)), _cut(_field(candidate, name)))
         for name in differing_fields(baseline, candidate)
-        if not name.startswith(_UNTOLD)
+        if not name.startswith(_NOT_LISTED)
     )
 
 

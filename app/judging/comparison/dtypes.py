@@ -1,4 +1,4 @@
-"""Number formats: from captured bytes to values, the place of a value among its format's neighbours, and torch's tolerances."""
+"""Number formats: decoding of captured bytes, rounding, ULP positions, and the tolerances of torch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-# Where a format has neither infinities nor a zero with a sign, its bits say so; beyond 53 bits of precision
-# nothing is decoded.
+# Bits of precision of a float64. No decoded format has more.
 DOUBLE_PRECISION = 53
 
 
 class Kind(StrEnum):
-    """What the elements are. A complex element is two parts."""
+    """The kind of the elements. A complex element has two parts."""
 
     FLOAT = "float"
     COMPLEX = "complex"
@@ -25,10 +24,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How one part of an element is kept: `precision` bits, the first of them hidden, and `least` as the exponent of the least normal.
+    """The format of one part of an element.
 
-    `rtol` and `atol` are the defaults of `torch.testing.assert_close` for the dtype; those that it does not
-    name are compared exactly.
+    `size` is in bytes, `precision` in bits with the hidden one, `least` the exponent of the smallest normal
+    value.
+
+    `rtol` and `atol` are the defaults of `torch.testing.assert_close`; they are 0 for dtypes that it compares
+    exactly.
     """
 
     name: str
@@ -43,17 +45,17 @@ class Format:
 
     @property
     def parts(self) -> int:
-        """Numbers in one element."""
+        """The count of numbers in one element."""
         return 2 if self.kind is Kind.COMPLEX else 1
 
     @property
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """The size of one element in bytes."""
         return self.size * self.parts
 
     @property
     def inexact(self) -> bool:
-        """Whether values are rounded, so that there is a unit in the last place."""
+        """Whether the format rounds, so that it has a unit in the last place."""
         return self.precision > 0
 
 
@@ -118,19 +120,16 @@ FLOAT32 = _FLOAT32
 
 
 def format_of(dtype: str) -> Format | None:
-    """The format by the name that torch, numpy or Python gives it; None for one that is not known.
+    """The format of a dtype of torch, numpy or Python.
 
-    A Python `int` has any size.
+    None for an unknown dtype, and for `int`, which has any size.
     """
     name = dtype.rpartition(".")[2].lower()
     return _FORMATS.get(_OTHER_NAMES.get(name, name))
 
 
 def decode(dtype: str, data: bytes) -> list[float] | None:
-    """The parts of the elements, little-endian, in order; ints as long as they are.
-
-    None where the bytes do not fit the dtype.
-    """
+    """The parts of the elements, from little-endian bytes. None if the bytes do not fit the dtype."""
     if dtype == "int":
         return [int.from_bytes(data, "little", signed=True)] if data else None
     form = format_of(dtype)
@@ -166,7 +165,7 @@ def _float8(form: Format, byte: int) -> float:
 
 
 def rounded(value: float, form: Format) -> float:
-    """The value of the format that is nearest, halves to even; infinite beyond the greatest."""
+    """The nearest value of the format, ties to even; infinite beyond the greatest value."""
     if not math.isfinite(value) or value == 0.0 or form.precision >= DOUBLE_PRECISION:
         return float(value)
     if abs(value) >= 2 * form.greatest:
@@ -177,7 +176,10 @@ def rounded(value: float, form: Format) -> float:
 
 
 def ordinal(value: float, form: Format) -> int:
-    """The place of a value of this format among all of them, in order: neighbours are one apart, both zeros are 0."""
+    """The number of a value in the order of all values of the format.
+
+    Neighbours differ by 1; both zeros are 0.
+    """
     if math.isinf(value):
         return (ordinal(form.greatest, form) + 1) * (1 if value > 0 else -1)
     exponent = max(math.frexp(value)[1], form.least + 1) if value else form.least + 1
@@ -187,12 +189,12 @@ def ordinal(value: float, form: Format) -> int:
 
 
 def coarser(one: Format, other: Format) -> Format:
-    """Of two formats, the one with the fewer bits of precision."""
+    """The format with fewer bits of precision."""
     return min((one, other), key=lambda form: form.precision)
 
 
 def multi_index(flat: int, shape: Sequence[int]) -> list[int]:
-    """The index of an element by its place, row by row."""
+    """The index of an element in a shape, by its position in row-major order."""
     index: list[int] = []
     for extent in reversed(shape):
         flat, place = divmod(flat, max(extent, 1))

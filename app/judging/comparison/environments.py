@@ -1,4 +1,4 @@
-"""Environments: their digest, and which fields of two of them differ, likeliest culprit first."""
+"""The digest of an environment, and the fields in which two environments differ."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from worker.contract import Environment
 
-# Where two results differ, these fields explain it most often; the first that fits a field's name decides its
-# place.
-_CULPRITS = (
+# Prefixes of fields, ordered by how often they explain a different result. The first match gives a field its
+# rank.
+_LIKELY_CAUSES = (
     "blas.path",
     "blas.cnr",
     "torch.version",
@@ -43,11 +43,13 @@ def environment_digest(environment: Environment) -> str:
 
 
 def differing_fields(one: Environment, other: Environment) -> list[str]:
-    """The names of the fields that differ, likeliest culprit first."""
+    """The names of the fields that differ, the most likely cause first."""
     names = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
     return sorted(names, key=lambda name: (_rank(name), name))
 
 
 @lru_cache(4096)
 def _rank(name: str) -> int:
-    return next((place for place, begin in enumerate(_CULPRITS) if name.startswith(begin)), len(_CULPRITS))
+    return next(
+        (place for place, begin in enumerate(_LIKELY_CAUSES) if name.startswith(begin)), len(_LIKELY_CAUSES)
+    )

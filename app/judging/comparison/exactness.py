@@ -1,4 +1,4 @@
-"""A claimed number beside the exact values that were captured: prints are short, elements are not."""
+"""The captured value that is nearest to a claimed number. Prints are rounded; captured values are exact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.judging.judgement import CheckResult, Finding
 from app.judging.output.numbers import Number, matches, near, numbers_in, same_value
 from worker.contract import CapturedValue
 
-# Of one value; the nearest of more is chance.
+# The most elements of one value. Among more, the nearest may be chance.
 MOST_SEARCHED = 4096
 MOST_CLAIMED = 8
 MOST_CHARACTERS = 1000
@@ -24,7 +24,7 @@ MOST_CHARACTERS = 1000
 class Exact:
     """The captured element that is nearest to a claimed number.
 
-    `ulp` counts from the claimed number, rounded to the element's dtype.
+    `ulp` is its distance from the claimed number, which is rounded to the dtype first.
     """
 
     name: str
@@ -32,11 +32,11 @@ class Exact:
     value: float
     dtype: str
     ulp: int | None
-    # Short of the claimed digits, it is the claimed number.
+    # Whether it rounds to the claimed number.
     rounds: bool = False
 
-    def told(self) -> str:
-        """One line about it; the name is the script's."""
+    def sentence(self) -> str:
+        """One line for people. The name comes from the script: hostile text."""
         place = f"[{', '.join(map(str, self.index))}]" if self.index else ""
         return f"{self.name}{place} is {self.value!r} in {self.dtype}{self._distance()}"
 
@@ -53,7 +53,7 @@ class Exact:
 
 
 def nearest_to(claimed: float, value: CapturedValue) -> Exact | None:
-    """The element nearest to a number; None where no element is anywhere near it, or none is known."""
+    """The element nearest to a number; None if no element is near it, or if there are no elements."""
     elements = elements_of(value)
     form = format_of(value.dtype)
     if not elements or len(elements) > MOST_SEARCHED or (form is not None and form.kind is Kind.COMPLEX):
@@ -80,8 +80,8 @@ def nearest_to(claimed: float, value: CapturedValue) -> Exact | None:
 
 
 def exact_value(claimed: Sequence[Number], values: Iterable[CapturedValue]) -> Exact | None:
-    """Of all captured values the element that is nearest to one of the claimed numbers, by share of the number."""
-    found = [
+    """The captured element with the smallest relative distance to a claimed number; None if none is near."""
+    candidates = [
         (
             _share(number.value, exact.value),
             replace(exact, rounds=matches(number, Number(text=repr(exact.value), value=exact.value))),
@@ -90,23 +90,23 @@ def exact_value(claimed: Sequence[Number], values: Iterable[CapturedValue]) -> E
         for value in values
         if (exact := nearest_to(number.value, value)) is not None
     ]
-    return min(found, key=lambda one: one[0])[1] if found else None
+    return min(candidates, key=lambda one: one[0])[1] if candidates else None
 
 
-def exactly(check: Check, finding: Finding, values: Iterable[CapturedValue]) -> str:
-    """What was captured in the place of a claimed number, in one line; empty where the check is not about one, or nothing is near it."""
+def exact_value_text(check: Check, finding: Finding, values: Iterable[CapturedValue]) -> str:
+    """One line about the captured value that is nearest to the claimed number; empty if there is none."""
     if check.kind not in {CheckKind.VALUE, CheckKind.OUTPUT} or finding.result is CheckResult.UNREACHED:
         return ""
-    written = [*check.lines[:MOST_CLAIMED], *([check.number] if check.number else [])]
+    texts = [*check.lines[:MOST_CLAIMED], *([check.number] if check.number else [])]
     claimed = [
-        number for line in written for number in numbers_in(line[:MOST_CHARACTERS]) if is_telling(number)
+        number for line in texts for number in numbers_in(line[:MOST_CHARACTERS]) if is_telling(number)
     ]
-    found = exact_value(claimed[:MOST_CLAIMED], values)
-    return "" if found is None else found.told()
+    nearest = exact_value(claimed[:MOST_CLAIMED], values)
+    return "" if nearest is None else nearest.sentence()
 
 
 def is_telling(number: Number) -> bool:
-    """Whether a number is worth looking for: `3` and `0.5` are everywhere."""
+    """Whether a number has enough digits for a search. Short ones like `3` and `0.5` match by chance."""
     return math.isfinite(number.value) and number.digits > 3
 
 

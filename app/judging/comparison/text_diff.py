@@ -1,4 +1,4 @@
-"""Two printed texts side by side: lines aligned by what they say, and in a line the numbers that differ, with their distance."""
+"""The difference of two printed texts: aligned lines, with the distances of numbers that differ."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.judging.comparison.alignment import MOST_PAIRS, Block, unequal_blocks
 from app.judging.output.numbers import Number, numbers_in, same_value
 from app.judging.output.printed_lines import MOST_CHARACTERS as LONGEST_READ
-from app.judging.output.printed_lines import steady, tokens_of
+from app.judging.output.printed_lines import tokens_of, without_times
 
 MOST_ROWS = 100
 MOST_CHARACTERS = 400
-# Of a long line, what is shown before the first character that differs.
+# The count of characters that are shown of a long line before the first difference.
 LEAD = 80
 MOST_NUMBERS = 8
 
@@ -26,12 +26,12 @@ Meaning = tuple[str, ...]
 
 
 class TextResult(StrEnum):
-    """What two texts are to each other."""
+    """The result of a comparison of two texts."""
 
     IDENTICAL = "identical"
-    EQUIVALENT = "equivalent"  # the same values, otherwise written or in another order
+    EQUIVALENT = "equivalent"  # the same values in another spelling or order
     DIFFERENT = "different"
-    UNKNOWN = "unknown"  # what was kept is the same, what was cut is not
+    UNKNOWN = "unknown"  # the stored parts are the same, but parts that were cut are not
 
 
 class _Part(BaseModel):
@@ -39,16 +39,16 @@ class _Part(BaseModel):
 
 
 class Piece(_Part):
-    """A piece of a line, and whether it is what differs."""
+    """A piece of a line. `differs` marks the pieces that differ."""
 
     text: str
     differs: bool = False
 
 
 class NumberDistance(_Part):
-    """Two numbers in the same place of a line.
+    """Two numbers at the same position of a line.
 
-    `relative` is to the baseline; distances are null where one is not finite.
+    `relative` is the distance divided by the baseline. Distances are null if a number is not finite.
     """
 
     baseline: str
@@ -58,7 +58,10 @@ class NumberDistance(_Part):
 
 
 class Row(_Part):
-    """A line on each side; a side without a number has none. `same` rows are there for orientation."""
+    """A line on each side.
+
+    A side without the line has no line number. Rows with `same` are shown for context.
+    """
 
     baseline_line: int | None = None
     candidate_line: int | None = None
@@ -69,7 +72,7 @@ class Row(_Part):
 
 
 class TextDiff(_Part):
-    """What differs between two texts. Hostile text, cut short."""
+    """The difference of two texts. The rows are hostile text, cut short."""
 
     result: TextResult
     lines_baseline: int = 0
@@ -84,7 +87,10 @@ class TextDiff(_Part):
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A stream as kept; `cut` if it is not all that was printed, and a digest of all that was, if known."""
+    """A stream as it is stored.
+
+    `cut` if a part is missing; `digest` is that of the whole stream, if known.
+    """
 
     text: str
     digest: str = ""
@@ -93,7 +99,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two lines beside each other; of one that is missing, `at` or `there` is where it would be."""
+    """Two aligned lines. For a missing line, `at` or `there` is its position."""
 
     one: int | None
     other: int | None
@@ -102,40 +108,42 @@ class _Pair:
 
 
 def same_bytes(one: Text, other: Text) -> bool:
-    """Whether both printed the same, as far as anybody knows."""
+    """Whether both streams are the same, by their digests, or by their stored texts without digests."""
     return one.digest == other.digest if one.digest and other.digest else one.text == other.text
 
 
 def meaning(line: str) -> Meaning:
-    """What a line says, so that equal values compare equal however they are written: nan is nan, and zero is not minus zero."""
-    said = tuple(
+    """The words and numbers of a line in one spelling, so that equal values compare equal."""
+    tokens = tuple(
         repr(complex(0, token.value) if token.imaginary else token.value)
         if isinstance(token, Number)
         else token
-        for token in tokens_of(steady(line))
+        for token in tokens_of(without_times(line))
     )
-    # What is too long to be read counts letter by letter.
-    return said if len(line) <= LONGEST_READ else (*said, line[LONGEST_READ:])
+    # The end of a very long line is compared letter by letter.
+    return tokens if len(line) <= LONGEST_READ else (*tokens, line[LONGEST_READ:])
 
 
 def text_diff(baseline: Text, candidate: Text) -> TextDiff:
-    """Compare two texts line by line; durations, dates and addresses are no differences."""
+    """Compare two texts line by line. Durations, dates and addresses do not count."""
     one, other = baseline.text.splitlines(), candidate.text.splitlines()
     facts = {"lines_baseline": len(one), "lines_candidate": len(other)}
     note = (
-        "What was cut from the middle of a stream is not compared." if baseline.cut or candidate.cut else ""
+        "The part that was cut from the middle of a stream is not compared."
+        if baseline.cut or candidate.cut
+        else ""
     )
     if same_bytes(baseline, candidate):
         return TextDiff(result=TextResult.IDENTICAL, **facts)
     if baseline.text == candidate.text:
         return TextDiff(
-            result=TextResult.UNKNOWN, note="The two differ in a part that was not kept.", **facts
+            result=TextResult.UNKNOWN, note="The two differ in a part that was not stored.", **facts
         )
     left, right = _meanings(one), _meanings(other)
     if Counter(filter(None, left)) == Counter(filter(None, right)):
         if note:
             return TextDiff(
-                result=TextResult.UNKNOWN, note="The two may differ in a part that was not kept.", **facts
+                result=TextResult.UNKNOWN, note="The two may differ in a part that was not stored.", **facts
             )
         reordered = list(filter(None, left)) != list(filter(None, right))
         return TextDiff(
@@ -158,19 +166,19 @@ def text_diff(baseline: Text, candidate: Text) -> TextDiff:
 
 
 def _meanings(lines: Sequence[str]) -> list[Meaning]:
-    """Each distinct line is read once."""
+    """The meaning of each line. Equal lines are read once."""
     known = {line: meaning(line) for line in dict.fromkeys(lines)}
     return [known[line] for line in lines]
 
 
 def _by_words(blocks: Sequence[Block], left: Sequence[Meaning], right: Sequence[Meaning]) -> Iterator[Block]:
-    """The blocks cut so that lines with the same words and other numbers stand beside each other."""
+    """The blocks, split so that lines with the same words but other numbers are aligned."""
     narrow = sum((block[1] - block[0]) * (block[3] - block[2]) for block in blocks) <= MOST_PAIRS
     for i, until_i, j, until_j in blocks:
         if not narrow or until_i - i == until_j - j or until_i == i or until_j == j:
             yield i, until_i, j, until_j
             continue
-        words = [[tuple(map(_word, said)) for said in side] for side in (left[i:until_i], right[j:until_j])]
+        words = [[tuple(map(_word, line)) for line in side] for side in (left[i:until_i], right[j:until_j])]
         at, there = i, j
         for one, until_one, other, until_other in unequal_blocks(words[0], words[1]):
             yield at, i + one, there, j + other
@@ -184,7 +192,7 @@ def _word(token: str) -> str:
 
 
 def _pairs(blocks: Iterable[Block], left: Sequence[Meaning], right: Sequence[Meaning]) -> Iterator[_Pair]:
-    """The lines that stand beside each other without saying the same; blank lines say nothing."""
+    """The aligned lines that differ. Blank lines do not count."""
     for i, until_i, j, until_j in blocks:
         for step in range(max(until_i - i, until_j - j)):
             at, there = min(i + step, until_i), min(j + step, until_j)
@@ -236,7 +244,7 @@ def _row(i: int | None, j: int | None, left: str | None, right: str | None) -> R
 
 
 def _window(left: str, right: str) -> tuple[str, str]:
-    """Of long lines the part in which they begin to differ."""
+    """The parts of two long lines around their first difference."""
     if max(len(left), len(right)) <= MOST_CHARACTERS:
         return left, right
     first = next(
@@ -244,7 +252,7 @@ def _window(left: str, right: str) -> tuple[str, str]:
         min(len(left), len(right)),
     )
     start = max(0, first - LEAD)
-    # A number is not cut in two.
+    # The start moves left, so that no number is cut.
     tail = _TAIL.search(left[:start])
     start -= 0 if tail is None else len(tail[0])
     shown = [
@@ -260,7 +268,7 @@ Spans = tuple[tuple[int, int], tuple[int, int]]
 
 
 def _by_numbers(left: str, right: str) -> tuple[list[NumberDistance], list[Spans]]:
-    """The numbers that differ, where all else in the two lines is the same."""
+    """The numbers that differ, if the rest of the two lines is the same; else empty."""
     ones, others = numbers_in(left), numbers_in(right)
     if not ones or _between(left, ones) != _between(right, others):
         return [], []
@@ -274,7 +282,7 @@ def _by_numbers(left: str, right: str) -> tuple[list[NumberDistance], list[Spans
 
 
 def _between(line: str, numbers: Sequence[Number]) -> list[str]:
-    """The rest of a line. Spaces are for alignment in columns."""
+    """The texts between the numbers of a line, without spaces."""
     edges = [0, *(edge for number in numbers for edge in (number.start, number.end)), len(line)]
     return ["".join(line[start:end].split()) for start, end in zip(edges[::2], edges[1::2], strict=True)]
 
@@ -290,7 +298,7 @@ def _distance(one: Number, other: Number) -> NumberDistance:
 
 
 def _by_ends(left: str, right: str) -> Spans:
-    """What is left between the common beginning and the common end."""
+    """The spans between the common beginning and the common end of two lines."""
     shorter = min(len(left), len(right))
     start = next((at for at in range(shorter) if left[at] != right[at]), shorter)
     end = next((at for at in range(shorter - start) if left[-1 - at] != right[-1 - at]), shorter - start)

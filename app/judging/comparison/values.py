@@ -1,8 +1,7 @@
-"""Two captured values side by side: bit by bit, as numbers, in units of the last place, and by what `torch.testing.assert_close` takes.
+"""Comparison of two captured values: bits, numbers, ULP, and the tolerances of `torch.testing.assert_close`.
 
-The baseline is what is expected and the candidate what is actual, as relative errors and tolerances need a
-side to be relative to; all else is the same both ways. What is known of a value is its bytes, else its digest
-and statistics, and a comparison says which it rests on.
+The baseline is the expected side and the candidate the actual one, which matters for relative errors and
+tolerances. A value is known by its bytes, else by its digest and statistics. The note says which were used.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from app.judging.comparison.closeness import Closeness, Pair, closeness
 from app.judging.comparison.dtypes import Format, decode, format_of, multi_index
 from worker.contract import CapturedValue
 
-# Compared in a pair of attempts, and differing elements that are measured in one value. What a node sends is
-# hostile.
+# Limits, since nodes send hostile data: values in a pair of attempts, and differing elements that are
+# measured in one.
 MOST_VALUES = 100
 MOST_MEASURED = 20_000
 LONGEST_NAME = 200
@@ -29,19 +28,19 @@ MOST_WRITTEN = 6
 
 
 class ValueResult(StrEnum):
-    """What two values of one name are to each other."""
+    """The result of a comparison of two values with the same name."""
 
     IDENTICAL = "identical"  # bit by bit
     EQUAL = "equal"  # other bits, same numbers: signed zeros, other NaN
     DIFFERENT = "different"
-    UNKNOWN = "unknown"  # too little is known of one of them
-    MISSING = "missing"  # one side has none
+    UNKNOWN = "unknown"  # too little is known about one of them
+    MISSING = "missing"  # one side does not have it
 
 
 class ValueComparison(BaseModel):
-    """One name on both sides.
+    """The comparison of one value. Indexes are those of the candidate.
 
-    Indexes are of the candidate, row by row; what can't be said is null, and `note` says why.
+    A field is null if it is not known; `note` then says why.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -57,7 +56,7 @@ class ValueComparison(BaseModel):
     elements: int | None = None
     differing: int | None = None
     first_differing: list[int] | None = None
-    # What both sides hold there, exactly.
+    # The exact elements at `first_differing`.
     baseline: str = ""
     candidate: str = ""
     both_nan: int = 0
@@ -75,7 +74,7 @@ class ValueComparison(BaseModel):
     default_rtol: float | None = None
     default_atol: float | None = None
     passes_default: bool | None = None
-    # It is another one in repeats of one of the two jobs as well.
+    # Whether it also varies between repeats of one of the two jobs.
     varies: bool = False
     note: str = ""
 
@@ -86,18 +85,18 @@ def compare_values(
     *,
     varying: frozenset[str] = frozenset(),
 ) -> tuple[ValueComparison, ...]:
-    """Every name that either side has, at most `MOST_VALUES`, in the candidate's order."""
+    """Compare the values of all names on either side, at most `MOST_VALUES`, in the candidate's order."""
     ones = {(value.origin, value.name): value for value in baseline[:MOST_VALUES]}
     others = {(value.origin, value.name): value for value in candidate[:MOST_VALUES]}
-    made = [
+    comparisons = [
         compare_value(ones.get(key), others.get(key)).model_copy(update={"varies": key[1] in varying})
         for key in list(dict.fromkeys((*others, *ones)))[:MOST_VALUES]
     ]
-    return tuple(made)
+    return tuple(comparisons)
 
 
 def compare_value(baseline: CapturedValue | None, candidate: CapturedValue | None) -> ValueComparison:
-    """Two values of one name; one of them may be missing."""
+    """Compare two values with the same name. One of them may be missing. Raises ValueError if both are."""
     known = candidate or baseline
     if known is None:
         raise ValueError("nothing to compare")
@@ -112,9 +111,9 @@ def compare_value(baseline: CapturedValue | None, candidate: CapturedValue | Non
         "elements": _count(known.shape),
     }
     if baseline is None or candidate is None:
-        return _made(facts, result=ValueResult.MISSING, note="Only one side has it.")
+        return _comparison(facts, result=ValueResult.MISSING, note="Only one side has it.")
     if baseline.shape != candidate.shape:
-        return _made(
+        return _comparison(
             facts,
             result=ValueResult.DIFFERENT,
             note="The shapes differ.",
@@ -131,7 +130,7 @@ def compare_value(baseline: CapturedValue | None, candidate: CapturedValue | Non
             if baseline.statistics
             else 0
         )
-        return _made(
+        return _comparison(
             facts,
             result=ValueResult.IDENTICAL,
             differing=0,
@@ -145,62 +144,64 @@ def compare_value(baseline: CapturedValue | None, candidate: CapturedValue | Non
 
 
 def elements_of(value: CapturedValue) -> Sequence[complex] | None:
-    """The elements, row by row; None where they are not known."""
+    """The elements in row-major order; None if they are not known."""
     decoded = _decoded(value)
     return None if decoded is None else decoded.elements
 
 
-def written(value: CapturedValue) -> str:
-    """The first elements as Python writes them; empty where they are not known."""
+def value_text(value: CapturedValue) -> str:
+    """The first elements in Python's spelling; empty if they are not known."""
     elements = elements_of(value)
     if elements is None:
         return ""
-    few = ", ".join(_written(element) for element in elements[:MOST_WRITTEN])
+    few = ", ".join(_element_text(element) for element in elements[:MOST_WRITTEN])
     return few if not value.shape else f"[{few}{', …' if len(elements) > MOST_WRITTEN else ''}]"
 
 
-def told(made: ValueComparison) -> str:
-    """One line about a comparison, in plain words."""
+def comparison_text(comparison: ValueComparison) -> str:
+    """One line about a comparison: the distance and the tolerance."""
     tolerance = ""
-    if made.passes_default and made.differing:
+    if comparison.passes_default and comparison.differing:
         tolerance = "within assert_close's default tolerances"
-    elif made.smallest_rtol is not None:
-        tolerance = f"assert_close passes from rtol {made.smallest_rtol:.3g}"
-    elif made.smallest_atol is not None:
-        tolerance = f"assert_close passes from atol {made.smallest_atol:.3g}"
-    return ", ".join(filter(None, (distance(made), tolerance)))
+    elif comparison.smallest_rtol is not None:
+        tolerance = f"assert_close passes from rtol {comparison.smallest_rtol:.3g}"
+    elif comparison.smallest_atol is not None:
+        tolerance = f"assert_close passes from atol {comparison.smallest_atol:.3g}"
+    return ", ".join(filter(None, (distance_text(comparison), tolerance)))
 
 
-def distance(made: ValueComparison) -> str:
-    """How far apart the two are, without tolerances."""
-    if made.result is ValueResult.DIFFERENT and made.differing is not None:
-        return _distance_of_numbers(made)
+def distance_text(comparison: ValueComparison) -> str:
+    """One line about the distance of the two sides."""
+    if comparison.result is ValueResult.DIFFERENT and comparison.differing is not None:
+        return _distance_of_numbers(comparison)
     words = {
-        ValueResult.IDENTICAL: "the same bit by bit",
-        ValueResult.EQUAL: "the same numbers in other bits",
+        ValueResult.IDENTICAL: "the same bits",
+        ValueResult.EQUAL: "the same numbers in different bits",
         ValueResult.MISSING: "only one side has it",
     }
-    return words.get(made.result) or made.note.rstrip(".") or "not known"
+    return words.get(comparison.result) or comparison.note.rstrip(".") or "not known"
 
 
-def _distance_of_numbers(made: ValueComparison) -> str:
-    several = made.elements is not None and made.elements > 1
-    parts = [f"{made.differing} of {made.elements} elements differ"] if several else []
-    for count, what in ((made.nan_differs, "NaN"), (made.infinity_differs, "infinite")):
+def _distance_of_numbers(comparison: ValueComparison) -> str:
+    several = comparison.elements is not None and comparison.elements > 1
+    parts = [f"{comparison.differing} of {comparison.elements} elements differ"] if several else []
+    for count, what in ((comparison.nan_differs, "NaN"), (comparison.infinity_differs, "infinite")):
         if count:
             parts.append(f"{what} on one side only" + (f" in {count}" if several else ""))
-    if made.greatest_ulp is not None:
-        parts.append(f"{'at most ' if several else ''}{made.greatest_ulp} ULP of {made.ulp_dtype} apart")
-    if made.greatest_absolute is not None:
-        parts.append(f"off by {made.greatest_absolute:.3g}")
-    if made.dtype != made.dtype_baseline:
-        parts.append(f"dtype {made.dtype} against {made.dtype_baseline}")
+    if comparison.greatest_ulp is not None:
+        parts.append(
+            f"{'at most ' if several else ''}{comparison.greatest_ulp} ULP of {comparison.ulp_dtype} apart"
+        )
+    if comparison.greatest_absolute is not None:
+        parts.append(f"off by {comparison.greatest_absolute:.3g}")
+    if comparison.dtype != comparison.dtype_baseline:
+        parts.append(f"dtype {comparison.dtype} against {comparison.dtype_baseline}")
     return ", ".join(parts) or "different"
 
 
 @dataclass(frozen=True, slots=True)
 class _Decoded:
-    """Elements as numbers, in their format (None: a Python int); for NaN and signed zeros the bytes are what counts."""
+    """The elements as numbers, in row-major order. `form` is None for a Python int."""
 
     form: Format | None
     elements: list[float] | list[complex]
@@ -208,7 +209,7 @@ class _Decoded:
     shape: list[int]
 
 
-def _made(facts: dict[str, object], **more: object) -> ValueComparison:
+def _comparison(facts: dict[str, object], **more: object) -> ValueComparison:
     return ValueComparison.model_validate({**facts, **more})
 
 
@@ -229,7 +230,7 @@ def _bytes(value: CapturedValue) -> bytes:
 
 
 def _decoded(value: CapturedValue) -> _Decoded | None:
-    """The elements; None where there are no bytes, or not as many as the shape says."""
+    """The decoded elements; None without bytes, or if their count does not fit the shape."""
     data, count = _bytes(value), _count(value.shape)
     parts = decode(value.dtype, data) if data else [] if count == 0 else None
     form = format_of(value.dtype)
@@ -250,25 +251,25 @@ def _is_nan(element: complex) -> bool:
     return element != element  # noqa: PLR0124 - true of NaN only, of a complex one as well
 
 
-def _written(element: complex) -> str:
+def _element_text(element: complex) -> str:
     if isinstance(element, int) and element.bit_length() > 2000:
         return f"{'-' if element < 0 else ''}an integer of {element.bit_length()} bits"
     return repr(element)
 
 
 def _shown(value: CapturedValue) -> str:
-    """A single number as it is, a larger value by its form."""
+    """The number itself for a single element, else the dtype and the shape."""
     decoded = _decoded(value) if _count(value.shape) == 1 else None
-    return f"{value.dtype} {value.shape}" if decoded is None else _written(decoded.elements[0])
+    return f"{value.dtype} {value.shape}" if decoded is None else _element_text(decoded.elements[0])
 
 
 def _by_statistics(
     facts: dict[str, object], baseline: CapturedValue, candidate: CapturedValue
 ) -> ValueComparison:
-    """Without the elements: other digests are other bits, other statistics are other numbers."""
+    """Compare by digests (different bits) and statistics (different numbers), without elements."""
     one, other = baseline.statistics, candidate.statistics
     if _plain(baseline.dtype) != _plain(candidate.dtype):
-        return _made(
+        return _comparison(
             facts, result=ValueResult.DIFFERENT, note="The dtypes differ; there are no elements to compare."
         )
     if one is not None and other is not None:
@@ -281,20 +282,23 @@ def _by_statistics(
             sides = [
                 ", ".join(f"{name} {_number(getattr(side, name))}" for name in names) for side in (one, other)
             ]
-            note = "Its elements were not kept, only statistics of them."
+            note = "Its elements were not stored, only statistics of them."
             facts |= {"nan_differs": abs(one.nan - other.nan), "baseline": sides[0], "candidate": sides[1]}
-            return _made(facts, result=ValueResult.DIFFERENT, note=note)
+            return _comparison(facts, result=ValueResult.DIFFERENT, note=note)
     if not (baseline.digest and candidate.digest):
-        return _made(
-            facts, result=ValueResult.UNKNOWN, note="Its elements were not kept, nor a digest of them."
+        return _comparison(
+            facts, result=ValueResult.UNKNOWN, note="Its elements were not stored, nor a digest of them."
         )
     if one is None or other is None or one.zero or one.nan:
-        note = "Its elements were not kept; the bits differ, the statistics do not, so that signed zeros or NaN may be all that differs."
-        return _made(facts, result=ValueResult.UNKNOWN, note=note)
-    return _made(
+        note = (
+            "Its elements were not stored. The bits differ but the statistics agree, "
+            "so perhaps only signed zeros or NaN differ."
+        )
+        return _comparison(facts, result=ValueResult.UNKNOWN, note=note)
+    return _comparison(
         facts,
         result=ValueResult.DIFFERENT,
-        note="Its elements were not kept; the bits differ, the statistics do not.",
+        note="Its elements were not stored. The bits differ but the statistics agree.",
     )
 
 
@@ -305,7 +309,7 @@ def _number(value: float | None) -> str:
 def _measured(
     facts: dict[str, object], one: _Decoded, other: _Decoded, *, same_dtype: bool
 ) -> ValueComparison:
-    """Element by element, where two are not equal; NaN is in the same place as NaN without being a difference."""
+    """Compare element by element. NaN at the same position on both sides is no difference."""
     unequal = [
         at for at, (left, right) in enumerate(zip(one.elements, other.elements, strict=True)) if left != right
     ]
@@ -313,7 +317,7 @@ def _measured(
     differing = [at for at in unequal if not (_is_nan(one.elements[at]) and _is_nan(other.elements[at]))]
     pairs = [Pair(at, one.elements[at], other.elements[at]) for at in differing[:MOST_MEASURED]]
     close = closeness(pairs, one.form, other.form)
-    found: dict[str, object] = {
+    measured: dict[str, object] = {
         "differing": len(differing),
         "both_nan": both_nan,
         **_counted(pairs),
@@ -321,22 +325,25 @@ def _measured(
     }
     if differing:
         first = differing[0]
-        found |= {
+        measured |= {
             "first_differing": multi_index(first, one.shape),
-            "baseline": _written(one.elements[first]),
-            "candidate": _written(other.elements[first]),
+            "baseline": _element_text(one.elements[first]),
+            "candidate": _element_text(other.elements[first]),
         }
     elif len(one.elements) == 1:
-        found |= {"baseline": _written(one.elements[0]), "candidate": _written(other.elements[0])}
+        measured |= {
+            "baseline": _element_text(one.elements[0]),
+            "candidate": _element_text(other.elements[0]),
+        }
     if len(differing) > len(pairs):
-        found |= {"passes_default": None, "smallest_rtol": None, "smallest_atol": None}
-        found["note"] = f"The first {MOST_MEASURED} differing elements were measured."
+        measured |= {"passes_default": None, "smallest_rtol": None, "smallest_atol": None}
+        measured["note"] = f"The first {MOST_MEASURED} differing elements were measured."
     elif not same_dtype:
-        found["note"] = "The dtypes differ, which assert_close refuses unless it is told otherwise."
+        measured["note"] = "The dtypes differ, which assert_close refuses by default (check_dtype=True)."
     elif both_nan:
-        found["note"] = "NaN in the same place is taken as equal (equal_nan=True)."
+        measured["note"] = "NaN at the same position counts as equal (equal_nan=True)."
     result = ValueResult.DIFFERENT if differing or not same_dtype else ValueResult.EQUAL
-    return _made(facts, result=result, **found)
+    return _comparison(facts, result=result, **measured)
 
 
 def _counted(pairs: Sequence[Pair]) -> dict[str, object]:

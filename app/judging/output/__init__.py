@@ -1,1 +1,1 @@
-"""Values and messages found in printed output."""
+"""Values, messages and durations in printed output."""

@@ -1,4 +1,4 @@
-"""Durations that a script prints beside the names of two sides, in seconds."""
+"""Printed durations of two sides, in seconds."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ _SECONDS = {
     "h": 3600.0,
 }
 _UNIT = re.compile(
-    r"\s?(?:(?P<time>ns|nanosecs?|nanoseconds?|[uµμ]s(?:ec)?|microsecs?|microseconds?|ms(?:ec)?s?|millisecs?|milliseconds?|s|secs?|seconds?|min(?:ute)?s?|h(?:ours?)?)"
-    r"|(?P<rate>(?:it|iter|iteration|step|sample|image|img|token|call|batch|op)(?:e?s)?\s?/\s?(?:s|sec|second)))(?![\w/])",
+    r"\s?(?:(?P<time>ns|nanosecs?|nanoseconds?|[uµμ]s(?:ec)?|microsecs?|microseconds?"
+    r"|ms(?:ec)?s?|millisecs?|milliseconds?|s|secs?|seconds?|min(?:ute)?s?|h(?:ours?)?)"
+    r"|(?P<rate>(?:it|iter|iteration|step|sample|image|img|token|call|batch|op)(?:e?s)?"
+    r"\s?/\s?(?:s|sec|second)))(?![\w/])",
     re.IGNORECASE,
 )
 _UNIT_AHEAD = re.compile(r"[(\[_ ](?P<time>ns|[uµμ]s|ms|s|sec|seconds)[)\]:= ]", re.IGNORECASE)
-# The spread that a timer prints beside its mean.
+# The spread that a timer prints next to its mean. It is no duration.
 _SPREAD = re.compile(r"(?:±|\+/?-|\bstd\b[^\d]{0,10}|\bstdev\b[^\d]{0,10})\s*$", re.IGNORECASE)
 _MOST_LINES = 2_000
 
@@ -36,7 +38,7 @@ _MOST_LINES = 2_000
 def durations_of_sides(stdout: str, sides: Sequence[str]) -> dict[str, float]:
     """The median duration of each side that has one.
 
-    An empty side is the one line of durations that names no other.
+    The empty side gets the only line of durations without a name.
     """
     measured: dict[str, list[float]] = {side: [] for side in sides}
     bare: dict[str, list[float]] = {side: [] for side in sides}
@@ -44,23 +46,24 @@ def durations_of_sides(stdout: str, sides: Sequence[str]) -> dict[str, float]:
     heading: str | None = None
     for line in stdout.splitlines()[:_MOST_LINES]:
         named = _named(line[:MOST_CHARACTERS], sides)
-        found = _durations(line[:MOST_CHARACTERS])
-        numbers = found or [
+        durations = _durations(line[:MOST_CHARACTERS])
+        numbers = durations or [
             (number.start, abs(number.value)) for number in _plain(line[:MOST_CHARACTERS], sides)
         ]
         if not numbers:
             heading = named[0][1] if len(named) == 1 else heading
             continue
         if not named and heading is None:
-            nameless.append([value for _, value in found])
+            nameless.append([value for _, value in durations])
             continue
         for at, value in numbers:
             side = _side_at(at, named) if named else heading
             if side is not None:
-                (measured if found else bare)[side].append(value)
+                (measured if durations else bare)[side].append(value)
         heading = None
-    if "" in measured and len(shown := [each for each in nameless if each]) == 1:
-        measured[""] = shown[0]
+    timed = [values for values in nameless if values]
+    if "" in measured and len(timed) == 1:
+        measured[""] = timed[0]
     chosen = (
         measured
         if any(measured.values())
@@ -72,42 +75,42 @@ def durations_of_sides(stdout: str, sides: Sequence[str]) -> dict[str, float]:
 
 
 def all_durations(stdout: str) -> list[float]:
-    """Every duration of an output, whatever stands beside it."""
+    """All durations of an output."""
     return [
         value for line in stdout.splitlines()[:_MOST_LINES] for _, value in _durations(line[:MOST_CHARACTERS])
     ]
 
 
 def _named(line: str, sides: Sequence[str]) -> list[tuple[int, str]]:
-    """Where a line names which side, left to right."""
+    """(position, side) of each name of a side in a line, left to right."""
     return sorted(
-        (found.start(), side) for side in sides if side for found in name_of(side, sides).finditer(line)
+        (match.start(), side) for side in sides if side for match in name_of(side, sides).finditer(line)
     )
 
 
 def _side_at(at: int, named: Sequence[tuple[int, str]]) -> str:
-    """The side whose name stands before a place, else the first after it."""
+    """The side whose name is the last before a position, else the first after it."""
     before = [side for start, side in named if start < at]
     return before[-1] if before else named[0][1]
 
 
 def _durations(line: str) -> list[tuple[int, float]]:
-    """(place, seconds) of each number that has a unit of time or of a rate."""
+    """(position, seconds) of each number with a unit of time or rate."""
     numbers = numbers_in(_spaced(line))
-    found: list[tuple[int, float]] = []
+    durations: list[tuple[int, float]] = []
     for number in numbers:
         unit = _UNIT.match(_spaced(line), number.end)
         if unit and number.value > 0 and not _SPREAD.search(line[max(0, number.start - 14) : number.start]):
-            found.append(
-                (number.start, number.value * _worth(unit["time"]) if unit["time"] else 1 / number.value)
+            durations.append(
+                (number.start, number.value * _seconds_in(unit["time"]) if unit["time"] else 1 / number.value)
             )
     ahead = _UNIT_AHEAD.search(line)
-    if not found and ahead and len(numbers) == 1 and numbers[0].value > 0:
-        return [(numbers[0].start, numbers[0].value * _worth(ahead["time"]))]
-    return found
+    if not durations and ahead and len(numbers) == 1 and numbers[0].value > 0:
+        return [(numbers[0].start, numbers[0].value * _seconds_in(ahead["time"]))]
+    return durations
 
 
-# `12ms` is a number and its unit.
+# The place between a number and its unit, as in `12ms`.
 _GLUED = re.compile(r"(?<=\d)(?=(?:ns|us|µs|μs|ms|msec|s|sec|secs|seconds|it/s|min)\b)", re.IGNORECASE)
 
 
@@ -115,7 +118,7 @@ def _spaced(line: str) -> str:
     return _GLUED.sub(" ", line)
 
 
-def _worth(unit: str) -> float:
+def _seconds_in(unit: str) -> float:
     word = unit.lower()
     begin = next(
         begin for begin in ("mic", "min", "ms", "mi", "n", "u", "µ", "μ", "h", "s") if word.startswith(begin)
@@ -124,8 +127,8 @@ def _worth(unit: str) -> float:
 
 
 def _plain(line: str, sides: Sequence[str]) -> list[Number]:
-    """Numbers without a unit, on a line that names a side; those of the name itself are none."""
-    inside = [found.span() for side in sides if side for found in name_of(side, sides).finditer(line)]
+    """The positive numbers of a line that names a side, without numbers inside the name."""
+    inside = [match.span() for side in sides if side for match in name_of(side, sides).finditer(line)]
     if not inside:
         return []
     return [

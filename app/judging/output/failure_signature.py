@@ -1,4 +1,7 @@
-"""What identifies a failure: a signal, or the exception's type and its message with everything masked that changes from run to run."""
+"""The signature of a failure: a signal, or an exception's type with its message.
+
+Parts of the message that change between runs, such as addresses and paths, are masked.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from worker.contract import ExceptionFacts, Outcome, Result
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 _PATH = re.compile(r"(?:[A-Za-z]:\\|\.{0,2}/)[^\s'\"`:,)]{2,}")
-# `2x3 and 3x4`: the shapes that torch names in its messages.
+# Shapes in messages of torch, as in `2x3 and 3x4`.
 _SHAPE = re.compile(r"(?<![\w.])\d+(?:x\d+)+(?!\w)")
 _QUOTES = str.maketrans('‘’“”`"', "''''''")
 _NUMBER = re.compile(r"(?<![A-Za-z_])[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -19,11 +22,11 @@ _ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b|^Traceback \(most recent")
 _WARNING = re.compile(r":\d+: (?P<type>(?:\w+\.){0,8}\w*Warning): (?P<message>.+)")
 _TYPE = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*\.)*[A-Z][A-Za-z0-9_]*")
 
-# A message of so many characters is no chance word.
+# A message with this many characters does not match by chance.
 _TELLING = 16
 _LONGEST = 20_000
 _LIMITED = {Outcome.TIMED_OUT, Outcome.OUTPUT_EXCEEDED, Outcome.OUT_OF_MEMORY}
-# One failure under several names, by version or by module.
+# Types that have other names in other versions or modules.
 _SAME_TYPE = {
     "OutOfMemoryError": "OutOfMemoryError",
     "AcceleratorError": "AcceleratorError",
@@ -38,7 +41,7 @@ _SHELL_WORDS = {
     "SIGILL": "Illegal instruction",
     "SIGBUS": "Bus error",
 }
-# A newer, narrower type that older versions raised as RuntimeError, with the same message.
+# Newer, narrower types. Older versions raise RuntimeError with the same message.
 _NARROWED = {
     "OutOfMemoryError",
     "AcceleratorError",
@@ -49,13 +52,13 @@ _NARROWED = {
 
 
 def last_name(exception_type: str) -> str:
-    """The type without its module; renamed types under one name."""
+    """The name of a type without its module. A renamed type always has the same name here."""
     name = exception_type.rsplit(".", 1)[-1].strip()
     return _SAME_TYPE.get(name, name)
 
 
 def masked(message: str) -> str:
-    """The message with addresses, paths, shapes and numbers masked and one kind of quotes, on one line, in lower case."""
+    """The message on one line, in lower case, with masked addresses, paths, shapes and numbers."""
     text = _ADDRESS.sub("<address>", message.translate(_QUOTES))
     text = _PATH.sub("<path>", text)
     text = _SHAPE.sub("<n>", text)
@@ -64,35 +67,36 @@ def masked(message: str) -> str:
 
 
 def same_type(claimed: str, seen: str) -> bool:
-    """Whether the two names may be one failure; the message must then agree as well."""
+    """Whether two type names may mean the same failure. The messages must agree too."""
     one, other = last_name(claimed), last_name(seen)
     return one == other or ({one, other} <= _NARROWED | {"RuntimeError"} and "RuntimeError" in {one, other})
 
 
 def same_message(claimed: str, seen: str) -> bool:
-    """Whether the seen message is the claimed one: the same once masked, or its beginning, or a whole line of it.
+    """Whether the seen message agrees with the claimed one, both masked.
 
-    An empty claimed message says nothing and agrees with any.
+    They agree if they are equal, if one begins with the other, or if the claimed one begins a line of the
+    seen one. An empty claimed message agrees with every message.
     """
-    wanted = masked(claimed)
-    if not wanted:
+    expected = masked(claimed)
+    if not expected:
         return True
     whole = masked(seen)
     if _same_first_line(claimed, seen):
         return True
-    if whole == wanted or _begins(whole, wanted):
+    if whole == expected or _begins(whole, expected):
         return True
-    if len(whole) >= _TELLING and _begins(wanted, whole):
-        # The reporter's sentence goes on where the message ends.
+    if len(whole) >= _TELLING and _begins(expected, whole):
+        # The reporter's sentence continues after the end of the message.
         return True
-    wanted = wanted.removesuffix("...").removesuffix("…").rstrip()
-    if len(wanted) >= 12 and _begins(whole, wanted):
+    expected = expected.removesuffix("...").removesuffix("…").rstrip()
+    if len(expected) >= 12 and _begins(whole, expected):
         return True
-    return len(wanted) >= 12 and any(_begins(masked(line), wanted) for line in seen.splitlines())
+    return len(expected) >= 12 and any(_begins(masked(line), expected) for line in seen.splitlines())
 
 
 def _same_first_line(claimed: str, seen: str) -> bool:
-    """Whether two messages of several lines begin alike; a line that only introduces what follows (`… raised:`) says nothing."""
+    """Whether the first lines agree. A line that ends with a colon, as `… raised:`, does not count."""
     lines = [
         next((line.strip() for line in text.splitlines() if line.strip()), "") for text in (claimed, seen)
     ]
@@ -100,7 +104,7 @@ def _same_first_line(claimed: str, seen: str) -> bool:
 
 
 def _begins(text: str, beginning: str) -> bool:
-    """Whether the text begins so, at the end of a word."""
+    """Whether the text begins with `beginning` and the word ends there."""
     return text.startswith(beginning) and (
         len(text) == len(beginning) or not (text[len(beginning)].isalnum() and beginning[-1].isalnum())
     )
@@ -111,7 +115,7 @@ def matches_exception(claimed_type: str | None, claimed_message: str | None, see
     if claimed_type is not None and not same_type(claimed_type, seen.type):
         return False
     if claimed_type is not None and {last_name(claimed_type), last_name(seen.type)} == {"OutOfMemoryError"}:
-        # The rest of the message tells of the card, and every version words it in its own way.
+        # The rest of the message describes the card, and its wording differs between versions.
         return True
     renamed = claimed_type is not None and last_name(claimed_type) != last_name(seen.type)
     if renamed and not (claimed_message or "").strip():
@@ -120,8 +124,8 @@ def matches_exception(claimed_type: str | None, claimed_message: str | None, see
 
 
 def exceptions_in(stderr: str) -> list[ExceptionFacts]:
-    """Exceptions that a printed traceback ends with: what a child process or a thread raised."""
-    found: list[ExceptionFacts] = []
+    """The exceptions at the end of printed tracebacks, for example of a child process or a thread."""
+    exceptions: list[ExceptionFacts] = []
     inside = False
     for line in stderr.splitlines():
         if line.startswith("Traceback (most recent call last)"):
@@ -129,66 +133,67 @@ def exceptions_in(stderr: str) -> list[ExceptionFacts]:
         elif inside and line and not line[0].isspace():
             kind, _, message = line.partition(": ")
             if _TYPE.fullmatch(kind):
-                found.append(ExceptionFacts(type=kind, message=message))
+                exceptions.append(ExceptionFacts(type=kind, message=message))
             inside = False
-    return found
+    return exceptions
 
 
 def warnings_in(stderr: str) -> list[ExceptionFacts]:
     """Warnings as Python prints them: `/home/u/script.py:2: UserWarning: message`."""
-    found = (_WARNING.search(line[:_LONGEST]) for line in stderr.splitlines())
-    return [ExceptionFacts(type=line["type"], message=line["message"]) for line in found if line]
+    matches = (_WARNING.search(line[:_LONGEST]) for line in stderr.splitlines())
+    return [ExceptionFacts(type=match["type"], message=match["message"]) for match in matches if match]
 
 
 def failures_of(result: Result) -> list[ExceptionFacts]:
-    """Every exception that an attempt showed: the uncaught one, those of its children and threads, those it printed."""
+    """All exceptions that an attempt showed: the uncaught one, its child processes' and the printed ones."""
     seen = result.observation
     raised = [] if seen.exception is None else [seen.exception, *exceptions_in(seen.exception.message)]
     return raised + exceptions_in(seen.stderr) + exceptions_in(seen.stdout)
 
 
 def prints_exception(claimed_type: str | None, claimed_message: str | None, stdout: str) -> bool:
-    """Whether the script caught the exception and printed it itself: its type and message, or a message that can't be chance."""
-    wanted = masked(claimed_message or "")
-    if not wanted:
+    """Whether the script itself printed the exception: the type with the message, or a long message alone."""
+    expected = masked(claimed_message or "")
+    if not expected:
         return False
-    if claimed_type is None or len(wanted) >= _TELLING:
-        return any(wanted in masked(line) for line in stdout.splitlines() if len(line) < _LONGEST)
+    if claimed_type is None or len(expected) >= _TELLING:
+        return any(expected in masked(line) for line in stdout.splitlines() if len(line) < _LONGEST)
     name = claimed_type.rsplit(".", 1)[-1]
     return any(matches_exception(name, claimed_message, facts) for facts in _named_in(stdout, name))
 
 
 def _named_in(stdout: str, name: str) -> Iterator[ExceptionFacts]:
     for line in stdout.splitlines():
-        before, found, after = line.partition(name)
-        if found and not (before and (before[-1].isalnum() or before[-1] == "_")):
+        before, match, after = line.partition(name)
+        if match and not (before and (before[-1].isalnum() or before[-1] == "_")):
             yield ExceptionFacts(type=name, message=after.lstrip(" :('\""))
 
 
 def printed_failure(result: Result) -> bool:
-    """Whether an attempt that ended well printed a failure nevertheless."""
+    """Whether the output has a traceback or names an error, also if the attempt ended well."""
     seen = result.observation
     return bool(exceptions_in(seen.stderr)) or any(_ERROR.search(line) for line in seen.stdout.splitlines())
 
 
 def crashed_as(signal: str | None, result: Result) -> bool:
-    """Whether an attempt, or a child of it that it tells of, died by this signal; by any, where none is named."""
+    """Whether an attempt or its child died by this signal, or by any crash signal if `signal` is None."""
     if result.outcome in _LIMITED:
         return False
     seen = result.observation
     names = [signal] if signal else ["SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS", "SIGTRAP"]
     if seen.signal is not None and (signal is None or seen.signal == signal):
         return True
-    said = seen.stderr + seen.stdout + (seen.exception.message if seen.exception is not None else "")
-    return any(_tells_of(name, said, seen.stderr) for name in names)
+    output = seen.stderr + seen.stdout + (seen.exception.message if seen.exception is not None else "")
+    return any(_names_signal(name, output, seen.stderr) for name in names)
 
 
-def _tells_of(name: str, said: str, stderr: str) -> bool:
-    """Whether a child's death by this signal is told: by a library, by a shell, or as an exit code that Python gives to such a child.
+def _names_signal(name: str, output: str, stderr: str) -> bool:
+    """Whether the output says that a child process died by this signal.
 
-    An exit status of 139 by itself is only a number that a script chose.
+    It may say so by the words of a library or a shell, or by Python's exit code for such a child. An exit
+    status of 139 alone does not count, since a script can choose it.
     """
-    if any(word.format(name) in said for word in ("terminated with signal {}", "died with <Signals.{}")):
+    if any(word.format(name) in output for word in ("terminated with signal {}", "died with <Signals.{}")):
         return True
     if name in _SHELL_WORDS and re.search(
         rf"^(?:.{{1,80}}: )?{_SHELL_WORDS[name]}(?: \(core dumped\).{{0,80}})?$", stderr, re.MULTILINE
@@ -196,4 +201,4 @@ def _tells_of(name: str, said: str, stderr: str) -> bool:
         return True
     number = int(signals.Signals[name]) if name in signals.Signals.__members__ else 0
     code = rf"\b(?:exit|return)[ _-]?code\b[^\d\n-]{{0,5}}(?:-{number}|<Signals\.{name}\b)(?!\d)"
-    return bool(number) and re.search(code, said, re.IGNORECASE) is not None
+    return bool(number) and re.search(code, output, re.IGNORECASE) is not None

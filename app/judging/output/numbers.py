@@ -1,4 +1,4 @@
-"""Numbers as people print them: found in text, and matched by value at the precision that was claimed."""
+"""Numbers in text, matched by value at the precision in which they are printed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-# A number stands alone: no letter, digit or dot runs into it, and it is no part of a version. The sign
-# belongs to it unless it follows an operand (`a-1`, `3-1`).
+# No letter, digit or dot touches a number, and it is no part of a version. A sign belongs to it, except
+# after an operand (`a-1`, `3-1`).
 _NUMBER = re.compile(
     r"(?<![\w.])(?P<sign>[+-])?"
     r"(?P<body>0[xX][0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?(?:[pP][+-]?\d+)?"
@@ -16,10 +16,9 @@ _NUMBER = re.compile(
     r"|(?:nan|NaN|NAN|infinity|Infinity|inf|Inf|INF))"
     r"(?P<imaginary>[jJ])?(?![0-9a-zA-Z_])(?!\.\d)"
 )
-# Fewer digits than these round to too much: a claim of `0.5` is `0.5`, one of `0.513` is whatever rounds to
-# it.
+# A claimed number with fewer digits must match exactly. With more, every number that rounds to it matches.
 _LEAST_DIGITS = 3
-# Integers beyond these stay integers, unless no float is as large.
+# Integers of this size and more stay int, up to the largest that a float can hold.
 _EXACT, _LARGEST = 2**53, 10**300
 _MOST_DIGITS = 300
 # Two values are near when they differ by less than this share of the larger.
@@ -28,7 +27,7 @@ _NEAR = 1e-2
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number in a text: its value, how it was written and where it stands."""
+    """A number in a text: its value, its spelling and its position."""
 
     text: str
     value: float
@@ -42,7 +41,7 @@ class Number:
 
     @property
     def digits(self) -> int:
-        """Significant digits as written; 0 for nan, inf and hexadecimal, which are exact."""
+        """The count of significant digits. 0 for nan, inf and hexadecimal numbers, which are exact."""
         if not math.isfinite(self.value) or self._body.startswith("0x"):
             return 0
         mantissa = self._body.split("e", maxsplit=1)[0].replace(".", "")
@@ -50,34 +49,34 @@ class Number:
 
     @property
     def step(self) -> Decimal:
-        """What the last written digit is worth."""
+        """The value of one unit of the last printed digit."""
         mantissa, _, exponent = self._body.partition("e")
         places = len(mantissa.partition(".")[2])
         return Decimal(1).scaleb(max(-400, min(400, int(exponent[:9] or 0) - places)))
 
     @property
     def whole(self) -> bool:
-        """Whether it was written as an integer: integers are exact."""
+        """Whether it is printed as an integer, which is exact."""
         return not set(self._body) & set(".e")
 
 
 def numbers_in(text: str) -> list[Number]:
     """The numbers of a text, left to right."""
-    return [_number(text, found) for found in _NUMBER.finditer(text)]
+    return [_number(text, match) for match in _NUMBER.finditer(text)]
 
 
-def _number(text: str, found: re.Match[str]) -> Number:
-    start, sign = found.start(), found["sign"] or ""
-    imaginary = found["imaginary"] is not None
+def _number(text: str, match: re.Match[str]) -> Number:
+    start, sign = match.start(), match["sign"] or ""
+    imaginary = match["imaginary"] is not None
     if imaginary and not sign and start and text[start - 1] in "+-":
-        # In `1.5-2j` the sign is the imaginary part's own.
+        # In `1.5-2j` the sign belongs to the imaginary part.
         start, sign = start - 1, text[start - 1]
-    value = _value(found["body"].lower().replace("_", ""))
+    value = _value(match["body"].lower().replace("_", ""))
     return Number(
-        text=text[start : found.end()],
+        text=text[start : match.end()],
         value=-value if sign == "-" else value,
         start=start,
-        end=found.end(),
+        end=match.end(),
         imaginary=imaginary,
     )
 
@@ -92,19 +91,19 @@ def _value(body: str) -> float:
 
 
 def _integer(value: int) -> float:
-    """A float as long as that is exact: `9223372036854775807` is not `9223372036854775806`, nor is minus zero zero."""
+    """The integer as a float if that is exact, else as an int, so that `2**63 - 1` and `2**63 - 2` differ."""
     return float(value) if abs(value) < _EXACT or value >= _LARGEST else value
 
 
 def same_value(one: float, other: float) -> bool:
-    """Equal values; nan equals nan, and zero does not equal minus zero."""
+    """Whether two values are equal. nan equals nan, and zero does not equal minus zero."""
     if math.isnan(one) or math.isnan(other):
         return math.isnan(one) and math.isnan(other)
     return one == other and math.copysign(1, one) == math.copysign(1, other)
 
 
 def matches(claimed: Number, seen: Number) -> bool:
-    """Whether what was seen is what was claimed, at the precision of the coarser of the two prints."""
+    """Whether two numbers are equal at the precision of the one with fewer digits."""
     if claimed.imaginary != seen.imaginary:
         return False
     if same_value(claimed.value, seen.value):
@@ -119,7 +118,7 @@ def matches(claimed: Number, seen: Number) -> bool:
 
 
 def near(one: float, other: float) -> bool:
-    """Whether two values are close without being equal for the reader."""
+    """Whether two values differ by at most 1 % of the larger one."""
     if not (math.isfinite(one) and math.isfinite(other)):
         return same_value(one, other)
     return abs(one - other) <= _NEAR * max(abs(one), abs(other))
@@ -133,10 +132,10 @@ def _rounds_to(fine: Number, coarse: Number) -> bool:
 
 
 def _short_print(claimed: Number, seen: Number) -> bool:
-    """Whether both may print one float16: 4448 prints as `4448.` here and as `4450.0` there."""
+    """Whether both may be prints of one float16: 4448 prints as `4448.` or as `4450.0`."""
     for short, long in ((claimed, seen), (seen, claimed)):
-        kept = short.text.lstrip("+-").rstrip("0").rstrip(".").rstrip("0")
-        digits = len(kept.replace(".", ""))
+        significant = short.text.lstrip("+-").rstrip("0").rstrip(".").rstrip("0")
+        digits = len(significant.replace(".", ""))
         if (
             _LEAST_DIGITS <= digits < long.digits
             and 1024 <= abs(long.value) <= 65504
@@ -147,6 +146,6 @@ def _short_print(claimed: Number, seen: Number) -> bool:
 
 
 def _as_float16(value: float) -> float:
-    """The value with eleven significant bits, halves to even."""
+    """The value rounded to eleven significant bits, ties to even."""
     mantissa, exponent = math.frexp(value)
     return math.ldexp(round(math.ldexp(mantissa, 11)), exponent - 11)

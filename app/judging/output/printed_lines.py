@@ -1,4 +1,7 @@
-"""Printed lines against claimed ones: numbers as values, words as words; punctuation, spacing and the dress of a print aside."""
+"""Printed lines compared with claimed ones, by their numbers and words.
+
+Punctuation and spacing do not count.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,28 @@ from collections.abc import Iterable, Sequence
 from app.judging.output.numbers import Number, matches, numbers_in, same_value
 
 Token = str | Number
-# What has dots between three numbers or more is none: a version, an address.
+# Three or more numbers with dots between them are a version or an address, and count as one word.
 _WORD = re.compile(r"(?<![\w.])v?\d+(?:\.\d+){2,}(?![\d.])|[^\W\d_]\w*|_\w+|[<>%]")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b(?!\.)")
 # `tensor(88., device='cuda:0', dtype=torch.bfloat16, grad_fn=<…>)`, `np.float64(0.5)`, `array([…],
 # dtype=float32)`.
 _KEYWORD = re.compile(
-    r"\b(?:device='[^']{0,40}'|dtype=[\w.]{1,40}|grad_fn=<[^<>]{0,80}>|requires_grad=(?:True|False)|size=\([\d, ]{0,80}\))"
+    r"\b(?:device='[^']{0,40}'|dtype=[\w.]{1,40}|grad_fn=<[^<>]{0,80}>"
+    r"|requires_grad=(?:True|False)|size=\([\d, ]{0,80}\))"
 )
 _CALL = re.compile(r"\b(?:tensor|array|(?:np|numpy)\.\w{1,20})(?=\()")
-# What another run prints otherwise without meaning anything by it.
+# Durations and times differ between runs without a meaning.
 _TIME = re.compile(
-    r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|it/s)\b|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"
+    r"\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|it/s)\b"
+    r"|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"
 )
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
-# A line longer than this is data, not a statement; matching stays linear.
+# Longer lines are data. They are cut here, so that matching stays linear.
 MOST_CHARACTERS = 20_000
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Numbers and words of a line, in order; addresses are one word."""
+    """The numbers and words of a line, in order. All addresses are the same word."""
     text = _ADDRESS.sub(" ADDRESS ", text[:MOST_CHARACTERS])
     text = _CALL.sub(" ", _KEYWORD.sub(" ", text))
     tokens: list[Token] = []
@@ -41,19 +46,19 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def same_token(claimed: Token, seen: Token) -> bool:
-    """Numbers by value at the claimed precision, words as they are."""
+    """Whether two tokens are equal: numbers by value at the printed precision, words letter by letter."""
     if isinstance(claimed, Number) and isinstance(seen, Number):
         return matches(claimed, seen)
     return isinstance(claimed, str) and isinstance(seen, str) and claimed == seen
 
 
 def same_tokens(claimed: Sequence[Token], seen: Sequence[Token]) -> bool:
-    """Whether what was seen says what is claimed."""
+    """Whether all tokens are equal, one by one."""
     return len(claimed) == len(seen) and all(map(same_token, claimed, seen))
 
 
 def equal_tokens(one: Sequence[Token], other: Sequence[Token]) -> bool:
-    """Whether both say the same words and exactly the same values, however they are written."""
+    """Whether both have the same words and exactly the same values, in any spelling."""
     return len(one) == len(other) and all(map(_equal, one, other))
 
 
@@ -64,7 +69,7 @@ def _equal(one: Token, other: Token) -> bool:
 
 
 def contains(seen: Sequence[Token], claimed: Sequence[Token]) -> bool:
-    """Whether the claimed tokens stand together in what was seen."""
+    """Whether `seen` contains the claimed tokens in one piece. False if nothing is claimed."""
     if not claimed:
         return False
     last = len(seen) - len(claimed)
@@ -75,7 +80,7 @@ def contains(seen: Sequence[Token], claimed: Sequence[Token]) -> bool:
 
 
 def is_specific(tokens: Sequence[Token]) -> bool:
-    """Whether a line says enough to be looked for inside another: a word, several numbers, or one that is no short plain number."""
+    """Whether tokens are worth a search inside a longer line: a word, several numbers, or one long number."""
     numbers = [token for token in tokens if isinstance(token, Number)]
     words = [token for token in tokens if isinstance(token, str) and len(token) > 1]
     return (
@@ -84,31 +89,31 @@ def is_specific(tokens: Sequence[Token]) -> bool:
 
 
 def says(line: Sequence[Token], claimed: Sequence[Token]) -> bool:
-    """Whether a printed line is the claimed one, or holds it in one piece where it is specific enough to be found there."""
+    """Whether a printed line equals the claimed one, or contains it if it is specific enough."""
     return same_tokens(claimed, line) or (is_specific(claimed) and contains(line, claimed))
 
 
 def found_lines(claimed: Iterable[str], stdout: str) -> bool:
-    """Whether every claimed line is printed, in any order; or all of them together, however the lines are broken."""
-    wanted = [tokens for tokens in map(tokens_of, claimed) if tokens]
-    if not wanted:
+    """Whether every claimed line is printed, in any order, or all of them together with other line breaks."""
+    expected = [tokens for tokens in map(tokens_of, claimed) if tokens]
+    if not expected:
         return False
     lines = [tokens for tokens in map(tokens_of, stdout.splitlines()) if tokens]
     unused = list(lines)
-    for tokens in sorted(wanted, key=len, reverse=True):
+    for tokens in sorted(expected, key=len, reverse=True):
         at = next((at for at, line in enumerate(unused) if says(line, tokens)), None)
         if at is None:
             break
         del unused[at]
     else:
         return True
-    return len(wanted) > 1 and contains(
-        [token for line in lines for token in line], [token for line in wanted for token in line]
+    return len(expected) > 1 and contains(
+        [token for line in lines for token in line], [token for line in expected for token in line]
     )
 
 
 def nearest_line(claimed: Iterable[str], stdout: str) -> str | None:
-    """The first printed line that has the words of a claimed line and other numbers."""
+    """The first printed line with the same words as a claimed line; None if there is none."""
     skeletons = [_words(line) for line in claimed]
     return next(
         (line for line in stdout.splitlines() if (words := _words(line)) and words in skeletons), None
@@ -120,20 +125,20 @@ def _words(line: str) -> list[str]:
 
 
 def fingerprint(text: str) -> tuple[str, ...]:
-    """What a stream says, to tell repeats apart: exact numbers; no addresses, durations, dates or spacing."""
+    """The words and numbers of a stream without durations and dates, to compare repeats."""
     return tuple(
         token.text if isinstance(token, Number) else token
         for line in text.splitlines()
-        for token in tokens_of(steady(line))
+        for token in tokens_of(without_times(line))
     )
 
 
 def is_duration(text: str) -> bool:
-    """Whether all numbers of a text are durations."""
-    return _TIME.search(text) is not None and not numbers_in(steady(text))
+    """Whether a text has a duration and no other number."""
+    return _TIME.search(text) is not None and not numbers_in(without_times(text))
 
 
-def steady(line: str) -> str:
-    """The line without durations and dates."""
+def without_times(line: str) -> str:
+    """The line with durations and dates replaced by fixed words."""
     line = line[:MOST_CHARACTERS]
     return _DATE.sub(" DATE ", _TIME.sub(" TIME ", line))

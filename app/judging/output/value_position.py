@@ -1,4 +1,4 @@
-"""Where a value stands in what was printed: alone on its line, behind its name, or somewhere in a longer line, where it may be chance."""
+"""The position of values in output: alone on a line, after a label, or inside a longer line."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from app.intake.claim.vocabulary import DESIRED, RIGHT, any_of
 from app.judging.output.numbers import Number, numbers_in, same_value
 from app.judging.output.printed_lines import tokens_of
 
-# A number of more digits is no chance wherever it stands.
+# A number with more digits than this does not match by chance.
 _CHANCE_DIGITS = 3
-# What a line ends with behind one of these is what it shows: `2 + 3 = 5`, `f(3) -> 5`, `sum of both: 5`.
+# A line shows the value after one of these: `2 + 3 = 5`, `f(3) -> 5`, `sum of both: 5`.
 _SHOWS = re.compile(r"(?:[-=]>|→|:|(?<![=<>!])=(?!=))[ \t]*(?=[^\n:=]*$)")
 # `got 3 expected 4`, `actual=3 wanted=4`.
 _GOT = re.compile(
@@ -32,48 +32,55 @@ _CONSTANT = re.compile(r"(?<![\w.])(?:True|False|None)(?!\w)")
 _LONGEST = 20_000
 
 
-def numbers_standing(line: str, label: str | None = None) -> list[Number]:
-    """The numbers that a line shows: behind the label if it has it, else its only one, the one that it ends with, and what is no chance."""
+def shown_numbers(line: str, label: str | None = None) -> list[Number]:
+    """The numbers that a line shows as values.
+
+    These are the number after the label; else the only number, or the numbers that are long, at the end after
+    `=` or `:`, or after a word such as `got`.
+    """
     line = line[:_LONGEST]
     numbers = numbers_of(line)
-    if label and (named := _behind(line, label)) is not None:
-        numbers = [number for number in numbers if number.start >= named]
-        if numbers and not re.search(r"[\[({]", line[named : numbers[0].start]):
+    if label and (label_end := _end_of_label(line, label)) is not None:
+        numbers = [number for number in numbers if number.start >= label_end]
+        if numbers and not re.search(r"[\[({]", line[label_end : numbers[0].start]):
             return numbers[:1]
     if len(numbers) < 2 or all(same_value(number.value, numbers[0].value) for number in numbers):
         return numbers
-    found = [number for number in numbers if not 0 < number.digits <= _CHANCE_DIGITS]
+    long = [number for number in numbers if not 0 < number.digits <= _CHANCE_DIGITS]
     shows = _SHOWS.search(line)
     last = [number for number in numbers if shows and number.start >= shows.end()]
-    told = (
+    actual = (
         [number for number in numbers if _GOT.search(line, 0, number.start)] if _SHOULD.search(line) else []
     )
     return [
-        *found,
-        *(number for some in (last, told) if len(some) == 1 for number in some if number not in found),
+        *long,
+        *(number for group in (last, actual) if len(group) == 1 for number in group if number not in long),
     ]
 
 
 def numbers_of(line: str) -> list[Number]:
-    """The numbers of a line, without a nan or an inf that is a word of a sentence."""
+    """The numbers of a line, without `nan` and `inf` that are words of a sentence."""
     return [number for number in numbers_in(line[:_LONGEST]) if not _is_word(line, number)]
 
 
 def has_label(line: str, label: str) -> bool:
     """Whether the line holds the label as a word."""
-    return _behind(line[:_LONGEST], label) is not None
+    return _end_of_label(line[:_LONGEST], label) is not None
 
 
-def constants_standing(line: str) -> list[str]:
-    """`True`, `False` and `None` where a line shows them and does not only speak of them."""
+def shown_constants(line: str) -> list[str]:
+    """The `True`, `False` and `None` of a line, without those after a negation such as `not`."""
     line = line[:_LONGEST]
-    return [found[0] for found in _CONSTANT.finditer(line) if not _NOT.search(line, 0, found.start())]
+    return [match[0] for match in _CONSTANT.finditer(line) if not _NOT.search(line, 0, match.start())]
 
 
-def stands(claimed: str, lines: Sequence[str]) -> bool | None:
-    """Whether one of the lines shows this constant, or this nan or inf; None where it is something else, or where lines tell both ways."""
+def shows_constant(claimed: str, lines: Sequence[str]) -> bool | None:
+    """Whether a line shows this `True`, `False`, `None`, nan or inf.
+
+    None if `claimed` is something else, or if one line shows different constants.
+    """
     if _CONSTANT.fullmatch(claimed):
-        shown = [constants_standing(line) for line in lines]
+        shown = [shown_constants(line) for line in lines]
         return (
             claimed in [word for words in shown for word in words]
             if all(len(set(words)) < 2 for words in shown)
@@ -82,17 +89,17 @@ def stands(claimed: str, lines: Sequence[str]) -> bool | None:
     number = next(iter(numbers_in(claimed)), None)
     if number is None or number.text != claimed or math.isfinite(number.value):
         return None
-    return any(same_value(number.value, other.value) for line in lines for other in numbers_standing(line))
+    return any(same_value(number.value, other.value) for line in lines for other in shown_numbers(line))
 
 
-def _behind(line: str, label: str) -> int | None:
-    """Where the label ends in the line."""
-    found = re.search(rf"(?<!\w){re.escape(label)}(?!\w)", line, re.IGNORECASE)
-    return None if found is None else found.end()
+def _end_of_label(line: str, label: str) -> int | None:
+    """The position after the label in the line; None if the line does not have it."""
+    match = re.search(rf"(?<!\w){re.escape(label)}(?!\w)", line, re.IGNORECASE)
+    return None if match is None else match.end()
 
 
 def _is_word(line: str, number: Number) -> bool:
-    """Whether a nan or an inf is a word of a sentence, or the name of a value."""
+    """Whether a `nan` or `inf` is a word of a sentence or the name of a value."""
     if math.isfinite(number.value) or number.text.lstrip("+-")[:1].isdigit():
         return False
     if _NOT.search(line, max(0, number.start - 40), number.start):
@@ -100,7 +107,7 @@ def _is_word(line: str, number: Number) -> bool:
     return _IN_BRACKETS.match(line, number.end) is None and _GOES_ON.match(line, number.end) is not None
 
 
-# Whatever is printed is one of these.
+# Labels that fit every printed value.
 _ANY_NAME = {
     "result",
     "results",
@@ -119,8 +126,11 @@ _ANY_NAME = {
 
 
 def lines_with(label: str | None, lines: Sequence[str]) -> list[str]:
-    """The lines that hold the label; where none does, those that name nothing else."""
-    mine = [line for line in lines if label and has_label(line, label)]
-    if mine or not label or label.casefold() in _ANY_NAME:
-        return mine or list(lines)
+    """The lines with the label.
+
+    If none has it, the lines without words, or all lines for a label that fits anything.
+    """
+    labelled = [line for line in lines if label and has_label(line, label)]
+    if labelled or not label or label.casefold() in _ANY_NAME:
+        return labelled or list(lines)
     return [line for line in lines if not any(isinstance(token, str) for token in tokens_of(line))]

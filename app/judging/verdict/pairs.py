@@ -15,7 +15,7 @@ from app.judging.check.reach import NO_SIDES, NO_TIMES, TOO_FEW_ATTEMPTS, TOO_NO
 from app.judging.check.speed import judge_ratios, spread
 from app.judging.judgement import CheckResult, Finding, JudgedCell, Verdict
 from app.judging.output.durations import all_durations
-from app.judging.output.printed_lines import Token, contains, equal_tokens, steady, tokens_of
+from app.judging.output.printed_lines import Token, contains, equal_tokens, tokens_of, without_times
 from app.judging.output.sides import without_name
 from app.judging.verdict.job import LEAST_FOR_NEVER, counted
 from worker.contract import Outcome, Result, Start
@@ -89,7 +89,7 @@ def _besides(line: str, side: str) -> list[Token]:
 
     A version is not removed, since it may be a value.
     """
-    return tokens_of(steady(line)) if _VERSION.fullmatch(side) else without_name(line, side)
+    return tokens_of(without_times(line)) if _VERSION.fullmatch(side) else without_name(line, side)
 
 
 def _sides(check: Check, cells: Sequence[JudgedCell]) -> dict[str, list[Result]]:

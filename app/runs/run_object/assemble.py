@@ -10,8 +10,8 @@ from app.intake.claim.claims import Check
 from app.intake.reading import Reading
 from app.judging.comparison.comparison import digests_of, varying_names
 from app.judging.comparison.environments import environment_digest
-from app.judging.comparison.exactness import exactly
-from app.judging.comparison.values import written
+from app.judging.comparison.exactness import exact_value_text
+from app.judging.comparison.values import value_text
 from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, JudgedCell, Verdict
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import RunJudgement, judge_run
@@ -256,7 +256,9 @@ def _findings(reading: Reading, cell: JudgedCell, findings: Iterable[Finding]) -
         exact = ""
         if check is not None:
             checks.remove(check)
-            exact = exactly(check, finding, cell.results[0].observation.values) if cell.results else ""
+            exact = (
+                exact_value_text(check, finding, cell.results[0].observation.values) if cell.results else ""
+            )
         yield FindingPart(text=finding.text, result=finding.result, observed=finding.observed, exact=exact)
 
 
@@ -311,7 +313,7 @@ def _value(value: CapturedValue) -> ValuePart:
     cut = {
         name: getattr(value, name)[:MOST_WRITTEN] for name in ("name", "dtype", "shape", "device", "digest")
     }
-    return ValuePart.model_validate({**facts, **cut, "value": written(value)[:MOST_WRITTEN]})
+    return ValuePart.model_validate({**facts, **cut, "value": value_text(value)[:MOST_WRITTEN]})
 
 
 def _environments(jobs: Sequence[JobFacts]) -> dict[str, Environment]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.judging.cause.cause import sentence
-from app.judging.comparison.values import ValueComparison, ValueResult, distance, written
+from app.judging.comparison.values import ValueComparison, ValueResult, distance_text, value_text
 from app.runs.lookup.comparisons import ComparisonDetails
 from app.runs.lookup.runs import AttemptDetails
 from app.targets.target import Target
@@ -70,7 +70,7 @@ _RANKS = {
 
 def _value_row(value: ValueComparison) -> ValueRow:
     place = "" if not value.first_differing else f"at {value.first_differing}"
-    return ValueRow(value=value, place=place, told=distance(value), tolerance=_tolerance(value))
+    return ValueRow(value=value, place=place, told=distance_text(value), tolerance=_tolerance(value))
 
 
 def _tolerance(value: ValueComparison) -> str:
@@ -98,7 +98,7 @@ def attempt_values(attempt: AttemptDetails) -> dict[str, Any]:
 
 
 def _held_row(value: CapturedValue) -> HeldRow:
-    return HeldRow(value=value, shown=written(value), statistics=_statistics(value))
+    return HeldRow(value=value, shown=value_text(value), statistics=_statistics(value))
 
 
 def _statistics(value: CapturedValue) -> str:
