@@ -1,6 +1,7 @@
-"""A catalogue of ways out, tried from inside; run by path as the program of a job, and outside by root as the control.
+"""A catalogue of attacks. Runs by its path: inside, as a job's program; outside, by root, as the control.
 
-Prints a line for each: its name, and OPEN or the error. Numbers of system calls by machine: first x86-64, then aarch64.
+Prints a line for each attack: its name, and OPEN or the error. Numbers of system calls are pairs for x86-64
+and aarch64.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ import threading
 import time
 
 ABSTRACT, PATHNAME, SECRET, PORT, SUPERVISION = sys.argv[1:6]
-# As the control: on what it may harm, in private namespaces, and without a trace.
+# True in the control: it attacks only private namespaces and objects of its own, and leaves no traces.
 OUTSIDE = sys.argv[6:] == ["outside"]
 SUPERVISION = int(SUPERVISION) or os.getppid()
 HOME, TEMPORARY = os.path.expanduser("~"), tempfile.gettempdir()
@@ -73,12 +74,11 @@ def read(path):
 
 
 def write(folder):
-    """A file of ours there; outside one without a name."""
+    """A file of ours in that folder; in the control, one without a name."""
     if OUTSIDE:
         os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600))
         return
-    with open(os.path.join(folder, "x"), "w"):
-        pass
+    open(os.path.join(folder, "x"), "w").close()
 
 
 def open_to_write(path):
@@ -91,7 +91,7 @@ def connect(address):
 
 
 def send_datagram(address):
-    """Of every kind that takes an address with each message."""
+    """Send by a socket that takes an address with each message."""
     for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
         with contextlib.suppress(OSError):
             one, _ = socket.socketpair(socket.AF_UNIX, kind)
@@ -102,7 +102,7 @@ def send_datagram(address):
 
 
 def own_listener():
-    """As multiprocessing passes descriptors, and with them a DataLoader tensors."""
+    """Connect as multiprocessing does to pass descriptors, and a DataLoader to pass tensors."""
     with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
         server.bind(os.path.join(TEMPORARY, "listener"))
         server.listen()
@@ -110,17 +110,15 @@ def own_listener():
 
 
 def private_mounts():
-    """Outside, so that what the next call does to mounts ends with this process."""
+    """In the control, use a private mount namespace: it ends with this process."""
     if OUTSIDE:
         call(272, 97, 0x20000)
         libc.mount(b"none", b"/", None, ctypes.c_ulong(16384 | 1 << 18), None)
 
 
 class CloneArguments(ctypes.Structure):
-    _fields_ = [
-        (name, ctypes.c_uint64)
-        for name in ("flags", "pidfd", "child", "parent", "signal", "stack", "size", "tls", "set", "sets")
-    ]
+    names = ("flags", "pidfd", "child", "parent", "signal", "stack", "size", "tls", "set", "sets")
+    _fields_ = [(name, ctypes.c_uint64) for name in names]
 
 
 def clone3():
@@ -130,7 +128,7 @@ def clone3():
 
 
 def setuid_file():
-    """One that would take effect: not on a file system that ignores the bit, and not after no_new_privs."""
+    """A setuid file that would work: the file system respects the bit, and no_new_privs is not set."""
     copy = os.path.join(TEMPORARY, "id")
     shutil.copyfile("/usr/bin/id", copy)
     os.chmod(copy, 0o4755)
@@ -169,7 +167,7 @@ def unmount():
 
 
 def trace(pid):
-    """Seized, which does not stop it, and let go."""
+    """Attach without stopping the process, and detach."""
     call(101, 117, 0x4206, pid, 0, 0)
     if OUTSIDE:
         libc.syscall(101 if X86 else 117, 17, pid, 0, 0)
@@ -184,7 +182,7 @@ def read_memory(pid):
         start = int(next(line for line in file if " r" in line).split("-")[0], 16)
     into = ctypes.create_string_buffer(8)
     ours, theirs = Vector(ctypes.addressof(into), 8), Vector(start, 8)
-    # The last argument lies on the stack, where the rest of the word must be zero as well.
+    # The last argument is on the stack, where the rest of the word must be zero as well.
     call(310, 270, pid, ctypes.byref(ours), 1, ctypes.byref(theirs), 1, ctypes.c_ulong(0))
 
 
@@ -195,37 +193,32 @@ def performance():
 
 def other_processes():
     mine = {os.getpid(), os.getppid(), 1, SUPERVISION}
-    others = [name for name in os.listdir("/proc") if name.isdigit() and int(name) not in mine]
-    truthy(others)
+    truthy([name for name in os.listdir("/proc") if name.isdigit() and int(name) not in mine])
 
 
 def environments():
-    """The node's secret, in any process's environment or arguments."""
+    """Find the node's secret in the environment or arguments of any process."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         for part in ("environ", "cmdline"):
-            try:
-                with open("/proc/%s/%s" % (name, part), "rb") as file:
-                    if b"hunter2" in file.read():
-                        return
-            except OSError:
-                continue
+            with contextlib.suppress(OSError), open("/proc/%s/%s" % (name, part), "rb") as file:
+                if b"hunter2" in file.read():
+                    return
     truthy(False)
 
 
 def inherited():
-    """Descriptors beyond the streams and the report channel."""
+    """Find descriptors other than the streams and the report channel."""
     for name in os.listdir("/proc/self/fd"):
-        try:
+        target = "/proc/"
+        with contextlib.suppress(OSError):
             target = os.readlink("/proc/self/fd/" + name)
-        except OSError:
-            continue
         if int(name) > 2 and int(name) != 63 and not target.startswith("/proc/"):
             return
     truthy(False)
 
 
 def kill(pid):
-    """Whether it ends, too: pid 1 of a namespace is deaf to what is in it."""
+    """Succeeds only if the process ends: pid 1 of a namespace ignores signals from inside."""
     os.kill(pid, signal.SIGKILL)
     time.sleep(0.1)
     with open("/proc/%d/stat" % pid) as file:
@@ -233,19 +226,9 @@ def kill(pid):
 
 
 def terminal_input():
-    """Into the controlling terminal, of which the standard input may be a descriptor."""
+    """Push a character into the controlling terminal, which the standard input may be."""
     fd = os.openpty()[1]
-    if os.fork() == 0:
-        try:
-            os.setsid()
-            fcntl.ioctl(fd, 0x540E, 0)
-            fcntl.ioctl(fd, 0x5412, b"x")
-            os._exit(0)
-        except OSError as error:
-            os._exit(error.errno)
-    code = os.waitstatus_to_exitcode(os.wait()[1])
-    if code:
-        raise OSError(code, "in a terminal")
+    forked(lambda: [os.setsid(), fcntl.ioctl(fd, 0x540E, 0), fcntl.ioctl(fd, 0x5412, b"x")])
 
 
 def leaks():
@@ -255,59 +238,41 @@ def leaks():
         attempt("a file of the host by pid 1", read, "/proc/1/root" + SECRET)
     attempt("a file of the host by the supervision", read, "/proc/%d/root%s" % (SUPERVISION, SECRET))
     mounts = open("/proc/self/mountinfo").read()
-    # Beside the way to what is mounted below it.
-    attempt(
-        "root's home",
-        lambda: truthy([name for name in os.listdir("/root") if " /root/%s" % name not in mounts]),
-    )
+    # Without a way to what is mounted below it.
+    is_hidden = lambda name: " /root/%s" % name not in mounts  # noqa: E731
+    attempt("root's home", lambda: truthy(list(filter(is_hidden, os.listdir("/root")))))
     attempt("mounts of the host", lambda: truthy("/sys/fs/cgroup" in mounts))
     attempt("the node's environment", environments)
     attempt("the node's descriptors", inherited)
     attempt("a key of the node", lambda: call(250, 219, 10, -3, b"user", b"samehere-test", 0))
     attempt("cgroup file system", lambda: truthy(os.listdir("/sys/fs/cgroup")))
-    attempt(
-        "devices of the host",
-        lambda: truthy(
-            {"vda", "kvm", "mem", "kmsg", "vsock", "fuse", "net", "loop0"} & set(os.listdir("/dev"))
-        ),
-    )
+    devices = {"vda", "kvm", "mem", "kmsg", "vsock", "fuse", "net", "loop0"}
+    attempt("devices of the host", lambda: truthy(devices & set(os.listdir("/dev"))))
     attempt("kernel log", lambda: call(103, 116, 3, ctypes.create_string_buffer(64), 64))
 
 
 def network():
-    attempt(
-        "a service on the host's loopback",
-        lambda: socket.create_connection(("127.0.0.1", int(PORT)), 2).close(),
-    )
+    address = ("127.0.0.1", int(PORT))
+    attempt("a service on the host's loopback", lambda: socket.create_connection(address, 2).close())
     attempt("a route", lambda: truthy(len(open("/proc/net/route").read().splitlines()) > 1))
-    attempt(
-        "a datagram to the host's loopback",
-        lambda: socket.socket(2, 2).sendto(b"x", ("127.0.0.1", int(PORT))) and datagram(),
-    )
+    attempt("a datagram to the host's loopback", datagrams, address)
     attempt("abstract unix socket", connect, "\0" + ABSTRACT)
     attempt("pathname unix socket", connect, PATHNAME)
     attempt("datagram to a pathname unix socket", send_datagram, PATHNAME + "-datagrams")
     kinds = {
-        "vsock": (40, 1, 0),
-        "packet": (17, 3, 0),
-        "crypto": (38, 5, 0),
-        "netlink audit": (16, 3, 9),
-        "netlink filter": (16, 3, 12),
-    }
-    for name, kind in {
-        **kinds,
-        "bluetooth": (31, 3, 0),
-        "xdp": (44, 3, 0),
-        "key": (15, 3, 2),
+        "vsock": (40, 1, 0), "packet": (17, 3, 0), "crypto": (38, 5, 0), "netlink audit": (16, 3, 9),
+        "netlink filter": (16, 3, 12), "bluetooth": (31, 3, 0), "xdp": (44, 3, 0), "key": (15, 3, 2),
         "rds": (21, 5, 0),
-    }.items():
+    }  # fmt: skip
+    for name, kind in kinds.items():
         attempt("socket: " + name, lambda kind=kind: socket.socket(*kind).close())
 
 
-def datagram():
-    """A sent datagram proves nothing: whether somebody is there, the answer to a second one tells."""
+def datagrams(address):
+    """Send a datagram, which proves nothing, and another one, whose answer shows that somebody is there."""
+    socket.socket(2, 2).sendto(b"x", address)
     with socket.socket(2, 2) as client:
-        client.connect(("127.0.0.1", int(PORT)))
+        client.connect(address)
         client.settimeout(2)
         client.send(b"ping")
         client.recv(16)
@@ -318,14 +283,12 @@ def processes():
     attempt("trace the supervision", trace, SUPERVISION)
     attempt("memory of the supervision", open_to_write, "/proc/%d/mem" % SUPERVISION)
     attempt("read the supervision's memory", read_memory, SUPERVISION)
-    attempt(
-        "descriptor of the supervision", lambda: os.close(call(438, 438, os.pidfd_open(SUPERVISION), 0, 0))
-    )
+    pidfd = os.pidfd_open
+    attempt("descriptor of the supervision", lambda: os.close(call(438, 438, pidfd(SUPERVISION), 0, 0)))
     attempt("trace oneself", forked, lambda: call(101, 117, 0, 0, 0, 0))
     attempt("read one's own memory by a call", read_memory, os.getpid())
-    attempt(
-        "limits of the supervision", lambda: call(302, 261, SUPERVISION, 7, struct.pack("=QQ", 512, 512), 0)
-    )
+    limits = struct.pack("=QQ", 512, 512)
+    attempt("limits of the supervision", lambda: call(302, 261, SUPERVISION, 7, limits, 0))
     attempt("shared memory of the host", lambda: call(29, 194, int(PORT), 4096, 0))
     attempt("mode of a file of the host", os.chmod, SECRET, 0o644)
     attempt("kill the supervision", kill, SUPERVISION)
@@ -334,19 +297,10 @@ def processes():
 def writing():
     attempt("overwrite own interpreter", open_to_write, "/proc/self/exe")
     attempt("overwrite a program", open_to_write, "/usr/bin/env")
-    for folder in (
-        "/usr",
-        "/etc",
-        "/",
-        "/run/samehere" if not OUTSIDE else "/run",
-        os.path.dirname(os.__file__),
-        "/var/tmp",
-    ):
-        attempt(
-            "write " + ("the toolchain" if "python" in folder else folder.replace("/run/samehere", "/run")),
-            write,
-            folder,
-        )
+    toolchain, own = os.path.dirname(os.__file__), "/run" if OUTSIDE else "/run/samehere"
+    for folder in ("/usr", "/etc", "/", own, toolchain, "/var/tmp"):
+        name = "the toolchain" if "python" in folder else folder.replace("/run/samehere", "/run")
+        attempt("write " + name, write, folder)
     attempt("write /dev", write, "/dev" if not OUTSIDE else "/dev/shm")
     attempt("core_pattern", open_to_write, "/proc/sys/kernel/core_pattern")
     attempt("sysrq", open_to_write, "/proc/sysrq-trigger")
@@ -384,9 +338,8 @@ def kernel():
     attempt("userfaultfd", lambda: os.close(call(323, 282, 1)))
     attempt("personality", forked, lambda: call(135, 92, 0x400000))
     handle = struct.pack("II", 128, 0) + bytes(128)
-    attempt(
-        "name_to_handle_at", lambda: call(303, 264, -100, b"/usr", handle, ctypes.byref(ctypes.c_int()), 0)
-    )
+    number = ctypes.byref(ctypes.c_int())
+    attempt("name_to_handle_at", lambda: call(303, 264, -100, b"/usr", handle, number, 0))
     attempt("fanotify", lambda: os.close(call(300, 262, 0, 0)))
     attempt("a call newer than the list", lambda: call(480, 480))
     attempt("a terminal's input", terminal_input)

@@ -1,4 +1,4 @@
-"""Slots to run jobs in: root that drops to a slot's uid with a cgroup or with polling, and a plain user."""
+"""Slots to run jobs in: by root with a uid for each slot, with a cgroup or polling, and by a plain user."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sandbox_jobs import Jobs
 from sandbox_runner import AS_ROOT, Runner, make_runner
 
 KINDS = ["counted", "polled", *(["plain"] if AS_ROOT else [])]
-# Without namespaces: with a uid of the slot's own, and with that of the node.
+# The two without namespaces: with the slot's own uid, and with the node's uid.
 LANDLOCK_KINDS = ["landlock", "landlock-plain"] if AS_ROOT else ["landlock-plain"]
 
 
@@ -33,7 +33,7 @@ def sandbox_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def runners(sandbox_home: Path) -> Iterator[Callable[[str], Runner]]:
-    """One of each kind, made when it is first asked for."""
+    """A slot of each kind, created at its first use."""
     made: dict[str, Runner] = {}
 
     def get(kind: str) -> Runner:
@@ -53,7 +53,7 @@ def runner(request: pytest.FixtureRequest, runners: Callable[[str], Runner]) -> 
 
 @pytest.fixture(params=[*KINDS, *LANDLOCK_KINDS])
 def walled(request: pytest.FixtureRequest, runners: Callable[[str], Runner]) -> Jobs:
-    """Jobs of both backends that isolate."""
+    """Jobs of each backend with isolation."""
     return Jobs(runners(request.param))
 
 

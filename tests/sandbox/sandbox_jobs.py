@@ -1,4 +1,4 @@
-"""Python programs as jobs of a runner, and a look at the host's processes."""
+"""Runs Python programs as jobs, and reads the host's processes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from sandbox_runner import NODE_PYTHON, Runner, readable_prefix
 from worker.contract import MIB, Level, Limits
 from worker.sandbox import Bind, SandboxJob, SandboxResult
 
-# Without namespaces a program is where it is.
+# Without namespaces, a program has the same path inside.
 SYSTEM_PYTHON = "/usr/bin/python3"
-# As few processes as a job may be held to, on any number of cores, so that their memory isn't what ends a storm of forks.
+# The lowest limit of processes on any number of cores, so that a fork bomb does not hit the memory limit
+# first.
 SMALL = Limits(wall_seconds=20, memory_bytes=512 * MIB, scratch_bytes=32 * MIB, processes_per_core=1)
 
 
@@ -30,7 +31,7 @@ def python_job(
     files: Mapping[str, bytes] | None = None,
     system: bool = False,
 ) -> SandboxJob:
-    """On the node's own Python, or the system's, which lies where every uid reads it."""
+    """A job on the node's own Python, or on the system's, which every uid can read."""
     python = SYSTEM_PYTHON if system else NODE_PYTHON
     binds = () if system or sys.base_prefix == "/usr" else (Bind(readable_prefix(uid=uid), sys.base_prefix),)
     return SandboxJob(
@@ -75,7 +76,7 @@ class Jobs:
 
 
 def marked(marker: str) -> list[int]:
-    """The host's processes with this word among their arguments."""
+    """The host's processes that have this word among their arguments."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -104,7 +105,7 @@ def until_gone(marker: str, *, seconds: float = 5.0) -> None:
 
 
 def fields(pid: int) -> dict[str, str]:
-    """Of /proc/<pid>/status."""
+    """A field of /proc/<pid>/status."""
     return dict(
         line.split(":\t", 1)
         for line in Path("/proc", str(pid), "status").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Runs jobs in a process of its own, as root or as a plain user, so that one test covers both; also run by path as that process."""
+"""Runs jobs in another process, as root or as a plain user. Run by its path, this file is that process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _receive(stream: BinaryIO) -> object:
 
 
 class Runner:
-    """A node's slot in another process."""
+    """A slot of a node in another process."""
 
     def __init__(self, *, level: Level, home: Path, uid: int | None = None, slot: int = 0) -> None:
         self.level = level
@@ -66,7 +66,7 @@ class Runner:
 
     @property
     def folder(self) -> Path:
-        """Where its jobs are without namespaces."""
+        """The folder of its jobs without namespaces."""
         return Path(tempfile.gettempdir(), f"samehere-job-{self.sandbox_uid}-{self.slot}")
 
     @property
@@ -104,12 +104,12 @@ NODE_PYTHON = str(Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor
 
 
 def readable_prefix(*, uid: int | None) -> str:
-    """Where the uid can read this interpreter's folders."""
+    """The prefix of this interpreter at a path that the uid can read."""
     return sys.base_prefix if uid is None else private_mounts.show(sys.base_prefix, uid=uid)
 
 
 def readable_path(*, uid: int | None) -> list[str]:
-    """The checkout and the installed packages, where the uid can read them: a checkout may lie in root's own home."""
+    """The checkout and the installed packages at paths that the uid can read: they may lie in root's home."""
     path = [str(ROOT), *(entry for entry in sys.path if entry.endswith("site-packages"))]
     return path if uid is None else [private_mounts.show(entry, uid=uid) for entry in path]
 
@@ -137,7 +137,7 @@ _slots = itertools.count()
 
 
 def own_slot() -> int:
-    """One that no other test process uses at the same time: without namespaces a slot's uid and folder are what jobs are told by."""
+    """A slot that no other test process uses: without namespaces, its uid and folder identify jobs."""
     return 1000 + 8 * (os.getpid() % 1000) + next(_slots) % 8
 
 
@@ -146,14 +146,14 @@ def _open_descriptors() -> list[str]:
     for link in Path("/proc/self/fd").iterdir():
         try:
             found.append(str(link.readlink()))
-        except FileNotFoundError:  # that of the listing itself
+        except FileNotFoundError:  # the descriptor of the listing itself
             continue
     return sorted(found)
 
 
 def main() -> None:
     sandbox = Sandbox(slot=int(sys.argv[3]), home=Path(sys.argv[2]), level=Level(sys.argv[1]))
-    # Inheritable, and its bytes are a secret: what a careless library leaves open.
+    # An inheritable descriptor of a secret, as a careless library might leave it open.
     planted = os.memfd_create("planted-in-the-node", 0)
     os.write(planted, SECRET.encode())
     os.set_inheritable(planted, True)

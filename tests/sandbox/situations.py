@@ -1,4 +1,4 @@
-"""Emulates, for one process, the kinds of machine that a node meets; each is Python to run before the node's own code."""
+"""Emulates other kinds of machines for one process: each is Python code to run before the node's own code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def own_mounts():
     check(libc.unshare(0x20000))
     check(libc.mount(b"none", b"/", None, ctypes.c_ulong(16384 | 1 << 18), None))
 """
-# As with `sysctl user.max_user_namespaces=0`: set in a user namespace of this process's own, it binds only what is in there.
+# Like `sysctl user.max_user_namespaces=0`, but set in a user namespace of this process, so that it affects
+# nothing else.
 NO_USER_NAMESPACES = """
 uid, gid = os.getuid(), os.getgid()
 check(libc.unshare(0x10000000))
@@ -33,8 +34,9 @@ own_mounts()
 import subprocess
 subprocess.run(["umount", "--recursive", "/sys/fs/cgroup"], check=True)
 """
-# Docker's own: fourteen capabilities, masked and read-only places under /proc, no writable cgroup, and a filter that denies what
-# Docker's profile denies without CAP_SYS_ADMIN. (Our own list is that and more, but for what Landlock needs.)
+# Docker's default: fourteen capabilities, masked and read-only parts of /proc, no writable cgroup, and a
+# filter of the calls that need CAP_SYS_ADMIN. (Our own filter denies these and more, except for what Landlock
+# needs.)
 STOCK_CONTAINER = """
 own_mounts()
 check(libc.mount(b"run", b"/run", b"tmpfs", ctypes.c_ulong(0), None))
@@ -69,7 +71,7 @@ print(json.dumps(doctor.examine(home=Path(sys.argv[1]), level=named).as_json()))
 
 
 def examine(situation: str, home: Path, *, named: str = "", as_plain_user: bool = False) -> dict[str, Any]:
-    """What the doctor says there, as JSON."""
+    """The doctor's examination in that situation, as JSON."""
     uid = PLAIN_UID if as_plain_user else None
     prefix, path = readable_prefix(uid=uid), readable_path(uid=uid)
     said = subprocess.run(

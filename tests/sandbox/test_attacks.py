@@ -1,4 +1,4 @@
-"""A catalogue of ways out, each tried from inside on every backend, and outside as the control; what must go on working beside it."""
+"""A catalogue of attacks, inside on every backend and outside as the control; and permitted actions."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from worker.contract import Level
 PROBE = Path(__file__).with_name("attack_probe.py")
 KEYCTL, ADD_KEY = {"x86_64": (250, 248), "aarch64": (219, 217)}[os.uname().machine]
 
-# What the level without namespaces does not hold, by docs/security.md; it must stay exactly this.
+# The gaps of the level without namespaces, as docs/security.md lists them; they must be exactly these.
 OPEN_BY_LANDLOCK = {"mounts of the host", "a route", "processes of the host"}
-# A slot's own uid is nobody to a service; with a user's own a program may connect to nothing.
+# No service trusts a slot's own uid; with a user's own uid, a program may connect to nothing.
 OPEN_BY_OWN_UID = {"pathname unix socket", "datagram to a pathname unix socket"}
-# What a program misses there, compared with the sandbox: the price of having no file system and network of its own.
+# Ordinary actions that fail at that level, since it has no file system and no network of its own.
 MISSING_BY_LANDLOCK = {"works: own loopback", "works: own name", "works: /tmp by name", "works: terminal"}
-# Without a uid of its own the mode of no file may be changed, since Landlock judges only how files are opened.
+# With a shared uid, no file's mode may be changed, since Landlock only restricts how files are opened.
 MISSING_BY_SHARED_UID = {"works: mode of an own file", "works: a socket of one's own"}
-# By the filter, not only by what this kernel happens to refuse.
+# The filter must deny these, even if this kernel refuses them anyway.
 BY_THE_FILTER = {
     **dict.fromkeys(
         ("trace oneself", "bpf", "acct", "kernel log", "add_key", "personality", "name_to_handle_at"), "EPERM"
@@ -44,15 +44,15 @@ BY_THE_FILTER = {
         for name in ("vsock", "packet", "crypto", "netlink audit", "netlink filter", "xdp", "key")
     },
 }
-# Not a way out of this machine: the kernel was built without it.
+# These do not work on this machine: its kernel was built without them.
 NOT_HERE = {"ENOSYS", "ENOENT", "ENODEV", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "EOPNOTSUPP"}
-# What a kernel may keep from root too: real-time scheduling, where a control group has no share of it.
+# A kernel may refuse this to root too: real-time scheduling, if the cgroup has no share of it.
 KEPT_FROM_ROOT = {("real time", "EPERM")}
 
 
 @dataclass
 class Bait:
-    """A secret file, services on loopback, two unix sockets and a shared segment that everyone may use, all on the host."""
+    """Targets on the host: a secret file, services on loopback, two unix sockets, a shared segment."""
 
     folder: Path
     sockets: list[socket.socket] = field(default_factory=list)
@@ -134,7 +134,7 @@ def test_nothing_gets_out_and_what_torch_needs_works(walled: Jobs, bait: Bait) -
 
 @pytest.mark.skipif(not AS_ROOT, reason="the control does as root what nobody else may")
 def test_outside_every_attack_succeeds(bait: Bait) -> None:
-    """The control: in private namespaces, on a process of ours, and on files without a name."""
+    """The control attacks private namespaces, a process of ours, and files without a name."""
     source = f"""
 import ctypes, os, subprocess, sys
 libc = ctypes.CDLL(None)
@@ -165,14 +165,17 @@ finally:
             command, env=environment, capture_output=True, text=True, check=True, timeout=60
         )
     tried = _tried(said.stdout)
-    # The interpreter that runs is busy: its writing was permitted all the same.
+    # "Text file busy" for the running interpreter means that writing was permitted.
     held = {name: outcome for name, outcome in tried.items() if outcome not in {"OPEN", "ETXTBSY"}}
     assert {(name, outcome) for name, outcome in held.items() if outcome not in NOT_HERE} <= KEPT_FROM_ROOT
     assert len(held) < 20, held
 
 
 def test_two_slots_at_once_see_nothing_of_each_other(jobs: Jobs) -> None:
-    source = "import os, time; time.sleep(0.5); print(sorted(name for name in os.listdir('/proc') if name.isdigit()))"
+    source = (
+        "import os, time; time.sleep(0.5); "
+        "print(sorted(name for name in os.listdir('/proc') if name.isdigit()))"
+    )
     said: list[str] = []
     other = threading.Thread(target=lambda: said.append(jobs.said(source)))
     other.start()

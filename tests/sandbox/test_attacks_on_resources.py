@@ -1,4 +1,7 @@
-"""What a program may take is bounded on both backends, and outside, as the control, it is not. Every attack bounds itself as well."""
+"""Resources are limited on every backend, and not outside, in the control.
+
+Every attack also limits itself.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ LIMITS = """
 import resource
 print(resource.getrlimit(resource.RLIMIT_NOFILE)[1] > 1024)
 """
-# Each takes what a job may not have: it says True where it could.
+# Each program tries to take a resource that a job may not have, and prints True if it could.
 ATTACKS = {"forks": FORKS, "threads": THREADS, "sparse file": SPARSE, "open files": LIMITS}
 
 
@@ -99,7 +102,7 @@ print(total >> 20)
 
 
 def test_pipes_are_bounded_by_the_kernel_for_each_uid(walled: Jobs) -> None:
-    # 16 384 pages for what an unprivileged uid enlarges, and a page or two for each pipe after that.
+    # An unprivileged uid gets 16 384 pages for larger pipes; after that, each pipe has a page or two.
     assert int(walled.said(PIPES)) <= 80
 
 
@@ -121,7 +124,7 @@ print(total >> 20)
 
 
 def test_buffers_of_sockets_are_bounded_only_by_a_cgroup(walled: Jobs) -> None:
-    """Declared: without a cgroup only the floor for the whole machine stops it."""
+    """A documented gap: without a cgroup, only the floor for the machine's memory stops it."""
     result = walled.run(SOCKETS, limits=TIGHT)
     if result.ending is Ending.EXITED and int(result.stdout.head) < 256:
         pytest.skip("the kernel's own limits on sockets are low here")
@@ -148,7 +151,7 @@ def test_a_deep_folder_leaves_nothing(walled: Jobs) -> None:
     if walled.level is not Level.LANDLOCK:
         assert walled.said(DEEP) == "made\n"
         return
-    # Deeper than a path is long, where the use of a scratch folder is counted by looking: stopped, if it is seen in time.
+    # Deeper than a path may be long: polling ends the job, if it sees that in time.
     assert walled.run(DEEP).ending in (Ending.EXITED, Ending.MEMORY_LIMIT)
     assert not walled.runner.folder.exists()
 
@@ -174,7 +177,7 @@ def test_a_job_ends_with_the_thread_that_started_it(sandbox_home: Path) -> None:
     marker = uuid.uuid4().hex
     sandbox = Sandbox(slot=98, home=sandbox_home, level=Level.NAMESPACES)
     job = SandboxJob(argv=("/bin/sh", "-c", f"sleep 60 # {marker}"), limits=SMALL)
-    # The control: while its thread lives, so does it.
+    # The control: the object lives as long as its thread.
     ours = sandbox._backend.start(job)
     assert ours.process.poll() is None
     theirs = []

@@ -1,4 +1,4 @@
-"""Where a job's cgroup is made, for the layouts that exist, and what is done when it cannot be."""
+"""The folder of a job's cgroup in all existing layouts, and the behaviour if it can't be created."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOUNT_2 = "33 28 0:29 {root} {point} rw,relatime - cgroup2 cgroup2 rw\n"
 
 
 def _folder(path: Path, **files: str) -> Path:
-    """A pretended cgroup: a plain folder, in which writing to what is not there fails as in a real one."""
+    """A fake cgroup: a plain folder, in which writing to a missing file fails as in a real cgroup."""
     path.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (path / name.replace("__", ".")).write_text(text)
@@ -65,7 +65,7 @@ def test_version_1_goes_before_version_2_because_it_holds_the_controllers(tmp_pa
         "4:memory:/job\n8:pids:/job\n0::/\n",
         mounts + MOUNT_1.format(point=tmp_path, controller="cpu,cpuacct"),
     )
-    # Where no share of the processor can be given, memory is limited nevertheless.
+    # Memory is limited even if the CPU share can't be set.
     assert with_cpu == [cgroup.Parents(1, memory / "job", pids, tmp_path), *candidates]
 
 
@@ -85,7 +85,7 @@ def test_leaves_of_nodes_that_are_gone_are_swept(tmp_path: Path) -> None:
     )
     with subprocess.Popen(["/bin/true"]) as ended:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
-        # A zombie: in a container without an init nobody reaps it.
+        # A zombie: in a container without an init, nobody reaps it.
         unreaped = tmp_path / f"samehere-{ended.pid}-slot0-1"
         for folder in (gone, unreaped, mine, other):
             folder.mkdir()

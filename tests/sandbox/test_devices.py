@@ -1,4 +1,4 @@
-"""Granted device nodes are shown, others are not, and which were opened is seen from outside."""
+"""The sandbox shows only granted device nodes, and sees from outside which of them were opened."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from sandbox_jobs import Jobs
 from worker.sandbox.isolation import gpu
 from worker.sandbox.resources import processes
 
-# Any character device that everybody may open stands for a card.
+# A character device that everybody may open serves as a card.
 NODE = "/dev/fuse"
 
 
 def test_only_what_was_opened_is_reported(jobs: Jobs) -> None:
     opened = jobs.run("import time; file = open('/dev/full', 'rb'); time.sleep(0.5)", devices=("/dev/full",))
     assert (opened.exit_status, opened.devices_opened) == (0, ("/dev/full",))
-    child = "import os, time\nif os.fork() == 0: fd = os.open('/dev/full', os.O_RDONLY); time.sleep(0.5); os._exit(0)\nos.wait()"
+    child = (
+        "import os, time\nif os.fork() == 0: fd = os.open('/dev/full', os.O_RDONLY); "
+        "time.sleep(0.5); os._exit(0)\nos.wait()"
+    )
     assert jobs.run(child, devices=("/dev/full",)).devices_opened == ("/dev/full",)
     assert jobs.run("import time; time.sleep(0.3)", devices=("/dev/full",)).devices_opened == ()
-    # Its name in the sandbox does not matter: a symbolic link leads to the same node.
+    # Its name inside does not matter: a symbolic link leads to the same node.
     linked = (
         "import os, time; os.symlink('/dev/full', '/tmp/x'); file = open('/tmp/x', 'rb'); time.sleep(0.5)"
     )
@@ -43,7 +46,10 @@ def test_a_node_is_there_only_when_it_is_granted(jobs: Jobs) -> None:
 
 
 def test_no_limit_of_file_size_with_a_device(jobs: Jobs) -> None:
-    source = "import resource; print(resource.getrlimit(resource.RLIMIT_FSIZE)[0] == -1, resource.getrlimit(resource.RLIMIT_DATA)[0] == -1)"
+    source = (
+        "from resource import RLIMIT_DATA, RLIMIT_FSIZE, getrlimit\n"
+        "print(getrlimit(RLIMIT_FSIZE)[0] == -1, getrlimit(RLIMIT_DATA)[0] == -1)"
+    )
     assert jobs.said(source, devices=("/dev/full",)) == "True True\n"
     assert jobs.said(source) == f"False {jobs.counted}\n"
 

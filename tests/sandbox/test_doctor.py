@@ -1,4 +1,4 @@
-"""The doctor is right on every kind of machine: which level, why not more, and what gives more, in words that name the cure."""
+"""The doctor's answer for each kind of machine: the level, why it is not higher, and how to raise it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_examination(sandbox_home: Path) -> None:
 
 @pytest.mark.skipif(not AS_ROOT or cgroup.find().parents is None, reason="root with a cgroup")
 def test_as_root_all_of_it_is_had(sandbox_home: Path) -> None:
-    """The control of the four below: without their restriction nothing is missing."""
+    """The control of the four tests below: without their restriction, nothing is missing."""
     found = examine("", sandbox_home)
     assert (found["level"], found["more"]) == (Level.NAMESPACES_CGROUP, "")
     assert "root" in _check(found, "user")["found"]

@@ -1,4 +1,4 @@
-"""How a program ended is told exactly, and what it printed is kept exactly."""
+"""The program's end is reported exactly, and its output is stored exactly."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def test_environment_is_what_was_given_and_nothing_else(jobs: Jobs) -> None:
 def test_descriptors_and_folder_are_those_of_a_fresh_start(jobs: Jobs) -> None:
     source = """
 import os, signal
-print(sorted(int(fd) for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + fd)), open("/dev/null").fileno())
+print(sorted(int(fd) for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + fd)),
+    open("/dev/null").fileno())
 print(os.getcwd(), oct(os.umask(0)), os.getpid() == os.getsid(0), os.getuid(), os.getgid())
 """
     assert jobs.said(source) == "[0, 1, 2, 63] 3\n/home/u 0o22 True 1000 1000\n"
@@ -97,13 +98,17 @@ print(os.getcwd(), oct(os.umask(0)), os.getpid() == os.getsid(0), os.getuid(), o
 def test_signals_are_those_of_a_fresh_start(jobs: Jobs) -> None:
     job = SandboxJob(argv=("/bin/sh", "-c", "grep -E 'SigBlk|SigIgn' /proc/self/status"), limits=SMALL)
     result = jobs.runner.run(job)
-    # 32 and 33 are the C library's own: it leaves them ignored in what posix_spawn starts, such as tests that make starts.
+    # 32 and 33 belong to the C library, which leaves them ignored in processes that posix_spawn starts.
     masks = [int(line.split()[1], 16) & ~(0b11 << 31) for line in result.stdout.head.splitlines()]
     assert masks == [0, 0]
 
 
 def test_report_channel(jobs: Jobs) -> None:
-    source = "import json, os; fd = json.load(open('/run/samehere/harness.json'))['report_fd']; os.write(fd, b'{}\\n'); print(fd)"
+    source = (
+        "import json, os; "
+        "fd = json.load(open('/run/samehere/harness.json'))['report_fd']; "
+        "os.write(fd, b'{}\\n'); print(fd)"
+    )
     result = jobs.run(
         source, files={"/run/samehere/harness.json": b'{"report_fd": @REPORT_FD@, "settings": {}}'}
     )

@@ -1,4 +1,4 @@
-"""The backend without namespaces: its walls by version, its ends and limits, and what it leaves, which is nothing."""
+"""The backend without namespaces: restrictions by version, ends and limits; it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from worker.sandbox.isolation.bubblewrap import Identity
 BRIEF = SMALL.model_copy(update={"wall_seconds": 1.5})
 
 
-# Which walls a version has.
+# The restrictions of each version.
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,8 @@ def test_a_shared_uid_needs_the_version_that_scopes_signals(monkeypatch: pytest.
 def test_why_there_is_none(number: int, words: str) -> None:
     source = f"""
 import ctypes
-from worker.sandbox import SandboxUnavailableError, landlock
+from worker.sandbox import SandboxUnavailableError
+from worker.sandbox.isolation import landlock
 ctypes.get_errno = lambda: {number}
 class Nothing:
     def __init__(self, *_, **__): self.syscall = type("Call", (), {{"__call__": lambda *_: -1}})()
@@ -90,9 +91,12 @@ def test_how_it_ends(landlocked: Jobs) -> None:
 
 
 def test_what_it_sees(landlocked: Jobs) -> None:
-    source = "import os; print(sorted(os.environ)); print(os.getcwd(), os.environ['HOME'], os.environ['TMPDIR'], __file__)"
+    source = (
+        "import os; print(sorted(os.environ)); "
+        "print(os.getcwd(), os.environ['HOME'], os.environ['TMPDIR'], __file__)"
+    )
     first, second = landlocked.said(source), landlocked.said(source)
-    # The same for every attempt of a slot: a path in an output makes no difference.
+    # The folder is the same for all jobs of a slot, so that paths in outputs are equal.
     assert first == second
     names, paths = first.splitlines()
     assert names == "['HOME', 'LANG', 'LOGNAME', 'PATH', 'TMPDIR', 'USER']"
@@ -118,7 +122,10 @@ def test_a_bind_is_read_and_not_written(landlocked: Jobs) -> None:
         Path(folder).chmod(0o777)
         Path(folder, "file").write_text("seen")
         job = landlocked.job(
-            f"print(open('{folder}/file').read())\ntry: open('{folder}/x', 'w')\nexcept PermissionError: print('held')",
+            (
+                f"print(open('{folder}/file').read())\ntry: open('{folder}/x', 'w')\n"
+                f"except PermissionError: print('held')"
+            ),
         )
         given = SandboxJob(argv=job.argv, files=job.files, limits=job.limits, binds=(Bind(folder, folder),))
         assert landlocked.runner.run(given).stdout.head == b"seen\nheld\n"
@@ -177,7 +184,7 @@ BLIND = 'os.mkdir("d", 0o300)\nos.chdir("d")'
 def test_what_cannot_be_counted_is_too_much(landlocked: Jobs, into: str) -> None:
     result = landlocked.run(UNSEEN.format(into=into))
     assert (result.ending, result.stdout.head) == (Ending.MEMORY_LIMIT, b"")
-    # Neither does it stay, which would hold up the slot for good.
+    # It also must not stay, or the slot would be blocked for ever.
     assert landlocked.said("print(1)") == "1\n"
     assert not landlocked.runner.folder.exists()
 
@@ -201,7 +208,7 @@ else: os.wait()
     assert (result.ending, result.stdout.head) == (Ending.MEMORY_LIMIT, b"")
 
 
-# What is left.
+# Leftovers.
 
 
 PROGRAMS = (
@@ -228,13 +235,13 @@ def test_sixty_jobs_leave_nothing(landlocked: Jobs) -> None:
 
 
 def _held(runner: Runner) -> tuple[object, str, list[str]]:
-    """Descriptors, mounts, and folders of jobs."""
+    """The numbers of descriptors, mounts and job folders."""
     folders = sorted(path.name for path in runner.folder.parent.glob(runner.folder.name + "*"))
     return runner.ask("descriptors"), Path(f"/proc/{runner.process.pid}/mountinfo").read_text(), folders
 
 
 def _children(parent: int) -> list[int]:
-    """Zombies too."""
+    """The uid's processes, zombies too."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -261,7 +268,10 @@ while True:
 
 def test_orphans_of_a_job_whose_pid_1_was_killed(landlocked: Jobs) -> None:
     marker = uuid.uuid4().hex
-    source = "import os, time\nfor _ in range(3): os.fork()\nos.setsid() if os.getpid() != os.getsid(0) else None\ntime.sleep(60)"
+    source = (
+        "import os, time\nfor _ in range(3): os.fork()\n"
+        "os.setsid() if os.getpid() != os.getsid(0) else None\ntime.sleep(60)"
+    )
     landlocked.runner.start(landlocked.job(source, marker))
     program = until_marked(marker, count=8)
     supervision = [int(fields(pid)["PPid"]) for pid in program if int(fields(pid)["PPid"]) not in program]
@@ -318,7 +328,7 @@ time.sleep(60)
     runner.process.wait()
     runner.close()
     assert marked(marker) == []
-    # Its folder goes with the slot's next job.
+    # The slot's next job removes its folder.
     assert runner.folder.exists()
     again = Runner(level=Level.LANDLOCK, home=sandbox_home, uid=runner.uid, slot=runner.slot)
     assert not runner.folder.exists()
@@ -335,7 +345,7 @@ def test_a_folder_of_someone_else_is_not_used(sandbox_home: Path) -> None:
     os.chown(folder, PLAIN_UID, PLAIN_UID)
     try:
         result = sandbox.run(SandboxJob(argv=("/bin/true",), limits=SMALL), cancelled=threading.Event())
-        assert (result.ending, "another user's" in result.detail) == (Ending.SETUP_FAILED, True)
+        assert (result.ending, "belongs to another user" in result.detail) == (Ending.SETUP_FAILED, True)
     finally:
         folder.rmdir()
 

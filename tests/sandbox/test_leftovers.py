@@ -20,7 +20,11 @@ PROGRAMS = (
     "import os, time\nif os.fork() == 0:\n os.setsid(); time.sleep(60)\nos._exit(0)",
     "import time; time.sleep(60)",
     "import os\nwhile True: os.write(1, b'x' * 65536)",
-    "import os, socket, tempfile\nsocket.socket(socket.AF_UNIX).bind(tempfile.mkdtemp() + '/s'); os.mkfifo('f'); os.mkdir('/dev/shm/d')",
+    (
+        "import os, socket, tempfile\n"
+        "socket.socket(socket.AF_UNIX).bind(tempfile.mkdtemp() + '/s'); os.mkfifo('f'); "
+        "os.mkdir('/dev/shm/d')"
+    ),
 )
 SHORT = SMALL.model_copy(update={"wall_seconds": 0.4, "stream_kill_bytes": 1 << 20})
 
@@ -49,7 +53,7 @@ def _zombies(parent: int) -> int:
 
 
 def _state(jobs: Jobs) -> dict[str, object]:
-    """All that a job could leave on the host."""
+    """Everything that a job could leave on the host."""
     pid = jobs.runner.process.pid
     return {
         "descriptors": jobs.runner.ask("descriptors"),
@@ -83,7 +87,7 @@ def _segments(uid: object) -> int:
 
 def test_two_hundred_jobs(jobs: Jobs) -> None:
     marker = uuid.uuid4().hex
-    # Polling differs from counting in nothing that could be left.
+    # Polling and counting leave the same things.
     many = 200 if jobs.counted or jobs.runner.uid is not None else 40
     jobs.run(PROGRAMS[0], marker)
     before = _state(jobs)
@@ -96,7 +100,7 @@ def test_two_hundred_jobs(jobs: Jobs) -> None:
 
 
 def test_the_look_for_leftovers_sees_them(jobs: Jobs) -> None:
-    """The control: something of each kind, left on purpose."""
+    """The control leaves something of each kind on purpose."""
     before = _state(jobs)
     left = Path(tempfile.gettempdir(), f"left-{jobs.runner.sandbox_uid}")
     shared = Path("/dev/shm/samehere-left")
@@ -113,8 +117,12 @@ def test_the_look_for_leftovers_sees_them(jobs: Jobs) -> None:
 
 
 def test_jobs_see_nothing_of_each_other(jobs: Jobs) -> None:
-    left = "import os\nfor folder in ('/tmp', '/dev/shm', '/home/u'): open(folder + '/left', 'w').write('x')\nprint('left')"
+    left = (
+        "import os\n"
+        "for folder in ('/tmp', '/dev/shm', '/home/u'): open(folder + '/left', 'w').write('x')\n"
+        "print('left')"
+    )
     assert jobs.said(left) == "left\n"
     found = "import os\nprint([os.listdir(folder) for folder in ('/tmp', '/dev/shm', '/home/u')])"
-    # The interpreter's own folder may lie below /tmp.
+    # The interpreter's folder may be below /tmp.
     assert "left" not in jobs.said(found)

@@ -1,4 +1,7 @@
-"""What a job may use is bounded, whatever it does, and passing a bound is told as ours. Every attack here bounds itself as well."""
+"""A job's resources are limited, and the result says that a limit ended it.
+
+Every attack also limits itself.
+"""
 
 from __future__ import annotations
 
@@ -151,9 +154,11 @@ PAGE_TABLES = """
 import ctypes, mmap, os, time
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+    ctypes.c_long]
 size = 256 << 30
-# Only reserved, read and never written: of no page of it is there more than the page of zeros. Of each 2 MiB there is a table.
+# Memory that is reserved and read, but not written: all pages are the page of zeros, but each 2 MiB has
+# a table.
 place = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, -1, 0)
 libc.madvise(ctypes.c_void_p(place), ctypes.c_size_t(size), 15)
 for at in range(0, size, 2 << 20): ctypes.c_char.from_address(place + at).value
@@ -168,7 +173,10 @@ def test_tables_of_pages(walled: Jobs) -> None:
 
 
 def test_every_child_of_a_process_with_many_is_seen() -> None:
-    source = "import os, signal, sys\nfor _ in range(1000):\n if os.fork() == 0: signal.pause()\nprint(flush=True)\nsignal.pause()"
+    source = (
+        "import os, signal, sys\nfor _ in range(1000):\n"
+        " if os.fork() == 0: signal.pause()\nprint(flush=True)\nsignal.pause()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", source], stdout=subprocess.PIPE, start_new_session=True
     ) as many:
@@ -214,7 +222,7 @@ for folder in ("/tmp", "/dev/shm", "/home/u"):
 
 
 def test_many_empty_files_count_as_memory(jobs: Jobs) -> None:
-    # A tmpfs bounds bytes, not files; these take hundreds of MiB of the kernel's memory.
+    # A tmpfs limits bytes, not the number of files; these take hundreds of MiB of kernel memory.
     source = """
 import os
 for folder in range(400):
@@ -236,7 +244,7 @@ def test_flood_of_output(jobs: Jobs) -> None:
 
 
 def test_flood_at_the_very_end(jobs: Jobs) -> None:
-    # Written at once into a pipe and left there: as much as the pipe takes, read after the program's end.
+    # As many bytes as fit into the pipe, written at once; the supervision reads them after the program's end.
     source = "import fcntl, os; fcntl.fcntl(1, 1031, 1 << 20); os.write(1, b'x' * (1 << 20)); os._exit(0)"
     result = jobs.run(source)
     assert (result.ending, result.stdout.total_bytes) == (Ending.EXITED, 1 << 20)
@@ -289,7 +297,7 @@ print(time.process_time() - used > 0.4)
 def test_a_storm_leaves_the_processor_to_the_job_beside_it(
     runners: Callable[[str], Runner], sandbox_home: Path
 ) -> None:
-    """Where there are control groups; elsewhere each process counts by itself."""
+    """Only with cgroups; without them, each process counts by itself."""
     if (found := cgroup.find().parents) is None or found.cpu is None:
         pytest.skip("no share of the processor can be given here")
     storming, beside = (
@@ -357,13 +365,15 @@ def test_cancelling(jobs: Jobs) -> None:
 def test_limits_cannot_be_raised(jobs: Jobs) -> None:
     source = """
 import os, resource
-for kind, value in ((resource.RLIMIT_NPROC, 10**6), (resource.RLIMIT_NOFILE, 10**5), (resource.RLIMIT_CORE, 10**6)):
+for kind, value in ((resource.RLIMIT_NPROC, 10**6), (resource.RLIMIT_NOFILE, 10**5), (resource.RLIMIT_CORE,
+    10**6)):
     try: resource.setrlimit(kind, (value, value)); print("raised")
     except ValueError: print("held")
 for attempt in (lambda: os.setpriority(0, 0, -5), lambda: os.sched_setscheduler(0, 1, os.sched_param(1)),
                 lambda: os.write(os.open("/proc/self/oom_score_adj", os.O_WRONLY), b"-900")):
     try: attempt(); print("raised")
     except OSError: print("held")
-print(resource.getrlimit(resource.RLIMIT_AS) == (-1, -1), resource.getrlimit(resource.RLIMIT_CPU)[0] >= 20 * len(os.sched_getaffinity(0)))
+print(resource.getrlimit(resource.RLIMIT_AS) == (-1, -1),
+    resource.getrlimit(resource.RLIMIT_CPU)[0] >= 20 * len(os.sched_getaffinity(0)))
 """
     assert jobs.said(source).splitlines() == ["held"] * 6 + ["True True"]

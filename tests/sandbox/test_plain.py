@@ -1,4 +1,4 @@
-"""The level without isolation: only when named, with limits, own session and a scratch folder that goes away."""
+"""The level without isolation: used only if named; has limits, a session and a temporary scratch folder."""
 
 from __future__ import annotations
 

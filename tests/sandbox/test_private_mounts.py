@@ -1,4 +1,4 @@
-"""What only root can read is shown to a slot's uid in a mount namespace of our own, and nowhere else."""
+"""A slot's uid can read files of root in our private mount namespace, and nowhere else."""
 
 from __future__ import annotations
 
@@ -93,10 +93,12 @@ import subprocess, sys
 from pathlib import Path
 from worker.sandbox.isolation import binary, private_mounts
 private_mounts.enter()
-private_mounts.readable = lambda path, uid, real=private_mounts.readable: "site-packages" not in path and real(path, uid=uid)
+readable = private_mounts.readable
+private_mounts.readable = lambda path, uid: "site-packages" not in path and readable(path, uid=uid)
 binary._PLACES = ()
 found = binary.find(uid=47001, home=Path(sys.argv[1]))
-print(subprocess.check_output([found, "--version"], user=47001, group=47001, extra_groups=[], env={}, text=True))
+print(subprocess.check_output([found, "--version"], user=47001, group=47001, extra_groups=[], env={},
+    text=True))
 """
     said = subprocess.check_output([sys.executable, "-c", source, str(home)], cwd=ROOT, text=True)
     assert said.startswith("bubblewrap ")

@@ -1,4 +1,4 @@
-"""The deny list's numbers are those of the kernel's headers, and machines that were not reviewed are refused."""
+"""The filter's numbers are those of the kernel's headers, and it refuses machines without a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADERS = {
     "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
     "aarch64": Path("/usr/include/asm-generic/unistd.h"),
 }
-# Newer than the headers of the distributions that we test on.
+# Newer than the kernel headers of the distributions in our tests.
 NEWER = {
     "fchmodat2": 452,
     "statmount": 457,

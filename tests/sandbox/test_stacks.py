@@ -1,4 +1,4 @@
-"""At the wall limit a job's processes are asked where they stand, whatever user the node runs as."""
+"""At the wall limit, the stacks of a job's processes are collected, whatever user the node runs as."""
 
 from __future__ import annotations
 

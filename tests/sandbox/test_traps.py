@@ -1,4 +1,4 @@
-"""What is wrong in the obvious version of this sandbox, each shown to be closed here."""
+"""Mistakes that an obvious version of this sandbox would make, and that this one does not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_no_process_of_a_job_is_root(jobs: Jobs) -> None:
     marker = uuid.uuid4().hex
     jobs.runner.start(jobs.job("import time; time.sleep(60)", marker), cancel_after=1.0)
     until_marked(marker)
-    # Also bubblewrap itself, and pid 1: the program's parent and grandparent.
+    # Also the program's parent and grandparent: pid 1 and bubblewrap.
     program = next(pid for pid in marked(marker) if "script.py" in Path(f"/proc/{pid}/cmdline").read_text())
     chain = [program, int(fields(program)["PPid"])]
     chain.append(int(fields(chain[1])["PPid"]))
@@ -49,7 +49,7 @@ def test_the_kernels_settings_are_not_writable(jobs: Jobs) -> None:
     assert jobs.said("print(open('/proc/sys/kernel/core_pattern').read() != '')") == "True\n"
 
 
-# 2. What the slot's uid cannot read is shown to it all the same.
+# 2. The sandbox shows files that the slot's uid can't read on the host.
 
 
 @root_only
@@ -69,7 +69,7 @@ def test_an_interpreter_under_a_closed_home(jobs: Jobs) -> None:
             binds=(*job.binds, Bind(str(closed / "inner"), "/toolchain")),
         )
         assert jobs.runner.run(shown).stdout.head == b"seen\n"
-        # On the host it stays as closed as it was, and nothing is mounted.
+        # On the host, its rights stay as they were, and nothing is mounted.
         assert closed.stat().st_mode & 0o777 == 0o700
         assert str(closed) not in Path("/proc/1/mountinfo").read_text()
 
@@ -125,7 +125,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
             continue
         print(pid, name, sys.argv[1].encode()[::-1] in data, b"--ro-bind" in data)
 """
-    # Reversed, so that the program's own arguments do not hold it.
+    # Reversed, so that the program's own arguments do not contain it.
     said = jobs.said(source, SECRET[::-1])
     assert sorted(said.splitlines()) == [
         "1 cmdline False False",
@@ -139,7 +139,8 @@ def test_the_nodes_descriptors_are_not_inherited(jobs: Jobs) -> None:
     assert any("planted-in-the-node" in name for name in jobs.runner.ask("descriptors"))  # type: ignore[attr-defined]
     source = """
 import os
-print([os.readlink("/proc/self/fd/" + fd).split(":")[0] for fd in sorted(os.listdir("/proc/self/fd")) if int(fd) > 2 and fd != "3"])
+fds = [fd for fd in sorted(os.listdir("/proc/self/fd")) if int(fd) > 3]
+print([os.readlink("/proc/self/fd/" + fd).split(":")[0] for fd in fds])
 """
     assert jobs.said(source) == "['pipe']\n"
 
@@ -172,13 +173,14 @@ def test_the_session_keyring_is_out_of_reach(sandbox_home: Path) -> None:
         runner.close()
 
 
-# 6. What a network namespace does not cover.
+# 6. Sockets that a network namespace does not cover.
 
 
 def test_only_reviewed_families_of_sockets(jobs: Jobs) -> None:
     source = """
 import errno, socket
-for family, kind, protocol in ((40, 1, 0), (17, 3, 0), (38, 5, 0), (16, 3, 9), (16, 3, 12), (31, 3, 0), (44, 3, 0), (15, 3, 2)):
+for family, kind, protocol in ((40, 1, 0), (17, 3, 0), (38, 5, 0), (16, 3, 9), (16, 3, 12), (31, 3, 0),
+    (44, 3, 0), (15, 3, 2)):
     try:
         socket.socket(family, kind, protocol).close()
         print("open")
@@ -197,10 +199,11 @@ print(server.accept()[0].recv(20).decode())
 
 
 def test_only_reviewed_protocols_of_the_internet(jobs: Jobs) -> None:
-    """The kernel would load a module for others."""
+    """Other protocols would make the kernel load a module."""
     source = """
 import errno, itertools, socket
-rare = itertools.product((2, 10), ((1, 132), (5, 132), (6, 33), (6, 0), (2, 136), (1, 262), (1, 256), (2, 115), (4, 0)))
+rare = itertools.product((2, 10), ((1, 132), (5, 132), (6, 33), (6, 0), (2, 136), (1, 262), (1, 256), (2,
+    115), (4, 0)))
 for family, (kind, protocol) in rare:
     try:
         socket.socket(family, kind | socket.SOCK_CLOEXEC, protocol).close()
@@ -246,7 +249,8 @@ time.sleep(60)
     runner.close()
 
 
-# 8. The exact end, from a pid 1 that gives nothing away. (Exit 139 and SIGSEGV are told apart in test_endings.)
+# 8. The exact end, from a pid 1 that reveals nothing. (test_endings distinguishes exit status 139 and
+# SIGSEGV.)
 
 
 def test_pid_1_gives_nothing_away(jobs: Jobs) -> None:
@@ -254,7 +258,8 @@ def test_pid_1_gives_nothing_away(jobs: Jobs) -> None:
 import errno, os
 for name in ("mem", "environ", "fd", "root", "cwd", "exe", "maps", "ns/net"):
     try:
-        os.listdir("/proc/1/" + name) if name in ("fd", "root", "cwd") else open("/proc/1/" + name, "rb").read(1)
+        os.listdir("/proc/1/" + name) if name in ("fd", "root", "cwd") else open("/proc/1/" + name,
+            "rb").read(1)
         print(name, "open")
     except OSError as error:
         print(name, errno.errorcode[error.errno])
@@ -267,7 +272,7 @@ print(os.getppid())
 
 
 def test_no_signal_ends_pid_1(jobs: Jobs) -> None:
-    """Not that of the keyboard either, which Python catches. The program itself has it as by hand."""
+    """Not even SIGINT, which Python has a handler for. The program itself has the usual handler."""
     source = """
 import os, signal, time
 assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -282,8 +287,11 @@ os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_the_kernel_would_kill_a_job_before_the_node_and_starts_no_program_for_its_core(walled: Jobs) -> None:
-    source = "import resource; print(open('/proc/self/oom_score_adj').read(), resource.getrlimit(resource.RLIMIT_CORE))"
-    # With a limit of 1 and not 0, `do_coredump` starts none.
+    source = (
+        "import resource; "
+        "print(open('/proc/self/oom_score_adj').read(), resource.getrlimit(resource.RLIMIT_CORE))"
+    )
+    # With a limit of 1 instead of 0, the kernel starts no program for the core dump.
     assert walled.said(source) == "600\n (1, 1)\n"
 
 

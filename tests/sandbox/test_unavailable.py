@@ -1,4 +1,4 @@
-"""Where isolation cannot be had, nothing runs, and the message says why and what helps."""
+"""Without isolation, nothing runs, and the message says why and how to fix it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from worker.contract import Level
 from worker.sandbox.isolation import advice
 from worker.sandbox.resources import cgroup
 
-# As a container's default profile: what the sandbox needs is denied to the node itself.
+# Like a container's default profile: it denies the node the calls that the sandbox needs.
 FILTERED = """
 import ctypes, sys
 from worker.sandbox.isolation import seccomp
@@ -22,9 +22,10 @@ buffer = ctypes.create_string_buffer(program, len(program))
 class Program(ctypes.Structure): _fields_ = [("length", ctypes.c_ushort), ("at", ctypes.c_void_p)]
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))), 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))), 0,
+    0) == 0
 """
-# As a container's masked paths: something is mounted over a part of /proc.
+# Like a container's masked paths: something is mounted over a part of /proc.
 MASKED = """
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-"""A process that the kernel cannot kill: the supervision comes back, says so, holds the slot back, and recovers."""
+"""A process that the kernel can't kill: the supervision reports it, and the slot is blocked meanwhile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENOSYS = 38
 
 
 def _answer(fd: int) -> None:
-    """A file system that knows its own folder and never answers what is asked of it: who asks, waits uninterruptibly."""
+    """A file system that never answers: a process that uses it waits in an uninterruptible call."""
     while True:
         try:
             request = os.read(fd, 1 << 17)
@@ -66,7 +66,7 @@ def silent_folder() -> Iterator[tuple[str, int]]:
 
 
 def _release(device: int) -> None:
-    """Abort the connection: whoever waits goes on."""
+    """Abort the connection, so that waiting processes go on."""
     control = Path(f"/sys/fs/fuse/connections/{device}/abort")
     if not control.exists():
         ctypes.CDLL(None).mount(b"none", b"/sys/fs/fuse/connections", b"fusectl", ctypes.c_ulong(0), None)

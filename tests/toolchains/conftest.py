@@ -1,4 +1,4 @@
-"""A store and a folder of wheels of each test's own."""
+"""A store and a folder of wheels for each test."""
 
 from __future__ import annotations
 

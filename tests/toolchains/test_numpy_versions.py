@@ -1,4 +1,4 @@
-"""Versions as an axis, with real releases of numpy: what happens differs between them, and the run says so."""
+"""A comparison of versions with real releases of numpy: their results differ, and the run reports it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from worker.toolchains import ToolchainStore
 from worker.toolchains.build import add
 
 pytestmark = pytest.mark.sandbox
-# The last release of 1.x that this Python has wheels of, and two of 2.x; from 3.13 on there is none of 1.x.
+# The last release of 1.x with wheels for this Python, and two of 2.x. Python 3.13 and newer have none of 1.x.
 RELEASES = ("1.26.4", "2.0.2", "2.4.0") if sys.version_info < (3, 13) else ("2.1.3", "2.3.5", "2.4.0")
-# Under 2.x a Python number takes the dtype of the array (NEP 50); under 1.x its value decided.
+# In 2.x, a Python number takes the array's dtype (NEP 50); in 1.x, its value decides.
 REPORT = """\
 A sum of small numbers wraps around.
 
@@ -80,7 +80,11 @@ def test_the_version_of_the_report_is_run_beside_the_newest(home: Path) -> None:
 
 
 def test_a_package_that_is_missing_is_added_or_named(home: Path) -> None:
-    report = "```python\nimport numpy as np, einops\nprint(einops.rearrange(np.arange(4), '(a b) -> a b', a=2).shape)\n```\nIt prints (2, 2).\n"
+    report = (
+        "```python\nimport numpy as np, einops\n"
+        "print(einops.rearrange(np.arange(4), '(a b) -> a b', a=2).shape)\n```\n"
+        "It prints (2, 2).\n"
+    )
     missing = reproduce(home, report, "--target", f"cpu@numpy-{RELEASES[-1]}")
     assert missing["verdict"] == "cannot_show"
     assert "einops" in str(missing["summary"])

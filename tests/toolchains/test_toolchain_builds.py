@@ -1,4 +1,4 @@
-"""What is built: from wheels only, once for all who want the same, shared file by file, and the same bytes anywhere."""
+"""Builds use only wheels, are shared by names with the same lock, and have the same bytes everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from worker.toolchains.build import add, rebuild
 from worker.toolchains.limits import Budget, BuildLimits
 from worker.toolchains.locking.lock import read_lock, write_lock
 
-# Modules whose bytecode is known to vary: names that other modules hold as well, sets of constants.
+# Modules whose bytecode tends to vary: it has names that other modules also have, and sets of constants.
 MODULE = """
 WORDS = {{'alpha', 'beta', 'gamma', 'delta', {number}}}
 def shared(self, value, *, number={number}):
@@ -51,7 +51,7 @@ def printed(store: ToolchainStore, name: str, program: str) -> str:
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    """Digests of all files but what says where they lie."""
+    """Digests of all files, except those that contain their own paths."""
     own = {"samehere-toolchain.json"}
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -98,7 +98,7 @@ def test_a_lock_is_built_again_elsewhere(
     recipe = store.read_recipe("x")
     assert recipe is not None
     text = write_lock(recipe.lock)
-    # The other node has the wheels at another place, and newer ones beside them.
+    # The other node has the wheels in another folder, with newer ones beside them.
     moved = wheels.rename(tmp_path / "moved")
     monkeypatch.setenv("PIP_FIND_LINKS", str(moved))
     make_wheel(moved, "other", "3.0")
@@ -194,11 +194,11 @@ def test_nothing_of_a_package_runs_while_it_is_built(
     ):
         with pytest.raises(ToolchainError):
             add(store, "y", requirements=[wanted])
-    # Nor by the address that a wheel gives for what it needs.
+    # Not even by the address that a wheel gives for a dependency.
     make_wheel(wheels, "innocent", requires=[f"sly @ file://{source}.tar.gz"])
     with pytest.raises(ToolchainError, match="only wheels"):
         add(store, "y", requirements=["innocent"])
-    # Neither what starts with an interpreter, nor modules that stand where Python's own are looked for.
+    # Neither start-up files of the interpreter, nor modules at a place where Python looks for its own.
     runs = f"open({str(marker)!r}, 'w')\n"
     files = {
         "zz.pth": f"import os; {runs}",
@@ -263,7 +263,7 @@ def test_a_build_that_is_killed_leaves_nothing_that_counts(store: ToolchainStore
 def test_one_without_a_lock_serves_until_it_is_built_anew(store: ToolchainStore, wheels: Path) -> None:
     make_wheel(wheels, "thing")
     add(store, "old", requirements=["thing"])
-    # As older versions left it: a folder of its own, and no recipe.
+    # Like toolchains of older versions: a real folder, and no recipe.
     real = store.folder("old").resolve()
     store.folder("old").unlink()
     real.rename(store.folder("old"))

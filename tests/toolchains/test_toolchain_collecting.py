@@ -1,4 +1,4 @@
-"""What was not used for long goes, and nothing that is in use."""
+"""`prune` removes builds and wheels that were long unused, and nothing that is in use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DAY = 86_400.0
 
 
 def age(store: ToolchainStore, name: str, *, days: float) -> None:
-    """As if it had been built, and last used, so long ago."""
+    """Set the times of the build and of its last use so many days back."""
     folder = store.folder(name).resolve()
     then = time.time() - days * DAY
     paths = [folder / MANIFEST_NAME, store.use_path(folder), *(store.root / ".packages").iterdir()]
@@ -70,7 +70,7 @@ def test_what_an_attempt_runs_in_stays(store: ToolchainStore, wheels: Path) -> N
     folder = store.folder("x").resolve()
     with store.use("x"), store.use("x"):
         assert prune(store, unused_seconds=-1).environments == 0
-        # Even when its name is gone.
+        # Even if its name was removed.
         store.remove("x")
         assert prune(store, unused_seconds=-1).environments == 0
         assert next(folder.glob("lib/python*/site-packages/thing.py")).is_file()
@@ -88,7 +88,7 @@ def test_a_name_that_is_removed_leaves_what_another_has(store: ToolchainStore, w
     assert states(store) == {"b": "ready"}
     store.remove("b")
     done = prune(store, unused_seconds=30 * DAY)
-    # The wheels stay for a while: what is added again is there at once.
+    # The wheels stay for a while, so that adding the toolchain again is fast.
     assert (done.environments, done.packages) == (1, 0)
     assert prune(store, unused_seconds=-1).packages == 1
 
@@ -136,7 +136,7 @@ def test_what_is_adopted_or_has_no_lock_stays(store: ToolchainStore, wheels: Pat
 def test_whoever_may_only_read_the_store_uses_it_all_the_same(store: ToolchainStore, wheels: Path) -> None:
     make_wheel(wheels, "thing")
     add(store, "x", requirements=["thing"])
-    # No rights stop root; this stops everyone.
+    # Rights do not stop root; this stops everyone.
     (store.root / ".locks" / "use").write_text("in the way")
     with store.use("x") as used:
         assert used == store.find("x")
@@ -151,7 +151,7 @@ def test_an_adopted_one_that_is_in_use_goes_when_it_no_longer_is(store: Toolchai
         store.remove("mine")
         assert "mine" not in states(store)
         prune(store, unused_seconds=30 * DAY)
-        # As a mount sees it.
+        # The path that a mount has.
         assert os.listdir(inside)  # noqa: PTH208  # of a descriptor
     prune(store, unused_seconds=30 * DAY)
     assert not os.listdir(inside)  # noqa: PTH208

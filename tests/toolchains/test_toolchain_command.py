@@ -1,4 +1,4 @@
-"""`samehere toolchain`, as an operator types it."""
+"""The command `samehere toolchain`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that a report brings: added to a toolchain for its attempts, where the node allows them."""
+"""Packages that a report needs are added to a toolchain for its attempts, if the node permits them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ from worker.toolchains.limits import BuildLimits
 from worker.toolchains.store import RETRY_SECONDS
 
 pytestmark = pytest.mark.sandbox
-BOTH = "import importlib.metadata as m, base, extra\nprint(base.VERSION, extra.VERSION, sorted(d.name for d in m.distributions()))\n"
+BOTH = (
+    "import importlib.metadata as m, base, extra\n"
+    "print(base.VERSION, extra.VERSION, sorted(d.name for d in m.distributions()))\n"
+)
 
 
 @pytest.fixture
@@ -65,7 +68,7 @@ def test_what_is_added_is_recorded_and_what_is_there_stays(
 ) -> None:
     make_wheel(wheels, "base", "1.0")
     add(store, "small", requirements=["base"])
-    # Newer ones are there by now: the base keeps what it has.
+    # Newer wheels exist by now, but the base keeps its versions.
     make_wheel(wheels, "base", "2.0")
     make_wheel(wheels, "extra", requires=["base"])
     executor = executor_of(store, tmp_path, allowed={"extra"})

@@ -1,4 +1,4 @@
-"""A build that can't succeed ends, within its limits and with words that can be shown."""
+"""A build that can't succeed ends within its limits, with a message that is safe to show."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from worker.toolchains.locking.lock import Lock, read_lock, write_lock
 
 @pytest.fixture
 def silent_index() -> Iterator[str]:
-    """An index that takes every call and never answers."""
+    """An index that accepts every connection and never answers."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(8)
@@ -63,7 +63,10 @@ def test_a_wheel_that_unpacks_to_too_much_is_refused(store: ToolchainStore, whee
 
 def test_what_grows_is_measured_while_it_grows(tmp_path: Path) -> None:
     budget = Budget(BuildLimits(seconds=60, bytes=1_000_000))
-    growing = f"import time\nwith open({str(tmp_path / 'big')!r}, 'wb') as f:\n    f.write(bytes(2_000_000)); f.flush(); time.sleep(60)"
+    growing = (
+        f"import time\nwith open({str(tmp_path / 'big')!r}, 'wb') as f:\n"
+        f"    f.write(bytes(2_000_000)); f.flush(); time.sleep(60)"
+    )
     before = time.monotonic()
     with pytest.raises(ToolchainError, match="larger than"):
         budget.run(["python3", "-c", growing], measured_folder=tmp_path)
@@ -93,7 +96,7 @@ def test_a_failure_is_told_in_the_resolvers_words(store: ToolchainStore, wheels:
         add(store, "x", requirements=["thing"])
     facts = store.list()[0]
     assert (facts.state, "other>=2" in facts.detail) == ("failed", True)
-    # What is mended can be added again under the same name.
+    # After a fix, it can be added again under the same name.
     make_wheel(wheels, "other", "2.0")
     add(store, "x", requirements=["thing"])
     assert store.list()[0].state == "ready"

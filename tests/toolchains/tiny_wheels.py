@@ -1,4 +1,4 @@
-"""Wheels of a few lines, made on the spot, and a folder from which pip takes nothing else."""
+"""Creates tiny wheels, and lets pip use only the folder with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_wheel(
     requires: Sequence[str] = (),
     commands: Mapping[str, str] | None = None,
 ) -> Path:
-    """A pure wheel with one module of its name, unless files say otherwise."""
+    """A pure wheel with one module of its name, or with these files."""
     info = f"{name}-{version}.dist-info"
     content: dict[str, str | bytes] = dict(files or {f"{name}.py": f"VERSION = {version!r}\n"})
     needs = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
@@ -44,9 +44,12 @@ def make_wheel(
 
 
 def make_source(folder: Path, name: str, marker: Path) -> Path:
-    """A source distribution whose build would leave a marker."""
+    """A source distribution whose build would write a marker file."""
     inside = {
-        "setup.py": f"open({str(marker)!r}, 'w').close()\nimport setuptools\nsetuptools.setup(name={name!r}, version='1.0')\n",
+        "setup.py": (
+            f"open({str(marker)!r}, 'w').close()\nimport setuptools\n"
+            f"setuptools.setup(name={name!r}, version='1.0')\n"
+        ),
         "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
     }
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Warm or cold: a table of scripts and settings with the right answer."""
+"""A table of scripts and settings, with the right decision between a warm and a cold start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TORCH = ToolchainFacts(
     name="t", state="ready", torch="2.13.0", packages={"torch": "2.13.0"}, cpu_isa=["compatible"]
 )
 
-# Code of the reason, or None for warm; then the script.
+# The code of the expected reason, or None for a warm start, and the script.
 SCRIPTS: dict[str, tuple[str | None, str]] = {
     "plain": (None, "import torch\nprint(torch.ones(2))"),
     "from": (None, "from torch import nn\nprint(nn.Linear(2, 2))"),
@@ -30,7 +30,10 @@ SCRIPTS: dict[str, tuple[str | None, str]] = {
     ),
     "passes a copy on": (
         None,
-        "import os, subprocess, torch\nsubprocess.run(['true'], env={**os.environ, 'A': '1'})\nos.environ.copy()",
+        (
+            "import os, subprocess, torch\n"
+            "subprocess.run(['true'], env={**os.environ, 'A': '1'})\nos.environ.copy()"
+        ),
     ),
     "numpy first": (None, "import numpy as np\nimport torch"),
     "standard library first": (

@@ -1,4 +1,4 @@
-"""Golden: a warm start is not there, as far as a script can tell. What does differ is listed, and nothing else."""
+"""A script can't distinguish a warm start from a cold one, except by the listed differences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 from warm_jobs import Both
 
-# Each prints, raises or dies; nothing in them varies from one cold run to the next.
+# Each script prints, raises or dies. Two cold runs of it never differ.
 ENDINGS = {
     "exit status": "import torch\nraise SystemExit(7)",
     "hard exit": "import os, torch\nprint('x', flush=True)\nos._exit(139)",
@@ -20,26 +20,50 @@ ENDINGS = {
     "stack": "import traceback, torch\ndef f():\n    traceback.print_stack()\nf()\n",
     "raises": "import torch\ndef f():\n    return torch.ones(2) @ torch.ones(3)\n\nf()\n",
     "raises without torch": "def f(x):\n    return 1 / x\n\nf(0)\n",
-    "chained": "import torch\ntry:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('two\\nlines') from e\n",
+    "chained": (
+        "import torch\ntry:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('two\\nlines') from e\n"
+    ),
     "recursion": "import torch\ndef f():\n    return f()\n\nf()\n",
-    "recursion over torch": "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return self(x)\nM()(1)\n",
+    "recursion over torch": (
+        "import torch\nclass M(torch.nn.Module):\n    def forward(self, x):\n        return self(x)\nM()(1)\n"
+    ),
     "syntax": "import torch\nif True\n    pass\n",
     "no submodule": "import torch.nothing_here",
     "no module": "import torch, torch_that_is_not_there",
     "no name": "from torch import nothing_here",
-    "thread": "import threading, torch\nt = threading.Thread(target=lambda: 1/0, name='t')\nt.start(); t.join()\nprint('after')",
+    "thread": (
+        "import threading, torch\nt = threading.Thread(target=lambda: 1/0, name='t')\n"
+        "t.start(); t.join()\nprint('after')"
+    ),
     "at exit": "import atexit, torch\natexit.register(lambda: print('bye'))\nraise RuntimeError('x')",
-    "unraisable": "import torch\nclass F:\n    __repr__ = lambda s: ''\n    __call__ = lambda s, a: 1/0\nclass A: __del__ = F()\nA()\n",
-    "left to the end": "import torch\nclass A:\n    def __del__(self): print('bye', torch is None)\na = A()\n_b = A()\na.itself = a\n",
-    "open generator": "import torch\ndef g():\n    try:\n        yield\n    finally:\n        print('closed')\nx = g()\nnext(x)\n",
+    "unraisable": (
+        "import torch\nclass F:\n    __repr__ = lambda s: ''\n"
+        "    __call__ = lambda s, a: 1/0\nclass A: __del__ = F()\nA()\n"
+    ),
+    "left to the end": (
+        "import torch\nclass A:\n    def __del__(self): print('bye', torch is None)\n"
+        "a = A()\n_b = A()\na.itself = a\n"
+    ),
+    "open generator": (
+        "import torch\ndef g():\n    try:\n        yield\n    finally:\n"
+        "        print('closed')\nx = g()\nnext(x)\n"
+    ),
     "input": "import torch\nprint(input())",
     "descriptor": "import torch\nf = open('/tmp/x', 'w')\nprint(f.fileno())",
     "own hook": "import sys, torch\nsys.excepthook = lambda *a: print('mine', a[0].__name__)\n1/0\n",
     "bytes": "import sys, torch\nsys.stdout.buffer.write(bytes(range(256)))",
     "buffered": "import os, torch\nprint('kept back')\nos.write(1, b'first\\n')\n",
-    "native": "import torch\nprint(torch.__config__.parallel_info().splitlines()[0], torch.get_num_threads())",
-    "a child": "import os, torch\nif os.fork() == 0:\n    print('child', flush=True)\n    os._exit(3)\nprint(os.wait()[1] >> 8)",
-    "another Python": "import subprocess, sys, torch\nprint(subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True))",
+    "native": (
+        "import torch\nprint(torch.__config__.parallel_info().splitlines()[0], torch.get_num_threads())"
+    ),
+    "a child": (
+        "import os, torch\nif os.fork() == 0:\n    print('child', flush=True)\n"
+        "    os._exit(3)\nprint(os.wait()[1] >> 8)"
+    ),
+    "another Python": (
+        "import subprocess, sys, torch\n"
+        "print(subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True))"
+    ),
 }
 
 
@@ -56,34 +80,45 @@ import sys
 early = sorted(sys.modules), [type(f).__name__ for f in sys.meta_path], dict(globals())
 import atexit, gc, json, locale, os, resource, signal, socket, threading, warnings
 seen = {}
-seen["descriptors"] = sorted(int(fd) for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + fd))
-seen["third-party modules before"] = [name for name in early[0] if name.partition(".")[0] not in (*sys.stdlib_module_names, "__mp_main__")]
+folder = "/proc/self/fd/"
+seen["descriptors"] = sorted(int(fd) for fd in os.listdir(folder) if os.path.exists(folder + fd))
+own = (*sys.stdlib_module_names, "__mp_main__")
+seen["third-party modules before"] = [name for name in early[0] if name.partition(".")[0] not in own]
 seen["finders before"] = early[1]
 seen["globals"] = sorted(early[2])
-seen["main"] = [__name__, __file__, type(__loader__).__name__, __spec__, __cached__ if "__cached__" in globals() else None, __package__]
-seen["sys"] = [sys.argv, sys.orig_argv, sys.path, str(sys.flags), sys.executable, sys.prefix, sys.base_prefix, sys._base_executable]
-seen["more sys"] = [sys.warnoptions, sys._xoptions, sys.getrecursionlimit(), sys.getswitchinterval(), sys.dont_write_bytecode,
-    sys.getfilesystemencoding(), sys.gettrace(), sys.getprofile(), hasattr(sys, "last_type"), sys.exc_info()[0]]
+seen["main"] = [__name__, __file__, type(__loader__).__name__, __spec__,
+    __cached__ if "__cached__" in globals() else None, __package__]
+seen["sys"] = [sys.argv, sys.orig_argv, sys.path, str(sys.flags), sys.executable, sys.prefix,
+    sys.base_prefix, sys._base_executable]
+seen["more sys"] = [sys.warnoptions, sys._xoptions, sys.getrecursionlimit(), sys.getswitchinterval(),
+    sys.dont_write_bytecode,
+    sys.getfilesystemencoding(), sys.gettrace(), sys.getprofile(), hasattr(sys,
+        "last_type"), sys.exc_info()[0]]
 depth, frame = 0, sys._getframe()
 while frame: depth, frame = depth + 1, frame.f_back
 seen["depth"] = depth
-seen["streams"] = [[s.encoding, s.errors, s.line_buffering, s.write_through, s.isatty(), s.fileno(), s.name, s.mode, s.newlines]
+seen["streams"] = [[s.encoding, s.errors, s.line_buffering, s.write_through, s.isatty(), s.fileno(),
+    s.name, s.mode, s.newlines]
     for s in (sys.stdin, sys.stdout, sys.stderr)]
 seen["environment"] = [name for name in os.environ]
 seen["environment's values"] = {k: v for k, v in os.environ.items() if k != "PYTHONHASHSEED"}
 seen["its block"] = [w.split("=")[0] for w in open("/proc/self/environ").read().split("\0") if w]
 seen["words"] = open("/proc/self/cmdline").read(), open("/proc/self/comm").read()
-seen["process"] = [os.getpid(), os.getppid(), os.getsid(0), os.getpgrp(), os.getuid(), os.geteuid(), os.getgid(), os.getgroups(),
+seen["process"] = [os.getpid(), os.getppid(), os.getsid(0), os.getpgrp(), os.getuid(), os.geteuid(),
+    os.getgid(), os.getgroups(),
     os.getcwd(), os.umask(0o22), os.nice(0), os.sched_getscheduler(0), sorted(os.sched_getaffinity(0))]
 status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\t" in line)
 # The C library catches one of its own from a process's first thread on.
 status["SigCgt"] = hex(int(status["SigCgt"], 16) & ~(0b11 << 31))
-seen["status"] = {k: status[k] for k in ("Name", "Umask", "Uid", "Gid", "SigBlk", "SigIgn", "SigCgt", "CapInh", "CapPrm", "CapEff",
+seen["status"] = {k: status[k] for k in ("Name", "Umask", "Uid", "Gid", "SigBlk", "SigIgn", "SigCgt",
+    "CapInh", "CapPrm", "CapEff",
     "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "NSpid", "TracerPid", "Cpus_allowed_list")}
-seen["limits"] = {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")}
+seen["limits"] = {name: resource.getrlimit(getattr(resource,
+    name)) for name in dir(resource) if name.startswith("RLIMIT_")}
 seen["signals"] = [str(signal.getsignal(s)) for s in (2, 13, 15, 17, 25)]
 seen["gc"] = [gc.isenabled(), gc.get_threshold(), gc.get_debug(), gc.callbacks]
-seen["threads"] = [threading.active_count(), threading.main_thread().native_id == os.getpid(), threading.current_thread().name]
+seen["threads"] = [threading.active_count(), threading.main_thread().native_id == os.getpid(),
+    threading.current_thread().name]
 seen["locale"] = locale.setlocale(locale.LC_ALL), locale.getpreferredencoding()
 seen["network"] = [socket.if_nameindex(), socket.gethostname(), open("/proc/net/dev").read().count(":")]
 seen["processes"] = sorted(name for name in os.listdir("/proc") if name.isdigit())
@@ -92,24 +127,28 @@ seen["folders"] = {f: [sorted(os.listdir(f)), oct(os.stat(f).st_mode), os.stat(f
 seen["files"] = {f: [open(f).read()[:200], oct(os.stat(f).st_mode)] for f in
     ("/home/u/script.py", "/run/samehere/harness.py", "/run/samehere/harness.json")}
 mounts = [line.split() for line in open("/proc/self/mounts")]
-seen["scratch"] = sorted({(m[1], m[2], m[3]) for m in mounts if m[1] in ("/tmp", "/dev/shm", "/home/u", "/proc", "/dev/pts")})
+seen["scratch"] = sorted({(m[1], m[2], m[3]) for m in mounts if m[1] in ("/tmp", "/dev/shm", "/home/u",
+    "/proc", "/dev/pts")})
 seen["space"] = [os.statvfs(f).f_blocks for f in ("/tmp", "/dev/shm", "/home/u")]
 seen["filters"] = [str(f) for f in warnings.filters]
 seen["exit calls before"] = atexit._ncallbacks()
 import torch, numpy
-seen["after"] = [sorted(set(sys.modules) - set(sys.stdlib_module_names)), [type(f).__name__ for f in sys.meta_path]]
+seen["after"] = [sorted(set(sys.modules) - set(sys.stdlib_module_names)),
+    [type(f).__name__ for f in sys.meta_path]]
 seen["order"] = [name for name in sys.modules if name.partition(".")[0] in ("torch", "numpy")]
 seen["filters after"] = [str(f) for f in warnings.filters]
 seen["exit calls"] = atexit._ncallbacks()
-seen["spec"] = [type(torch.__spec__).__name__, type(torch.__spec__.loader).__name__, torch.__spec__._initializing,
+seen["spec"] = [type(torch.__spec__).__name__, type(torch.__spec__.loader).__name__,
+    torch.__spec__._initializing,
     torch.__file__, torch.__loader__ is torch.__spec__.loader,
     type(numpy.__spec__).__name__, type(numpy.__loader__).__name__, numpy.__spec__.cached == numpy.__cached__]
 seen["torch"] = [torch.get_num_threads(), torch.get_num_interop_threads(), str(torch.get_default_dtype()),
     torch.backends.cpu.get_cpu_capability(), torch.__config__.parallel_info(), torch.is_grad_enabled(),
-    torch.are_deterministic_algorithms_enabled(), torch.cuda.is_available(), torch.backends.mkldnn.is_available(),
-    str(torch._dynamo.config.recompile_limit)]
+    torch.are_deterministic_algorithms_enabled(), torch.cuda.is_available(),
+    torch.backends.mkldnn.is_available(), str(torch._dynamo.config.recompile_limit)]
 import logging
-seen["logging"] = sorted((name, str(logging.getLogger(name).level)) for name in logging.root.manager.loggerDict)
+seen["logging"] = sorted((name,
+    str(logging.getLogger(name).level)) for name in logging.root.manager.loggerDict)
 seen["alternate"] = [torch.nn.Module is sys.modules["torch.nn"].Module, json is sys.modules["json"]]
 print(json.dumps(seen))
 """
@@ -121,7 +160,7 @@ def looks(both: Both) -> tuple[dict[str, object], dict[str, object]]:
     return json.loads(cold), json.loads(warm)
 
 
-# What is there before the script's own import of torch; a script that looks at it starts cold.
+# These differ before the script's own import of torch. A script that reads them starts cold.
 KNOWN_BEFORE_TORCH = {"finders before", "filters", "exit calls before"}
 
 
@@ -140,22 +179,29 @@ import hashlib, json, torch, numpy as np
 torch.manual_seed(0); np.random.seed(0)
 seen = {}
 def put(name, value):
-    value = value.detach().contiguous().view(torch.uint8).numpy() if isinstance(value, torch.Tensor) else np.ascontiguousarray(value)
+    value = value.detach().contiguous().view(torch.uint8).numpy() if isinstance(value,
+        torch.Tensor) else np.ascontiguousarray(value)
     seen[name] = hashlib.sha256(value.tobytes()).hexdigest()
 a, b = torch.randn(200, 200), torch.randn(200, 200)
-put("random", torch.rand(1000)); put("f32", a @ b); put("f64", a.double() @ b.double()); put("bf16", a.bfloat16() @ b.bfloat16())
-put("int8", torch._int_mm(torch.randint(-9, 9, (64, 64), dtype=torch.int8), torch.randint(-9, 9, (64, 64), dtype=torch.int8)))
-put("sum", a.exp().sum().reshape(1)); put("mean", a.mean(0)); put("std", a.std(1)); put("logsumexp", a.logsumexp(0))
-put("conv", torch.nn.functional.conv2d(a[None, None], torch.randn(4, 1, 3, 3))); put("svd", torch.linalg.svd(a)[1])
+put("random", torch.rand(1000)); put("f32", a @ b); put("f64", a.double() @ b.double())
+put("bf16", a.bfloat16() @ b.bfloat16())
+put("int8", torch._int_mm(torch.randint(-9, 9, (64, 64), dtype=torch.int8), torch.randint(-9, 9, (64, 64),
+    dtype=torch.int8)))
+put("sum", a.exp().sum().reshape(1)); put("mean", a.mean(0)); put("std", a.std(1))
+put("logsumexp", a.logsumexp(0))
+put("conv", torch.nn.functional.conv2d(a[None, None], torch.randn(4, 1, 3, 3)))
+put("svd", torch.linalg.svd(a)[1])
 put("inv", torch.linalg.inv(a)); put("fft", torch.view_as_real(torch.fft.fft(a)))
-model = torch.nn.Sequential(torch.nn.Linear(200, 32), torch.nn.Dropout(), torch.nn.ReLU(), torch.nn.Linear(32, 1))
+model = torch.nn.Sequential(torch.nn.Linear(200, 32), torch.nn.Dropout(), torch.nn.ReLU(),
+    torch.nn.Linear(32, 1))
 optimizer = torch.optim.Adam(model.parameters())
 for _ in range(20):
     optimizer.zero_grad(); model(a).square().mean().backward(); optimizer.step()
 put("adam", model[0].weight); put("lstm", torch.nn.LSTM(200, 16)(a)[0])
 q = torch.randn(2, 4, 32, 16); put("attention", torch.nn.functional.scaled_dot_product_attention(q, q, q))
 put("sort", a.flatten().sort()[1]); put("multinomial", torch.multinomial(a.abs(), 5))
-put("numpy's dot", np.random.rand(99, 99) @ np.random.rand(99, 99)); put("numpy's svd", np.linalg.svd(np.random.rand(50, 50))[1])
+put("numpy's dot", np.random.rand(99, 99) @ np.random.rand(99, 99))
+put("numpy's svd", np.linalg.svd(np.random.rand(50, 50))[1])
 print(json.dumps(seen))
 """
 
@@ -170,7 +216,8 @@ def test_numbers_are_the_same_bit_for_bit(both: Both) -> None:
 DRAWS = """
 import json, os, random, tempfile, uuid
 import numpy, torch
-print(json.dumps([torch.initial_seed(), torch.rand(1).item(), numpy.random.rand(), random.random(), str(uuid.uuid4()), tempfile.mktemp(),
+print(json.dumps([torch.initial_seed(), torch.rand(1).item(), numpy.random.rand(), random.random(),
+    str(uuid.uuid4()), tempfile.mktemp(),
     numpy.random.default_rng().random(), os.urandom(4).hex(), torch.Generator().seed()]))
 """
 
@@ -193,7 +240,8 @@ random.seed(1)
 before = random.random()
 from torch.nn import Linear
 import torch
-print(before, random.random(), torch.rand(1).item(), torch.are_deterministic_algorithms_enabled(), torch.backends.cuda.matmul.allow_tf32)
+print(before, random.random(), torch.rand(1).item(), torch.are_deterministic_algorithms_enabled(),
+    torch.backends.cuda.matmul.allow_tf32)
 """
 
 
@@ -204,7 +252,10 @@ def test_settings_apply_at_the_script_s_own_import(both: Both) -> None:
 
 
 def test_a_module_of_the_script_s_own_comes_first(both: Both) -> None:
-    script = "open('torch.py', 'w').write('x = 5')\nimport importlib; importlib.invalidate_caches()\nimport torch\nprint(torch.x)\n"
+    script = (
+        "open('torch.py', 'w').write('x = 5')\nimport importlib; "
+        "importlib.invalidate_caches()\nimport torch\nprint(torch.x)\n"
+    )
     assert both.cold(script).stdout.head == b"5\n"
     assert b"tripped" in both.warm(script).report
 
@@ -230,7 +281,8 @@ if __name__ == "__main__": mp.spawn(work, nprocs=1)
 GROUP = """
 import os, torch, torch.distributed as d
 os.environ["MASTER_ADDR"] = "127.0.0.1"; os.environ["MASTER_PORT"] = "29511"
-d.init_process_group("gloo", rank=0, world_size=1); t = torch.ones(2); d.all_reduce(t); print(t); d.destroy_process_group()
+d.init_process_group("gloo", rank=0, world_size=1); t = torch.ones(2); d.all_reduce(t); print(t)
+d.destroy_process_group()
 """
 PARALLEL = """
 import threading, torch

@@ -1,4 +1,4 @@
-"""An interpreter pauses only where its forks would be what a process of its own is; otherwise it says why not."""
+"""An interpreter pauses only if its forks are like processes of their own; else it reports why not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from worker.sandbox import Bind
 from worker.sandbox.errors import SetupError
 from worker.warm.zygote import Zygote
 
-# numpy's BLAS has a thread for each core by then, and ends them for a fork; another's thread would be missing in it.
+# numpy's BLAS ends its threads, one for each core, before a fork. Other threads would be missing in the fork.
 NUMPY = """
 import os, numpy
 assert len(os.listdir("/proc/self/task")) > 1 or len(os.sched_getaffinity(0)) == 1
@@ -50,7 +50,7 @@ def test_a_card_that_was_started(on_a_card: Both) -> None:
 
 @contextmanager
 def pausing(both: Both, source: str) -> Iterator[Zygote]:
-    """One whose only import is this."""
+    """A paused interpreter whose only import is this module."""
     bubblewrap = both.sandbox.bubblewrap
     assert bubblewrap is not None
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The catalogue of attacks from a warm start: with a cgroup and without, as root and as a plain user, with forks and without."""
+"""The catalogue of attacks from a warm start, on each kind of slot."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from warm_runner import SECRET, WarmRunner, arguments, make_warm_runner
 
-# The same that runs cold.
+# The same file as for cold starts.
 PROBE = Path(__file__).parents[1] / "sandbox" / "attack_probe.py"
-# The harness, which a warm job always has, keeps the report channel there.
+# Every warm job has the harness, whose report channel has this descriptor.
 AS_WITHOUT_HARNESS = "import os; os.dup2(900, 63); os.close(900)\n"
 KINDS = ["counted", "polled", "once", *(["plain"] if os.geteuid() == 0 else [])]
 
@@ -30,7 +30,10 @@ def runner(request: pytest.FixtureRequest, toolchains: Path, toolchain: str) -> 
 
 @pytest.fixture(scope="module")
 def bait() -> Iterator[list[str]]:
-    """A secret file, a service on loopback, and two unix sockets on the host; that they are real is shown by the cold suite."""
+    """Targets on the host: a secret file, a service on loopback and two unix sockets.
+
+    The cold suite has the control.
+    """
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)
         secret = Path(folder, "database")
@@ -80,8 +83,10 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
             if pid == "1": print(pid, name, errno.errorcode[error.errno])
             continue
         if pid == "1" or secret in data: print(pid, name, secret in data)
-print([os.readlink("/proc/self/fd/" + fd).split(":")[0] for fd in os.listdir("/proc/self/fd") if 2 < int(fd) != 3])
-print(any(secret in open(path, "rb").read() for path in ("/proc/self/mountinfo", "/proc/self/environ", "/proc/self/maps")))
+fds = [fd for fd in os.listdir("/proc/self/fd") if int(fd) > 3]
+print([os.readlink("/proc/self/fd/" + fd).split(":")[0] for fd in fds])
+print(any(secret in open(path, "rb").read() for path in ("/proc/self/mountinfo", "/proc/self/environ",
+    "/proc/self/maps")))
 """
 
 
@@ -94,7 +99,8 @@ def test_pid_1_is_closed_and_nothing_of_the_node_is_inherited(runner: WarmRunner
 
 DEFILE = """
 import builtins, fcntl, os, sys, torch, json, random
-torch.set_default_dtype(torch.float64); torch.ones = None; builtins.print2 = 1; json.dumps = None; os.environ["X_LEFT"] = "1"
+torch.set_default_dtype(torch.float64); torch.ones = None; builtins.print2 = 1; json.dumps = None
+os.environ["X_LEFT"] = "1"
 sys.path.append("/left"); torch.set_num_threads(1); sys.modules["left"] = sys
 for folder in ("/tmp", "/dev/shm", "/home/u"): open(folder + "/left", "w").write("x")
 fcntl.fcntl(0, fcntl.F_SETFL, os.O_NONBLOCK); fcntl.flock(0, fcntl.LOCK_EX)
@@ -106,7 +112,8 @@ os._exit(0)
 """
 LOOK = """
 import builtins, os, sys, torch, json
-print(json.dumps([str(torch.get_default_dtype()), torch.ones(1).item(), hasattr(builtins, "print2"), "X_LEFT" in os.environ,
+print(json.dumps([str(torch.get_default_dtype()), torch.ones(1).item(), hasattr(builtins, "print2"),
+    "X_LEFT" in os.environ,
     "/left" in sys.path, "left" in sys.modules, torch.get_num_threads() == len(os.sched_getaffinity(0)),
     sum(name.isdigit() for name in os.listdir("/proc")),
     [os.path.exists(folder + "/left") for folder in ("/tmp", "/dev/shm", "/home/u")],
@@ -136,7 +143,7 @@ print(os.waitpid(child, 0)[1])
     before = runner.ask("zygotes")
     assert runner.said(script) == "9\n"
     if len(before) and runner.ask("zygotes") != before:  # type: ignore[arg-type]
-        # Only one that takes a single job is another now.
+        # An interpreter for a single job has been replaced by now; others have not.
         assert runner.said("print(1)") == "1\n"
     assert runner.said("import torch; print(torch.ones(1).item())") == "1.0\n"
 

@@ -1,4 +1,4 @@
-"""An attempt that asks for a warm start has one where that changes nothing, and says why where it has none."""
+"""An attempt starts warm, if it asks for that, unless it might change the result; then it says why not."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLAIN = "import torch\nprint(torch.ones(2).sum().item())\n"
 
 @dataclass
 class Node:
-    """What executes attempts of one slot; `share` of them are audited."""
+    """An executor for one slot; it audits this share of the attempts."""
 
     executor: Executor
     sandbox: Sandbox
@@ -115,16 +115,23 @@ def test_cold_with_a_reason(node: Node, script: str, fields: dict[str, object], 
     assert result.start_reason.code == code
 
 
-# Nothing a parser sees: a name that is put together, looked up on a module that torch brings along.
+# A parser can't see these: the names are computed, and looked up on a module that torch imports.
 TRICKS = {
-    "a variable": "import torch\nf = torch.os.__getattribute__\nf('environ')['OMP_NUM_' + 'THREADS'] = '1'\nprint('done')\n",
-    "in a process of its own": "import torch\nif torch.os.fork() == 0:\n    torch.os.__getattribute__('environ')['MKL_NUM_THREADS'] = '1'\n"
+    "a variable": (
+        "import torch\nf = torch.os.__getattribute__\n"
+        "f('environ')['OMP_NUM_' + 'THREADS'] = '1'\nprint('done')\n"
+    ),
+    "in a process of its own": "import torch\nif torch.os.fork() == 0:\n"
+    "    torch.os.__getattribute__('environ')['MKL_NUM_THREADS'] = '1'\n"
     "    torch.os._exit(0)\ntorch.os.wait()\nprint('done')\n",
-    # What was imported beforehand would be taken from elsewhere now.
-    "a module by the name of torch's": "try:\n    open('numpy.py', 'x').write('x = 1')\n    import torch\nexcept Exception: pass\n"
+    # A cold start would now import this module from another place.
+    "a module by the name of torch's": "try:\n    open('numpy.py', 'x').write('x = 1')\n    import torch\n"
+    "except Exception: pass\n"
     "print('done')\n",
     "a folder by the name of Python's": "import os, torch\nos.mkdir('queue')\nprint('done')\n",
-    "a module moved to such a name": "import os, torch\nopen('x', 'w').close()\nos.rename('x', 'queue.py')\nprint('done')\n",
+    "a module moved to such a name": (
+        "import os, torch\nopen('x', 'w').close()\nos.rename('x', 'queue.py')\nprint('done')\n"
+    ),
     "with a flood before": "import torch\nfor _ in range(500): torch.os.write(900, b'\\n')\n"
     "f = torch.os.__getattribute__\nf('environ')['OMP_' + 'NUM_THREADS'] = '1'\nprint('done')\n",
     "without json": "import json, torch\nkept, json.dumps = json.dumps, None\nf = torch.os.__getattribute__\n"
@@ -141,7 +148,10 @@ def test_the_tripwire_discards_the_run(node: Node, script: str) -> None:
 
 
 def test_modules_of_the_script_s_own_change_nothing(node: Node) -> None:
-    script = "import os\nopen('model.py', 'w').write('x = 1')\nos.mkdir('data')\nopen('data/a.txt', 'w')\nimport torch, model\nprint(model.x)\n"
+    script = (
+        "import os\nopen('model.py', 'w').write('x = 1')\nos.mkdir('data')\n"
+        "open('data/a.txt', 'w')\nimport torch, model\nprint(model.x)\n"
+    )
     result = node.run(script)
     assert (result.start, result.observation.stdout) == (Start.WARM, "1\n")
 
@@ -157,7 +167,7 @@ def test_a_node_without_warm_starts(node: Node) -> None:
 def test_an_audit_that_agrees_and_one_that_does_not(make: Callable[..., Node]) -> None:
     node = make(share=1.0)
     assert node.run(PLAIN).start is Start.WARM
-    # Warm it differs: what it prints hangs on whether torch's import took time.
+    # A warm start differs: the output depends on the time that the import of torch takes.
     sly = "import os, torch\nprint(sum(os.times()[:2]) > 0.3)\n"
     first, second = node.run(sly), node.run(sly)
     assert (first.start, first.observation.stdout) == (Start.COLD, "True\n")
@@ -171,7 +181,7 @@ def test_a_paused_interpreter_is_replaced_after_its_share_of_jobs(make: Callable
     node = make(jobs=2)
     seeds = [node.run(PLAIN).observation.hash_seed for _ in range(4)]
     assert seeds[0] == seeds[1] != seeds[2] == seeds[3]
-    # Spent again; the next one is started between two jobs, or by the next job.
+    # The interpreter is used up again. The next one starts between two jobs, or for the next job.
     assert node.pool.pids() == []
     node.executor.prepare(node.sandbox, ending=lambda: False)
     assert len(node.pool.pids()) == 1
@@ -190,7 +200,7 @@ def test_no_more_than_the_memory_for_them(make: Callable[..., Node]) -> None:
     pids = node.pool.pids()
     node.sandbox, own = other, node.sandbox
     assert (first.start, node.run(PLAIN).start) == (Start.WARM, Start.WARM)
-    # The one that was used longest ago made room.
+    # The least recently used interpreter was ended.
     assert len(node.pool.pids()) == 1
     assert node.pool.pids() != pids
     node.sandbox = own

@@ -1,4 +1,4 @@
-"""However a warm job ends, nothing of it is left, its end is told as ours where it is, and the next one starts."""
+"""However a warm job ends, it leaves nothing, its end is reported correctly, and the next job starts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def runner(request: pytest.FixtureRequest, toolchains: Path, toolchain: str) -> 
 
 
 def below(pid: int) -> list[int]:
-    """All processes under one, zombies too."""
+    """All descendants of a process, zombies too."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -48,7 +48,7 @@ def below(pid: int) -> list[int]:
 
 
 def lives(pid: int) -> bool:
-    """What has ended and is reaped by nobody, since an earlier test made this process the reaper of orphans, has ended."""
+    """Whether the process ended. A zombie did: this test process may have to reap orphans."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -56,7 +56,7 @@ def lives(pid: int) -> bool:
 
 
 def alone(runner: WarmRunner, *, seconds: float = 5.0) -> list[int]:
-    """Under the runner there are only bubblewrap and the paused interpreter; waits for the rest to go."""
+    """Wait until the runner's only descendants are bubblewrap and the paused interpreter."""
     end = time.monotonic() + seconds
     while len(found := below(runner.process.pid)) > 2 and time.monotonic() < end:
         time.sleep(0.02)
@@ -107,7 +107,10 @@ def test_output(runner: WarmRunner) -> None:
 
 
 def test_memory(runner: WarmRunner) -> None:
-    hog = "b = []\nfor _ in range(40):\n    b.append(bytearray(25 << 20))\n    for at in range(0, 25 << 20, 4096): b[-1][at] = 1\n"
+    hog = (
+        "b = []\nfor _ in range(40):\n    b.append(bytearray(25 << 20))\n"
+        "    for at in range(0, 25 << 20, 4096): b[-1][at] = 1\n"
+    )
     hog += "print('got')"
     result = runner.run(hog, limits=TIGHT)
     assert (result.ending, result.exit_status, result.stdout.head) == (Ending.MEMORY_LIMIT, None, b"")
@@ -130,7 +133,10 @@ def test_cancelling(runner: WarmRunner) -> None:
 
 def test_a_daemon_left_behind(runner: WarmRunner) -> None:
     script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
-    script += "        while True: os.write(1, b'.'); time.sleep(0.01)\n    os._exit(0)\ntime.sleep(0.2)\nos.write(1, b'main')"
+    script += (
+        "        while True: os.write(1, b'.'); time.sleep(0.01)\n    os._exit(0)\n"
+        "time.sleep(0.2)\nos.write(1, b'main')"
+    )
     result = runner.run(script)
     assert (result.ending, result.exit_status) == (Ending.EXITED, 0)
     assert b"main" in result.stdout.head
@@ -157,7 +163,8 @@ def test_many_in_a_row_leave_nothing(runner: WarmRunner) -> None:
     if parents is not None:
         assert not list(parents.memory.glob(f"samehere-{runner.process.pid}-*"))
     if forks:
-        # The same one all the time, and no larger than what a slot may take; a build with CUDA has more to load.
+        # It was always the same interpreter, and not larger than a slot's share; a build with CUDA may be
+        # larger.
         assert runner.ask("zygotes") == zygotes
         has_cuda = "True" in runner.said("import torch\nprint(torch.version.cuda is not None)")
         assert proportional_bytes(zygotes[0]) <= (500 if has_cuda else 250) * MIB  # type: ignore[index]
@@ -178,7 +185,10 @@ def test_killing_the_node_leaves_nothing(kind: str, toolchains: Path, toolchain:
     with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o755)
         runner = make_warm_runner(kind, home=Path(home), toolchain=toolchains / toolchain)
-        source = f"import os, signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n'{marker}'\nif os.fork() == 0: os.setsid()\n"
+        source = (
+            f"import os, signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"
+            f"'{marker}'\nif os.fork() == 0: os.setsid()\n"
+        )
         runner.start(source + "os.fork()\ntime.sleep(60)")
         end = time.monotonic() + 30
         while len(all_of_it := below(runner.process.pid)) < 6 and time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""Golden, on a card: a fork of a paused interpreter computes, fails and ends there as a process of its own does."""
+"""On a card, a fork of a paused interpreter computes, fails and ends like a process of its own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from worker.contract import GIB
 LARGE = SMALL.model_copy(update={"memory_bytes": 16 * GIB, "wall_seconds": 120.0})
 
 SAME = {
-    "matmul": "import torch\na = torch.ones(64, 64, device='cuda')\nprint((a @ a).sum().item(), torch.cuda.get_device_name())\n",
-    "asked first": "import torch\nprint(torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.get_device_capability())\n",
+    "matmul": (
+        "import torch\na = torch.ones(64, 64, device='cuda')\n"
+        "print((a @ a).sum().item(), torch.cuda.get_device_name())\n"
+    ),
+    "asked first": (
+        "import torch\n"
+        "print(torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.get_device_capability())\n"
+    ),
     "a fork of its own": """
 import torch
 torch.ones(1, device="cuda")
@@ -36,8 +42,15 @@ except torch.cuda.OutOfMemoryError as error: print(str(error)[:60])
 """,
     "wrong device": "import torch\ntorch.ones(2, device='cuda') + torch.ones(2)\n",
     "no such card": "import torch\ntorch.ones(2, device='cuda:99')\n",
-    "a failed assertion": "import torch\nx = torch.ones(4, device='cuda')[torch.tensor([9], device='cuda')]\ntorch.cuda.synchronize()\n",
-    "pinned": "import torch\nx = torch.arange(9).pin_memory()\nprint(x.to('cuda', non_blocking=True).sum().item(), x.is_pinned())\n",
+    "a failed assertion": (
+        "import torch\n"
+        "x = torch.ones(4, device='cuda')[torch.tensor([9], device='cuda')]\n"
+        "torch.cuda.synchronize()\n"
+    ),
+    "pinned": (
+        "import torch\nx = torch.arange(9).pin_memory()\n"
+        "print(x.to('cuda', non_blocking=True).sum().item(), x.is_pinned())\n"
+    ),
     "graph": """
 import torch
 x = torch.zeros(3, device="cuda"); graph = torch.cuda.CUDAGraph()
@@ -52,7 +65,8 @@ print([b.cuda().tolist() for b in DataLoader(range(8), batch_size=3, num_workers
 """,
     "flags": """
 import torch
-print(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.version(), torch.version.cuda, torch.cuda.nccl.version())
+print(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.version(), torch.version.cuda,
+    torch.cuda.nccl.version())
 """,
 }
 
@@ -74,12 +88,18 @@ import hashlib, json, torch
 torch.manual_seed(0)
 torch.use_deterministic_algorithms(True)
 seen = {}
-def put(name, value): seen[name] = hashlib.sha256(value.detach().contiguous().view(torch.uint8).cpu().numpy().tobytes()).hexdigest()
+def put(name, value):
+    data = value.detach().contiguous().view(torch.uint8).cpu().numpy().tobytes()
+    seen[name] = hashlib.sha256(data).hexdigest()
 a, b = torch.randn(256, 256, device="cuda"), torch.randn(256, 256, device="cuda")
-put("random", torch.rand(1000, device="cuda")); put("f64", a.double().exp().mean(0)); put("sum", a.exp().sum().reshape(1))
-put("bf16", a.bfloat16().exp()); put("conv", torch.nn.functional.conv2d(a[None, None], torch.randn(4, 1, 3, 3, device="cuda")))
-put("softmax", a.softmax(0)); put("sort", a.flatten().sort()[1]); put("fft", torch.view_as_real(torch.fft.fft(a)))
-q = torch.randn(2, 4, 32, 16, device="cuda"); put("attention", torch.nn.functional.scaled_dot_product_attention(q, q, q))
+put("random", torch.rand(1000, device="cuda")); put("f64", a.double().exp().mean(0))
+put("sum", a.exp().sum().reshape(1))
+put("bf16", a.bfloat16().exp())
+put("conv", torch.nn.functional.conv2d(a[None, None], torch.randn(4, 1, 3, 3, device="cuda")))
+put("softmax", a.softmax(0)); put("sort", a.flatten().sort()[1])
+put("fft", torch.view_as_real(torch.fft.fft(a)))
+q = torch.randn(2, 4, 32, 16, device="cuda")
+put("attention", torch.nn.functional.scaled_dot_product_attention(q, q, q))
 put("multinomial", torch.multinomial(a.abs(), 5)); put("bernoulli", torch.bernoulli(a.sigmoid()))
 put("dropout", torch.dropout(a, 0.5, True))
 print(json.dumps(seen))

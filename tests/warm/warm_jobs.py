@@ -1,4 +1,4 @@
-"""The same program run cold and warm in one slot."""
+"""Runs the same program cold and warm in one slot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from worker.sandbox import Sandbox, SandboxJob, SandboxResult
 from worker.toolchains import Toolchain
 from worker.warm.pool import WarmPool
 
-# As few processes as a job may be held to, on any number of cores, so that their memory isn't what ends a storm of forks.
+# The lowest limit of processes on any number of cores, so that a fork bomb does not hit the memory limit
+# first.
 SMALL = Limits(wall_seconds=60, memory_bytes=1024 * MIB, scratch_bytes=32 * MIB, processes_per_core=1)
 SCRIPT_PATH = "/home/u/script.py"
 
@@ -31,7 +32,9 @@ class Both:
             files={
                 SCRIPT_PATH: script.encode(),
                 **harness_sources(),
-                HARNESS_CONFIG_PATH: f'{{"report_fd": @REPORT_FD@, "report_bytes": 1000000, "settings": {settings}}}'.encode(),
+                HARNESS_CONFIG_PATH: (
+                    f'{{"report_fd": @REPORT_FD@, "report_bytes": 1000000, "settings": {settings}}}'
+                ).encode(),
             },
             variables={"PYTHONHASHSEED": "1"},
             binds=self.toolchain.binds,
@@ -40,7 +43,7 @@ class Both:
         )
 
     def prepare(self) -> None:
-        """Have an interpreter ready for the next job."""
+        """Prepare an interpreter for the next job."""
         self.pool.prepare(self.sandbox, self.job(""), ending=lambda: False)
 
     def warm(
@@ -56,7 +59,7 @@ class Both:
         )
 
     def said(self, script: str, **options: object) -> tuple[str, str]:
-        """What the program prints, cold and warm."""
+        """The program's output in a cold and in a warm start."""
         results = self.cold(script, **options), self.warm(script, **options)
         for result in results:
             assert (result.ending, result.exit_status) == ("exited", 0), (result, result.stderr.head.decode())

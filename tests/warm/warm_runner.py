@@ -1,4 +1,4 @@
-"""A slot with paused interpreters in a process of its own, as root or as a plain user; also run by path as that process."""
+"""A slot with paused interpreters in another process. Run by its path, this file is that process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _receive(stream: BinaryIO) -> object:
 
 
 class WarmRunner:
-    """Kinds: `counted` (a cgroup for each job), `polled` (none), `plain` (not root either), `once` (no forks)."""
+    """Kinds: `counted` (with cgroups), `polled` (without), `plain` (also not root), `once` (no forks)."""
 
     def __init__(self, kind: str, *, home: Path, toolchain: Path) -> None:
         uid = PLAIN_UID if kind == "plain" else None
@@ -118,7 +118,7 @@ def _open_descriptors() -> list[str]:
     for link in Path("/proc/self/fd").iterdir():
         try:
             found.append(str(link.readlink()).partition(":")[0])
-        except FileNotFoundError:  # that of the listing itself
+        except FileNotFoundError:  # the descriptor of the listing itself
             continue
     return sorted(found)
 
@@ -139,7 +139,7 @@ def main() -> None:
     level = Level.NAMESPACES_CGROUP if kind == "counted" else Level.NAMESPACES
     pool = WarmPool(memory_bytes=1 << 30, jobs=100, seconds=3600, forks=kind != "once")
     both = Both(Sandbox(slot=SLOT, home=Path(home), level=level), pool, replace(toolchain, binds=binds))
-    # Inheritable, and its bytes are a secret: what a careless library leaves open.
+    # An inheritable descriptor of a secret, as a careless library might leave it open.
     planted = os.memfd_create("planted-in-the-node", 0)
     os.write(planted, SECRET.encode())
     os.set_inheritable(planted, True)
@@ -175,5 +175,5 @@ if __name__ == "__main__":
 
 
 def arguments(*words: str) -> str:
-    """A line that gives a script its arguments, which a paused interpreter cannot."""
+    """A line that sets a script's arguments, since a paused interpreter can't."""
     return f"import sys; sys.argv[1:] = {json.dumps(words)}\n"
