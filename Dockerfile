@@ -1,4 +1,4 @@
-# Two images from one file: `web` (web, recorder, beat: everything trusted) and `node` (what executes strangers' code).
+# Two images from one file: `web` (web, recorder, beat: everything trusted) and `node` (runs strangers' code).
 #
 #   docker build --target web  -t samehere-web  .
 #   docker build --target node -t samehere-node .
@@ -7,14 +7,15 @@
 #
 #   --security-opt seccomp=unconfined --security-opt systempaths=unconfined --security-opt apparmor=unconfined --init
 #
-# and no extra capability. Tighter than `seccomp=unconfined`: Docker's default profile with clone, unshare, setns, mount, umount2 and
-# pivot_root allowed unconditionally. `samehere doctor` inside the container says what is missing. See docs/security.md.
+# and no extra capability. Tighter than `seccomp=unconfined`: Docker's default profile with clone, unshare, setns,
+# mount, umount2 and pivot_root allowed unconditionally. `samehere doctor` inside the container says what is
+# missing. See docs/security.md.
 
 ARG PYTHON=3.12
 
 FROM python:${PYTHON}-slim-bookworm AS base
 ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 SAMEHERE_HOME=/var/lib/samehere
-# A uid without a name is enough for us, but not for every library; this one owns the state and nothing else.
+# samehere needs no name for its uid, but some libraries do. This user owns the state and nothing else.
 RUN useradd --uid 47000 --user-group --home-dir /var/lib/samehere --shell /usr/sbin/nologin samehere \
  && install -d -o samehere -g samehere -m 0755 /var/lib/samehere
 WORKDIR /src

@@ -1,7 +1,8 @@
-# Everything a developer or a curious reader needs: `make help`.
+# `make help` lists all targets.
 #
 # Variables: PYTHON (3.11 or newer), TORCH_SPEC and TORCH_INDEX (which torch the demonstration and the tests use),
-# TOOLCHAIN (its name), SAMEHERE_HOME (where toolchains and data live), PYTEST_ARGS, WORKERS (tests at a time), ARGS (more words for `samehere serve`).
+# TOOLCHAIN (its name), SAMEHERE_HOME (the folder of toolchains and data), PYTEST_ARGS, WORKERS (tests at a time),
+# ARGS (more words for `samehere serve`).
 #   CPU build from PyTorch's own index:  make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
 #   CUDA build:                          make toolchain TOOLCHAIN=torch-2.13-cu130 TORCH_INDEX=https://download.pytorch.org/whl/cu130
 
@@ -23,7 +24,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
 
 .PHONY: help setup toolchain demo test serve lint bench screenshots clean
 
-help: ## show what there is
+help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 setup: .venv/installed ## create .venv with everything but the development tools
@@ -49,7 +50,7 @@ setup: .venv/installed ## create .venv with everything but the development tools
 toolchain: .venv/installed ## build the toolchain with torch, once
 	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL='$(TORCH_INDEX)' )$(BIN)/samehere toolchain add '$(TOOLCHAIN)' '$(TORCH_SPEC)' numpy
 
-demo: toolchain ## reproduce a report over the preset cpu-isa, and say what was measured
+demo: toolchain ## reproduce a report over the preset cpu-isa, and print the answer
 	$(BIN)/samehere reproduce demo/logdet_singular.md --preset cpu-isa
 
 test: .venv/dev toolchain ## run all tests: real Postgres, real broker, real sandbox
@@ -76,5 +77,5 @@ bench: .venv/dev toolchain ## measure, as ratios within one run
 screenshots: .venv/dev ## draw every page in every state into docs/gallery
 	PYTHONPATH=.:tests $(BIN)/python tests/web/gallery.py
 
-clean: ## remove .venv and caches; what is in SAMEHERE_HOME stays
+clean: ## remove .venv and caches, and keep SAMEHERE_HOME
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

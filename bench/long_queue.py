@@ -1,11 +1,13 @@
-"""What the thousandth of 10 000 queued attempts takes, against the tenth: from lease to result, between results, and of dispatch.
+"""The thousandth of 10 000 queued attempts against the tenth: from lease to result, between results, and
+dispatch.
 
     .venv/bin/python bench/long_queue.py [--out bench/results/long_queue.json]
 
-The queue is filled by REST while the node is away; then the node comes back and works. Scripts are tiny and without torch, so that what
-is measured is the service. Each figure is the median over neighbours: attempts 5 to 54 for the tenth, 975 to 1024 for the thousandth.
-Then all of it is cancelled, and the tenth of another 10 000 is measured as well: on a busy machine the two tenths differ by what others
-do, and the thousandth is held against their mean.
+The queue is filled by REST while the node is away; then the node comes back and works. Scripts are tiny and
+without torch, so that the service is measured. Each figure is the median over neighbours: attempts 5 to 54
+for the tenth, 975 to 1024 for the thousandth. Then all attempts are cancelled, and the tenth of another 10
+000 is measured as well: on a busy machine the two tenths differ by foreign load, and the thousandth is
+compared with their mean.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ class Bench:
         return node
 
     def end_node(self) -> None:
-        """Without a word: the service counts on its return."""
+        """Stop the node without a message, so that the service expects its return."""
         self.node.kill()
         self.node.wait()
         self._await(lambda: self._state() == "away")
@@ -95,14 +97,14 @@ class Bench:
             self.client.post("/api/v1/runs", json=body).raise_for_status()
 
     def cancel(self) -> None:
-        """All that is not over."""
+        """The attempts that have not ended."""
         for (run_id,) in self.database.execute(
             "SELECT id FROM run WHERE state IN ('queued', 'running')"
         ).fetchall():
             self.client.post(f"/api/v1/runs/{run_id}/cancel").raise_for_status()
 
     def await_recorded(self, count: int) -> None:
-        """Looks seldom, so as not to disturb."""
+        """Wait until so many results are recorded; it looks rarely, to disturb little."""
         while (
             self.database.execute("SELECT count(*) FROM attempt WHERE state = 'recorded'").fetchone()[0]
             < count
@@ -110,7 +112,7 @@ class Bench:
             time.sleep(2.0)
 
     def recorded(self) -> list[tuple[float, float]]:
-        """When each attempt was recorded, and how long it took from its lease, in the order of the results."""
+        """The time of each recording, and the seconds since its lease, in the order of the results."""
         rows = self.database.execute(
             "SELECT extract(epoch FROM recorded_at), extract(epoch FROM recorded_at - leased_at) FROM attempt"
             " WHERE state = 'recorded' ORDER BY recorded_at"
@@ -118,7 +120,9 @@ class Bench:
         return [(float(at), float(took)) for at, took in rows]
 
     def trusted_cpu_seconds(self) -> float:
-        """Of all processes of the service but the node: recorder, dispatcher, web, database, broker."""
+        """The processor seconds of the service without the node: recorder, dispatcher, web, database,
+        broker.
+        """
         root = psutil.Process(self.service.pid)
         used = [process.cpu_times() for process in [root, *root.children(recursive=True)]]
         return sum(times.user + times.system for times in used)
@@ -145,7 +149,10 @@ def window(found: list[tuple[float, float]], which: tuple[int, int]) -> dict[str
 def worked(
     bench: Bench, name: str, length: int, wanted: int
 ) -> tuple[list[tuple[float, float]], list[tuple[int, float]]]:
-    """The results of a queue that was filled while nobody worked at it; and how much time of a core the service had used at some counts."""
+    """The results of a queue that was filled while no node worked.
+
+    Also the service's processor seconds at some counts of results.
+    """
     bench.end_node()
     before = len(bench.recorded())
     bench.fill(name, length)
@@ -160,7 +167,7 @@ def worked(
 
 
 def cpu_of_one(used: list[tuple[int, float]], upto: int) -> float:
-    """Seconds of a core for an attempt, from the 150 attempts that end there."""
+    """Processor seconds for one attempt, from the 150 attempts that end at this count."""
     near = [(count, seconds) for count, seconds in used if upto - 150 <= count <= upto + 50]
     (count, seconds), (later_count, later_seconds) = near[0], near[-1]
     return (later_seconds - seconds) / (later_count - count)

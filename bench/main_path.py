@@ -1,9 +1,10 @@
-"""The cost of the whole way: POST /runs to the verdict against `python script.py` by hand, and what an idle service uses.
+"""The cost of the whole way from POST /runs to the verdict, and the load of an idle service.
 
     .venv/bin/python bench/main_path.py [--rounds 10] [--out bench/results/main_path.json]
 
-Starts a service of its own in a temporary home, with the toolchain that `make` built. By hand and by REST alternate,
-so that a noisy machine disturbs both alike; ratios are what to keep.
+The comparison is `python script.py` by hand. The bench starts its own service in a temporary home, with the
+toolchain that `make` built. By hand and by REST alternate, so that a noisy machine disturbs both alike; only
+ratios are comparable between machines.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subpr
 
 
 def database_url(home: Path) -> str:
-    """Of the embedded Postgres that runs in a home."""
+    """The address of the embedded Postgres that runs in a home."""
     url = EmbeddedPostgres(home).attach()
     if url is None:
         sys.exit("the embedded Postgres does not run")
@@ -114,7 +115,9 @@ def by_rest(client: httpx2.Client, name: str) -> tuple[float, float]:
 
 
 def post_only(client: httpx2.Client, rounds: int) -> list[float]:
-    """Seconds of POST /runs with `dry_run` off, for scripts that differ (nothing is shared), on a target without a node."""
+    """Seconds of POST /runs without `dry_run`, for differing scripts (nothing is shared), on a target
+    without a node.
+    """
     seconds = []
     for number in range(rounds):
         body = {"script": f"# {number}\n{SCRIPT}", "targets": [{"device": "cuda", "gpus": 16}], "repeats": 1}
@@ -206,7 +209,7 @@ def measure(rounds: int) -> dict[str, Any]:
 
 
 def keep(result: dict[str, Any], out: Path) -> None:
-    """Print it, and write it where it is kept."""
+    """Print the figures, and write them to the file of results."""
     out.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(result, indent=1)
     out.write_text(text + "\n")

@@ -1,11 +1,13 @@
-"""Every page and list with 1 000 000 attempts against the same with 10 000: the 95th percentile at 20 requests a second.
+"""Every page and list with 1 000 000 attempts against 10 000: the 95th percentile at 20 requests a second.
 
-    .venv/bin/python bench/pages_at_scale.py [--homes DIR] [--requests 100] [--out bench/results/pages_at_scale.json]
+    .venv/bin/python bench/pages_at_scale.py [--homes DIR] [--requests 100]
+        [--out bench/results/pages_at_scale.json]
 
-Both data sets (`bench/scale_data.py`) have a service of its own, and the two are asked in turns, so that a noisy machine disturbs both
-alike; ratios are what to keep, and the time of a core that a request takes (`cpu_ms`, of all processes of the service), which no
-other load changes much. Requests leave at their time whatever became of those before (open loop), and are timed from then. Each
-asks for another report, run or attempt, drawn at random. With --homes the data stays there and is used again.
+Each data set (`bench/scale_data.py`) has its own service, and the two get requests in turns, so that a noisy
+machine disturbs both alike. Compare the ratios, and the time of a core that a request takes (`cpu_ms`, of all
+processes of the service), which other load changes little. Requests leave at their time whatever became of
+earlier ones (open loop), and are timed from then. Each request reads another report, run or attempt, drawn at
+random. With --homes the data stays there and is used again.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from app.serve.database import migrate
 
 SIZES = {"small": 10_000, "large": 1_000_000}
 RATE = 20.0
-# The address of a page, with the kind of id that it wants in braces.
+# The address of a page, with the kind of its id in braces.
 PAGES = {
     "home": "/",
     "group": "/attention/still_broken",
@@ -94,13 +96,21 @@ QUERIES = {
     "changed": "changed:regressed changed:last-year",
     "attention": "attention:needs_human",
     "submitted": "submitted:<2025-03-01 verdict:reproduced",
-    "many terms": "verdict:reproduced device:cuda toolchain:torch>=2.11 changed:last-year -exception:KeyError logdet",
+    "many terms": (
+        "verdict:reproduced device:cuda toolchain:torch>=2.11 changed:last-year -exception:KeyError logdet"
+    ),
 }
 IDS = {
-    "report": "SELECT id FROM report WHERE (SELECT count(*) FROM run WHERE report_id = report.id) = 1 ORDER BY md5(id) OFFSET 2 LIMIT 500",
+    "report": (
+        "SELECT id FROM report WHERE (SELECT count(*) FROM run WHERE report_id = report.id) = 1"
+        " ORDER BY md5(id) OFFSET 2 LIMIT 500"
+    ),
     "busiest": "SELECT id FROM report ORDER BY id LIMIT 1",
     "widest": "SELECT id FROM report ORDER BY id OFFSET 1 LIMIT 1",
-    "run": "SELECT id FROM run WHERE (SELECT count(*) FROM job WHERE run_id = run.id) = 4 ORDER BY md5(id) LIMIT 500",
+    "run": (
+        "SELECT id FROM run WHERE (SELECT count(*) FROM job WHERE run_id = run.id) = 4"
+        " ORDER BY md5(id) LIMIT 500"
+    ),
     "attempt": "SELECT id FROM attempt TABLESAMPLE SYSTEM (2) LIMIT 2000",
     "job": "SELECT id FROM job ORDER BY md5(id) LIMIT 2000",
     "comparison": "SELECT baseline || '-' || candidate FROM comparison ORDER BY md5(baseline) LIMIT 500",
@@ -110,7 +120,7 @@ IDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """A service and the ids to ask it for."""
+    """A service, and the ids for its pages."""
 
     url: str
     service: psutil.Process
@@ -118,9 +128,9 @@ class Side:
     rng: random.Random
 
     def cpu_seconds(self) -> float:
-        """Of a core, by all processes of the service: web, database and the rest."""
+        """The processor seconds of all processes of the service: web, database and the rest."""
         used = [process.cpu_times() for process in [self.service, *self.service.children(recursive=True)]]
-        # Those that have ended are with their parents.
+        # Seconds of ended processes are counted with their parents.
         return sum(times.user + times.system + times.children_user + times.children_system for times in used)
 
     def address(self, page: str) -> str:
@@ -171,9 +181,9 @@ async def _asked(client: httpx2.AsyncClient, address: str, due: float) -> tuple[
 
 
 async def _round(address: Callable[[], str], count: int) -> list[tuple[float, int]]:
-    """So many requests, each at its time, as seconds and bytes."""
+    """Send requests, each at its time; the seconds and bytes of each."""
     headers = {"Last-Event-ID": "9"}
-    # What is timed is the service: nothing here may stop the clock.
+    # The service is timed, so no work of this process may delay the requests.
     gc.collect()
     gc.disable()
     async with httpx2.AsyncClient(
@@ -195,7 +205,7 @@ def told(found: list[tuple[float, int]]) -> dict[str, float]:
 
 
 def measure_page(sides: dict[str, Side], page: str, requests: int) -> dict[str, Any]:
-    """Both sides in turns, after a few requests that don't count."""
+    """Measure both sides in turns, after a few requests that don't count."""
     found: dict[str, list[tuple[float, int]]] = {name: [] for name in sides}
     used = dict.fromkeys(sides, 0.0)
     for side in sides.values():

@@ -1,9 +1,10 @@
-"""How soon after POST /runs an answer is in sight: the preview, and the first attempt that counts, against `python script.py` by hand.
+"""The time from POST /runs until an answer is visible: the preview, and the first counted attempt.
 
     .venv/bin/python bench/preview.py [--rounds 15] [--out bench/results/preview.json]
 
-A service of its own, with all its processes. In sight is what GET /runs/{id} tells. By hand and by REST alternate, so that a noisy
-machine disturbs both alike; ratios are what to keep. The first POST after the start is told apart.
+The comparison is `python script.py` by hand. The bench has its own service, with all its processes. An answer
+is visible when GET /runs/{id} has it. By hand and by REST alternate, so that a noisy machine disturbs both
+alike; only ratios are comparable between machines. The first POST after the start is reported separately.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from main_path import SCRIPT, by_hand, keep, machine, spread, start_service, too
 
 
 def seen(client: httpx2.Client, run_id: str, kinds: set[str]) -> bool:
-    """Whether the run tells how an attempt of one of these kinds ended."""
+    """Whether the run shows a completed attempt of one of these kinds."""
     run = client.get(f"/api/v1/runs/{run_id}").json()
     return any(
         attempt["kind"] in kinds and attempt.get("outcome") == "completed"
@@ -32,7 +33,7 @@ def seen(client: httpx2.Client, run_id: str, kinds: set[str]) -> bool:
 
 
 def by_rest(client: httpx2.Client, name: str, *, repeats: int = 1) -> dict[str, float]:
-    """Seconds from the POST until something is in sight, until something that counts is, and until the run is over."""
+    """Seconds from the POST until an answer, until a counted answer, and until the end of the run."""
     body = {"script": SCRIPT, "targets": [{"device": "cpu", "toolchain": name}], "repeats": repeats}
     found: dict[str, float] = {}
     began = time.perf_counter()

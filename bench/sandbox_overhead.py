@@ -1,8 +1,9 @@
-"""What the sandbox adds to a cold run by hand, and what a whole attempt does: all in turn, the medians compared.
+"""The cost of the sandbox over a cold run by hand, and of a whole attempt: in turns, by medians.
 
-A whole attempt is all that a node does for one: harness, captured values, environment (recorded before), and its result as JSON.
+A whole attempt is all that a node does for one: harness, captured values, environment (recorded before), and
+its result as JSON.
 
-.venv/bin/python bench/sandbox_overhead.py [--rounds 15] [--out bench/results/sandbox_overhead.json]
+    .venv/bin/python bench/sandbox_overhead.py [--rounds 15] [--out bench/results/sandbox_overhead.json]
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SCRIPT = "import torch\nprint((torch.ones(64, 64) @ torch.ones(64, 64)).sum().it
 
 
 def binds_of(python: str) -> tuple[Bind, ...]:
-    """The toolchain's own folder and that of the interpreter it was made from."""
+    """The folders of the toolchain and of its base interpreter."""
     prefixes = subprocess.check_output(
         [python, "-c", "import sys; print(sys.prefix, sys.base_prefix, sep='\\n')"], text=True
     ).splitlines()
@@ -94,7 +95,7 @@ def main() -> None:
             "level": sandbox.level.value,
             "seconds": {name: spread(times[1:]) for name, times in taken.items()},
             "ratio_to_by_hand": {name: statistics.median(times[1:]) / base for name, times in taken.items()},
-            # Of the fastest ones: what else runs on the machine only ever adds.
+            # The fastest runs count, since foreign load only ever adds time.
             "least_ratio_to_by_hand": {
                 name: min(times[1:]) / min(taken["by hand"][1:]) for name, times in taken.items()
             },

@@ -1,8 +1,9 @@
-"""Fills a database of samehere with any number of attempts, by COPY: what was recorded on real hardware, again and again under new ids.
+"""Fills a database of samehere with any number of attempts, by COPY, from recordings of real hardware.
 
     .venv/bin/python bench/scale_data.py HOME --attempts 1000000
 
-HOME gets an embedded Postgres that is filled and stopped; `bench/pages_at_scale.py` does that for both of its sizes.
+The recordings are repeated under new ids. HOME gets an embedded Postgres that is filled and stopped;
+`bench/pages_at_scale.py` does that for both of its sizes.
 """
 
 from __future__ import annotations
@@ -57,15 +58,19 @@ BEGAN = datetime(2024, 12, 1, tzinfo=UTC)
 TABLES = {
     "environment": "digest, facts, created_at",
     "script": "digest, text, shape_digest, sketch, created_at",
-    "report": "id, title, source_url, form, text, claim_text, reading, main_script, verdict, attention, verified_at, created_at",
-    "run": "id, report_id, state, preset, repeats_at_most, repeats_exact, last_event, verdict, summary, created_at, finished_at",
-    "job": "id, run_id, position, script_digest, target, state, generation, node, environment_digest, verdict",
-    "attempt": "id, run_id, job_id, generation, kind, start, state, counted, lease_no, leases_spent, node, instance, created_at, queued_at,"
-    " leased_at, started_at, recorded_at, outcome, environment_digest, result",
+    "report": "id, title, source_url, form, text, claim_text, reading, main_script, verdict, attention,"
+    " verified_at, created_at",
+    "run": "id, report_id, state, preset, repeats_at_most, repeats_exact, last_event, verdict, summary,"
+    " created_at, finished_at",
+    "job": "id, run_id, position, script_digest, target, state, generation, node, environment_digest,"
+    " verdict",
+    "attempt": "id, run_id, job_id, generation, kind, start, state, counted, lease_no, leases_spent, node,"
+    " instance, created_at, queued_at, leased_at, started_at, recorded_at, outcome, environment_digest,"
+    " result",
     "event": "run_id, number, kind, ids, created_at",
     "comparison": "baseline, candidate, rules, result, content, created_at",
-    "change": "id, report_id, run_id, job_id, before_job_id, kind, script_digest, target, before_target, toolchain, before_toolchain,"
-    " before, after, axis, older, newer, differs, missing, created_at",
+    "change": "id, report_id, run_id, job_id, before_job_id, kind, script_digest, target, before_target,"
+    " toolchain, before_toolchain, before, after, axis, older, newer, differs, missing, created_at",
     **KEPT,
 }
 ATTENTION = {
@@ -74,13 +79,17 @@ ATTENTION = {
     "different": "needs_human",
     "not_reproduced": "fixed",
 }
-# Reports of a size, by how often: runs, cells of each.
+# Reports by size and frequency: runs, and cells of each run.
 SIZES = ((1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (2, 6), (2, 6), (4, 9))
 BUSY, BUSIEST, WIDEST = (10, 12), (40, 12), (1, 400)
 
 
 def size_of(number: int) -> tuple[int, int]:
-    """Runs and cells of a report: most were run once, few again and again; in each data set one often, and one on 400 targets."""
+    """The runs of a report, and the cells of each.
+
+    Most reports were run once, few many times; each data set has one with many runs, and one with 400
+    targets.
+    """
     if number < 2:
         return (BUSIEST, WIDEST)[number]
     return BUSY if number % 100 == 50 else SIZES[number % len(SIZES)]
@@ -88,7 +97,7 @@ def size_of(number: int) -> tuple[int, int]:
 
 @dataclass(slots=True)
 class Maker:
-    """Rows, as lines of COPY by table, until they are taken."""
+    """A buffer of rows, as lines of COPY by table."""
 
     rng: random.Random
     lines: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in TABLES})
@@ -101,7 +110,7 @@ class Maker:
         self.lines[table].append("\t".join(values) + "\n")
 
     def identity(self, moment: datetime) -> str:
-        """An id of a moment; later ones sort after earlier ones."""
+        """An id for a moment; later ids sort after earlier ones."""
         self.made += 1
         number = int(moment.timestamp() * 1000)
         front = "".join(ALPHABET[number >> shift & 31] for shift in range(45, -5, -5))
@@ -127,7 +136,8 @@ def report(maker: Maker, number: int, moment: datetime) -> tuple[ReportRow, Shap
     rng, shape = maker.rng, shapes()[number % len(shapes())]
     script = f"{shape.script}\n# As in report {number}.\n"
     digest = "sha256:" + hashlib.sha256(script.encode()).hexdigest()
-    # Two reports each are of the same; otherwise a quarter of a sketch is what scripts of one kind share, wherever it happens to stand.
+    # Two reports at a time have the same script. All others of one kind share a quarter of their sketch,
+    # at any place.
     own, shared = random.Random(number // 2), random.Random(shape.name)
     values = [shared.randbytes(4) for _ in range(64)]
     sketch = b"".join(value if own.random() < 0.25 else own.randbytes(4) for value in values)
@@ -146,7 +156,8 @@ def report(maker: Maker, number: int, moment: datetime) -> tuple[ReportRow, Shap
     body = "\n\n".join(
         (rng.choice(prose()), shape.claim or "", f"```python\n{script}```", rng.choice(prose()))
     )
-    title = f"[{rng.choice(('inductor', 'MPS', 'CUDA', 'autograd', 'nn', 'sparse'))}] {shape.title} {words} ({number})"
+    area = rng.choice(("inductor", "MPS", "CUDA", "autograd", "nn", "sparse"))
+    title = f"[{area}] {shape.title} {words} ({number})"
     url = f"https://github.com/pytorch/pytorch/issues/{100_000 + number}"
     reading = shape.reading.replace(DIGEST, digest)
     verdict = str(shape.document.verdict)
@@ -177,7 +188,7 @@ def report(maker: Maker, number: int, moment: datetime) -> tuple[ReportRow, Shap
 
 
 def run(maker: Maker, row: ReportRow, shape: Shape, cells: int, moment: datetime) -> list[Kept]:
-    """A run that is over, with all that it left; its jobs."""
+    """Write an ended run with all its rows; its jobs."""
     identity, ended, digest = maker.identity(moment), moment + timedelta(minutes=3), str(row.main_script)
     toolchains = maker.rng.sample(TOOLCHAINS, k=min(len(TOOLCHAINS), -(-cells // len(shape.cells))))
     jobs, events = list[Kept](), ["run.created"]
@@ -257,7 +268,7 @@ def run(maker: Maker, row: ReportRow, shape: Shape, cells: int, moment: datetime
 
 
 def change(row: ReportRow, before: Kept, after: Kept, moment: datetime) -> tuple[str, ...]:
-    """A flip between two jobs, without its id."""
+    """A change between two jobs, without its id."""
     targets = (after.label, before.label, str(after.target["toolchain"]), str(before.target["toolchain"]))
     kind = ("regressed", "fixed", "other")[int(after.id[-1], 36) % 3]
     words = ("reproduced", "not_reproduced", "torch", "2.12.0", "2.13.0", "{}", "", str(moment))
@@ -276,7 +287,7 @@ def attempt(maker: Maker, place: tuple[str, str, str, str], cell: Cell, repeat: 
 
 
 def nodes(database: psycopg.Connection[Any]) -> None:
-    """The machines on which all of it ran, by their hello."""
+    """The machines on which everything ran, by their hello."""
     facts = [
         {
             "name": name,
@@ -314,7 +325,7 @@ def nodes(database: psycopg.Connection[Any]) -> None:
 
 
 def made(attempts: int) -> Iterator[Maker]:
-    """Rows, report by report, until there are that many attempts; the newest last."""
+    """Write rows, report by report, until there are that many attempts; the newest last."""
     maker = Maker(rng=random.Random(0))
     expected = 2_400 + 2_000 + attempts / 47
     number = 0
@@ -337,9 +348,12 @@ def made(attempts: int) -> Iterator[Maker]:
 
 @contextmanager
 def without_indexes(database: psycopg.Connection[Any]) -> Iterator[None]:
-    """Rows go in before the indexes that belong to no constraint, and no constraint is looked at."""
+    """Insert rows without checking constraints, and create the indexes that belong to none of them
+    afterwards.
+    """
     found = database.execute(
-        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND indexname NOT IN (SELECT conname FROM pg_constraint)"
+        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"
+        " AND indexname NOT IN (SELECT conname FROM pg_constraint)"
     ).fetchall()
     database.execute("SET session_replication_role = replica")
     database.execute("SET synchronous_commit = off")
@@ -352,7 +366,7 @@ def without_indexes(database: psycopg.Connection[Any]) -> Iterator[None]:
 
 
 def copy(database: psycopg.Connection[Any], maker: Maker) -> None:
-    """What waits, into the tables."""
+    """Write the buffered rows into the tables."""
     for table, columns in TABLES.items():
         lines, maker.lines[table] = maker.lines[table], []
         with database.cursor().copy(f"COPY {table} ({columns}) FROM STDIN") as out:
@@ -360,7 +374,7 @@ def copy(database: psycopg.Connection[Any], maker: Maker) -> None:
 
 
 def fill(home: Path, attempts: int) -> dict[str, Any]:
-    """An embedded Postgres in this home, filled and stopped; what is in it."""
+    """Fill an embedded Postgres in this home and stop it; the counts of its rows."""
     home.mkdir(parents=True, exist_ok=True)
     home.chmod(0o755)
     server = EmbeddedPostgres(home)
@@ -382,8 +396,9 @@ def fill(home: Path, attempts: int) -> dict[str, Any]:
             database.execute("VACUUM ANALYZE")
             database.execute("ALTER SYSTEM RESET max_wal_size")
             counts = {
-                table: database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES
-            }  # noqa: S608  # our own
+                table: database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608  # our own
+                for table in TABLES
+            }
             size = database.execute("SELECT pg_database_size('samehere')").fetchone()[0]
     finally:
         server.stop()

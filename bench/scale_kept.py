@@ -1,4 +1,6 @@
-"""What the recorder keeps beside a report and a run that is over, as lines of COPY: by what it is found, and the run object."""
+"""The rows that the recorder stores for a report and an ended run, as lines of COPY: search rows and run
+object.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ KEPT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A job that went into the tables."""
+    """A job in the tables."""
 
     id: str
     run: str
@@ -61,7 +63,7 @@ class Kept:
         return Target.model_validate(self.target).label()
 
     def part(self, script: str) -> JobPart:
-        """As the run object has it."""
+        """The job in the form of the run object."""
         changed = {"node": self.node, "environment": self.environment}
         attempts = [
             attempt.model_copy(update={**changed, "id": name})
@@ -74,7 +76,7 @@ class Kept:
 
 
 def escaped(text: str) -> str:
-    """A text as COPY wants it."""
+    """A text in the syntax of COPY."""
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
 
 
@@ -84,7 +86,7 @@ def _array(values: list[str]) -> str:
 
 
 def kept_of_report(row: ReportRow, shape: Shape, jobs: list[Kept]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Tables and lines: the latest of each cell, and by what the report is found."""
+    """Tables and lines: the latest job of each cell, and the search rows of the report."""
     latest = {job.label: job for job in jobs}
     cells = [cell_of(row.id, job.part(str(row.main_script))) for job in latest.values()]
     for cell in cells:
@@ -106,7 +108,7 @@ def kept_of_report(row: ReportRow, shape: Shape, jobs: list[Kept]) -> Iterator[t
 
 
 def stamp(url: str) -> None:
-    """Let the objects of runs count as made by the code of now: data that was filled before some of it changed is used again."""
+    """Mark the cached run objects as made by the present code, so that older data can be used again."""
     engine = create_engine(driver_url(url))
     with Session(engine) as session:
         reports = {row["id"]: dict(row) for row in session.execute(select(*short_columns())).mappings()}
@@ -127,7 +129,7 @@ def stamp(url: str) -> None:
 def kept_document(
     row: ReportRow, shape: Shape, jobs: list[Kept], *, events: int, moment: datetime, ended: datetime
 ) -> tuple[str, ...]:
-    """The object of a run, with its jobs as they went into the tables."""
+    """The run object, with its jobs as in the tables."""
     identity, digest = jobs[0].run, str(row.main_script)
     told = shape.document
     script = told.report.scripts[0].model_copy(update={"digest": digest})

@@ -1,4 +1,6 @@
-"""What a million attempts are made of: runs that were recorded on real hardware, each once as what Postgres keeps of it."""
+"""The shapes of a million attempts: recorded runs of real hardware, each once in the form that Postgres
+stores.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from worker.contract import AttemptKind, Environment, Level, Observation, Result
 
 TESTS = Path(__file__).parents[1] / "tests"
 RECORDINGS = TESTS / "recordings"
-# Stand in the JSON of a shape for what is another one in each copy.
+# These stand in the JSON of a shape for values that differ in each copy.
 ATTEMPT, NODE, BASELINE, CANDIDATE, DIGEST = "@attempt@", "@node@", "@baseline@", "@candidate@", "@digest@"
 CHATTY = {"determinism", "sgd_drift.cuda", "sometimes.cuda"}
 _SEEN = (
@@ -41,7 +43,7 @@ _SEEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A job as kept: its target without the toolchain, and the results of its attempts as text."""
+    """A job as stored: its target without the toolchain, and the results of its attempts as text."""
 
     target: dict[str, Any]
     verdict: str
@@ -49,7 +51,7 @@ class Cell:
     outcomes: tuple[str, ...]
     results: tuple[str, ...]
     environment: Environment
-    # As the run object has it.
+    # The target in the form of the run object.
     part: JobPart
 
 
@@ -87,7 +89,7 @@ def _result(attempt: dict[str, Any], environments: dict[str, Any]) -> Result:
 
 
 def _five(results: list[Result], *, chatty: bool) -> list[Result]:
-    """Five results, as of a job with five attempts; a chatty script prints first what training prints."""
+    """Five results for a job with five attempts; a chatty script first prints the log of a training."""
     log = "".join(
         f"epoch {n} step {n * 7 % 100} loss {1 / (n + 1):.6f} grad {n * 0.37 % 3:.5f} lr 1e-04\n"
         for n in range(400)

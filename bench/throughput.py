@@ -2,8 +2,9 @@
 
     .venv/bin/python bench/throughput.py [--rounds 3] [--out bench/results/throughput.json]
 
-In turn: some runs by hand, the service idle; then a run of many attempts, queued by REST and told to start warm in the database, as the
-further repeats of a mixed job are. All else is the real way: dispatcher, broker, node, sandbox, recorder, judging.
+In turns: some runs by hand, with the service idle; then a run of many attempts, queued by REST and marked in
+the database to start warm, like the further repeats of a mixed job. All else is the real way: dispatcher,
+broker, node, sandbox, recorder, judging.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ import psycopg
 from main_path import SCRIPT, by_hand, database_url, keep, machine, spread, start_service, toolchain
 
 BY_HAND = 6
-# Of a run these first ones are not counted: they were given out cold before they could be told.
+# The first attempts of a run are not counted: they were leased cold before they could be marked warm.
 UNCOUNTED = 6
 
 
 def by_service(
     client: httpx2.Client, database: psycopg.Connection[Any], name: str, attempts: int
 ) -> dict[str, float]:
-    """A run's warm attempts: how many a minute, between the first and the last result that is recorded."""
+    """The warm attempts a minute of a run, between its first and its last recorded result."""
     body = {"script": SCRIPT, "targets": [{"device": "cpu", "toolchain": name}], "repeats": attempts}
     answer = client.post("/api/v1/runs", json=body)
     answer.raise_for_status()

@@ -1,6 +1,8 @@
-"""Building toolchains: how long it takes from a wheel on disk and from the store, what a second one adds, and that two builds are equal.
+"""The time to build toolchains, from a wheel on disk and from the store, and the disk of each further one.
 
-PYTHONPATH=. .venv/bin/python bench/toolchains.py [RESULT.json] [--torch TORCH_SPEC …]
+    PYTHONPATH=. .venv/bin/python bench/toolchains.py [RESULT.json] [--torch TORCH_SPEC …]
+
+It also checks that two builds are equal.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def fresh_store(root: Path) -> Iterator[ToolchainStore]:
 
 
 def timed(act: Callable[[], object]) -> tuple[float, float]:
-    """Seconds on the clock, and of the processors: the latter hold on a busy machine too."""
+    """Wall seconds and processor seconds; the latter are comparable on a busy machine too."""
     before, used = time.perf_counter(), processor_seconds()
     act()
     return time.perf_counter() - before, processor_seconds() - used
@@ -56,7 +58,10 @@ def budget() -> Budget:
 
 
 def numpy(root: Path) -> dict[str, Any]:
-    """The wheel is on disk or in pip's cache from the second round on; the first one may fetch it, and does not count."""
+    """Build in rounds.
+
+    The first one may fetch the wheel and does not count; later ones find it on disk or in pip's cache.
+    """
     rounds: dict[str, list[tuple[float, float]]] = {
         "resolve": [],
         "from the wheel": [],
@@ -70,7 +75,7 @@ def numpy(root: Path) -> dict[str, Any]:
             manifest = store.read_manifest("a")
             digests.add(manifest.files_digest if manifest else "")
             store.remove("a")
-            # The environment goes, the unpacked wheels stay: what a second toolchain or a second try finds.
+            # Only the environment is removed: a second toolchain finds the unpacked wheels too.
             prune(store, unused_seconds=3600)
             rounds["from the store, resolved again"].append(
                 timed(lambda: add(store, "a", requirements=[NUMPY]))
@@ -94,7 +99,7 @@ def summary(values: list[float]) -> dict[str, float]:
 
 
 def sharing(root: Path, specs: list[str]) -> dict[str, Any]:
-    """What each further toolchain adds to the disk, beside what it holds."""
+    """The disk that each further toolchain adds, beside its size."""
     found: dict[str, Any] = {}
     wanted = {spec: [spec, "numpy"] for spec in specs} | {f"{specs[0]} scipy": [specs[0], "numpy", "scipy"]}
     with fresh_store(root) as store:
@@ -152,7 +157,8 @@ def main() -> None:
     asked.result.write_text(json.dumps(report, indent=1) + "\n")
     for name, figures in report["numpy"]["seconds"].items():
         print(
-            f"{NUMPY}, {name}: {figures['median']} s ({report['numpy']['processor_seconds'][name]['median']} s of the processors)"
+            f"{NUMPY}, {name}: {figures['median']} s "
+            f"({report['numpy']['processor_seconds'][name]['median']} s of the processors)"
         )
     for name, figures in report["sharing"].items():
         print(f"{name}: {figures['seconds']} s, adds {figures['added_bytes'] / 1e6:.1f} MB", end="")

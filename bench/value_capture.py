@@ -1,4 +1,4 @@
-"""What capturing values adds to an attempt: the same script in the sandbox with and without, in turn, the medians compared.
+"""The cost of captured values: the same script in the sandbox with and without, in turns, by medians.
 
 .venv/bin/python bench/value_capture.py [--rounds 15] [--out bench/results/value_capture.json]
 """
@@ -22,7 +22,9 @@ from worker.sandbox import Sandbox, SandboxJob
 
 SCRIPTS = {
     "a tiny torch script": SCRIPT,
-    "the same, printing 32 tensors": "import torch\nfor n in range(32):\n    print(torch.full((16,), float(n)))\n",
+    "the same, printing 32 tensors": (
+        "import torch\nfor n in range(32):\n    print(torch.full((16,), float(n)))\n"
+    ),
     "50 tensors of 1 MB": "import torch\nfor n in range(50):\n    globals()[f't{n}'] = torch.rand(250_000)\n",
     "a script without torch": "print('fine')\n",
 }
@@ -66,7 +68,7 @@ def main() -> None:
                 "wall_seconds": {kind: spread(times[1:]) for kind, times in walls.items()},
                 "cpu_seconds": {kind: spread(times[1:]) for kind, times in cpus.items()},
                 "wall_ratio": statistics.median(walls["with"][1:]) / statistics.median(walls["without"][1:]),
-                # Of the fastest ones: what else runs on the machine only ever adds.
+                # The fastest runs count, since foreign load only ever adds time.
                 "least_wall_ratio": min(walls["with"][1:]) / min(walls["without"][1:]),
                 "least_cpu_ratio": min(cpus["with"][1:]) / min(cpus["without"][1:]),
                 "cpu_ratio": statistics.median(cpus["with"][1:]) / statistics.median(cpus["without"][1:]),

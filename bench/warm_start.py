@@ -1,8 +1,9 @@
-"""What a warm start saves: whole attempts by hand, cold and warm in turn, the medians compared; and what a paused interpreter takes.
+"""The gain of a warm start: whole attempts by hand, cold and warm in turns, by medians.
 
-.venv/bin/python bench/warm_start.py [--rounds 15] [--device cuda] [--out bench/results/warm_start.json]
+    .venv/bin/python bench/warm_start.py [--rounds 15] [--device cuda] [--out bench/results/warm_start.json]
 
-An attempt is all that a node does for one: it decides, starts, watches, reads the report, and leaves nothing.
+An attempt is all that a node does for one: it decides, starts, watches, reads the report, and leaves nothing
+behind. The bench also reports the memory of a paused interpreter.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ FIRST_LINE = "import os, time, torch\nprint(time.monotonic(), flush=True)\nos._e
 
 
 class Bench:
-    """One slot; whether its paused interpreters fork or serve once is told at the start."""
+    """One slot. A rehearsal at the start decides whether its paused interpreters fork or serve once."""
 
     def __init__(self, home: Path, *, forks: bool, slot: int, device: Device) -> None:
         self.device = device
@@ -60,7 +61,7 @@ class Bench:
         )
 
     def attempt(self, script: str, start: Start) -> float:
-        """Seconds of a whole attempt, or, of one that tells the time at its first line, until then."""
+        """Seconds of a whole attempt; or until its first line, if the script prints the time there."""
         began, at = time.perf_counter(), time.monotonic()
         attempt = Attempt(
             attempt_id="bench", script=script, toolchain=self.name, start=start, device=self.device
@@ -94,14 +95,14 @@ def measured(bench: Bench, once: Bench, path: Path, rounds: int) -> dict[str, li
     for number in range(rounds + 1):
         for name, step in steps.items():
             seconds = step()
-            # The first round starts what is paused, and records the environment.
+            # The first round starts the paused interpreter and records the environment.
             if number:
                 taken[name].append(seconds)
     return taken
 
 
 def bench_once(once: Bench, script: str) -> float:
-    """The next one is made ready between two attempts, as in a node; that is not measured."""
+    """Start the next interpreter between two attempts, as a node does; this is not measured."""
     once.executor.prepare(once.sandbox, ending=lambda: False)
     return once.attempt(script, Start.WARM)
 

@@ -1,7 +1,9 @@
-"""Record the history of the demo instance again: `python demo/record.py HOME`, with an empty folder for a service of its own.
+"""Record the history of the demo again: `python demo/record.py HOME`.
 
-The service runs the reports as they come, and again by itself when a toolchain comes: nothing here says what changed. Needs an index of
-packages, and some minutes.
+HOME is an empty folder for a service of its own.
+
+The service runs the reports as they come, and again by itself when a toolchain comes. No line here says what
+changed. It needs an index of packages, and some minutes.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RECORDED = HERE.parent / "app" / "history" / "lab-cpu"
-# Before each version of numpy is there, these reports have come in.
+# The reports that come in before each version of numpy.
 STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "1.26.4",
@@ -56,14 +58,14 @@ READY_SECONDS = 120
 def call(path: str, body: dict[str, Any] | None = None) -> Any:
     """One request to the service."""
     data = None if body is None else json.dumps(body).encode()
-    asked = urllib.request.Request(f"{URL}{path}", data=data, headers={"Content-Type": "application/json"})  # noqa: S310  # our own
-    with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310  # our own
+    request = urllib.request.Request(f"{URL}{path}", data=data, headers={"Content-Type": "application/json"})  # noqa: S310  # our own
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # our own
         return json.load(answer)
 
 
 @contextlib.contextmanager
 def service(environment: dict[str, str]) -> Iterator[None]:
-    """A service, ready, with every report run again at once where a toolchain comes."""
+    """A service that is ready, and that reruns every report at once when a toolchain comes."""
     quick = {"SAMEHERE_PREVIEW": "false", "SAMEHERE_RERUN_SECONDS": "2", "SAMEHERE_RERUN_AT_ONCE": "4"}
     words = [sys.executable, "-m", "app.cli", "serve", "--port", URL.rpartition(":")[2]]
     process = subprocess.Popen(words, env={**environment, **quick})
@@ -91,7 +93,7 @@ def runs() -> list[dict[str, Any]]:
 
 
 def settle() -> None:
-    """Wait until nothing has been open for a while."""
+    """Wait until no run has been open for a while."""
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < QUIET_SECONDS:
         if any(run["state"] in {"queued", "running"} for run in runs()):
@@ -100,7 +102,7 @@ def settle() -> None:
 
 
 def main(home: str) -> None:
-    """Each version in turn; then every run as a bundle."""
+    """Record each version in turn; then write every run as a bundle."""
     environment = {**os.environ, "SAMEHERE_HOME": home, "SAMEHERE_TOOLCHAINS": f"{home}/toolchains"}
 
     def add(version: str) -> None:

@@ -1,4 +1,4 @@
-"""What the tests stand on: real servers, a real toolchain and a whole service, each in a temporary folder and ended by pid."""
+"""Fixtures: real servers, a real toolchain and a whole service, each in a temporary folder."""
 
 from __future__ import annotations
 
@@ -27,14 +27,18 @@ if TYPE_CHECKING:
 
 TEMPLATE = "samehere_template"
 
-# A shell ignores these for what it starts in the background, `nohup` the last; so would every program that the tests start.
+# A shell ignores these signals for background programs, `nohup` the last one. Without this, every program
+# that the tests start would ignore them too.
 for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of real processes on a shared, noisy machine run once more when they fail; the summary names each that did."""
+    """Run failed tests of real processes once more, since the machine is shared and noisy.
+
+    The summary names each such test.
+    """
     for item in items:
         if any(item.get_closest_marker(name) for name in ("service", "sandbox", "browser")):
             item.add_marker(pytest.mark.flaky(reruns=1))
@@ -42,10 +46,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch, session_home: Path) -> None:
-    """No test sees the settings of whoever started the tests, waits for slots of others, or takes packages from an index unasked."""
+    """No test sees the settings of its caller, waits for others' slots, or takes packages from an index
+    unasked.
+    """
     for name in [name for name in os.environ if name.startswith("SAMEHERE_")]:
         monkeypatch.delenv(name)
-    # Of a pytest that has others run the tests: it is not the width that somebody asked for.
+    # The variable of a parallel pytest: nobody asked for this width.
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setenv("SAMEHERE_LOCKS", str(session_home / "locks"))
     monkeypatch.setenv("SAMEHERE_PACKAGES_ALLOWED", "")
@@ -62,7 +68,7 @@ def session_home() -> Iterator[Path]:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A fresh SAMEHERE_HOME for one test."""
+    """A new SAMEHERE_HOME for one test."""
     folder = Path(tempfile.mkdtemp(prefix="samehere-test-"))
     folder.chmod(0o711)
     yield folder
@@ -105,7 +111,7 @@ def postgres_url(postgres: EmbeddedPostgres) -> str:
 
 @pytest.fixture
 def session(postgres_url: str) -> Iterator[Session]:
-    """A session whose every commit is undone when the test ends."""
+    """A session. All its commits are undone when the test ends."""
     engine = create_engine(postgres_url, poolclass=NullPool)
     with engine.connect() as connection:
         outer = connection.begin()
@@ -124,7 +130,7 @@ def database(postgres: EmbeddedPostgres) -> Iterator[str]:
 
 @pytest.fixture
 def other_database(postgres: EmbeddedPostgres) -> Iterator[str]:
-    """As `database`, for a second service."""
+    """A second database, for a second service."""
     name = f"test_{uuid.uuid4().hex}"
     yield _create_database(postgres, name, template=TEMPLATE)
     _drop_database(postgres, name)
@@ -212,7 +218,7 @@ def service(session_home: Path, toolchain: str) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The path of a Chromium, for the tests marked `browser`: the system's, else the one that Playwright keeps."""
+    """The path of a Chromium, for the tests marked `browser`: the system's, else Playwright's."""
     from playwright.sync_api import sync_playwright
 
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -220,7 +226,10 @@ def chromium() -> str:
         with sync_playwright() as playwright:
             found = playwright.chromium.executable_path
     if not Path(found).exists():
-        reason = "no chromium on this machine: install your distribution's package, or run `playwright install chromium`"
+        reason = (
+            "no chromium on this machine: install your distribution's package, "
+            "or run `playwright install chromium`"
+        )
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)

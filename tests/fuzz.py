@@ -1,8 +1,9 @@
-"""`python -m tests.fuzz --minutes N`: hostile reports, made at random from the corpus, are read and judged until the time is over.
+"""Read and judge hostile reports, made at random from the corpus: `python -m tests.fuzz --minutes N`.
 
-What must hold: reading raises nothing but InputError; it is linear in the length; no line of code comes from anywhere but the report,
-repairs aside; judging never fails, and never says `not_reproduced` where a counted attempt met the check. Ends with 1 on the first breach,
-and writes the report that shows it beside the seed.
+Promises: reading raises nothing but InputError; it is linear in the length; no line of code comes from
+anywhere but the report, repairs aside; judging never fails, and never says `not_reproduced` if a counted
+attempt met the check. It ends with 1 on the first broken promise, and writes the report that shows it beside
+the seed.
 """
 
 from __future__ import annotations
@@ -27,22 +28,28 @@ from worker.contract import KIB, MIB, AttemptKind, Device, ExceptionFacts, Obser
 HERE = Path(__file__).parent
 LIMITS = ReadLimits(script_bytes=256 * KIB, report_bytes=MIB)
 CPU = Target(device=Device.CPU, toolchain="torch-2.13-cpu")
-# Reading a megabyte takes about a second of a quiet processor; what is above this is worth a look.
+# A megabyte takes about a second on a quiet processor. A greater time deserves a look.
 MOST_SECONDS_PER_MEGABYTE = 10.0
 # Four times the text may take four times as long, and twice that for noise.
 MOST_GROWTH = 8.0
-# Shorter times say nothing of growth.
+# Shorter times say nothing about growth.
 TIMES = 3
 LEAST_SECONDS = 0.5
 PIECES = (
-    "```\n", "```python\n", "~~~\n", "````\n", "<details>\n", "</details>\n", "<!--", "-->", ">>> ", "... ", "In [1]: ", "Out[1]: ", "> ",
+    "```\n", "```python\n", "~~~\n", "````\n", "<details>\n", "</details>\n", "<!--", "-->",
+    ">>> ", "... ", "In [1]: ", "Out[1]: ",
+    "> ",
     "    ", "\t", "\r\n", "\r", "\x00", "\x1b[31m", "\u202e", "\ufeff", "\ud83d",
     "Traceback (most recent call last):\n", '  File "a.py", line 1\n',
-    "ValueError: x\n", "CPU 1\nGPU 2\n", "expected 3, got 4. ", "is 3 times slower than numpy. ", "should raise ValueError but does not. ",
-    "torch 2.3 on an A100. ", "numpy==1.2\n", "import torch\n", "print(1)\n", "if x:\n", "def f(:\n", '"""', "'",
+    "ValueError: x\n", "CPU 1\nGPU 2\n", "expected 3, got 4. ", "is 3 times slower than numpy. ",
+    "should raise ValueError but does not. ",
+    "torch 2.3 on an A100. ", "numpy==1.2\n", "import torch\n", "print(1)\n", "if x:\n", "def f(:\n",
+    '"""', "'",
     "(" * 50, "[" * 50, "1" * 100,
-    "a." * 50, "e" * 100, "`" * 7, "*_" * 20, "|" * 20, "hangs ", "segfault ", "exit code 139 ", "nan ", "since 2.1 ", "only on Windows. ",
-    "different result every time. ", "x.grad is None. ", "eager and compiled differ. ", "#" * 7 + " ", "- [ ] ",
+    "a." * 50, "e" * 100, "`" * 7, "*_" * 20, "|" * 20, "hangs ", "segfault ",
+    "exit code 139 ", "nan ", "since 2.1 ", "only on Windows. ",
+    "different result every time. ", "x.grad is None. ", "eager and compiled differ. ",
+    "#" * 7 + " ", "- [ ] ",
     "<a href='", "&lt;", "\\" * 9,
 )  # fmt: skip
 OUTPUTS = (
@@ -64,7 +71,7 @@ class BreachError(AssertionError):
 
 
 def corpus() -> list[str]:
-    """The texts of all reports that there are."""
+    """The texts of all reports of the corpus."""
     folders = (HERE / "reports", HERE.parent.parent / "shared" / "reports")
     found = [json.loads(path.read_text()) for folder in folders for path in sorted(folder.glob("*.json"))]
     return [report.get("text") or report.get("body") or "" for report in found]
@@ -126,7 +133,7 @@ def reading_of(text: str) -> Reading | None:
 
 
 def _timed(text: str, most: float) -> tuple[Reading | None, float]:
-    """What was read, and the seconds of the processor that it took: the least of a few times, because others are at work."""
+    """The reading, and its processor seconds: the least of a few tries, because of foreign load."""
     least = float("inf")
     for _ in range(TIMES):
         started = time.process_time()
@@ -138,7 +145,7 @@ def _timed(text: str, most: float) -> tuple[Reading | None, float]:
 
 
 def check_reading(text: str) -> Reading | None:
-    """Read, and hold what was read against the report."""
+    """Read a report, and compare the reading with it."""
     most = MOST_SECONDS_PER_MEGABYTE * max(0.1, len(text) / LIMITS.report_bytes)
     reading, took = _timed(text, most)
     if took > most:
@@ -167,12 +174,12 @@ def _squeezed(text: str) -> str:
 
 
 def check_judging(reading: Reading, rng: random.Random) -> None:
-    """Judge random attempts of what was read."""
+    """Judge random attempts of the scripts of a reading."""
     if not reading.scripts:
         return
     results = [attempt(rng, number) for number in range(rng.randrange(8))]
     judgement = judge_job(reading.claim, reading.scripts[0], CPU, results)
-    # A warm attempt counts only where a cold one says the same.
+    # A warm attempt counts only if a cold one says the same.
     cold = judge_job(
         reading.claim, reading.scripts[0], CPU, [result for result in results if result.start is Start.COLD]
     )
@@ -234,15 +241,14 @@ def main() -> int:
         except Exception as error:  # noqa: BLE001 - any failure is a breach
             path = Path(f"fuzz-{options.seed}-{number}.txt")
             path.write_text(text, encoding="utf-8", errors="surrogatepass")
-            print(
-                f"case {number} of seed {options.seed}: {type(error).__name__}: {error}\nthe report is in {path}",
-                file=sys.stderr,
-            )  # noqa: T201
+            name = f"case {number} of seed {options.seed}"
+            sys.stderr.write(f"{name}: {type(error).__name__}: {error}\nthe report is in {path}\n")
             return 1
         characters += len(text)
-    print(
-        f"{number + 1} reports, {characters / 1e6:.1f} million characters, {read_texts} of them read and judged; nothing found"
-    )  # noqa: T201
+    sys.stdout.write(
+        f"{number + 1} reports, {characters / 1e6:.1f} million characters, "
+        f"{read_texts} of them read and judged; no promise is broken\n"
+    )
     return 0
 
 

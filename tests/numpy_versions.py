@@ -1,4 +1,4 @@
-"""A service with several versions of numpy, spoken for by hand: which of them show what is claimed is for the test to say."""
+"""A service with several versions of numpy, played by hand: the test says which of them show the claim."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def again(stage: Stage, report_id: str, *versions: str) -> None:
 def answer(
     stage: Stage, attempt: Attempt, broken: Mapping[str, bool], *, node: str = "n1", **more: str
 ) -> None:
-    """Say what came of an attempt: `broken` tells for each version whether it happens."""
+    """Send the result of an attempt; `broken` says for each version whether it happens."""
     version = attempt.toolchain.removeprefix("numpy-")
     seen = broken[version]
     environment: Environment = {
@@ -81,7 +81,7 @@ def answer(
 
 
 def finish(stage: Stage, broken: Mapping[str, bool], *, node: str = "n1", **more: str) -> list[Attempt]:
-    """Let the node do all that it is given; the attempts."""
+    """Let the node run all its attempts; the attempts."""
     done: list[Attempt] = []
     while attempts := stage.dispatch():
         for attempt in attempts:

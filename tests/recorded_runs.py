@@ -1,4 +1,6 @@
-"""Plays recordings of real hardware into a stage: the fleet that ran them, their reports, and what each attempt showed."""
+"""Recordings of real hardware, played into a stage: their fleet, their reports, and the result of each
+attempt.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ RECORDINGS = Path(__file__).parent / "recordings" / "h200"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """How a replay differs from the recording: under another toolchain's version, with other text printed, with another ending."""
+    """The differences of a replay from its recording: another version, other printed text, another ending."""
 
     version: str = ""
     replace: tuple[tuple[str, str], ...] = ()
@@ -94,7 +96,9 @@ def replay(
     claim: str | None = None,
     most: int = 10**6,
 ) -> RunDocument:
-    """Submit the recorded script on the recorded targets, or run a report again, and answer each attempt as recorded."""
+    """Submit the recorded script on the recorded targets, or rerun a report; answer each attempt as
+    recorded.
+    """
     targets = tuple(_target(job, variation) for job in recorded["jobs"])
     repeats = max(len([one for one in job["attempts"] if one["counted"]]) for job in recorded["jobs"])
     with stage.session() as session:
@@ -129,7 +133,9 @@ def answer(
     *,
     most: int = 10**6,
 ) -> None:
-    """Give every attempt that waits what was recorded of its target, in the order recorded; `most` leaves the others running."""
+    """Send the recorded results of all waiting attempts, in recorded order; beyond `most` they stay
+    running.
+    """
     given: dict[str, int] = {}
     done = 0
     while attempts := stage.dispatch():

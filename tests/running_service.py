@@ -17,7 +17,7 @@ import pytest
 
 from worker.contract.home import default_home
 
-# Read once, before a test hides the settings of whoever started the tests.
+# Read once, before a test hides the settings of its caller.
 SHARED_TOOLCHAINS = Path(
     os.environ.get("SAMEHERE_TOOLCHAINS")
     or Path(os.environ.get("SAMEHERE_HOME") or default_home()) / "toolchains"
@@ -36,7 +36,7 @@ class Service:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that make a `samehere` command talk about this service's home."""
+        """The variables for a `samehere` command that works on this service's home."""
         return service_environment(self.home)
 
 
@@ -48,7 +48,7 @@ def service_environment(home: Path) -> dict[str, str]:
         "SAMEHERE_LOCKS": str(home / "locks"),
         "SAMEHERE_TOOLCHAINS": str(SHARED_TOOLCHAINS),
     }
-    # What tests do must not grow the shared toolchains.
+    # Tests must not grow the shared toolchains.
     return {**kept, **own, "SAMEHERE_PACKAGES_ALLOWED": "", "PYTHONUNBUFFERED": "1"}
 
 
@@ -75,7 +75,7 @@ def start_service(home: Path, *options: str, environment: dict[str, str] | None 
         )
     service = Service(url=f"http://127.0.0.1:{port}", home=home, log=log, process=process)
     deadline = time.monotonic() + READY_SECONDS
-    # What an operator waits for: the web answers a moment before the supervisor says so.
+    # An operator waits for this line; the web answers a moment earlier.
     said = f"samehere is ready on {service.url}"
     while time.monotonic() < deadline and process.poll() is None:
         if said in log.read_text(errors="replace") and is_ready(service.url):
@@ -83,7 +83,8 @@ def start_service(home: Path, *options: str, environment: dict[str, str] | None 
         time.sleep(0.1)
     stop_service(service)
     pytest.fail(
-        f"`samehere serve` did not get ready (status {process.returncode}):\n{log.read_text(errors='replace')[-6000:]}"
+        f"`samehere serve` did not get ready (status {process.returncode}):\n"
+        f"{log.read_text(errors='replace')[-6000:]}"
     )
 
 
@@ -97,7 +98,7 @@ def is_ready(url: str) -> bool:
 
 
 def stop_service(service: Service) -> int:
-    """End a service in order; its exit status."""
+    """End a service properly; its exit status."""
     if service.process.poll() is None:
         service.process.send_signal(signal.SIGTERM)
     try:

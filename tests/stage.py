@@ -1,4 +1,4 @@
-"""What the tests of the service play with: submit, speak as a node, look at the broker, let time pass."""
+"""A stage for tests of the service: submit, play a node, look at the broker, let time pass."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CLAIM = "RuntimeError: boom"
 
 
 class Stage:
-    """A database, a broker, and whoever speaks to them."""
+    """A database and a broker; the test plays the nodes."""
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.settings = settings
@@ -79,7 +79,7 @@ class Stage:
             return run_document(session, run_id)
 
     def say(self, message: Message | dict[str, Any]) -> None:
-        """Let the recorder take a message in."""
+        """Give the recorder a message."""
         plain = message if isinstance(message, dict) else message.model_dump(mode="json")
         with self.session() as session:
             receive(session, json.loads(json.dumps(plain)), settings=self.settings)
@@ -93,7 +93,7 @@ class Stage:
         toolchain: str = TOOLCHAIN,
         previews: int = 0,
     ) -> None:
-        """A node says hello and lives."""
+        """A node says hello and sends heartbeats."""
         facts = ToolchainFacts(
             name=toolchain, state="ready", packages={"torch": "2.13.0"}, torch="2.13.0", mkl=True
         )
@@ -114,12 +114,12 @@ class Stage:
     def beat(
         self, name: str, *, instance: str = "one", running: list[str] | None = None, draining: bool = False
     ) -> None:
-        """A sign of life."""
+        """A heartbeat of a node."""
         heartbeat = Heartbeat(node=name, instance=instance, running=running or [], draining=draining)
         self.broker.redis.set(heartbeat_key(name), heartbeat.model_dump_json())
 
     def die(self, name: str) -> None:
-        """The heartbeat is gone, and has been for a while."""
+        """The heartbeat has been gone for a while."""
         self.broker.redis.delete(heartbeat_key(name))
         with self.session() as session:
             session.execute(
@@ -154,7 +154,7 @@ class Stage:
         )
 
     def reap(self, *, steady: bool = True) -> None:
-        """A round of reaping, by default of a service that has been up for long."""
+        """A round of reaping; by default the service has been up for a long time."""
         if steady:
             self.broker.redis.set(RECORDER_SINCE, 1)
             self.broker.steady_seconds = lambda: 10_000.0  # type: ignore[method-assign]  # the broker was started a moment ago
@@ -167,7 +167,7 @@ class Stage:
             )
 
     def let_wait(self) -> None:
-        """Whatever is queued has been queued for hours."""
+        """All queued attempts have waited for hours."""
         with self.session() as session:
             session.execute(update(AttemptRow).values(queued_at=AttemptRow.queued_at - timedelta(hours=5)))
             session.execute(update(NodeRow).values(seen_at=NodeRow.seen_at - timedelta(hours=5)))

@@ -1,6 +1,6 @@
-"""Runs a folder of scripts with known answers through the command line: `python -m tests.cases DIR [--on "cuda deterministic"]`.
+"""Run a folder of scripts with known answers: `python -m tests.cases DIR [--on "cuda deterministic"]`.
 
-The folder holds `expected.json`: for each script its claim (or null) and, by target, the verdicts that are right.
+The folder holds `expected.json`: for each script its claim (or null) and the right verdicts by target.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CASE_SECONDS = 900
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came of one script on one target."""
+    """The answer for one script on one target."""
 
     name: str
     on: str
@@ -123,7 +123,8 @@ def main(arguments: list[str] | None = None) -> int:
         wrong += not answer.right
         mark = "right" if answer.right else f"WRONG, right would be {' or '.join(answer.accepted)}"
         sys.stdout.write(
-            f"{answer.name:24} {answer.on:20} {answer.verdict:16} {mark:8} {answer.seconds:6.1f} s  {answer.detail}\n"
+            f"{answer.name:24} {answer.on:20} {answer.verdict:16} {mark:8} "
+            f"{answer.seconds:6.1f} s  {answer.detail}\n"
         )
         sys.stdout.flush()
     sys.stdout.write(f"{total - wrong} of {total} right\n")

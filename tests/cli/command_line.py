@@ -31,10 +31,10 @@ def samehere(
 
 
 def bare_environment(home: Path) -> dict[str, str]:
-    """A home with nothing in it: what gets as far as a node says that there is no toolchain."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
+    """The environment of an empty home. A command that reaches the node says that there is no toolchain."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     return {
-        **kept,
+        **inherited,
         "SAMEHERE_HOME": str(home),
         "SAMEHERE_LOCKS": str(home / "locks"),
         "SAMEHERE_TOOLCHAINS": str(home / "none"),

@@ -1,4 +1,4 @@
-"""What can't be used is refused with one clear message and exit status 2, and nothing is done."""
+"""Bad input is refused with one clear message and exit status 2, and nothing is done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ def script(tmp_path: Path) -> str:
 
 
 def refused(home: Path, *words: str, stdin: bytes = b"") -> str:
-    """The message of a refusal; nothing may have been printed or left in the home but locks, and a bwrap that others can read."""
+    """The message of a refusal.
+
+    Nothing was printed, and the home has only locks and a bwrap that others can read.
+    """
     ended = samehere("reproduce", *words, environment=bare_environment(home), stdin=stdin)
     assert ended.returncode == 2, ended
     assert ended.stdout == ""

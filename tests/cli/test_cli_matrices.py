@@ -1,4 +1,4 @@
-"""Presets and patterns on the command line, without a service: what is listed, refused, and said of a plan."""
+"""Presets and patterns on the command line, without a service: lists, refusals, and plans."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ RAISES = '# Claim: ValueError: the bug\nraise ValueError("the bug")\n'
 FINE = '# Claim: ValueError: the bug\nprint("fine")\n'
 LACKS = "# Claim: ValueError: the bug\nimport package_that_nobody_wrote\n"
 STAYS = "# Claim: hangs\nimport time\nwhile True:\n    time.sleep(1)\n"
-# The contract of the run object, schema 1: what others rely on.
+# The contract of the run object, schema 1. Other programs rely on it.
 RUN_KEYS = [
     "schema",
     "id",
@@ -277,13 +277,14 @@ def test_help_has_an_example(home: Path, words: tuple[str, ...]) -> None:
 
 
 def test_the_service_is_not_imported_for_a_local_run(home: Path) -> None:
-    """Half a second of imports that a run without a server has no use for."""
+    """A run without a server does not import the service, which takes half a second."""
     (home / "report.md").write_text("# It fails\n\nSomehow.\n")
     code = (
         "import sys; sys.argv[1:] = ['reproduce', sys.argv[1]]\n"
         "import app.runs.local.run\nfrom app.cli import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'fastapi', 'sqlalchemy', 'celery', 'redis', 'psycopg', 'torch', 'numpy'} & set(sys.modules)\n"
+        "heavy = {'fastapi', 'sqlalchemy', 'celery', 'redis', 'psycopg', 'torch', 'numpy'}\n"
+        "heavy &= set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     argv = [sys.executable, "-c", code, str(home / "report.md")]

@@ -1,4 +1,4 @@
-"""`samehere bisect` over real releases of numpy: a change of behaviour is found in either direction, also by a flaky script."""
+"""`samehere bisect` over real releases of numpy: finds changes in both directions, also if flaky."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from worker.toolchains import ToolchainStore
 from worker.toolchains.build import add
 
 pytestmark = pytest.mark.sandbox
-# From 3.13 on there is no release of 1.x; what is looked for changed in 2.0.
+# Python 3.13 and newer have no release of 1.x; the behaviour changed in 2.0.
 RELEASES = ("1.24.4", "1.26.4", "2.0.2", "2.2.6", "2.3.5")
 needs_old_numpy = pytest.mark.skipif(
     sys.version_info >= (3, 12), reason="numpy 1.24 has no wheels for this Python"
@@ -46,7 +46,11 @@ print(int(np.uint8(200) + np.uint8(0) + 100) if chance < 0.6 else 300)
 
 It sometimes prints 44, expected 300.
 """
-GONE = "```python\nimport numpy as np\nvalue = np.float_(0.5)\nprint(int(np.uint8(200) + np.uint8(100)))\n```\n\nIt prints 44, expected 300.\n"
+GONE = (
+    "```python\nimport numpy as np\nvalue = np.float_(0.5)\n"
+    "print(int(np.uint8(200) + np.uint8(100)))\n```\n\n"
+    "It prints 44, expected 300.\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +60,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = ToolchainStore(folder / "toolchains")
     for release in RELEASES[:-1]:
         add(store, f"numpy-{release}", requirements=[f"numpy=={release}"])
-    # The newest is locked, and is built when it is first tried.
+    # The newest toolchain is locked, and is built when it is first tried.
     add(store, f"numpy-{RELEASES[-1]}", requirements=[f"numpy=={RELEASES[-1]}"], build=False)
     return folder
 

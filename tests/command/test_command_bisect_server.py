@@ -1,4 +1,4 @@
-"""`samehere bisect --server`: the same answer, JSON and exit status as on one's own machine, from a service and its fleet."""
+"""`samehere bisect --server`: the same answer, JSON and exit status as without a server."""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ from stage import result
 
 from app.runs.run_object.storable import json_digest
 
-REPORT = "# Loss\n\n```python\nsmall, large, count = 1e-8, 1e22, 10**22\nprint('loss nan')\n```\n\nPrints `loss nan`, but I expected `loss 1`.\n"
+REPORT = (
+    "# Loss\n\n```python\nsmall, large, count = 1e-8, 1e22, 10**22\nprint('loss nan')\n```\n\n"
+    "Prints `loss nan`, but I expected `loss 1`.\n"
+)
 
 
 @pytest.fixture
@@ -103,7 +106,7 @@ def test_what_can_not_be_meant_is_refused_at_once(environment: dict[str, str], t
 def test_what_runs_here_adds_a_column_there(
     web: Web, home: Path, toolchains: Path, toolchain: str, tmp_path: Path
 ) -> None:
-    """The same report is known to the service, which has run it on its own nodes: what stands does not change."""
+    """The service has already run the same report on its own nodes: the current verdict does not change."""
     environment = {
         **bare_environment(home),
         "SAMEHERE_TOOLCHAINS": str(toolchains),
@@ -143,7 +146,7 @@ def test_what_runs_here_adds_a_column_there(
         "reproduced",
         2,
     )
-    # Through the database and back it is the same evidence, to the last digit of every number.
+    # After the database the evidence is the same, to the last digit of every number.
     samehere("export", run["id"], "-o", str(out), "--server", web.url, environment=environment)
     back = samehere("import", str(out), "--by", "Eve", "--server", web.url, environment=environment)
     assert (back.returncode, "it was there before" in back.stderr) == (0, True)
@@ -180,7 +183,7 @@ def test_what_a_reporter_pastes_is_read_here(web: Web, environment: dict[str, st
         timeout=200,
         check=True,
     )
-    paste = done.stdout[done.stdout.index("What follows") :]
+    paste = done.stdout[done.stdout.index("It shows your versions") :]
     report = f"# It fails\n\n```python\nraise RuntimeError('boom')\n```\n\nHere:\n\n{paste}"
     (tmp_path / "report.md").write_text(report)
     read = samehere("read", str(tmp_path / "report.md"), environment=environment)

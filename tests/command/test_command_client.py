@@ -1,4 +1,4 @@
-"""The client against a service that is away, refuses, moves, or breaks off: a real HTTP server that answers by a script."""
+"""The client, if the service is away, refuses, moves, or breaks off; a real HTTP server plays it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class Scripted:
-    """Answers each request with the next of its answers, the last one for ever; remembers what was asked."""
+    """Answers each request with its next answer, and repeats the last one; it records the requests."""
 
     def __init__(self) -> None:
         self.answers: dict[str, list[Answer]] = {}

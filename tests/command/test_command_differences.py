@@ -1,4 +1,4 @@
-"""What a terminal shows of differences: a few lines, the value with its distance, the likeliest reason."""
+"""Differences in a terminal: a few lines, the value with its distance, the likeliest reason."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def line(number: int) -> dict[str, Any]:
 def test_a_value_is_told_with_its_distance() -> None:
     text = told(VALUE, {"about": "environment: blas.path", "baseline": "a", "candidate": "b"})
     assert (
-        "value: x '[1]: 2.5' against '[1]: 2.0' (1 of 3 elements differ, at most 9 ULP of float32 apart) (blas.path b against a)"
-        in text
+        "value: x '[1]: 2.5' against '[1]: 2.0' "
+        "(1 of 3 elements differ, at most 9 ULP of float32 apart) (blas.path b against a)" in text
     )
 
 

@@ -1,4 +1,4 @@
-"""What works on a machine that can't be a node, and what says that it can't."""
+"""Commands that work on a machine that can't be a node, and messages of those that don't."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-# The platform is changed after everything that looks at it for its own sake was imported.
+# The platform changes after the imports of libraries that look at it themselves.
 AS_MACOS = """
 import sys
-import app.cli, app.command.reproduce, app.command.read, app.command.node, app.command.service.serve, subprocess
+import app.cli, app.command.reproduce, app.command.read, app.command.node, app.command.service.serve
+import subprocess
 sys.platform = "darwin"
 sys.argv = ["samehere", *sys.argv[1:]]
 app.cli.main()
@@ -57,7 +58,9 @@ def test_a_server_can_be_asked(script: str) -> None:
 
 
 def test_reading_needs_nothing_of_a_node_or_a_service(script: str) -> None:
-    """A small installation suffices: neither database driver, web framework, broker nor process library is imported."""
+    """A small installation suffices: no database driver, web framework, broker or process library is
+    imported.
+    """
     program = f"""
 import sys
 sys.argv = ["samehere", "read", {script!r}]

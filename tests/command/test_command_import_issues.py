@@ -1,4 +1,6 @@
-"""`samehere import-issues`: a tracker is submitted once, silently, and only what is new is told, whatever fields the JSON has."""
+"""`samehere import-issues`: a tracker is submitted once, and only news are printed, whatever fields the JSON
+has.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def test_without_the_file_of_what_was_told_nothing_is_run_again_either(
     first = issue(1, comments=[{"body": "me too", "author": {"login": "bo"}}], **by)
     told([first])
     (tmp_path / "issues.json.told.json").unlink()
-    # What others say later is nothing new.
+    # Later comments of others are no news.
     told(
         [
             {
@@ -151,7 +153,7 @@ def test_an_issue_with_a_new_text_is_a_new_report_and_the_older_one_is_closed(we
         other = session.scalars(select(ReportRow).where(ReportRow.source_url == issue(2)["url"])).one()
     assert (older.duplicate_of, newer.closed_at, other.closed_at) == (newer.id, None, None)
     assert "new text" not in told([issue(1, f"{BODY}\nMore.\n"), issue(2)])
-    # Changed back: the first report stands again, and the two don't point at each other.
+    # The text is changed back: the first report is open again, and the two don't point at each other.
     assert "1 with a new text" in told([issue(1), issue(2)])
     with web.stage.session() as session:
         first, second = session.scalars(

@@ -1,4 +1,4 @@
-"""A run without a server: what it does when the node under it dies, is not there, or when somebody presses Ctrl-C."""
+"""A run without a server: its node dies or is absent, or somebody presses Ctrl-C."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BEFORE: list[psutil.Process] = []
 
 
 class Heard:
-    """A progress that remembers, and does something when the plan is there."""
+    """A progress that records its calls, and does something when the plan is there."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
@@ -73,7 +73,7 @@ def run_here(
 
 
 def node() -> psutil.Process | None:
-    """The node below us; processes come and go while one looks."""
+    """The node below this process; processes come and go meanwhile."""
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
             if child.cmdline()[1:] == ["-m", "worker"]:
@@ -89,7 +89,7 @@ def below(process: psutil.Process | None, *, recursive: bool) -> int:
 
 
 def offspring() -> list[psutil.Process]:
-    """The processes below this one; not the service that the test session keeps."""
+    """The processes below this one, without the service of the test session."""
     kept = {
         child.pid
         for server in BEFORE
@@ -108,7 +108,7 @@ def _what_was_there_before() -> None:
 def when_running(
     act: Callable[[psutil.Process], None], *, times: int = 1, after_seconds: float = 0.5
 ) -> threading.Thread:
-    """Do something once (or again and again) when a script runs below the node."""
+    """Do something once, or repeatedly, when a script runs below the node."""
 
     def watch() -> None:
         seen: set[int] = set()
@@ -209,7 +209,7 @@ def test_what_only_the_reporter_can_supply_needs_no_node(monkeypatch: pytest.Mon
 
 
 def test_the_node_goes_with_us(tmp_path: Path) -> None:
-    """Even when we are killed and can say nothing any more."""
+    """Even if this process is killed."""
     script = tmp_path / "sleeps.py"
     script.write_text("import time\ntime.sleep(100)\n")
     command = [sys.executable, "-m", "app.cli", "reproduce", str(script), "--target", "cpu", "--wall", "100"]

@@ -1,4 +1,4 @@
-"""What was read, as a terminal shows it: nothing silent, nothing that acts, the least that tells."""
+"""A reading in a terminal: complete, short, and no byte of it acts."""
 
 from __future__ import annotations
 

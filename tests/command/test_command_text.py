@@ -1,4 +1,4 @@
-"""What is shown of hostile text, what is read of a file, and what an exit status says."""
+"""Hostile text in a terminal, files that can't be read, and exit statuses."""
 
 from __future__ import annotations
 
