@@ -196,7 +196,7 @@ class Broker:
         return heartbeats
 
     def recorder_backlog(self) -> int:
-        """The number of node messages that are not recorded yet, including those that a recorder has taken."""
+        """The number of unrecorded node messages, including those that a recorder has taken."""
         ours = f'"{QUEUE_RECORDER}"]'.encode()
         with _answering():
             waiting = self.redis.llen(QUEUE_RECORDER)

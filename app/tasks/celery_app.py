@@ -56,7 +56,7 @@ def _record(service: Service, message: Any) -> None:
 
 
 def _round(service: Service, name: str) -> None:
-    """Do one round of dispatching, reaping or reruns. What fails is tried again in the next round."""
+    """Do one round of dispatching, reaping or reruns. A failed step is tried again in the next round."""
     try:
         if name == TASK_DISPATCH:
             service.broker.begin_dispatch()

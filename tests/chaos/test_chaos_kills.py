@@ -1,4 +1,4 @@
-"""After kill -9 of any process, a run of thirty attempts ends with thirty results, none twice, and a verdict."""
+"""After kill -9 of any process, a run of thirty attempts ends with thirty results and a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole service with a real node: a plan, queue positions, and a cell that is cancelled, rerun and added."""
+"""A whole service with a real node: a plan, queue positions, cells that are cancelled, rerun and added."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""When a cell starts and how long it takes."""
+"""Estimates: when a cell starts, and how long it takes."""

@@ -137,7 +137,7 @@ def _new_job(session: Session, run: RunRow, state: BisectionState, place: int) -
 
 
 def _end(session: Session, run: RunRow, jobs: Sequence[JobRow], attempts: Sequence[AttemptRow]) -> None:
-    """Remove what is queued.
+    """Remove the queued attempts.
 
     The jobs end when no attempt runs any more: it may still contradict the answer.
     """

@@ -77,7 +77,7 @@ class NodeCapacity:
 def living(
     rows: Sequence[NodeRow], heartbeats: Mapping[str, Heartbeat], quarantines: Quarantines
 ) -> dict[str, Hello]:
-    """The nodes that take attempts, by name, without what is quarantined.
+    """The nodes that take attempts, by name, without quarantined things.
 
     Such a node is alive as the instance that said hello, is not draining, and has our version of the
     contract.

@@ -1,4 +1,4 @@
-"""Repairs what died nodes and lost messages leave behind: expired leases, stranded jobs, lost cancel flags."""
+"""Repairs expired leases, stranded jobs and lost cancel flags, after nodes died or messages were lost."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _extend(
     heartbeats: Mapping[str, Heartbeat],
     settings: ServiceSettings,
 ) -> None:
-    """Extend the leases of attempts that living nodes run, and flag running attempts of cancelled runs again."""
+    """Extend the leases of running attempts, and flag those of cancelled runs again."""
     moment = now()
     with factory.begin() as session:
         stale = [

@@ -31,7 +31,7 @@ def checked_reason(reason: str) -> str:
     text = storable_text(reason).strip()
     if not text or len(text) > REASON_CHARACTERS:
         raise InputError(
-            f"Say why, in at most {REASON_CHARACTERS} characters: it is kept and shown.",
+            f"Say why, in at most {REASON_CHARACTERS} characters: the reason is stored and shown.",
             code="no_reason",
             field="reason",
         )

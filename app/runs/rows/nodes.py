@@ -107,7 +107,7 @@ def _public(facts: ToolchainFacts) -> PublicToolchain:
 
 
 def fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
-    """The nodes that were seen recently, without what is quarantined. Reads only the database."""
+    """The nodes that were seen recently, without quarantined things. Reads only the database."""
     return offers(whole_fleet(session, settings=settings), current_quarantines(session))
 
 

@@ -68,7 +68,7 @@ class ComparisonContent(BaseModel):
     environment: list[DifferencePart] = Field(default_factory=list)
     flags: list[DifferencePart] = Field(default_factory=list)
     endings: list[DifferencePart] = Field(default_factory=list)
-    # What the comparison can't tell, as sentences.
+    # The limits of the comparison, as sentences.
     cannot_say: list[str] = Field(default_factory=list)
 
 

@@ -19,7 +19,7 @@ MOST_LINES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentField:
-    """A field of the reporter's environment, with the different values of the machines that ran the script."""
+    """A field of the reporter's environment, with the different values on our machines."""
 
     name: str
     claimed: str

@@ -45,7 +45,7 @@ class RunRow(Base):
     overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))
     # Set when the report was withdrawn: the run object without anything that was submitted or printed.
     withdrawn_record: Mapped[dict[str, Any] | None] = mapped_column("kept")
-    # Who contributed it; NULL for a run of our own nodes. The same evidence is contributed once.
+    # The contributor; NULL for a run of our own nodes. The same evidence is contributed once.
     contributed_by: Mapped[str | None]
     evidence_digest: Mapped[str | None]
     # For a contributed run: the nodes, the version and the time that its bundle names.

@@ -18,7 +18,7 @@ OF_A_CELL = 8
 def judged_jobs(
     session: Session, report_id: str, *, scripts: Collection[str], without: Collection[Verdict]
 ) -> Sequence[JobRow]:
-    """The newest judged jobs of each cell of these scripts, in finished runs of our own nodes; newest first."""
+    """The newest judged jobs of each cell of these scripts in our finished runs, newest first."""
     place = (
         func.row_number()
         .over(partition_by=(JobRow.script_digest, JobRow.target), order_by=JobRow.id.desc())

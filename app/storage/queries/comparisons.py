@@ -47,7 +47,7 @@ def store_comparison(
 
 
 def can_be_stored(session: Session, attempts: Iterable[str]) -> bool:
-    """Whether the attempts can be locked at once, so that a reader never waits and cannot cause a deadlock."""
+    """Whether the attempts can be locked at once. A reader must not wait or cause a deadlock."""
     ids = set(attempts)
     query = (
         select(AttemptRow.run_id)

@@ -11,7 +11,7 @@ from app.storage.models import RunRow
 
 
 def finished_runs(session: Session, *, report_id: str | None, after: str | None, limit: int) -> Sequence[str]:
-    """The ids of finished runs that were not withdrawn, oldest first, after an id; of one report or of all."""
+    """The ids of finished runs that were not withdrawn: after an id, oldest first, of one report or all."""
     statement = (
         select(RunRow.id)
         .where(RunRow.state == "finished", RunRow.withdrawn_record.is_(None))

@@ -278,12 +278,12 @@ def _of_reports(search: Search) -> list[ColumnElement[bool]]:
     ]
     changes = query.fields("changed")
     if changes:
-        conditions.append(_changed(search, changes))
-    conditions += [not_(_changed(search, [field])) for field in query.fields("changed", negated=True)]
+        conditions.append(_has_change(search, changes))
+    conditions += [not_(_has_change(search, [field])) for field in query.fields("changed", negated=True)]
     return conditions
 
 
-def _changed(search: Search, fields: Sequence[Field]) -> ColumnElement[bool]:
+def _has_change(search: Search, fields: Sequence[Field]) -> ColumnElement[bool]:
     """Whether a single change of the report fulfils all fields."""
     holds = [or_(*(_change(search, value) for value in field.values)) for field in fields]
     return ReportRow.id.in_(select(ChangeRow.report_id).where(*holds))

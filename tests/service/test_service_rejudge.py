@@ -180,7 +180,7 @@ def test_twice_at_once_is_one_act(stage: Stage) -> None:
 
 @pytest.mark.parametrize("first", [False, True])
 def test_while_it_is_reopened(stage: Stage, *, first: bool) -> None:
-    """A run that is judged again and doubted at the same time never ends on evidence that no longer counts."""
+    """A run that is rejudged and doubted at the same time never ends on evidence that no longer counts."""
     run_id = finished(stage)
     as_of_old(stage, run_id)
 

@@ -1,4 +1,4 @@
-"""The current verdict is on the row of a report when a run ends, and is removed while the run is open again."""
+"""The current verdict is on the row of a report after a run ends, and not while the run is open again."""
 
 from __future__ import annotations
 
