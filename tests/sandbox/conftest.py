@@ -34,15 +34,15 @@ def sandbox_home() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def runners(sandbox_home: Path) -> Iterator[Callable[[str], Runner]]:
     """A slot of each kind, created at its first use."""
-    made: dict[str, Runner] = {}
+    slots: dict[str, Runner] = {}
 
     def get(kind: str) -> Runner:
-        if kind not in made:
-            made[kind] = make_runner(kind, sandbox_home)
-        return made[kind]
+        if kind not in slots:
+            slots[kind] = make_runner(kind, sandbox_home)
+        return slots[kind]
 
     yield get
-    for each in made.values():
+    for each in slots.values():
         each.close()
 
 

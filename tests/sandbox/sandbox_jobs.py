@@ -66,7 +66,7 @@ class Jobs:
     ) -> SandboxResult:
         return self.runner.run(self.job(source, *arguments, **options), cancel_after=cancel_after)
 
-    def said(self, source: str, *arguments: str, **options: object) -> str:
+    def output_of(self, source: str, *arguments: str, **options: object) -> str:
         result = self.run(source, *arguments, **options)
         assert (result.ending, result.exit_status) == ("exited", 0), (
             result.detail,
@@ -77,22 +77,22 @@ class Jobs:
 
 def marked(marker: str) -> list[int]:
     """The host's processes that have this word among their arguments."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if int(folder.name) != os.getpid() and marker.encode() in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
+                pids.append(int(folder.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 def until_marked(marker: str, *, count: int = 1, seconds: float = 10.0) -> list[int]:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        found = marked(marker)
-        if len(found) >= count:
-            return found
+        pids = marked(marker)
+        if len(pids) >= count:
+            return pids
         time.sleep(0.01)
     raise AssertionError(f"{marker} did not come up")
 

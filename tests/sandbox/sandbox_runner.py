@@ -142,13 +142,13 @@ def own_slot() -> int:
 
 
 def _open_descriptors() -> list[str]:
-    found = []
+    rows = []
     for link in Path("/proc/self/fd").iterdir():
         try:
-            found.append(str(link.readlink()))
+            rows.append(str(link.readlink()))
         except FileNotFoundError:  # the descriptor of the listing itself
             continue
-    return sorted(found)
+    return sorted(rows)
 
 
 def main() -> None:

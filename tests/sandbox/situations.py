@@ -74,7 +74,7 @@ def examine(situation: str, home: Path, *, named: str = "", as_plain_user: bool 
     """The doctor's examination in that situation, as JSON."""
     uid = PLAIN_UID if as_plain_user else None
     prefix, path = readable_prefix(uid=uid), readable_path(uid=uid)
-    said = subprocess.run(
+    process = subprocess.run(
         [
             f"{prefix}/bin/python3.{sys.version_info.minor}",
             "-c",
@@ -97,7 +97,7 @@ def examine(situation: str, home: Path, *, named: str = "", as_plain_user: bool 
         check=False,
         timeout=120,
     )
-    assert said.returncode == 0, said.stderr
-    found = json.loads(said.stdout)
-    assert isinstance(found, dict)
-    return found
+    assert process.returncode == 0, process.stderr
+    examination = json.loads(process.stdout)
+    assert isinstance(examination, dict)
+    return examination

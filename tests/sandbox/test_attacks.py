@@ -78,10 +78,10 @@ def _answer(udp: socket.socket) -> None:
 @pytest.fixture
 def bait() -> Iterator[Bait]:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
-        made = Bait(Path(name))
-        made.folder.chmod(0o755)
-        made.secret.write_text("row")
-        made.secret.chmod(0o644)
+        bait = Bait(Path(name))
+        bait.folder.chmod(0o755)
+        bait.secret.write_text("row")
+        bait.secret.chmod(0o644)
         abstract, pathname, tcp = (
             socket.socket(socket.AF_UNIX),
             socket.socket(socket.AF_UNIX),
@@ -89,13 +89,13 @@ def bait() -> Iterator[Bait]:
         )
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         udp.bind(tcp.getsockname())
-        abstract.bind(f"\0{made.folder.name}")
-        pathname.bind(f"{made.folder}/socket")
-        (made.folder / "socket").chmod(0o777)
+        abstract.bind(f"\0{bait.folder.name}")
+        pathname.bind(f"{bait.folder}/socket")
+        (bait.folder / "socket").chmod(0o777)
         datagrams = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        datagrams.bind(f"{made.folder}/socket-datagrams")
-        (made.folder / "socket-datagrams").chmod(0o777)
-        made.sockets = [abstract, pathname, tcp, udp, datagrams]
+        datagrams.bind(f"{bait.folder}/socket-datagrams")
+        (bait.folder / "socket-datagrams").chmod(0o777)
+        bait.sockets = [abstract, pathname, tcp, udp, datagrams]
         for server in (abstract, pathname):
             server.listen(16)
         answering = threading.Thread(target=_answer, args=(udp,), daemon=True)
@@ -103,21 +103,21 @@ def bait() -> Iterator[Bait]:
         libc = ctypes.CDLL(None)
         segment = libc.shmget(tcp.getsockname()[1], 4096, 0o1666)
         assert segment >= 0
-        yield made
+        yield bait
         libc.shmctl(segment, 0, None)
-        for server in made.sockets:
+        for server in bait.sockets:
             server.close()
 
 
-def _tried(said: str) -> dict[str, str]:
-    return dict(json.loads(line) for line in said.splitlines())
+def _tried(output: str) -> dict[str, str]:
+    return dict(json.loads(line) for line in output.splitlines())
 
 
 def test_nothing_gets_out_and_what_torch_needs_works(walled: Jobs, bait: Bait) -> None:
     landlock, shared = walled.level is Level.LANDLOCK, walled.runner.uid is not None or not AS_ROOT
     if shared and AS_ROOT:
         os.chown(bait.secret, walled.runner.sandbox_uid, -1)  # type: ignore[arg-type]
-    tried = _tried(walled.said(PROBE.read_text(), *bait.arguments()))
+    tried = _tried(walled.output_of(PROBE.read_text(), *bait.arguments()))
     got_out = {
         name for name, outcome in tried.items() if outcome == "OPEN" and not name.startswith("works: ")
     }
@@ -161,14 +161,14 @@ finally:
     ]
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         environment = {"TMPDIR": folder, "HOME": folder, "PATH": "/usr/bin:/bin", "NODE_SECRET": SECRET}
-        said = subprocess.run(
+        control = subprocess.run(
             command, env=environment, capture_output=True, text=True, check=True, timeout=60
         )
-    tried = _tried(said.stdout)
+    tried = _tried(control.stdout)
     # "Text file busy" for the running interpreter means that writing was permitted.
-    held = {name: outcome for name, outcome in tried.items() if outcome not in {"OPEN", "ETXTBSY"}}
-    assert {(name, outcome) for name, outcome in held.items() if outcome not in NOT_HERE} <= KEPT_FROM_ROOT
-    assert len(held) < 20, held
+    denied = {name: outcome for name, outcome in tried.items() if outcome not in {"OPEN", "ETXTBSY"}}
+    assert {(name, outcome) for name, outcome in denied.items() if outcome not in NOT_HERE} <= KEPT_FROM_ROOT
+    assert len(denied) < 20, denied
 
 
 def test_two_slots_at_once_see_nothing_of_each_other(jobs: Jobs) -> None:
@@ -176,8 +176,8 @@ def test_two_slots_at_once_see_nothing_of_each_other(jobs: Jobs) -> None:
         "import os, time; time.sleep(0.5); "
         "print(sorted(name for name in os.listdir('/proc') if name.isdigit()))"
     )
-    said: list[str] = []
-    other = threading.Thread(target=lambda: said.append(jobs.said(source)))
+    output: list[str] = []
+    other = threading.Thread(target=lambda: output.append(jobs.output_of(source)))
     other.start()
     other.join()
-    assert said == ["['1', '2']\n"]
+    assert output == ["['1', '2']\n"]

@@ -62,7 +62,7 @@ ATTACKS = {"forks": FORKS, "threads": THREADS, "sparse file": SPARSE, "open file
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_it_is_bounded(walled: Jobs, name: str) -> None:
-    assert walled.said(ATTACKS[name]) == "False\n"
+    assert walled.output_of(ATTACKS[name]) == "False\n"
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="root lifts the limits of its own session")
@@ -72,7 +72,7 @@ def test_outside_it_is_not(name: str) -> None:
         Path(folder).chmod(0o777)
         lifted = ["prlimit", "--nofile=4096", "--nproc=4096", "--fsize=unlimited"]
         dropped = ["setpriv", f"--reuid={PLAIN_UID}", f"--regid={PLAIN_UID}", "--clear-groups"]
-        said = subprocess.run(
+        process = subprocess.run(
             [*lifted, *dropped, SYSTEM_PYTHON, "-c", ATTACKS[name]],
             env={"TMPDIR": folder},
             capture_output=True,
@@ -80,7 +80,7 @@ def test_outside_it_is_not(name: str) -> None:
             check=True,
             timeout=60,
         )
-        assert said.stdout == "True\n"
+        assert process.stdout == "True\n"
 
 
 PIPES = """
@@ -103,7 +103,7 @@ print(total >> 20)
 
 def test_pipes_are_bounded_by_the_kernel_for_each_uid(walled: Jobs) -> None:
     # An unprivileged uid gets 16 384 pages for larger pipes; after that, each pipe has a page or two.
-    assert int(walled.said(PIPES)) <= 80
+    assert int(walled.output_of(PIPES)) <= 80
 
 
 SOCKETS = """
@@ -149,7 +149,7 @@ print("made")
 
 def test_a_deep_folder_leaves_nothing(walled: Jobs) -> None:
     if walled.level is not Level.LANDLOCK:
-        assert walled.said(DEEP) == "made\n"
+        assert walled.output_of(DEEP) == "made\n"
         return
     # Deeper than a path may be long: polling ends the job, if it sees that in time.
     assert walled.run(DEEP).ending in (Ending.EXITED, Ending.MEMORY_LIMIT)

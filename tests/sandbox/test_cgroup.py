@@ -26,16 +26,20 @@ def _folder(path: Path, **files: str) -> Path:
 
 
 def test_none_mounted() -> None:
-    found = cgroup.find(proc_cgroup="0::/\n", mountinfo="")
-    assert found.parents is None
-    assert "systemd-run --user --scope -p Delegate=yes" in found.detail
+    support = cgroup.find(proc_cgroup="0::/\n", mountinfo="")
+    assert support.parents is None
+    assert "systemd-run --user --scope -p Delegate=yes" in support.detail
 
 
 def test_version_2_without_the_controllers_says_so(tmp_path: Path) -> None:
     _folder(tmp_path / "own", cgroup__controllers="cpu", cgroup__subtree_control="", cgroup__procs="")
-    found = cgroup.find(proc_cgroup="0::/own\n", mountinfo=MOUNT_2.format(root="/", point=tmp_path))
-    assert found.parents is None
-    assert "subtree_control" in found.detail or "controller" in found.detail or "No such file" in found.detail
+    support = cgroup.find(proc_cgroup="0::/own\n", mountinfo=MOUNT_2.format(root="/", point=tmp_path))
+    assert support.parents is None
+    assert (
+        "subtree_control" in support.detail
+        or "controller" in support.detail
+        or "No such file" in support.detail
+    )
 
 
 def test_version_2_looks_at_its_own_folder_first_and_then_at_the_top(tmp_path: Path) -> None:
@@ -78,7 +82,7 @@ def test_a_leaf_that_cannot_be_set_up_is_removed_again(tmp_path: Path) -> None:
 
 
 def test_leaves_of_nodes_that_are_gone_are_swept(tmp_path: Path) -> None:
-    gone, mine, other = (
+    dead, mine, other = (
         tmp_path / "samehere-4194305-slot0-1",
         tmp_path / cgroup.leaf_name("slot0", 1),
         tmp_path / "someone-else",
@@ -87,7 +91,7 @@ def test_leaves_of_nodes_that_are_gone_are_swept(tmp_path: Path) -> None:
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         # A zombie: in a container without an init, nobody reaps it.
         unreaped = tmp_path / f"samehere-{ended.pid}-slot0-1"
-        for folder in (gone, unreaped, mine, other):
+        for folder in (dead, unreaped, mine, other):
             folder.mkdir()
         cgroup._sweep(cgroup.Parents(2, tmp_path, tmp_path))
     assert sorted(tmp_path.iterdir()) == sorted([mine, other])
@@ -133,7 +137,7 @@ print(parents.home is not None)
 @pytest.mark.sandbox
 @pytest.mark.skipif(cgroup.find().parents is None, reason="no cgroup can be made here")
 def test_to_expect_a_move_moves_nothing() -> None:
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", EXPECTS], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert (said.stdout, said.stderr) == ("True\n", "")
+    assert (process.stdout, process.stderr) == ("True\n", "")

@@ -37,10 +37,12 @@ def test_a_node_is_there_only_when_it_is_granted(jobs: Jobs) -> None:
         source = f"import os; print(os.path.exists('{NODE}'))"
     else:
         source = f"import os; print(os.path.exists('{NODE}') and os.open('{NODE}', os.O_RDWR) > 0)"
-    assert jobs.said(source) == "False\n"
-    assert jobs.said(source, devices=(NODE,)) == "True\n"
+    assert jobs.output_of(source) == "False\n"
+    assert jobs.output_of(source, devices=(NODE,)) == "True\n"
     assert (
-        jobs.said("try: open('/dev/x', 'w')\nexcept OSError as error: print(error.errno)", devices=(NODE,))
+        jobs.output_of(
+            "try: open('/dev/x', 'w')\nexcept OSError as error: print(error.errno)", devices=(NODE,)
+        )
         == "30\n"
     )
 
@@ -50,8 +52,8 @@ def test_no_limit_of_file_size_with_a_device(jobs: Jobs) -> None:
         "from resource import RLIMIT_DATA, RLIMIT_FSIZE, getrlimit\n"
         "print(getrlimit(RLIMIT_FSIZE)[0] == -1, getrlimit(RLIMIT_DATA)[0] == -1)"
     )
-    assert jobs.said(source, devices=("/dev/full",)) == "True True\n"
-    assert jobs.said(source) == f"False {jobs.counted}\n"
+    assert jobs.output_of(source, devices=("/dev/full",)) == "True True\n"
+    assert jobs.output_of(source) == f"False {jobs.counted}\n"
 
 
 def test_a_card_brings_its_control_nodes() -> None:

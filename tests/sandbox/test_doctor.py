@@ -31,82 +31,85 @@ NAMES = [
 ]
 
 
-def _check(found: dict[str, Any], name: str) -> dict[str, Any]:
-    check = next(check for check in found["checks"] if check["name"] == name)
+def _check(examination: dict[str, Any], name: str) -> dict[str, Any]:
+    check = next(check for check in examination["checks"] if check["name"] == name)
     assert isinstance(check, dict)
     return check
 
 
 def test_examination(sandbox_home: Path) -> None:
-    found = doctor.examine(home=sandbox_home)
-    text = json.loads(json.dumps(found.as_json()))
+    examination = doctor.examine(home=sandbox_home)
+    text = json.loads(json.dumps(examination.as_json()))
     assert text["level"] == (Level.NAMESPACES_CGROUP if cgroup.find().parents else Level.NAMESPACES)
     assert [check["name"] for check in text["checks"]] == NAMES
-    for check in found.checks:
+    for check in examination.checks:
         assert check.found
         assert check.ok or check.cure
-    assert next(check for check in found.checks if check.name == "attack from inside").ok
+    assert next(check for check in examination.checks if check.name == "attack from inside").ok
 
 
 @pytest.mark.skipif(not AS_ROOT or cgroup.find().parents is None, reason="root with a cgroup")
 def test_as_root_all_of_it_is_had(sandbox_home: Path) -> None:
     """The control of the four tests below: without their restriction, nothing is missing."""
-    found = examine("", sandbox_home)
-    assert (found["level"], found["more"]) == (Level.NAMESPACES_CGROUP, "")
-    assert "root" in _check(found, "user")["found"]
-    assert [check for check in found["checks"] if not check["ok"]] == []
+    examination = examine("", sandbox_home)
+    assert (examination["level"], examination["more"]) == (Level.NAMESPACES_CGROUP, "")
+    assert "root" in _check(examination, "user")["found"]
+    assert [check for check in examination["checks"] if not check["ok"]] == []
 
 
 @root_only
 def test_as_a_plain_user_only_the_cgroup_is_missing(sandbox_home: Path) -> None:
-    found = examine("", sandbox_home, as_plain_user=True)
-    assert found["level"] == Level.NAMESPACES
-    assert "polling" in found["means"]
-    assert "systemd-run --user --scope -p Delegate=yes" in found["more"]
-    assert "all slots share it" in _check(found, "user")["found"]
-    assert [check["name"] for check in found["checks"] if not check["ok"]] == ["cgroup"]
+    examination = examine("", sandbox_home, as_plain_user=True)
+    assert examination["level"] == Level.NAMESPACES
+    assert "polling" in examination["means"]
+    assert "systemd-run --user --scope -p Delegate=yes" in examination["more"]
+    assert "all slots share it" in _check(examination, "user")["found"]
+    assert [check["name"] for check in examination["checks"] if not check["ok"]] == ["cgroup"]
 
 
 @root_only
 def test_without_user_namespaces_it_names_the_setting_and_the_weaker_level(sandbox_home: Path) -> None:
-    found = examine(NO_USER_NAMESPACES, sandbox_home, as_plain_user=True)
-    assert found["level"] == Level.LANDLOCK
-    assert "used only if you name it" in found["means"]
-    assert "sysctl -w user.max_user_namespaces" in found["more"]
-    assert "--isolation landlock+seccomp" in found["more"]
-    assert (_check(found, "namespaces")["ok"], _check(found, "attack from inside")["ok"]) == (False, True)
+    examination = examine(NO_USER_NAMESPACES, sandbox_home, as_plain_user=True)
+    assert examination["level"] == Level.LANDLOCK
+    assert "used only if you name it" in examination["means"]
+    assert "sysctl -w user.max_user_namespaces" in examination["more"]
+    assert "--isolation landlock+seccomp" in examination["more"]
+    assert (_check(examination, "namespaces")["ok"], _check(examination, "attack from inside")["ok"]) == (
+        False,
+        True,
+    )
     named = examine(NO_USER_NAMESPACES, sandbox_home, named="landlock+seccomp", as_plain_user=True)
     assert (named["level"], _check(named, "namespaces")["ok"]) == (Level.LANDLOCK, True)
 
 
 @root_only
 def test_in_a_stock_container_it_names_the_options_of_the_container(sandbox_home: Path) -> None:
-    found = examine(STOCK_CONTAINER, sandbox_home)
-    assert found["level"] == Level.LANDLOCK
+    examination = examine(STOCK_CONTAINER, sandbox_home)
+    assert examination["level"] == Level.LANDLOCK
     for words in (
         "looks like a container",
         "seccomp=unconfined",
         "systempaths=unconfined",
         "--isolation landlock+seccomp",
     ):
-        assert words in found["more"]
-    assert "sysctl" not in found["more"]
-    assert "can't create a mount namespace" in _check(found, "user")["found"]
-    assert [check["name"] for check in found["checks"] if not check["ok"]] == ["namespaces", "cgroup"]
+        assert words in examination["more"]
+    assert "sysctl" not in examination["more"]
+    assert "can't create a mount namespace" in _check(examination, "user")["found"]
+    assert [check["name"] for check in examination["checks"] if not check["ok"]] == ["namespaces", "cgroup"]
 
 
 @root_only
 def test_without_a_cgroup_memory_is_polled_and_it_says_how_to_get_one(sandbox_home: Path) -> None:
-    found = examine(NO_CGROUP, sandbox_home)
-    assert found["level"] == Level.NAMESPACES
-    assert "no cgroup file system is mounted" in found["more"]
-    assert "writable-cgroups=true" in found["more"]
-    assert [check["name"] for check in found["checks"] if not check["ok"]] == ["cgroup"]
+    examination = examine(NO_CGROUP, sandbox_home)
+    assert examination["level"] == Level.NAMESPACES
+    assert "no cgroup file system is mounted" in examination["more"]
+    assert "writable-cgroups=true" in examination["more"]
+    assert [check["name"] for check in examination["checks"] if not check["ok"]] == ["cgroup"]
 
 
 def test_a_level_that_was_named_and_cannot_be_had(sandbox_home: Path) -> None:
     if not AS_ROOT:
         pytest.skip("only root takes the cgroups away")
-    found = examine(NO_CGROUP, sandbox_home, named="ns+seccomp+cgroup")
-    assert found["level"] == Level.NAMESPACES
-    assert "no cgroup for each job" in found["more"]
+    examination = examine(NO_CGROUP, sandbox_home, named="ns+seccomp+cgroup")
+    assert examination["level"] == Level.NAMESPACES
+    assert "no cgroup for each job" in examination["more"]

@@ -43,7 +43,7 @@ os.kill(-1, signal.SIGKILL)
 os.kill(1, signal.SIGKILL)
 print(os.waitpid(child, 0)[1])
 """
-    assert jobs.said(source) == "9\n"
+    assert jobs.output_of(source) == "9\n"
 
 
 def test_traceback_goes_to_stderr(jobs: Jobs) -> None:
@@ -74,15 +74,15 @@ def test_long_output_keeps_both_ends_and_the_digest_of_all(jobs: Jobs) -> None:
 
 
 def test_no_input(jobs: Jobs) -> None:
-    assert jobs.said("import sys; print(repr(sys.stdin.read()))") == "''\n"
+    assert jobs.output_of("import sys; print(repr(sys.stdin.read()))") == "''\n"
 
 
 def test_environment_is_what_was_given_and_nothing_else(jobs: Jobs) -> None:
-    said = jobs.said(
+    output = jobs.output_of(
         "import os; print(sorted(os.environ), os.environ['LD_PRELOAD'])",
         variables={"LD_PRELOAD": "", "X": "1"},
     )
-    assert said == "['HOME', 'LANG', 'LD_PRELOAD', 'LOGNAME', 'PATH', 'TMPDIR', 'USER', 'X'] \n"
+    assert output == "['HOME', 'LANG', 'LD_PRELOAD', 'LOGNAME', 'PATH', 'TMPDIR', 'USER', 'X'] \n"
 
 
 def test_descriptors_and_folder_are_those_of_a_fresh_start(jobs: Jobs) -> None:
@@ -92,7 +92,7 @@ print(sorted(int(fd) for fd in os.listdir("/proc/self/fd") if os.path.exists("/p
     open("/dev/null").fileno())
 print(os.getcwd(), oct(os.umask(0)), os.getpid() == os.getsid(0), os.getuid(), os.getgid())
 """
-    assert jobs.said(source) == "[0, 1, 2, 63] 3\n/home/u 0o22 True 1000 1000\n"
+    assert jobs.output_of(source) == "[0, 1, 2, 63] 3\n/home/u 0o22 True 1000 1000\n"
 
 
 def test_signals_are_those_of_a_fresh_start(jobs: Jobs) -> None:

@@ -83,8 +83,8 @@ def test_how_it_ends(landlocked: Jobs) -> None:
     assert (
         landlocked.run("import os, signal; os.kill(-1, signal.SIGKILL); print('on')").stdout.head == b"on\n"
     )
-    gone = landlocked.runner.run(SandboxJob(argv=("/usr/bin/not-there",), limits=SMALL))
-    assert (gone.ending, gone.detail) == (
+    missing_program = landlocked.runner.run(SandboxJob(argv=("/usr/bin/not-there",), limits=SMALL))
+    assert (missing_program.ending, missing_program.detail) == (
         Ending.SETUP_FAILED,
         "the program could not be started: No such file or directory",
     )
@@ -95,7 +95,7 @@ def test_what_it_sees(landlocked: Jobs) -> None:
         "import os; print(sorted(os.environ)); "
         "print(os.getcwd(), os.environ['HOME'], os.environ['TMPDIR'], __file__)"
     )
-    first, second = landlocked.said(source), landlocked.said(source)
+    first, second = landlocked.output_of(source), landlocked.output_of(source)
     # The folder is the same for all jobs of a slot, so that paths in outputs are equal.
     assert first == second
     names, paths = first.splitlines()
@@ -127,8 +127,8 @@ def test_a_bind_is_read_and_not_written(landlocked: Jobs) -> None:
                 f"except PermissionError: print('held')"
             ),
         )
-        given = SandboxJob(argv=job.argv, files=job.files, limits=job.limits, binds=(Bind(folder, folder),))
-        assert landlocked.runner.run(given).stdout.head == b"seen\nheld\n"
+        granted = SandboxJob(argv=job.argv, files=job.files, limits=job.limits, binds=(Bind(folder, folder),))
+        assert landlocked.runner.run(granted).stdout.head == b"seen\nheld\n"
         assert (
             landlocked.run(f"open('{folder}/file')")
             .stderr.head.rstrip()
@@ -185,7 +185,7 @@ def test_what_cannot_be_counted_is_too_much(landlocked: Jobs, into: str) -> None
     result = landlocked.run(UNSEEN.format(into=into))
     assert (result.ending, result.stdout.head) == (Ending.MEMORY_LIMIT, b"")
     # It also must not stay, or the slot would be blocked for ever.
-    assert landlocked.said("print(1)") == "1\n"
+    assert landlocked.output_of("print(1)") == "1\n"
     assert not landlocked.runner.folder.exists()
 
 
@@ -225,16 +225,16 @@ SHORT = SMALL.model_copy(update={"wall_seconds": 0.4, "stream_kill_bytes": 1 << 
 def test_sixty_jobs_leave_nothing(landlocked: Jobs) -> None:
     marker = uuid.uuid4().hex
     landlocked.run(PROGRAMS[0], marker)
-    before = _held(landlocked.runner)
+    before = _count_resources(landlocked.runner)
     for number in range(60):
         result = landlocked.run(PROGRAMS[number % len(PROGRAMS)], marker, limits=SHORT)
         assert result.ending in (Ending.EXITED, Ending.WALL_LIMIT, Ending.OUTPUT_LIMIT)
     until_gone(marker)
-    assert _held(landlocked.runner) == before
+    assert _count_resources(landlocked.runner) == before
     assert _children(landlocked.runner.process.pid) == []
 
 
-def _held(runner: Runner) -> tuple[object, str, list[str]]:
+def _count_resources(runner: Runner) -> tuple[object, str, list[str]]:
     """The numbers of descriptors, mounts and job folders."""
     folders = sorted(path.name for path in runner.folder.parent.glob(runner.folder.name + "*"))
     return runner.ask("descriptors"), Path(f"/proc/{runner.process.pid}/mountinfo").read_text(), folders
@@ -242,14 +242,14 @@ def _held(runner: Runner) -> tuple[object, str, list[str]]:
 
 def _children(parent: int) -> list[int]:
     """The uid's processes, zombies too."""
-    found = []
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if int(fields(int(folder.name))["PPid"]) == parent:
-                found.append(int(folder.name))
+                pids.append(int(folder.name))
         except (OSError, KeyError):
             continue
-    return found
+    return pids
 
 
 def test_a_storm_of_forks_is_killed_whole(landlocked: Jobs) -> None:
@@ -284,7 +284,7 @@ def test_orphans_of_a_job_whose_pid_1_was_killed(landlocked: Jobs) -> None:
 @pytest.mark.skipif(not AS_ROOT, reason="only a uid of the slot's own says whose a file is")
 def test_files_in_the_machines_shared_memory_go(runners: Callable[[str], Runner]) -> None:
     jobs = Jobs(runners("landlock"))
-    assert jobs.said("open('/dev/shm/samehere-left', 'w').write('x'); print('left')") == "left\n"
+    assert jobs.output_of("open('/dev/shm/samehere-left', 'w').write('x'); print('left')") == "left\n"
     assert not Path("/dev/shm/samehere-left").exists()
 
 
@@ -304,7 +304,7 @@ def test_files_that_others_remove_meanwhile(runners: Callable[[str], Runner]) ->
     other.start()
     try:
         jobs = Jobs(runners("landlock"))
-        assert [jobs.said("print(1)") for _ in range(25)] == ["1\n"] * 25
+        assert [jobs.output_of("print(1)") for _ in range(25)] == ["1\n"] * 25
     finally:
         going.set()
         other.join()
@@ -330,9 +330,9 @@ time.sleep(60)
     assert marked(marker) == []
     # The slot's next job removes its folder.
     assert runner.folder.exists()
-    again = Runner(level=Level.LANDLOCK, home=sandbox_home, uid=runner.uid, slot=runner.slot)
+    successor = Runner(level=Level.LANDLOCK, home=sandbox_home, uid=runner.uid, slot=runner.slot)
     assert not runner.folder.exists()
-    again.close()
+    successor.close()
 
 
 def test_a_folder_of_someone_else_is_not_used(sandbox_home: Path) -> None:

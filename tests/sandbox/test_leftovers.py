@@ -102,27 +102,27 @@ def test_two_hundred_jobs(jobs: Jobs) -> None:
 def test_the_look_for_leftovers_sees_them(jobs: Jobs) -> None:
     """The control leaves something of each kind on purpose."""
     before = _state(jobs)
-    left = Path(tempfile.gettempdir(), f"left-{jobs.runner.sandbox_uid}")
+    leftover = Path(tempfile.gettempdir(), f"left-{jobs.runner.sandbox_uid}")
     shared = Path("/dev/shm/samehere-left")
-    left.touch()
+    leftover.touch()
     shared.touch()
     try:
         if AS_ROOT:
             os.chown(shared, jobs.runner.sandbox_uid, -1)  # type: ignore[arg-type]
         after = _state(jobs)
     finally:
-        left.unlink()
+        leftover.unlink()
         shared.unlink()
     assert {name for name in before if before[name] != after[name]} == {"temporary files", "shared memory"}
 
 
 def test_jobs_see_nothing_of_each_other(jobs: Jobs) -> None:
-    left = (
+    leftover = (
         "import os\n"
         "for folder in ('/tmp', '/dev/shm', '/home/u'): open(folder + '/left', 'w').write('x')\n"
         "print('left')"
     )
-    assert jobs.said(left) == "left\n"
-    found = "import os\nprint([os.listdir(folder) for folder in ('/tmp', '/dev/shm', '/home/u')])"
+    assert jobs.output_of(leftover) == "left\n"
+    listing = "import os\nprint([os.listdir(folder) for folder in ('/tmp', '/dev/shm', '/home/u')])"
     # The interpreter's folder may be below /tmp.
-    assert "left" not in jobs.said(found)
+    assert "left" not in jobs.output_of(listing)

@@ -41,7 +41,7 @@ try:
 except OSError as error:
     print(error.strerror, {most} - 5 <= count <= {most})
 """
-    assert jobs.said(source) == "Resource temporarily unavailable True\n"
+    assert jobs.output_of(source) == "Resource temporarily unavailable True\n"
 
 
 def test_fork_storm_is_killed_whole(jobs: Jobs) -> None:
@@ -115,7 +115,7 @@ for at in range(0, len(block), 4096): block[at] = 1
 children = [os.fork() or time.sleep(1) or os._exit(0) for _ in range(4)]
 print([os.waitpid(pid, 0)[1] for pid in children])
 """
-    assert jobs.said(source, limits=TIGHT) == "[0, 0, 0, 0]\n"
+    assert jobs.output_of(source, limits=TIGHT) == "[0, 0, 0, 0]\n"
 
 
 def test_memory_that_belongs_to_no_process(jobs: Jobs) -> None:
@@ -182,9 +182,9 @@ def test_every_child_of_a_process_with_many_is_seen() -> None:
     ) as many:
         assert many.stdout is not None
         many.stdout.readline()
-        seen = processes.tree(many.pid)
+        pids = processes.tree(many.pid)
         os.killpg(many.pid, signal.SIGKILL)
-    assert len(seen) == 1001
+    assert len(pids) == 1001
 
 
 def test_semaphores_and_messages_of_the_kernel(jobs: Jobs) -> None:
@@ -216,7 +216,7 @@ for folder in ("/tmp", "/dev/shm", "/home/u"):
     except OSError as error: print(folder, error.strerror, 30 < written >> 20 <= 32)
     os.unlink(folder + "/x")
 """
-    assert jobs.said(source) == "".join(
+    assert jobs.output_of(source) == "".join(
         f"{name} No space left on device True\n" for name in ("/tmp", "/dev/shm", "/home/u")
     )
 
@@ -298,7 +298,7 @@ def test_a_storm_leaves_the_processor_to_the_job_beside_it(
     runners: Callable[[str], Runner], sandbox_home: Path
 ) -> None:
     """Only with cgroups; without them, each process counts by itself."""
-    if (found := cgroup.find().parents) is None or found.cpu is None:
+    if (parents := cgroup.find().parents) is None or parents.cpu is None:
         pytest.skip("no share of the processor can be given here")
     storming, beside = (
         Jobs(runners("counted")),
@@ -307,7 +307,7 @@ def test_a_storm_leaves_the_processor_to_the_job_beside_it(
     try:
         storming.runner.start(storming.job(STORM, limits=SMALL.model_copy(update={"wall_seconds": 5})))
         time.sleep(1)
-        assert beside.said(SHARE) == "True\n"
+        assert beside.output_of(SHARE) == "True\n"
         assert storming.runner.result().ending is Ending.WALL_LIMIT
     finally:
         beside.runner.close()
@@ -376,4 +376,4 @@ for attempt in (lambda: os.setpriority(0, 0, -5), lambda: os.sched_setscheduler(
 print(resource.getrlimit(resource.RLIMIT_AS) == (-1, -1),
     resource.getrlimit(resource.RLIMIT_CPU)[0] >= 20 * len(os.sched_getaffinity(0)))
 """
-    assert jobs.said(source).splitlines() == ["held"] * 6 + ["True True"]
+    assert jobs.output_of(source).splitlines() == ["held"] * 6 + ["True True"]

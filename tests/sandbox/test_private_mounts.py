@@ -39,10 +39,10 @@ def test_it_is_harmless_for_a_plain_user() -> None:
     python = f"{prefix}/bin/python3.{sys.version_info.minor}"
     path = ":".join(readable_path(uid=PLAIN_UID))
     environment = {"PYTHONPATH": path, "LD_LIBRARY_PATH": f"{prefix}/lib", "PYTHONDONTWRITEBYTECODE": "1"}
-    said = subprocess.check_output(
+    output = subprocess.check_output(
         [python, "-c", source], user=PLAIN_UID, group=PLAIN_UID, extra_groups=[], env=environment, text=True
     )
-    assert said == "False /root/x\n"
+    assert output == "False /root/x\n"
 
 
 @root_only
@@ -77,11 +77,11 @@ import shutil; shutil.rmtree(folder)
 
 @root_only
 def test_a_thread_may_have_one_of_its_own() -> None:
-    seen: list[str] = []
-    thread = threading.Thread(target=lambda: seen.append(private_mounts.show("/root", uid=PLAIN_UID)))
+    paths: list[str] = []
+    thread = threading.Thread(target=lambda: paths.append(private_mounts.show("/root", uid=PLAIN_UID)))
     thread.start()
     thread.join()
-    assert seen[0].startswith(("/run/samehere-mounts/", "/tmp/samehere-mounts/")) or seen == ["/root"]
+    assert paths[0].startswith(("/run/samehere-mounts/", "/tmp/samehere-mounts/")) or paths == ["/root"]
 
 
 @root_only
@@ -100,5 +100,5 @@ found = binary.find(uid=47001, home=Path(sys.argv[1]))
 print(subprocess.check_output([found, "--version"], user=47001, group=47001, extra_groups=[], env={},
     text=True))
 """
-    said = subprocess.check_output([sys.executable, "-c", source, str(home)], cwd=ROOT, text=True)
-    assert said.startswith("bubblewrap ")
+    output = subprocess.check_output([sys.executable, "-c", source, str(home)], cwd=ROOT, text=True)
+    assert output.startswith("bubblewrap ")

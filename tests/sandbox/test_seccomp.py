@@ -31,8 +31,8 @@ NEWER = {
 def test_numbers(machine: str) -> None:
     if not HEADERS[machine].exists():
         pytest.skip("no kernel headers here")
-    found = re.findall(r"#define\s+__NR(?:3264)?_(\w+)\s+(\d+)", HEADERS[machine].read_text())
-    known = {**NEWER, **{name: int(number) for name, number in found}}
+    definitions = re.findall(r"#define\s+__NR(?:3264)?_(\w+)\s+(\d+)", HEADERS[machine].read_text())
+    known = {**NEWER, **{name: int(number) for name, number in definitions}}
     numbers = seccomp.ARCHITECTURES[machine].numbers
     assert {name: number for name, number in numbers.items() if known.get(name) != number} == {}
 

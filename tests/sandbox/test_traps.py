@@ -46,7 +46,7 @@ def test_the_kernels_settings_are_not_writable(jobs: Jobs) -> None:
         .stderr.head.rstrip()
         .endswith(b"'/proc/sys/kernel/core_pattern'")
     )
-    assert jobs.said("print(open('/proc/sys/kernel/core_pattern').read() != '')") == "True\n"
+    assert jobs.output_of("print(open('/proc/sys/kernel/core_pattern').read() != '')") == "True\n"
 
 
 # 2. The sandbox shows files that the slot's uid can't read on the host.
@@ -62,13 +62,13 @@ def test_an_interpreter_under_a_closed_home(jobs: Jobs) -> None:
         (closed / "inner" / "file").write_text("seen")
         closed.chmod(0o700)
         job = python_job("print(open('/toolchain/file').read())", uid=None)
-        shown = SandboxJob(
+        job = SandboxJob(
             argv=job.argv,
             files=job.files,
             limits=job.limits,
             binds=(*job.binds, Bind(str(closed / "inner"), "/toolchain")),
         )
-        assert jobs.runner.run(shown).stdout.head == b"seen\n"
+        assert jobs.runner.run(job).stdout.head == b"seen\n"
         # On the host, its rights stay as they were, and nothing is mounted.
         assert closed.stat().st_mode & 0o777 == 0o700
         assert str(closed) not in Path("/proc/1/mountinfo").read_text()
@@ -107,7 +107,7 @@ open("/dev/shm/x", "w").write("x")
 os.write(os.open("/dev/null", os.O_WRONLY), b"x")
 print(os.path.exists("/dev/shm/x"))
 """
-    assert jobs.said(source) == "EROFS\nTrue\n"
+    assert jobs.output_of(source) == "EROFS\nTrue\n"
 
 
 # 4. Environment and descriptors of the node.
@@ -126,8 +126,8 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
         print(pid, name, sys.argv[1].encode()[::-1] in data, b"--ro-bind" in data)
 """
     # Reversed, so that the program's own arguments do not contain it.
-    said = jobs.said(source, SECRET[::-1])
-    assert sorted(said.splitlines()) == [
+    output = jobs.output_of(source, SECRET[::-1])
+    assert sorted(output.splitlines()) == [
         "1 cmdline False False",
         "1 environ closed",
         "2 cmdline False False",
@@ -142,7 +142,7 @@ import os
 fds = [fd for fd in sorted(os.listdir("/proc/self/fd")) if int(fd) > 3]
 print([os.readlink("/proc/self/fd/" + fd).split(":")[0] for fd in fds])
 """
-    assert jobs.said(source) == "['pipe']\n"
+    assert jobs.output_of(source) == "['pipe']\n"
 
 
 # 5. The session keyring.
@@ -168,7 +168,7 @@ def test_the_session_keyring_is_out_of_reach(sandbox_home: Path) -> None:
     assert outside.stdout == "found\n"
     runner = make_runner("polled", sandbox_home)
     try:
-        assert Jobs(runner).said(READ_KEY) == "EPERM\n"
+        assert Jobs(runner).output_of(READ_KEY) == "EPERM\n"
     finally:
         runner.close()
 
@@ -195,7 +195,7 @@ client = socket.create_connection(server.getsockname())
 client.sendall(b"own loopback")
 print(server.accept()[0].recv(20).decode())
 """
-    assert jobs.said(source).split("\n") == ["EAFNOSUPPORT"] * 8 + ["own loopback", ""]
+    assert jobs.output_of(source).split("\n") == ["EAFNOSUPPORT"] * 8 + ["own loopback", ""]
 
 
 def test_only_reviewed_protocols_of_the_internet(jobs: Jobs) -> None:
@@ -213,9 +213,9 @@ for family, (kind, protocol) in rare:
 for family, (kind, protocol) in itertools.product((2, 10), ((1, 0), (1, 6), (2, 0), (2, 17))):
     socket.socket(family, kind | socket.SOCK_NONBLOCK, protocol).close()
 """
-    said = jobs.said(source).split()
+    output = jobs.output_of(source).split()
     assert (
-        said
+        output
         == [
             "EPROTONOSUPPORT",
             "ESOCKTNOSUPPORT",
@@ -268,7 +268,7 @@ os.kill(1, 15)
 print(os.getppid())
 """
     closed = [f"{name} EACCES" for name in ("mem", "environ", "fd", "root", "cwd", "exe", "maps", "ns/net")]
-    assert jobs.said(source).splitlines() == [*closed, "1"]
+    assert jobs.output_of(source).splitlines() == [*closed, "1"]
 
 
 def test_no_signal_ends_pid_1(jobs: Jobs) -> None:
@@ -292,7 +292,7 @@ def test_the_kernel_would_kill_a_job_before_the_node_and_starts_no_program_for_i
         "print(open('/proc/self/oom_score_adj').read(), resource.getrlimit(resource.RLIMIT_CORE))"
     )
     # With a limit of 1 instead of 0, the kernel starts no program for the core dump.
-    assert walled.said(source) == "600\n (1, 1)\n"
+    assert walled.output_of(source) == "600\n (1, 1)\n"
 
 
 def test_signals_of_the_terminal_do_not_reach_a_job(jobs: Jobs) -> None:

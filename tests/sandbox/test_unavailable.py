@@ -44,8 +44,8 @@ print(found.detail)
 
 def _detect_after(preparation: str, home: Path) -> tuple[str, str]:
     source = "import sys\n" + preparation + TRY
-    said = subprocess.check_output([sys.executable, "-c", source, str(home)], cwd=ROOT, text=True)
-    level, _, detail = said.partition("\n")
+    output = subprocess.check_output([sys.executable, "-c", source, str(home)], cwd=ROOT, text=True)
+    level, _, detail = output.partition("\n")
     return level, detail
 
 

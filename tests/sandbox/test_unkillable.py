@@ -92,6 +92,6 @@ def test_the_slot_comes_back_when_the_process_does(
     assert runner.ask("lost") == 1
     _release(device)
     time.sleep(0.2)
-    assert jobs.said("print('again')") == "again\n"
+    assert jobs.output_of("print('again')") == "again\n"
     assert runner.ask("lost") == 0
     runner.close()

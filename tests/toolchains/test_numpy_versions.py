@@ -43,14 +43,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def reproduce(home: Path, report: str, *options: str, **variables: str) -> dict[str, object]:
     (home / "report.md").write_text(report)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_PACKAGES_ALLOWED": ""}
     words = [sys.executable, "-m", "app.cli", "reproduce", str(home / "report.md"), "--json", *options]
-    done = subprocess.run(
-        words, capture_output=True, text=True, env={**kept, **own, **variables}, timeout=250, check=False
+    process = subprocess.run(
+        words, capture_output=True, text=True, env={**inherited, **own, **variables}, timeout=250, check=False
     )
-    assert done.returncode == 0, done.stderr
-    run: dict[str, object] = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    run: dict[str, object] = json.loads(process.stdout)
     return run
 
 
@@ -75,8 +75,8 @@ def test_the_verdict_differs_by_version(home: Path) -> None:
 
 
 def test_the_version_of_the_report_is_run_beside_the_newest(home: Path) -> None:
-    found = verdicts(reproduce(home, REPORT, "--repeats", "3"))
-    assert list(found) == [f"numpy-{RELEASES[-1]}", f"numpy-{RELEASES[0]}"]
+    by_version = verdicts(reproduce(home, REPORT, "--repeats", "3"))
+    assert list(by_version) == [f"numpy-{RELEASES[-1]}", f"numpy-{RELEASES[0]}"]
 
 
 def test_a_package_that_is_missing_is_added_or_named(home: Path) -> None:

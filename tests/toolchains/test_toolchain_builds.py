@@ -140,12 +140,12 @@ def test_equal_packages_are_the_same_files(store: ToolchainStore, wheels: Path) 
 
 
 def _disk(folder: Path) -> int:
-    found = {
+    sizes = {
         (status.st_ino): status.st_size
         for path in folder.rglob("*")
         if path.is_file() and (status := path.lstat())
     }
-    return sum(found.values())
+    return sum(sizes.values())
 
 
 def test_files_cannot_be_written(store: ToolchainStore, wheels: Path) -> None:
@@ -174,8 +174,8 @@ def test_commands_find_their_python_wherever_they_are_shown(
     assert str(store.root) not in command.read_text()
     (tmp_path / "shown").symlink_to(store.folder("x").resolve())
     for place in (store.folder("x"), tmp_path / "shown"):
-        done = subprocess.run([place / "bin" / "tool"], capture_output=True, text=True, check=True)
-        assert Path(done.stdout.strip()).resolve() == store.folder("x").resolve()
+        process = subprocess.run([place / "bin" / "tool"], capture_output=True, text=True, check=True)
+        assert Path(process.stdout.strip()).resolve() == store.folder("x").resolve()
 
 
 def test_nothing_of_a_package_runs_while_it_is_built(
@@ -185,7 +185,7 @@ def test_nothing_of_a_package_runs_while_it_is_built(
     source = make_source(wheels, "sly", marker)
     with pytest.raises(ToolchainError, match="sly"):
         add(store, "x", requirements=["sly"])
-    for wanted in (
+    for required in (
         str(source),
         f"{source}.tar.gz",
         f"sly @ file://{source}",
@@ -193,7 +193,7 @@ def test_nothing_of_a_package_runs_while_it_is_built(
         "--editable=.",
     ):
         with pytest.raises(ToolchainError):
-            add(store, "y", requirements=[wanted])
+            add(store, "y", requirements=[required])
     # Not even by the address that a wheel gives for a dependency.
     make_wheel(wheels, "innocent", requires=[f"sly @ file://{source}.tar.gz"])
     with pytest.raises(ToolchainError, match="only wheels"):
@@ -268,9 +268,9 @@ def test_one_without_a_lock_serves_until_it_is_built_anew(store: ToolchainStore,
     store.folder("old").unlink()
     real.rename(store.folder("old"))
     (store.root / ".recipes" / "old.json").unlink()
-    found = store.find("old")
-    assert found is not None
-    assert found.folder == store.folder("old")
+    stored = store.find("old")
+    assert stored is not None
+    assert stored.folder == store.folder("old")
     add(store, "old", requirements=["thing"])
     assert store.read_recipe("old") is None
     rebuild(store, "old", budget=budget())

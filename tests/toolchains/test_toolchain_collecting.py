@@ -43,9 +43,9 @@ def test_what_was_not_used_for_long_goes_and_is_built_again_from_its_lock(
     add(store, "old", requirements=["thing"])
     add(store, "new", requirements=["other"])
     age(store, "old", days=31)
-    done = prune(store, unused_seconds=30 * DAY)
-    assert (done.names, done.environments, done.packages) == (["old"], 1, 1)
-    assert done.bytes > 0
+    pruned = prune(store, unused_seconds=30 * DAY)
+    assert (pruned.names, pruned.environments, pruned.packages) == (["old"], 1, 1)
+    assert pruned.bytes > 0
     assert states(store) == {"new": "ready", "old": "locked"}
     assert store.find("old") is None
     rebuild(store, "old", budget=Budget(BuildLimits()))
@@ -87,9 +87,9 @@ def test_a_name_that_is_removed_leaves_what_another_has(store: ToolchainStore, w
     assert prune(store, unused_seconds=30 * DAY).environments == 0
     assert states(store) == {"b": "ready"}
     store.remove("b")
-    done = prune(store, unused_seconds=30 * DAY)
+    pruned = prune(store, unused_seconds=30 * DAY)
     # The wheels stay for a while, so that adding the toolchain again is fast.
-    assert (done.environments, done.packages) == (1, 0)
+    assert (pruned.environments, pruned.packages) == (1, 0)
     assert prune(store, unused_seconds=-1).packages == 1
 
 
@@ -110,16 +110,16 @@ def test_builds_and_collecting_keep_out_of_each_others_way(store: ToolchainStore
     make_wheel(wheels, "thing")
     with SharedLock(store.collecting_path), pytest.raises(ToolchainError, match="being built"):
         prune(store, unused_seconds=0)
-    done = threading.Event()
+    build_ended = threading.Event()
 
     def build() -> None:
         add(store, "x", requirements=["thing"])
-        done.set()
+        build_ended.set()
 
     with SharedLock(store.collecting_path, alone=True):
         thread = threading.Thread(target=build)
         thread.start()
-        assert not done.wait(4)
+        assert not build_ended.wait(4)
     thread.join(60)
     assert states(store) == {"x": "ready"}
 

@@ -165,11 +165,11 @@ def test_what_can_not_be_had_is_said_once_and_tried_again_later(
     ]
     make_wheel(wheels, "extra")
     before = time.monotonic()
-    again = execute(executor, sandbox, "small+extra")
-    assert (again.reason, time.monotonic() - before < 0.5) == (first.reason, True)
+    second = execute(executor, sandbox, "small+extra")
+    assert (second.reason, time.monotonic() - before < 0.5) == (first.reason, True)
     note = store.root / ".state" / "small+extra.json"
-    told = json.loads(note.read_text())
-    note.write_text(json.dumps({**told, "at": told["at"] - RETRY_SECONDS - 1}))
+    content = json.loads(note.read_text())
+    note.write_text(json.dumps({**content, "at": content["at"] - RETRY_SECONDS - 1}))
     assert [facts.name for facts in store.list()] == ["small"]
     assert execute(executor, sandbox, "small+extra").outcome is Outcome.COMPLETED
 

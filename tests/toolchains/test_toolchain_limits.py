@@ -45,12 +45,12 @@ def test_an_index_that_never_answers_is_not_waited_for(
 
 
 def _children_named(word: str) -> list[psutil.Process]:
-    found = []
+    children = []
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             if word in process.cmdline():
-                found.append(process)
-    return found
+                children.append(process)
+    return children
 
 
 def test_a_wheel_that_unpacks_to_too_much_is_refused(store: ToolchainStore, wheels: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_disk_that_refuses_is_a_failure_with_words(store: ToolchainStore, whee
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("text", "cleaned"),
     [
         ("ERROR: \x1b[31mred\x1b[0m\x07 text", "ERROR: red text"),
         ("\x1b]0;title\x07ERROR: x", "ERROR: x"),
@@ -124,8 +124,8 @@ def test_a_disk_that_refuses_is_a_failure_with_words(store: ToolchainStore, whee
         ("\x00\x9b2J", "2J"),
     ],
 )
-def test_words_are_plain(said: str, told: str) -> None:
-    assert clean_message(said) == told
+def test_words_are_plain(text: str, cleaned: str) -> None:
+    assert clean_message(text) == cleaned
 
 
 def test_words_are_cut() -> None:
@@ -184,15 +184,15 @@ def test_a_lock_for_another_python_is_refused(store: ToolchainStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "read"),
+    ("text", "read"),
     [
         ("", set()),
         ("NumPy, sci_kit.learn\teinops", {"numpy", "sci-kit-learn", "einops"}),
         (allowed_packages.DEFAULT, set(allowed_packages.DEFAULT.split())),
     ],
 )
-def test_the_list_of_allowed_packages(said: str, read: set[str]) -> None:
-    assert allowed_packages.read(said) == read
+def test_the_list_of_allowed_packages(text: str, read: set[str]) -> None:
+    assert allowed_packages.read(text) == read
 
 
 def test_the_list_of_allowed_packages_may_be_a_file(tmp_path: Path) -> None:

@@ -28,10 +28,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def both(tmp_path_factory: pytest.TempPathFactory, toolchains: Path, toolchain: str) -> Iterator[Both]:
     private_mounts.enter()
-    found = ToolchainStore(toolchains).find(toolchain)
-    assert found is not None
+    ready_toolchain = ToolchainStore(toolchains).find(toolchain)
+    assert ready_toolchain is not None
     pool = WarmPool(memory_bytes=1 << 30, jobs=1000, seconds=3600)
-    yield Both(Sandbox(slot=SLOT, home=tmp_path_factory.mktemp("home")), pool, found)
+    yield Both(Sandbox(slot=SLOT, home=tmp_path_factory.mktemp("home")), pool, ready_toolchain)
     pool.close()
 
 

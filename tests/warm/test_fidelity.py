@@ -156,7 +156,7 @@ print(json.dumps(seen))
 
 @pytest.fixture(scope="module")
 def looks(both: Both) -> tuple[dict[str, object], dict[str, object]]:
-    cold, warm = both.said(LOOK)
+    cold, warm = both.output_of(LOOK)
     return json.loads(cold), json.loads(warm)
 
 
@@ -207,7 +207,7 @@ print(json.dumps(seen))
 
 
 def test_numbers_are_the_same_bit_for_bit(both: Both) -> None:
-    cold, warm = both.said(NUMBERS)
+    cold, warm = both.output_of(NUMBERS)
     assert json.loads(cold) == json.loads(warm)
     assert len(json.loads(cold)) > 18
     assert both.warm(NUMBERS).stdout.head.decode() == warm
@@ -246,7 +246,7 @@ print(before, random.random(), torch.rand(1).item(), torch.are_deterministic_alg
 
 
 def test_settings_apply_at_the_script_s_own_import(both: Both) -> None:
-    cold, warm = both.said(SETTINGS, settings='{"seed": "5", "tf32": "on", "deterministic": "on"}')
+    cold, warm = both.output_of(SETTINGS, settings='{"seed": "5", "tf32": "on", "deterministic": "on"}')
     assert cold == warm
     assert cold.endswith(" True True\n")
 
@@ -312,6 +312,6 @@ WORKS = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("script", WORKS.values(), ids=WORKS.keys())
 def test_works_the_same(both: Both, script: str) -> None:
-    cold, warm = both.said(script)
+    cold, warm = both.output_of(script)
     assert cold == warm
     assert cold

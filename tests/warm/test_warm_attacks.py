@@ -23,9 +23,9 @@ KINDS = ["counted", "polled", "once", *(["plain"] if os.geteuid() == 0 else [])]
 def runner(request: pytest.FixtureRequest, toolchains: Path, toolchain: str) -> Iterator[WarmRunner]:
     with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o755)
-        made = make_warm_runner(request.param, home=Path(home), toolchain=toolchains / toolchain)
-        yield made
-        made.close()
+        runner = make_warm_runner(request.param, home=Path(home), toolchain=toolchains / toolchain)
+        yield runner
+        runner.close()
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def bait() -> Iterator[list[str]]:
 def test_nothing_gets_out_and_what_torch_needs_works(runner: WarmRunner, bait: list[str]) -> None:
     tried = dict(
         json.loads(line)
-        for line in runner.said(arguments(*bait) + AS_WITHOUT_HARNESS + PROBE.read_text()).splitlines()
+        for line in runner.output_of(arguments(*bait) + AS_WITHOUT_HARNESS + PROBE.read_text()).splitlines()
     )
     assert {
         name for name, outcome in tried.items() if outcome == "OPEN" and not name.startswith("works: ")
@@ -91,10 +91,10 @@ print(any(secret in open(path, "rb").read() for path in ("/proc/self/mountinfo",
 
 
 def test_pid_1_is_closed_and_nothing_of_the_node_is_inherited(runner: WarmRunner) -> None:
-    said = runner.said(arguments(SECRET[::-1]) + LEAKS).splitlines()
+    output = runner.output_of(arguments(SECRET[::-1]) + LEAKS).splitlines()
     closed = [f"1 {name} EACCES" for name in ("environ", "mem", "maps", "root", "cwd", "exe", "fd")]
-    assert sorted(said[:-2]) == sorted([*closed, "1 cmdline False"])
-    assert said[-2:] == ["['pipe']", "False"]
+    assert sorted(output[:-2]) == sorted([*closed, "1 cmdline False"])
+    assert output[-2:] == ["['pipe']", "False"]
 
 
 DEFILE = """
@@ -124,7 +124,7 @@ print(json.dumps([str(torch.get_default_dtype()), torch.ones(1).item(), hasattr(
 def test_the_next_job_finds_nothing_of_one_before(runner: WarmRunner) -> None:
     assert runner.run(DEFILE).exit_status == 0
     expected = ["torch.float32", 1.0, False, False, False, False, True, 2, [False] * 3, True, False]
-    assert json.loads(runner.said(LOOK)) == expected
+    assert json.loads(runner.output_of(LOOK)) == expected
 
 
 def test_killing_all_that_it_sees_spares_pid_1_and_the_next_job(runner: WarmRunner) -> None:
@@ -141,11 +141,11 @@ for pid in range(1, 300):
 print(os.waitpid(child, 0)[1])
 """
     before = runner.ask("zygotes")
-    assert runner.said(script) == "9\n"
+    assert runner.output_of(script) == "9\n"
     if len(before) and runner.ask("zygotes") != before:  # type: ignore[arg-type]
         # An interpreter for a single job has been replaced by now; others have not.
-        assert runner.said("print(1)") == "1\n"
-    assert runner.said("import torch; print(torch.ones(1).item())") == "1.0\n"
+        assert runner.output_of("print(1)") == "1\n"
+    assert runner.output_of("import torch; print(torch.ones(1).item())") == "1.0\n"
 
 
 OUR_FOLDER = """
@@ -161,8 +161,8 @@ print(sum(os.stat("/run/samehere/" + name).st_size for name in os.listdir("/run/
 
 
 def test_the_folder_of_ours_holds_little_whatever_its_mode(runner: WarmRunner) -> None:
-    assert runner.said(OUR_FOLDER) == "True\n"
+    assert runner.output_of(OUR_FOLDER) == "True\n"
 
 
 def test_the_kernel_would_kill_a_job_before_the_node(runner: WarmRunner) -> None:
-    assert runner.said("print(open('/proc/self/oom_score_adj').read())") == "600\n\n"
+    assert runner.output_of("print(open('/proc/self/oom_score_adj').read())") == "600\n\n"

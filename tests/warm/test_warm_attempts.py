@@ -37,9 +37,9 @@ class Node:
     toolchain: str
 
     def run(self, script: str, *, start: Start = Start.WARM, **fields: object) -> Result:
-        asked = {"attempt_id": "a", "toolchain": self.toolchain, "script": script, "start": start, **fields}
+        request = {"attempt_id": "a", "toolchain": self.toolchain, "script": script, "start": start, **fields}
         return self.executor.execute(
-            Attempt.model_validate(asked), self.sandbox, granted=[], cancelled=threading.Event()
+            Attempt.model_validate(request), self.sandbox, granted=[], cancelled=threading.Event()
         )
 
 
@@ -217,19 +217,19 @@ def test_where_forks_get_no_namespaces_each_serves_once(make: Callable[..., Node
     assert first.observation.stdout == second.observation.stdout == "2.0\n"
 
 
-def shown(node: Node, script: str, **fields: object) -> Result:
+def preview(node: Node, script: str, **fields: object) -> Result:
     return node.run(script, kind=AttemptKind.PREVIEW, **fields)
 
 
 def test_a_preview_takes_what_is_ready_and_is_none_without_it(make: Callable[..., Node]) -> None:
     node = make()
-    first = shown(node, PLAIN)
+    first = preview(node, PLAIN)
     assert (first.outcome, first.start, first.observation.stdout) == (Outcome.SETUP_FAILED, Start.COLD, "")
     assert first.reason is not None
     assert (first.reason.code, node.pool.pids()) == ("unavailable", [])
     node.executor.prepare(node.sandbox, ending=lambda: False)
     pids = node.pool.pids()
-    second = shown(node, PLAIN)
+    second = preview(node, PLAIN)
     assert (second.outcome, second.start, second.kind, second.observation.stdout) == (
         Outcome.COMPLETED,
         Start.WARM,
@@ -250,7 +250,7 @@ def test_a_preview_takes_what_is_ready_and_is_none_without_it(make: Callable[...
 )
 def test_a_preview_never_runs_cold(node: Node, script: str, fields: dict[str, object], code: str) -> None:
     node.run(PLAIN)
-    result = shown(node, script, **fields)
+    result = preview(node, script, **fields)
     assert (result.outcome, result.start, result.observation.stdout, result.level) == (
         Outcome.SETUP_FAILED,
         Start.COLD,
@@ -265,9 +265,9 @@ def test_a_preview_is_audited_by_the_cold_attempt_after_it(make: Callable[..., N
     node = make(share=1.0)
     node.run(PLAIN)
     sly = "import os\nbegan = sum(os.times()[:2])\nimport torch\nprint(sum(os.times()[:2]) - began > 0.3)\n"
-    assert (shown(node, sly).observation.stdout, shown(node, sly).start) == ("False\n", Start.WARM)
+    assert (preview(node, sly).observation.stdout, preview(node, sly).start) == ("False\n", Start.WARM)
     assert node.run(sly, start=Start.COLD).observation.stdout == "True\n"
-    distrusted = shown(node, sly)
+    distrusted = preview(node, sly)
     assert distrusted.reason is not None
     assert (distrusted.outcome, distrusted.reason.code) == (Outcome.SETUP_FAILED, "audit")
 
@@ -282,7 +282,7 @@ def test_before_any_attempt_the_usual_toolchain_is_made_ready(
     )
     node.executor.prepare(node.sandbox, ending=lambda: False)
     assert len(node.pool.pids()) == 1
-    assert shown(node, PLAIN).start is Start.WARM
+    assert preview(node, PLAIN).start is Start.WARM
 
 
 def test_one_that_died_is_made_ready_again(node: Node) -> None:
@@ -294,4 +294,4 @@ def test_one_that_died_is_made_ready_again(node: Node) -> None:
         time.sleep(0.02)
     node.executor.prepare(node.sandbox, ending=lambda: False)
     assert node.pool.pids() != [pid]
-    assert shown(node, PLAIN).start is Start.WARM
+    assert preview(node, PLAIN).start is Start.WARM

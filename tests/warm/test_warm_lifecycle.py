@@ -27,9 +27,9 @@ TIGHT = SMALL.model_copy(update={"memory_bytes": 256 * MIB, "wall_seconds": 20.0
 def runner(request: pytest.FixtureRequest, toolchains: Path, toolchain: str) -> Iterator[WarmRunner]:
     with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o755)
-        made = make_warm_runner(request.param, home=Path(home), toolchain=toolchains / toolchain)
-        yield made
-        made.close()
+        runner = make_warm_runner(request.param, home=Path(home), toolchain=toolchains / toolchain)
+        yield runner
+        runner.close()
 
 
 def below(pid: int) -> list[int]:
@@ -41,10 +41,10 @@ def below(pid: int) -> list[int]:
         except OSError:
             continue
         children.setdefault(parent, []).append(int(folder.name))
-    found = list(children.get(pid, []))
-    for child in found:
-        found += children.get(child, [])
-    return found
+    pids = list(children.get(pid, []))
+    for child in pids:
+        pids += children.get(child, [])
+    return pids
 
 
 def lives(pid: int) -> bool:
@@ -58,10 +58,10 @@ def lives(pid: int) -> bool:
 def alone(runner: WarmRunner, *, seconds: float = 5.0) -> list[int]:
     """Wait until the runner's only descendants are bubblewrap and the paused interpreter."""
     end = time.monotonic() + seconds
-    while len(found := below(runner.process.pid)) > 2 and time.monotonic() < end:
+    while len(pids := below(runner.process.pid)) > 2 and time.monotonic() < end:
         time.sleep(0.02)
-    assert len(found) <= 2, found
-    return found
+    assert len(pids) <= 2, pids
+    return pids
 
 
 DEAF = """
@@ -166,7 +166,7 @@ def test_many_in_a_row_leave_nothing(runner: WarmRunner) -> None:
         # It was always the same interpreter, and not larger than a slot's share; a build with CUDA may be
         # larger.
         assert runner.ask("zygotes") == zygotes
-        has_cuda = "True" in runner.said("import torch\nprint(torch.version.cuda is not None)")
+        has_cuda = "True" in runner.output_of("import torch\nprint(torch.version.cuda is not None)")
         assert proportional_bytes(zygotes[0]) <= (500 if has_cuda else 250) * MIB  # type: ignore[index]
 
 
@@ -175,7 +175,7 @@ def test_one_that_died_is_replaced(runner: WarmRunner) -> None:
     first = runner.ask("zygotes")
     os.kill(first[0], 9)  # type: ignore[index]
     time.sleep(0.2)
-    assert runner.said("import torch; print(torch.ones(1).item())") == "1.0\n"
+    assert runner.output_of("import torch; print(torch.ones(1).item())") == "1.0\n"
     assert runner.ask("zygotes") != first
 
 
@@ -196,7 +196,7 @@ def test_killing_the_node_leaves_nothing(kind: str, toolchains: Path, toolchain:
         assert len(all_of_it) >= 6 - (kind == "once")
         runner.process.kill()
         end = time.monotonic() + 5
-        while (left := [pid for pid in all_of_it if lives(pid)]) and time.monotonic() < end:
+        while (alive := [pid for pid in all_of_it if lives(pid)]) and time.monotonic() < end:
             time.sleep(0.02)
         runner.close()
-        assert left == []
+        assert alive == []

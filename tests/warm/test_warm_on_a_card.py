@@ -107,7 +107,7 @@ print(json.dumps(seen))
 
 
 def test_numbers_are_the_same_bit_for_bit(on_a_card: Both) -> None:
-    cold, warm = (json.loads(said) for said in on_a_card.said(NUMBERS, limits=LARGE))
+    cold, warm = (json.loads(output) for output in on_a_card.output_of(NUMBERS, limits=LARGE))
     assert cold == warm
     assert len(cold) == 12
 

@@ -58,7 +58,7 @@ class Both:
             replace(job, variables={"PYTHONHASHSEED": hash_seed}), cancelled=threading.Event()
         )
 
-    def said(self, script: str, **options: object) -> tuple[str, str]:
+    def output_of(self, script: str, **options: object) -> tuple[str, str]:
         """The program's output in a cold and in a warm start."""
         results = self.cold(script, **options), self.warm(script, **options)
         for result in results:

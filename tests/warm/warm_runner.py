@@ -87,7 +87,7 @@ class WarmRunner:
         self.start(script, limits=limits, cancel_after=cancel_after)
         return self.result()
 
-    def said(self, script: str, **options: object) -> str:
+    def output_of(self, script: str, **options: object) -> str:
         result = self.run(script, **options)  # type: ignore[arg-type]
         assert (result.ending, result.exit_status) == ("exited", 0), (
             result.detail,
@@ -114,13 +114,13 @@ def make_warm_runner(kind: str, *, home: Path, toolchain: Path) -> WarmRunner:
 
 
 def _open_descriptors() -> list[str]:
-    found = []
+    rows = []
     for link in Path("/proc/self/fd").iterdir():
         try:
-            found.append(str(link.readlink()).partition(":")[0])
+            rows.append(str(link.readlink()).partition(":")[0])
         except FileNotFoundError:  # the descriptor of the listing itself
             continue
-    return sorted(found)
+    return sorted(rows)
 
 
 def main() -> None:

@@ -62,8 +62,10 @@ def put(name, function, *arguments):
 
 def first_line(*command):
     """The first line that a command prints. Raises if it fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20, check=True)
-    return done.stdout.decode("utf-8", "replace").strip().splitlines()[0]
+    process = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=20, check=True
+    )
+    return process.stdout.decode("utf-8", "replace").strip().splitlines()[0]
 
 
 def os_name():

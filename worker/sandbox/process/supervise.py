@@ -124,22 +124,22 @@ class Supervision:
 
     def _read(self, selector: selectors.BaseSelector, timeout: float) -> bool:
         """Read available data; whether pid 1 has ended or the job must end."""
-        gone = self._take(selector, timeout)
+        is_gone = self._take(selector, timeout)
         self._check_output()
-        return gone or self._ending is not None
+        return is_gone or self._ending is not None
 
     def _take(self, selector: selectors.BaseSelector, timeout: float) -> bool:
         """Read available data; whether pid 1 has ended."""
-        gone = False
+        is_gone = False
         for key, _ in selector.select(timeout):
             if key.fd == self._launch.init_fd:
-                gone = True
+                is_gone = True
             elif key.fd == self._launch.control.fileno():
                 if not self._read_control():
                     selector.unregister(key.fileobj)
             elif not streams.read_available(key.fd, self._into[key.fd]):
                 selector.unregister(key.fileobj)
-        return gone
+        return is_gone
 
     def _check_output(self) -> None:
         most = self._limits.stream_kill_bytes

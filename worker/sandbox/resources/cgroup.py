@@ -122,8 +122,8 @@ class Leaf:
     def remove(self) -> bool:
         """Remove it after its processes have ended; whether it could be removed in time."""
         deadline = time.monotonic() + _REMOVE_SECONDS
-        gone = [_remove(folder, deadline) for folder in self._folders]
-        return all(gone)
+        removed = [_remove(folder, deadline) for folder in self._folders]
+        return all(removed)
 
 
 def _remove(folder: Path, deadline: float) -> bool:
