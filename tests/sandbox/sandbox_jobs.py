@@ -16,8 +16,8 @@ from worker.sandbox import Bind, SandboxJob, SandboxResult
 
 # Without namespaces, a program has the same path inside.
 SYSTEM_PYTHON = "/usr/bin/python3"
-# The lowest limit of processes on any number of cores, so that a fork bomb does not hit the memory limit
-# first.
+# The lowest limit of processes on any number of cores, so
+# that a fork bomb does not hit the memory limit first.
 SMALL = Limits(wall_seconds=20, memory_bytes=512 * MIB, scratch_bytes=32 * MIB, processes_per_core=1)
 
 

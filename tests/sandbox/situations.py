@@ -19,8 +19,8 @@ def own_mounts():
     check(libc.unshare(0x20000))
     check(libc.mount(b"none", b"/", None, ctypes.c_ulong(16384 | 1 << 18), None))
 """
-# Like `sysctl user.max_user_namespaces=0`, but set in a user namespace of this process, so that it affects
-# nothing else.
+# Like `sysctl user.max_user_namespaces=0`, but set in a user
+# namespace of this process, so that it affects nothing else.
 NO_USER_NAMESPACES = """
 uid, gid = os.getuid(), os.getgid()
 check(libc.unshare(0x10000000))
@@ -34,9 +34,9 @@ own_mounts()
 import subprocess
 subprocess.run(["umount", "--recursive", "/sys/fs/cgroup"], check=True)
 """
-# Docker's default: fourteen capabilities, masked and read-only parts of /proc, no writable cgroup, and a
-# filter of the calls that need CAP_SYS_ADMIN. (Our own filter denies these and more, except for what Landlock
-# needs.)
+# Docker's default: fourteen capabilities, masked and read-only parts of /proc,
+# no writable cgroup, and a filter of the calls that need CAP_SYS_ADMIN. (Our
+# own filter denies these and more, except for what Landlock needs.)
 STOCK_CONTAINER = """
 own_mounts()
 check(libc.mount(b"run", b"/run", b"tmpfs", ctypes.c_ulong(0), None))

@@ -249,8 +249,8 @@ time.sleep(60)
     runner.close()
 
 
-# 8. The exact end, from a pid 1 that reveals nothing. (test_endings distinguishes exit status 139 and
-# SIGSEGV.)
+# 8. The exact end, from a pid 1 that reveals nothing.
+# (test_endings distinguishes exit status 139 and SIGSEGV.)
 
 
 def test_pid_1_gives_nothing_away(jobs: Jobs) -> None:

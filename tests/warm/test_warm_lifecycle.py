@@ -163,8 +163,8 @@ def test_many_in_a_row_leave_nothing(runner: WarmRunner) -> None:
     if parents is not None:
         assert not list(parents.memory.glob(f"samehere-{runner.process.pid}-*"))
     if forks:
-        # It was always the same interpreter, and not larger than a slot's share; a build with CUDA may be
-        # larger.
+        # It was always the same interpreter, and not larger
+        # than a slot's share; a build with CUDA may be larger.
         assert runner.ask("zygotes") == zygotes
         has_cuda = "True" in runner.output_of("import torch\nprint(torch.version.cuda is not None)")
         assert proportional_bytes(zygotes[0]) <= (500 if has_cuda else 250) * MIB  # type: ignore[index]

@@ -11,8 +11,8 @@ from worker.sandbox import Sandbox, SandboxJob, SandboxResult
 from worker.toolchains import Toolchain
 from worker.warm.pool import WarmPool
 
-# The lowest limit of processes on any number of cores, so that a fork bomb does not hit the memory limit
-# first.
+# The lowest limit of processes on any number of cores, so
+# that a fork bomb does not hit the memory limit first.
 SMALL = Limits(wall_seconds=60, memory_bytes=1024 * MIB, scratch_bytes=32 * MIB, processes_per_core=1)
 SCRIPT_PATH = "/home/u/script.py"
 

@@ -13,9 +13,9 @@ CHUNK_BYTES = 64 << 10
 # Limit without numpy, where a Python loop reads the elements.
 SLOW_ELEMENTS = 1 << 16
 
-# By the dtype's name in torch and numpy: bytes of an element, and the code of its number format ("" if
-# unknown). f, i, u and c are float, int, unsigned and complex; the digit is the number of bytes of a real
-# part.
+# By the dtype's name in torch and numpy: bytes of an element, and the
+# code of its number format ("" if unknown). f, i, u and c are float, int,
+# unsigned and complex; the digit is the number of bytes of a real part.
 DTYPES = {
     "float64": (8, "f8"),
     "float32": (4, "f4"),

@@ -72,8 +72,8 @@ def reseed():
 
 def find_problem():
     """Why a fork of this process would differ from a process of its own; "" if it would not."""
-    # numpy's BLAS ends its threads before a fork, and a fork starts its own. Threads of others would be
-    # missing there.
+    # numpy's BLAS ends its threads before a fork, and a fork
+    # starts its own. Threads of others would be missing there.
     pid = os.fork()
     if pid == 0:
         os._exit(0)
@@ -131,8 +131,8 @@ class Pause:
 
         gc.collect()
         gc.freeze()
-        # The script's objects in a frozen namespace would never be collected: at the end, neither `__del__`
-        # nor `finally` would run.
+        # The script's objects in a frozen namespace would never be
+        # collected: at the end, neither `__del__` nor `finally` would run.
         main = type(sys)("__main__")
         main.__dict__.clear()
         main.__dict__.update(vars(sys.modules["__main__"]))
@@ -224,8 +224,8 @@ class Pause:
             rights = [(self.socket.SOL_SOCKET, SCM_RIGHTS, pidfd.to_bytes(4, sys.byteorder))]
             control.sendmsg([b"init %d" % report], rights)
             os.close(pidfd)
-            # Not the inherited descriptor: all processes that share an open file share its flags and locks,
-            # the next job too.
+            # Not the inherited descriptor: all processes that share an
+            # open file share its flags and locks, the next job too.
             null = os.open("/dev/null", os.O_RDWR)
             for fd, number in ((null, 0), (stdout, 1), (stderr, 2)):
                 os.dup2(fd, number)

@@ -40,8 +40,8 @@ MOST_VALUES = 40
 MOST_DATA = 256
 MOST_TEXT = 1000
 REPORT_BYTES = 1 << 18
-# Packages that influence numeric results. The block names these and those that the script imports; others are
-# private.
+# Packages that influence numeric results. The block names
+# these and those that the script imports; others are private.
 PACKAGES = re.compile(
     r"(?:py)?torch.*|functorch|triton.*"
     r"|numpy|scipy|mkl.*|intel-openmp|onednn.*"
@@ -50,8 +50,8 @@ PACKAGES = re.compile(
     r"|pandas|scikit-learn|einops|sympy|networkx"
     r"|transformers|accelerate|safetensors|xformers|flash-attn|deepspeed|lightning|pytorch-lightning"
 )
-# JSON escapes for characters that could be a code fence, markup, a mention or an entity where the block is
-# pasted.
+# JSON escapes for characters that could be a code fence,
+# markup, a mention or an entity where the block is pasted.
 ESCAPED = {ord(sign): "\\u%04x" % ord(sign) for sign in "<>&`@"}
 WINDOWS_FAULTS = {
     0xC0000005: "SIGSEGV",

@@ -13,8 +13,8 @@ CONFIG_PATH = "/run/samehere/harness.json"
 SCRIPT_PATHS = ("/home/u/script.py", "/run/samehere/probe.py")
 # Far from the script's own descriptors, which start at 3 as without the harness.
 HIGH_FD = 900
-# Makes a process print its stacks; far from the signals that libraries use. `worker.sandbox` sends the same
-# number.
+# Makes a process print its stacks; far from the signals that
+# libraries use. `worker.sandbox` sends the same number.
 STACKS_SIGNAL = 61
 MOST_ANCESTORS = 16
 ELEMENTS_PATH = "/run/samehere/elements.py"
@@ -373,8 +373,8 @@ class Watch:
         try:
             if self.channel is None or not self.channel.is_ours():
                 return
-            # The interpreter stores an uncaught exception here before it prints it, so the harness needs no
-            # hook.
+            # The interpreter stores an uncaught exception here
+            # before it prints it, so the harness needs no hook.
             kind = getattr(sys, "last_type", None)
             exception = {} if kind is None else describe_exception(kind, getattr(sys, "last_value", None))
             if exception:

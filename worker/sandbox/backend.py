@@ -27,11 +27,11 @@ from worker.sandbox.process.launch import Backend, Launch
 from worker.sandbox.resources import cgroup, limits, processes
 from worker.sandbox.resources.memory import CountedMemory, PolledMemory
 
-# Each slot has its own uid, so that no two jobs share the kernel's limits per uid. The operator keeps the
-# range free.
+# Each slot has its own uid, so that no two jobs share the
+# kernel's limits per uid. The operator keeps the range free.
 FIRST_SLOT_UID = 47001
-# The slot for examining a machine while a node may run on it. No node has it, and its uid is not the
-# service's.
+# The slot for examining a machine while a node may run on
+# it. No node has it, and its uid is not the service's.
 PROBE_SLOT = 97
 _PROBE_LIMITS = Limits(wall_seconds=30, memory_bytes=256 * MIB, scratch_bytes=16 * MIB)
 _PR_SET_CHILD_SUBREAPER = 36
@@ -77,8 +77,8 @@ class Sandbox:
         self._backend: Bubblewrap | Plain
         if not sys.platform.startswith("linux"):
             raise SandboxUnavailableError("a node needs Linux: the sandbox uses its namespaces")
-        # A killed job's process in an uninterruptible call then becomes our child, so that we can reap it
-        # later.
+        # A killed job's process in an uninterruptible call
+        # then becomes our child, so that we can reap it later.
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         if level is Level.LIMITS_ONLY:
             self.level_detail = _LIMITS_ONLY

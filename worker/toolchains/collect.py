@@ -36,8 +36,8 @@ def prune(store: ToolchainStore, *, unused_seconds: float) -> Pruned:
 
     Adopted toolchains and those without a lock stay.
     """
-    # Attempts may start meanwhile: each one locks its toolchain. A build may not: it could use a package that
-    # is removed.
+    # Attempts may start meanwhile: each one locks its toolchain.
+    # A build may not: it could use a package that is removed.
     try:
         with SharedLock(store.collecting_path, alone=True):
             return _prune(store, before=time.time() - unused_seconds)

@@ -29,8 +29,8 @@ class Manifest(BaseModel):
     # The folders that the facts were read from, and their stamp: with another stamp, the facts are stale.
     site_packages: list[str] = Field(default_factory=list)
     stamp: str = ""
-    # Only if it was built from a lock: keys of the stored wheels, and the digest of all their files with
-    # bytecode.
+    # Only if it was built from a lock: keys of the stored
+    # wheels, and the digest of all their files with bytecode.
     packages: list[str] = Field(default_factory=list)
     lock_digest: str = ""
     files_digest: str = ""
@@ -46,8 +46,8 @@ class Recipe(BaseModel):
     # A version or a path, as the user gave it; empty for the interpreter of the node.
     python: str = ""
     lock: Lock
-    # The toolchain to which this one adds packages. If that one has no lock, its folders are used as they
-    # are.
+    # The toolchain to which this one adds packages. If that
+    # one has no lock, its folders are used as they are.
     base: str = ""
     # The facts that its last build had.
     facts: ToolchainFacts | None = None

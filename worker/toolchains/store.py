@@ -199,8 +199,8 @@ class ToolchainStore:
         binds = tuple(
             Bind(str(path), str(path)) for path in _outermost(shown) if not path.is_relative_to(_ALWAYS_SHOWN)
         )
-        # It is also shown at its own path, which installed commands of older toolchains and links may
-        # contain.
+        # It is also shown at its own path, which installed
+        # commands of older toolchains and links may contain.
         binds = (*binds, Bind(str(real), INSIDE))
         return Toolchain(
             name=name, folder=real, build_id=manifest.build_id, facts=self._facts(name, manifest), binds=binds

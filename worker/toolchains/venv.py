@@ -18,8 +18,8 @@ HOOK_MODULE = "samehere_hook"
 # One line, as a .pth file needs it. It removes the module again, so that the script doesn't find it.
 HOOK_PTH = f"import sys, {HOOK_MODULE}; {HOOK_MODULE}.start(); sys.modules.pop('{HOOK_MODULE}', None)\n"
 
-# Prints facts about the interpreter. `-S` skips the environment's start-up files, and `-B` avoids writing
-# bytecode.
+# Prints facts about the interpreter. `-S` skips the
+# environment's start-up files, and `-B` avoids writing bytecode.
 _PROGRAM = (
     "import json, sys, sysconfig;"
     " executable = getattr(sys, '_base_executable', sys.executable);"

@@ -40,8 +40,8 @@ class WarmStarts:
     def __init__(self, pool: WarmPool, audit: Audit) -> None:
         self._pool = pool
         self._audit = audit
-        # The last job that could start warm, and its toolchain. Slots prepare an interpreter for jobs like
-        # it.
+        # The last job that could start warm, and its toolchain.
+        # Slots prepare an interpreter for jobs like it.
         self.latest: tuple[SandboxJob, Toolchain] | None = None
         self._previews: OrderedDict[tuple[str, str], Result] = OrderedDict()
 

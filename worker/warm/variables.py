@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# A fork would honour some of them, which are read later. Listing these for each version is not worth the
-# second.
+# A fork would honour some of them, which are read later.
+# Listing these for each version is not worth the second.
 READ_AT_START = (
     "ATEN_",
     "BLIS_",

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-# Without nvidia-uvm, cuInit fails with "CUDA unknown error". nvidia-uvm-tools, -modeset and -caps are not
-# needed.
+# Without nvidia-uvm, cuInit fails with "CUDA unknown error".
+# nvidia-uvm-tools, -modeset and -caps are not needed.
 _CONTROL_NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 _SYS = ("/sys/devices", "/sys/bus/pci", "/sys/module/nvidia", "/sys/module/nvidia_uvm")
 _LIBRARIES = (

@@ -80,16 +80,16 @@ _MODES_AND_OWNERS = frozenset({
 # Changes to other processes of the same user. The first two are denied; a process may do the last four
 # (`_TO_ONESELF`) to itself, which the process id 0 stands for.
 _TO_PROCESSES = frozenset({"setpriority", "ioprio_set"})
-# Landlock does not restrict sockets that are files, and the D-Bus session's socket can start programs for its
-# user.
+# Landlock does not restrict sockets that are files, and the
+# D-Bus session's socket can start programs for its user.
 _TO_SERVICES = frozenset({"connect"})
 _TO_ONESELF = ("sched_setparam", "sched_setscheduler", "sched_setaffinity", "sched_setattr")
 _WITH_A_SHARED_UID = _MODES_AND_OWNERS | _TO_PROCESSES | _TO_SERVICES
 _ONLY_WITHOUT_NAMESPACES = _OF_THE_MACHINE | _WITH_A_SHARED_UID | frozenset(_TO_ONESELF)
 # Callers try these first, and fall back to others only if the kernel seems too old.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
-# Memory that belongs to no process, so that polling does not see it. (Each of 32 000 semaphore sets takes 2
-# MiB.)
+# Memory that belongs to no process, so that polling does
+# not see it. (Each of 32 000 semaphore sets takes 2 MiB.)
 _INVISIBLE_MEMORY = frozenset({"memfd_create", "shmget", "semget", "msgget"})
 
 # The flags NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. (NEWTIME is not a flag of clone.)
@@ -128,8 +128,8 @@ def _error(number: int) -> int:
 
 
 def _argument(position: int) -> int:
-    # The low word: both machines are little-endian, and the kernel uses 32 bits of every argument that is
-    # checked here.
+    # The low word: both machines are little-endian, and the
+    # kernel uses 32 bits of every argument that is checked here.
     return 16 + 8 * position
 
 

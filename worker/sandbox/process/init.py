@@ -59,8 +59,8 @@ def serve(
     if not config:
         os._exit(0)
     began = time.monotonic()
-    # Pid 1 ignores signals that it has no handler for, but Python has one for SIGINT: the program could end
-    # its pid 1.
+    # Pid 1 ignores signals that it has no handler for, but
+    # Python has one for SIGINT: the program could end its pid 1.
     handler = _signal.signal(SIGINT, _signal.SIG_IGN)
     program = os.fork()
     if program == 0:
@@ -106,8 +106,8 @@ def start(control: _socket.socket, config: bytes, prctl: Callable[..., int]) -> 
     try:
         fields = config.split(b"\0")
         control_fd = move_away(control_fd, int(fields[2]))
-        # Python ignores some signals, and a node in the background may ignore more. A program expects the
-        # defaults.
+        # Python ignores some signals, and a node in the background
+        # may ignore more. A program expects the defaults.
         for number in _signal.valid_signals():
             if _signal.getsignal(number) == _signal.SIG_IGN:
                 _signal.signal(number, _signal.SIG_DFL)

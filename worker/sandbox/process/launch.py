@@ -90,8 +90,8 @@ class Channels:
         pipes = [os.pipe() for _ in range(3)]
         for reading, _ in pipes:
             os.set_blocking(reading, False)
-        # A program that the script executes may open the report channel again under /proc, with the slot's
-        # uid.
+        # A program that the script executes may open the report
+        # channel again under /proc, with the slot's uid.
         os.fchmod(pipes[2][1], 0o602)
         return cls(
             [reading for reading, _ in pipes], [writing for _, writing in pipes], control, their_control
@@ -191,8 +191,8 @@ def hand_over(
 
     `limits`: soft and hard value by resource. Raises SetupError.
     """
-    # pid 1 sets the limits: setting them from here would need CAP_SYS_RESOURCE, which root in a container
-    # lacks.
+    # pid 1 sets the limits: setting them from here would
+    # need CAP_SYS_RESOURCE, which root in a container lacks.
     limit_texts = " ".join(f"{kind}:{soft}:{hard}" for kind, (soft, hard) in limits.items())
     fields = [
         limit_texts,

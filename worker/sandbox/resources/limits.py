@@ -68,8 +68,8 @@ def process_limits(
         process_count += _threads_of(uid)
     cpu = processor_seconds(limits)
     values: dict[int, tuple[int, int]] = {
-        # Not 0: the kernel ignores 0 if core dumps go to a program, as on Ubuntu. With 1 it does not start
-        # that program.
+        # Not 0: the kernel ignores 0 if core dumps go to a program,
+        # as on Ubuntu. With 1 it does not start that program.
         resource.RLIMIT_CORE: (1, 1),
         resource.RLIMIT_NOFILE: (_OPEN_FILES, _OPEN_FILES),
         resource.RLIMIT_NPROC: (process_count, process_count),
