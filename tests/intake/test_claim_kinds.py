@@ -1,4 +1,4 @@
-"""Kinds of claims that go beyond one printed value: speed, missing errors, sides that are no devices, places, and what is no claim."""
+"""Claims beyond one printed value: speed, missing errors, two sides, places, and texts without a claim."""
 
 from __future__ import annotations
 

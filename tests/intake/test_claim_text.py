@@ -152,12 +152,18 @@ def test_the_signal_of_a_crash(text: str, signal: str | None) -> None:
         ("AssertionError:\nNot equal to tolerance rtol=1e-07", "AssertionError", ""),
         ("fails with IndexError", "IndexError", ""),
         (
-            'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    raise ValueError("x")\nValueError: x',
+            (
+                'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n'
+                '    raise ValueError("x")\nValueError: x'
+            ),
             "ValueError",
             "x",
         ),
         (
-            f"{TRACEBACK}\nKeyError: 'a'\n\nDuring handling of the above, another occurred:\n\n{TRACEBACK}\nRuntimeError: second\nThanks!",
+            (
+                f"{TRACEBACK}\nKeyError: 'a'\n\nDuring handling of the above, another occurred:\n\n"
+                f"{TRACEBACK}\nRuntimeError: second\nThanks!"
+            ),
             "RuntimeError",
             "second",
         ),

@@ -52,7 +52,7 @@ SMI = """+----------------------------------------------------------------------
 |   0  NVIDIA GeForce RTX 3090        Off | 00000000:01:00.0  On |                  N/A |"""
 CONFIG = """PyTorch built with:
   - GCC 9.3
-  - Intel(R) oneAPI Math Kernel Library Version 2022.2-Product Build 20220804 for Intel(R) 64 architecture applications
+  - Intel(R) oneAPI Math Kernel Library Version 2022.2-Product Build 20220804 for Intel(R) 64 architecture
   - Intel(R) MKL-DNN v3.3.6 (Git Hash 86e6af5974177e513fd3fee58425e1063e7f1361)
   - CPU capability usage: AVX512
   - CUDA Runtime 12.1
@@ -97,7 +97,10 @@ def test_what_collect_env_prints_in_any_wrapping(text: str) -> None:
             },
         ),
         (
-            "Package   Version\n--------- -------\nnumpy 1.26.4\nnvidia-cudnn-cu12  8.9.2.26\ntorch    2.3.0\n\nThanks 1.0",
+            (
+                "Package   Version\n--------- -------\nnumpy 1.26.4\nnvidia-cudnn-cu12  8.9.2.26\n"
+                "torch    2.3.0\n\nThanks 1.0"
+            ),
             {
                 "torch.version": "2.3.0",
                 "cudnn.version": 8902,

@@ -1,4 +1,4 @@
-"""What small reports claim: of which words, outputs and comments the claim is made, and which of them say what should be seen."""
+"""Claims of small reports: from words, outputs and comments, with their expected values."""
 
 from __future__ import annotations
 
@@ -100,7 +100,10 @@ def test_what_should_be_stands_right_behind_what_is(sentence: str, wanted: str) 
 
 
 def test_outputs_in_comments_below_the_code() -> None:
-    code = "```python\nx = 0.1 * 3\nprint(x)\nprint(x == 0.3)\n\n# Output:\n# 0.30000000000000004\n# False\n```\n\n"
+    code = (
+        "```python\nx = 0.1 * 3\nprint(x)\nprint(x == 0.3)\n\n# Output:\n"
+        "# 0.30000000000000004\n# False\n```\n\n"
+    )
     text = f"{code}Python 3.12. Expected: `0.3` and `True`\n"
     assert said(text) == [("bug", "output", "0.30000000000000004|False"), ("expected", "output", "0.3|True")]
 
@@ -181,11 +184,20 @@ def test_a_number_is_no_version(value: str) -> None:
 
 
 def test_a_tensor_on_a_card_is_not_what_a_script_without_one_prints() -> None:
-    cpu = "CPU:\n\n```python\nimport torch\nprint(torch.zeros(2))\n```\n\ngives `tensor([0., 0.])`, as it should.\n"
-    gpu = "GPU:\n\n```python\nimport torch\nprint(torch.zeros(2, device='cuda'))\n```\n\ngives `tensor([0., 1.], device='cuda:0')`\n"
+    cpu = (
+        "CPU:\n\n```python\nimport torch\nprint(torch.zeros(2))\n```\n\n"
+        "gives `tensor([0., 0.])`, as it should.\n"
+    )
+    gpu = (
+        "GPU:\n\n```python\nimport torch\nprint(torch.zeros(2, device='cuda'))\n```\n\n"
+        "gives `tensor([0., 1.], device='cuda:0')`\n"
+    )
     bug, wanted = read(f"{cpu}\n{gpu}", form="report", title="").claim.checks
     assert (bug.where.device, wanted.where.device) == ("cuda", None)
-    with_fallback = "```python\nimport torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'\nprint(torch.zeros(2, device=d))\n```\n"
+    with_fallback = (
+        "```python\nimport torch\nd = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+        "print(torch.zeros(2, device=d))\n```\n"
+    )
     (check,) = read(
         f"{with_fallback}\nprints `tensor([0., 1.], device='cuda:0')`\n", form="report", title=""
     ).claim.checks
@@ -201,7 +213,10 @@ def test_a_tensor_on_a_card_is_not_what_a_script_without_one_prints() -> None:
     ],
 )
 def test_a_title_with_the_word_expected_is_no_section_of_what_is_expected(title: str) -> None:
-    shown = '```\nTraceback (most recent call last):\n  File "a.py", line 2, in <module>\nRuntimeError: it broke\n```\n'
+    shown = (
+        '```\nTraceback (most recent call last):\n  File "a.py", line 2, in <module>\n'
+        "RuntimeError: it broke\n```\n"
+    )
     assert said(f"# {title}\n\n{shown}\n{CODE}") == [("bug", "exception", "RuntimeError")]
 
 
@@ -227,7 +242,10 @@ def test_a_claim_without_a_script_is_read_all_the_same() -> None:
 
 
 def test_code_that_a_mail_program_quotes() -> None:
-    mail = "On Mon, May 6, 2024 at 8:01 AM K. wrote:\n> Which script?\n\nThis one:\n\n> import math\n> x = math.sqrt(16)\n> print(int(x))\n\n"
+    mail = (
+        "On Mon, May 6, 2024 at 8:01 AM K. wrote:\n> Which script?\n\nThis one:\n\n"
+        "> import math\n> x = math.sqrt(16)\n> print(int(x))\n\n"
+    )
     reading = read(f"{mail}It prints 3, not 4, on my box.\n", form="report", title="sqrt is off by one")
     assert [script.as_given for script in reading.scripts] == [
         "import math\nx = math.sqrt(16)\nprint(int(x))"

@@ -17,9 +17,15 @@ def report(text: str) -> Reading:
 
 # Each holds LINES and nothing else, and needs no repair.
 PLAIN = {
-    "fence in a quote": "> ```python\n> import torch\n> x = torch.ones(2)\n> print(x.sum())\n> ```\n\nIt is wrong.",
-    "fence in a list": "1. Run\n\n   ```python\n   import torch\n   x = torch.ones(2)\n   print(x.sum())\n   ```\n2. See",
-    "nested details": f"<details>\n<summary>a</summary>\n<details>\n\n```python\n{LINES}\n```\n</details>\n</details>",
+    "fence in a quote": (
+        "> ```python\n> import torch\n> x = torch.ones(2)\n> print(x.sum())\n> ```\n\nIt is wrong."
+    ),
+    "fence in a list": (
+        "1. Run\n\n   ```python\n   import torch\n   x = torch.ones(2)\n   print(x.sum())\n   ```\n2. See"
+    ),
+    "nested details": (
+        f"<details>\n<summary>a</summary>\n<details>\n\n```python\n{LINES}\n```\n</details>\n</details>"
+    ),
     "details never closed": f"<details><summary>a</summary>\n\n```python\n{LINES}\n```\n",
     "too many closing tags and fences": f"```python\n{LINES}\n```\n</details>\n</details>\n```\n```\n",
     "tab before each line": "Run\n\n\t" + LINES.replace("\n", "\n\t") + "\n\nIt is wrong.",
@@ -29,16 +35,25 @@ PLAIN = {
     "pre": f"<pre><code>{LINES}\n</code></pre>\nIt is wrong.",
     "pre with a language": f'<pre lang="python">\n{LINES}\n</pre>',
     "pre around a fence": f"<pre>\n\n```python\n{LINES}\n```\n\n</pre>",
-    "comment that is never closed, in a heading": f"### To reproduce <!-- the steps\n\n```python\n{LINES}\n```\n\n<!-- done -->",
+    "comment that is never closed, in a heading": (
+        f"### To reproduce <!-- the steps\n\n```python\n{LINES}\n```\n\n<!-- done -->"
+    ),
     "comment that is never closed, in prose": f"a <!-- b\n\n```python\n{LINES}\n```\n--> c",
-    "decoy in a comment of several paragraphs": f"<!--\nFor example:\n\n```python\nprint('decoy')\n```\n-->\n```python\n{LINES}\n```",
-    "issue form": f"### Describe the bug\n\nIt hangs.\n\n### Code\n\n```python\n{LINES}\n```\n\n### Logs\n\n_No response_\n",
+    "decoy in a comment of several paragraphs": (
+        f"<!--\nFor example:\n\n```python\nprint('decoy')\n```\n-->\n```python\n{LINES}\n```"
+    ),
+    "issue form": (
+        f"### Describe the bug\n\nIt hangs.\n\n### Code\n\n```python\n{LINES}\n```\n\n"
+        "### Logs\n\n_No response_\n"
+    ),
     "code on the line of the fence": "```python import torch\nx = torch.ones(2)\nprint(x.sum())\n```",
     "code right after the fence": "```import torch\nx = torch.ones(2)\nprint(x.sum())```",
     "shown by cat": f"```\n$ cat a.py\n{LINES}\n$ python a.py\ntensor(2.)\n```",
     "a here-document": f"```bash\ncat > a.py <<'EOF'\n{LINES}\nEOF\npython a.py\n```",
     "after python -c": f'```sh\npython -c "{LINES}"\n```',
-    "other languages beside it": f"```diff\n- a\n+ b\n```\n```cpp\nint main() {{}}\n```\n```python\n{LINES}\n```",
+    "other languages beside it": (
+        f"```diff\n- a\n+ b\n```\n```cpp\nint main() {{}}\n```\n```python\n{LINES}\n```"
+    ),
 }
 
 
@@ -57,15 +72,31 @@ REPAIRED = {
         'import sys\nprint("a", 1, file=sys.stderr)\nprint("%d" % 2, end=" ")\nprint()',
         ["python2_print"],
     ),
-    "print in a session": ("```\n>>> x = 3\n>>> print x * 2\n6\n```", "x = 3\nprint(x * 2)", ["python2_print"]),
+    "print in a session": (
+        "```\n>>> x = 3\n>>> print x * 2\n6\n```",
+        "x = 3\nprint(x * 2)",
+        ["python2_print"],
+    ),
     "print and its output": ("```\nx = 7\nprint 'a', x\na 7\n```", "x = 7\nprint('a', x)", ["python2_print"]),
-    "quotes": ("```python\nd = {“b”: 1, ‘a’: 2}\nprint(d)\n```", "d = {\"b\": 1, 'a': 2}\nprint(d)", ["smart_quotes"]),
+    "quotes": (
+        "```python\nd = {“b”: 1, ‘a’: 2}\nprint(d)\n```",
+        "d = {\"b\": 1, 'a': 2}\nprint(d)",
+        ["smart_quotes"],
+    ),
     "quotes and output": ("```\nx = 1\nprint(“a”, x)\na 1\n```", 'x = 1\nprint("a", x)', ["smart_quotes"]),
     "dashes": ("```python\nprint(3 – 2)\n```", "print(3 - 2)", ["smart_dashes"]),
     "spaces": ("```python\nx\u00a0= 3\u200b\nprint(x)\n```", "x = 3\nprint(x)", ["invisible_characters"]),
     "full width": ("```python\nprint\uff081\uff0c2\uff09\n```", "print(1,2)", ["full_width_characters"]),
-    "entities": ("```python\nx = 3\nif x &gt; 2:\n    print('a &amp; b')\n```", "x = 3\nif x > 2:\n    print('a & b')", ["html_entities"]),
-    "entities that parse": ("```python\nx = 3\ny = x &gt; 2\nprint(y)\n```", "x = 3\ny = x > 2\nprint(y)", ["html_entities"]),
+    "entities": (
+        ("```python\nx = 3\nif x &gt; 2:\n    print('a &amp; b')\n```"),
+        "x = 3\nif x > 2:\n    print('a & b')",
+        ["html_entities"],
+    ),
+    "entities that parse": (
+        "```python\nx = 3\ny = x &gt; 2\nprint(y)\n```",
+        "x = 3\ny = x > 2\nprint(y)",
+        ["html_entities"],
+    ),
     "entities in pre": ("<pre>\nprint(1 &lt; 2)\n</pre>", "print(1 < 2)", ["html_entities"]),
     "numbered lines": ("```python\n1 x = 3\n2 print(x)\n```", "x = 3\nprint(x)", ["line_numbers"]),
     "indent": ("```python\n    x = 3\n    print(x)\n```", "x = 3\nprint(x)", ["common_indent"]),
@@ -84,8 +115,12 @@ REPAIRED = {
         'x = 3\n__import__("sys").displayhook(x + 1)',
         ["shown_value"],
     ),
-    "doctest": ("Docs:\n\n    >>> x = 3\n    >>> x\n    3\n\nWrong", 'x = 3\n__import__("sys").displayhook(x)', ["shown_value"]),
-}  # fmt: skip
+    "doctest": (
+        "Docs:\n\n    >>> x = 3\n    >>> x\n    3\n\nWrong",
+        'x = 3\n__import__("sys").displayhook(x)',
+        ["shown_value"],
+    ),
+}
 
 
 @pytest.mark.parametrize(("text", "run", "repairs"), REPAIRED.values(), ids=list(REPAIRED))

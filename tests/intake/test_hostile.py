@@ -14,16 +14,17 @@ from app.intake.claim.claim_text import read_claim
 from app.intake.reading import Reading
 
 SCRIPT = "```python\nimport torch\nprint(1)\n```\n"
-# Each is repeated until it fills the limit. They bait backtracking, nesting, and anything that is done per line twice.
+# Each is repeated up to the limit. They provoke backtracking, nesting, and quadratic work.
 BAITS = [
-    "a", "A.", "a.a.", "Aa ", ">", "> ", "- ", "[", "[a](", "*a ", "_a_", "`", "` ", "```\n", "~~~\n", "<!--", "<a ", "[a]: b\n",
-    "\n", "x\n", "x is 1\n\n", "1", "1.", "1_", "1e", "Error ", "AError", "AError\n", 'prints "', "expected 1 ", '"a" expected ',
-    "different ", "every time ", "cpu gpu on cpu ", "cpu 1\ngpu 2\n", "(", "f(", "Traceback (most recent call last)\n", ">>> x\n",
-    " ", "\t", "# ", "# x\n", "-", "if 1:\n", "import a\n", "|a|b|\n", "\r", "OS : ", "torch ", "exit code ", "<details>\n",
-    "gives: \n", "prints `a\n", "device='cuda ", "tensor(", "not deterministic ", "In [1]: x\n", "$ python a\n", "cc @a\n", "…",
-    "é", "\\", "{", "'", "a b c d e f g = ", "Claim: \n", "#include <a>\n",
+    "a", "A.", "a.a.", "Aa ", ">", "> ", "- ", "[", "[a](", "*a ", "_a_", "`", "` ", "```\n", "~~~\n",
+    "<!--", "<a ", "[a]: b\n", "\n", "x\n", "x is 1\n\n", "1", "1.", "1_", "1e", "Error ", "AError",
+    "AError\n", 'prints "', "expected 1 ", '"a" expected ', "different ", "every time ", "cpu gpu on cpu ",
+    "cpu 1\ngpu 2\n", "(", "f(", "Traceback (most recent call last)\n", ">>> x\n", " ", "\t", "# ", "# x\n",
+    "-", "if 1:\n", "import a\n", "|a|b|\n", "\r", "OS : ", "torch ", "exit code ", "<details>\n",
+    "gives: \n", "prints `a\n", "device='cuda ", "tensor(", "not deterministic ", "In [1]: x\n",
+    "$ python a\n", "cc @a\n", "…", "é", "\\", "{", "'", "a b c d e f g = ", "Claim: \n", "#include <a>\n",
 ]  # fmt: skip
-# Of the processor: others may be at work. The worst takes about one.
+# Processor time, since others may use the machine. The worst takes about a second.
 SECONDS = 8.0
 
 
@@ -49,7 +50,7 @@ def test_reading_ends_soon(bait: str) -> None:
     ids=ascii,
 )
 def test_time_grows_no_faster_than_the_text(bait: str) -> None:
-    """Four times the text takes about four times as long; sixteen would be quadratic. Times too short to measure are no evidence."""
+    """Four times the text takes about four times as long. Times too short to measure are no evidence."""
 
     def seconds(size: int) -> float:
         text = bait * (size // len(bait)) + "\n" + SCRIPT
@@ -65,11 +66,12 @@ def test_time_grows_no_faster_than_the_text(bait: str) -> None:
 
 
 PIECES = st.sampled_from([
-    "```python\n", "```\n", "~~~\n", "import torch\n", "print(1)\n", ">>> x\n", "... y\n", "In [1]: x\n", "Out[1]: 3\n", "<!--",
-    "-->", "# Title\n", "## Versions\n", "Traceback (most recent call last):\n", "ValueError: x\n", "    indented\n", "\t", "\r\n",
-    "cpu 1.0\n", "cuda 2.0\n", "hangs", " expected ", " got ", "0.5", "nan", "-inf", "tensor([1.])\n", "device='cuda:0'", "`", '"',
-    "'", "\n\n", "\0", "\ud800", "é", "[", "(", "{", "Claim: ", "def f():\n", "x = y\n", "torch.load('a')\n", "!pip install x\n",
-    "<details>", "&nbsp;", "|", "- ", "> ", "1. ", "prints ",
+    "```python\n", "```\n", "~~~\n", "import torch\n", "print(1)\n", ">>> x\n", "... y\n", "In [1]: x\n",
+    "Out[1]: 3\n", "<!--", "-->", "# Title\n", "## Versions\n", "Traceback (most recent call last):\n",
+    "ValueError: x\n", "    indented\n", "\t", "\r\n", "cpu 1.0\n", "cuda 2.0\n", "hangs", " expected ",
+    " got ", "0.5", "nan", "-inf", "tensor([1.])\n", "device='cuda:0'", "`", '"', "'", "\n\n", "\0",
+    "\ud800", "é", "[", "(", "{", "Claim: ", "def f():\n", "x = y\n", "torch.load('a')\n",
+    "!pip install x\n", "<details>", "&nbsp;", "|", "- ", "> ", "1. ", "prints ",
 ])  # fmt: skip
 TEXTS = st.lists(PIECES | st.text(max_size=8), max_size=40).map("".join)
 

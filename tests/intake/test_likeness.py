@@ -162,7 +162,10 @@ NAMES = st.from_regex(r"[a-z][a-z_0-9]{0,8}", fullmatch=True).filter(
 
 @given(st.lists(NAMES, min_size=4, max_size=4, unique=True).filter(lambda names: "torch" not in names))
 def test_any_consistent_names_give_the_same_digest(names: list[str]) -> None:
-    template = "import torch\ndef {0}({1}):\n    return torch.sum({1})\n{2} = torch.ones(2)\nfor {3} in {2}:\n    print({0}({3}))\n"
+    template = (
+        "import torch\ndef {0}({1}):\n    return torch.sum({1})\n{2} = torch.ones(2)\n"
+        "for {3} in {2}:\n    print({0}({3}))\n"
+    )
     assert shape_digest(template.format(*names)) == shape_digest(template.format("aa", "bb", "cc", "dd"))
 
 

@@ -118,11 +118,17 @@ def test_input(script: str, *, asked: bool) -> None:
         ("import torch.distributed as dist\ndist.init_process_group('nccl')", True),
         ("import os\nr = int(os.environ['RANK'])", True),
         (
-            "import torch.distributed as dist\ndist.init_process_group('gloo', rank=0, world_size=1, init_method='tcp://127.0.0.1:1')",
+            (
+                "import torch.distributed as dist\n"
+                "dist.init_process_group('gloo', rank=0, world_size=1, init_method='tcp://127.0.0.1:1')"
+            ),
             False,
         ),
         (
-            "import os\nimport torch.distributed as dist\nos.environ['MASTER_ADDR'] = '::1'\ndist.init_process_group('gloo')",
+            (
+                "import os\nimport torch.distributed as dist\nos.environ['MASTER_ADDR'] = '::1'\n"
+                "dist.init_process_group('gloo')"
+            ),
             False,
         ),
         ("import sys\nprint(sys.argv[0])", False),

@@ -1,4 +1,4 @@
-"""What `probe.py` printed, in a report, however it was pasted: the reporter's place and word; damage is said and not guessed at."""
+"""The output of `probe.py` in a report, however it was pasted. Damage is stated, and nothing is guessed."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def only_script(text: str) -> str:
         f"### Describe the bug\n\n{SCRIPT}\n\n### Versions\n\ntorch 2.3",
         f"```python\n{SCRIPT}\n```\n```python\n{SCRIPT}\n```",
     ],
-)  # fmt: skip
+)
 def test_the_one_script(text: str) -> None:
     assert only_script(text).replace("\r", "").splitlines() == SCRIPT.splitlines()
 
@@ -87,7 +87,10 @@ def test_lines_for_a_notebook_are_commented_out_in_a_report() -> None:
 
 
 def test_a_transcript_of_ipython() -> None:
-    typed = "In [1]: import torch\n\nIn [2]: for i in range(2):\n   ...:     print(i)\n   ...:\n0\n1\n\nIn [3]: torch.ones(1)\n"
+    typed = (
+        "In [1]: import torch\n\nIn [2]: for i in range(2):\n   ...:     print(i)\n   ...:\n"
+        "0\n1\n\nIn [3]: torch.ones(1)\n"
+    )
     text = f"```\n{typed}Out[3]: tensor([1.])\n```"
     reading = report(text)
     assert reading.scripts[0].script.splitlines()[:3] == [
@@ -116,9 +119,15 @@ def test_continuation_lines_of_a_transcript() -> None:
         ("```python\nimport torch\nexec 'a'\n```", "no_python"),
         ("```python\nimport torch\nnet = build(config)\nnet(batch)\n```", "undefined_name"),
         ("```python\nimport torch\nw = torch.load('a.pt')\n```", "file"),
-        ("python a.py --rank 0\n\n```python\nimport argparse\np = argparse.ArgumentParser()\np.add_argument('--rank')\n```", "arguments"),
+        (
+            (
+                "python a.py --rank 0\n\n```python\nimport argparse\np = argparse.ArgumentParser()\n"
+                "p.add_argument('--rank')\n```"
+            ),
+            "arguments",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_asked(text: str, code: str) -> None:
     asks = report(text).ask
     assert [ask.code for ask in asks] == [code]
@@ -133,14 +142,20 @@ def test_a_missing_name_is_not_asked_for_where_it_is_the_bug() -> None:
 def test_names_inside_functions_and_tries_are_not_asked_for() -> None:
     assert (
         report(
-            "```python\ndef f():\n    return later\ntry:\n    x = other\nexcept NameError:\n    x = 1\nprint(x)\n```"
+            (
+                "```python\ndef f():\n    return later\ntry:\n    x = other\nexcept NameError:\n"
+                "    x = 1\nprint(x)\n```"
+            )
         ).ask
         == ()
     )
 
 
 def test_a_block_shown_to_work_is_a_control() -> None:
-    text = f"This fails:\n```python\n{SCRIPT}\n```\nWith a clone it works:\n```python\nimport torch\nprint(torch.ones(2).clone().sum())\n```"
+    text = (
+        f"This fails:\n```python\n{SCRIPT}\n```\nWith a clone it works:\n```python\n"
+        "import torch\nprint(torch.ones(2).clone().sum())\n```"
+    )
     assert [script.role for script in report(text).scripts] == [ScriptRole.MAIN, ScriptRole.CONTROL]
 
 
@@ -152,13 +167,19 @@ def test_a_control_may_come_first() -> None:
 
 
 def test_scripts_for_each_device_are_alternatives() -> None:
-    text = f"On the CPU:\n```python\n{SCRIPT}\n```\nOn the GPU:\n```python\n{SCRIPT.replace('(2)', '(2).cuda()')}\n```"
+    text = (
+        f"On the CPU:\n```python\n{SCRIPT}\n```\nOn the GPU:\n```python\n"
+        f"{SCRIPT.replace('(2)', '(2).cuda()')}\n```"
+    )
     assert [script.role for script in report(text).scripts] == [ScriptRole.MAIN, ScriptRole.ALTERNATIVE]
 
 
 def test_parts_are_joined_where_one_goes_on_from_the_other() -> None:
     reading = report(
-        "The model:\n```python\nimport torch\nnet = torch.nn.Linear(1, 1)\n```\nand then\n```python\nprint(net(torch.ones(1)))\n```"
+        (
+            "The model:\n```python\nimport torch\nnet = torch.nn.Linear(1, 1)\n```\nand then\n"
+            "```python\nprint(net(torch.ones(1)))\n```"
+        )
     )
     script = reading.scripts[0]
     assert len(reading.scripts) == 1
@@ -168,7 +189,10 @@ def test_parts_are_joined_where_one_goes_on_from_the_other() -> None:
 
 
 def test_parts_are_not_joined_where_the_first_is_said_to_fail() -> None:
-    text = "```python\nimport torch\nx = torch.ones(1)\nx.nothing()\n```\nAttributeError: no such thing\n\nAlso\n```python\nprint(x)\n```"
+    text = (
+        "```python\nimport torch\nx = torch.ones(1)\nx.nothing()\n```\n"
+        "AttributeError: no such thing\n\nAlso\n```python\nprint(x)\n```"
+    )
     reading = report(text)
     assert [script.role for script in reading.scripts] == [ScriptRole.MAIN, ScriptRole.PART]
     assert reading.scripts[0].repairs == ()
@@ -199,8 +223,16 @@ FENCED = f"```python\n{SCRIPT}\n```\n"
         (FENCED + "Claim: hangs", CheckKind.HANG, None),
         (FENCED + "**Claim**: exit code 3", CheckKind.EXIT_STATUS, None),
         (f"```python\n# Claim: hangs\n{SCRIPT}\n```", CheckKind.HANG, None),
-        (FENCED + "```\nTraceback (most recent call last):\n  x\nValueError: bad\n```", CheckKind.EXCEPTION, "ValueError"),
-        (FENCED + "### Error logs\n\nTraceback (most recent call last):\n  x\nValueError: bad", CheckKind.EXCEPTION, "ValueError"),
+        (
+            FENCED + ("```\nTraceback (most recent call last):\n  x\nValueError: bad\n```"),
+            CheckKind.EXCEPTION,
+            "ValueError",
+        ),
+        (
+            FENCED + ("### Error logs\n\nTraceback (most recent call last):\n  x\nValueError: bad"),
+            CheckKind.EXCEPTION,
+            "ValueError",
+        ),
         (FENCED + "```pytb\nAssertionError: \nNot equal\n```", CheckKind.EXCEPTION, "AssertionError"),
         (FENCED + "stops in `f`:\nRuntimeError: not enough memory", CheckKind.EXCEPTION, "RuntimeError"),
         (FENCED + "```\nSegmentation fault (core dumped)\n```", CheckKind.CRASH, None),
@@ -208,21 +240,41 @@ FENCED = f"```python\n{SCRIPT}\n```\n"
         (FENCED + "It gives: tensor(3.)", CheckKind.OUTPUT, ("tensor(3.)",)),
         (FENCED + "It prints `conv 0.5`, wrong", CheckKind.OUTPUT, ("conv 0.5",)),
         (FENCED + "```\nCPU: 1.0\nGPU: 2.0\n```", CheckKind.DIFFERS, ("CPU: 1.0", "GPU: 2.0")),
-        (FENCED + "### Versions\n\nCPU out: 1.0\nGPU out: 2.0\n\ncc @someone", CheckKind.DIFFERS, ("CPU out: 1.0", "GPU out: 2.0")),
-        (FENCED + "On CPU:\n```\n[1]\n```\nOn Cuda:\n```\n[2]\n```", CheckKind.DIFFERS, ("cpu [1]", "cuda [2]")),
+        (
+            FENCED + "### Versions\n\nCPU out: 1.0\nGPU out: 2.0\n\ncc @someone",
+            CheckKind.DIFFERS,
+            ("CPU out: 1.0", "GPU out: 2.0"),
+        ),
+        (
+            FENCED + "On CPU:\n```\n[1]\n```\nOn Cuda:\n```\n[2]\n```",
+            CheckKind.DIFFERS,
+            ("cpu [1]", "cuda [2]"),
+        ),
         (FENCED + "CPU and GPU results differ.", CheckKind.DIFFERS, ()),
         (FENCED + "It never ends.", CheckKind.HANG, None),
         ("```python\nprint(1) # tensor(1.) WRONG\n```", CheckKind.OUTPUT, ("tensor(1.)",)),
-        (FENCED + "Expected:\n```\ntensor(2.)\n```\nActual:\n```\ntensor(3.)\n```", CheckKind.OUTPUT, ("tensor(3.)",)),
-        (FENCED + "Expected:\n```\n1.5\n```\nActual:\n```\nnp.float64(2.5)\n```", CheckKind.OUTPUT, ("np.float64(2.5)",)),
+        (
+            FENCED + "Expected:\n```\ntensor(2.)\n```\nActual:\n```\ntensor(3.)\n```",
+            CheckKind.OUTPUT,
+            ("tensor(3.)",),
+        ),
+        (
+            FENCED + "Expected:\n```\n1.5\n```\nActual:\n```\nnp.float64(2.5)\n```",
+            CheckKind.OUTPUT,
+            ("np.float64(2.5)",),
+        ),
         (FENCED + "Output:\n```\nnp.True_\n```", CheckKind.OUTPUT, ("np.True_",)),
         (FENCED + "Output:\n```\ntorch.Size([2, 3])\n```", CheckKind.OUTPUT, ("torch.Size([2, 3])",)),
         (FENCED + "Actual: np.float64(2.5)\nExpected: 1.5", CheckKind.OUTPUT, ("np.float64(2.5)",)),
         (FENCED + "It prints np.True_, expected np.False_", CheckKind.OUTPUT, ("np.True_",)),
-        (FENCED + "The documentation promises:\n```\n-inf\n```\nand it gives\n```\nnan\n```", CheckKind.OUTPUT, ("nan",)),
+        (
+            FENCED + ("The documentation promises:\n```\n-inf\n```\nand it gives\n```\nnan\n```"),
+            CheckKind.OUTPUT,
+            ("nan",),
+        ),
         (FENCED + "```sh\n$ python a.py\nvalue 3\n```", CheckKind.OUTPUT, ("value 3",)),
     ],
-)  # fmt: skip
+)
 def test_what_a_report_claims(text: str, kind: CheckKind, shown: tuple[str, ...] | str | None) -> None:
     found, said = bug(report(text).claim)
     assert found is kind
@@ -235,7 +287,10 @@ def test_what_a_report_claims(text: str, kind: CheckKind, shown: tuple[str, ...]
         FENCED,
         FENCED + "Please have a look, I use torch 2.3 with 2 GPUs.",
         FENCED
-        + "### Versions\n\nPyTorch version: 2.3.0\nCUDA used to build PyTorch: 12.1\nGPU 0: NVIDIA A100\nCPU:\nModel name: EPYC",
+        + (
+            "### Versions\n\nPyTorch version: 2.3.0\nCUDA used to build PyTorch: 12.1\n"
+            "GPU 0: NVIDIA A100\nCPU:\nModel name: EPYC"
+        ),
         FENCED + "```\nCollecting environment information...\nPyTorch version: 2.3.0\n```",
         FENCED + "```\ncommit 59c1b5025f64\nDate: Mon Feb 6 10:45:04 2023\n```",
         FENCED + "```sh\nconda create --name six python=3.7\nconda activate six\n```",
@@ -274,9 +329,9 @@ def test_the_title_is_the_first_heading_if_none_is_given() -> None:
 
 
 RIGHT = {
-    "001": ["main"], "005": ["main"], "010": ["main", "alternative"], "012": ["main"], "015": ["main"], "023": ["main"], "026": ["main"],
-    "028": ["main"], "030": ["main"], "039": ["main"], "041": ["main"], "044": ["main", "control"], "046": ["main"], "058": ["main"],
-    "064": ["main"],
+    "001": ["main"], "005": ["main"], "010": ["main", "alternative"], "012": ["main"], "015": ["main"],
+    "023": ["main"], "026": ["main"], "028": ["main"], "030": ["main"], "039": ["main"], "041": ["main"],
+    "044": ["main", "control"], "046": ["main"], "058": ["main"], "064": ["main"],
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Values, errors and bad endings as sentences tell of them: seen, wanted, or neither; and where that is said to be."""
+"""Values, errors and bad ends in sentences: seen, expected, or neither; and the environment that is named."""
 
 from __future__ import annotations
 

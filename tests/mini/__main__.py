@@ -1,4 +1,4 @@
-"""`python -m tests.mini [--accept] [NAME…]`: run mini reports; with --accept, write what they say now as what is expected."""
+"""`python -m tests.mini [--accept] [NAME…]`: run mini reports; --accept writes their answers as expected."""
 
 from __future__ import annotations
 

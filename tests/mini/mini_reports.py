@@ -1,7 +1,7 @@
 """Tiny reports, one for each way an attempt can end, and what the command line must say of each.
 
-A folder holds `script.py` or `report.md`, and `expected.json`: `options` of the command, `stable` (the part of the answer that never
-varies), and `varies` (what of it may differ from run to run, and is left out).
+A folder holds `script.py` or `report.md`, and `expected.json`: `options` of the command, `stable` (the part
+of the answer that never varies), and `varies` (the parts that may differ from run to run).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The reports under tests/reports that run on a CPU: the command line must judge each as one of its accepted verdicts."""
+"""The command line gives each report of tests/reports that runs on a CPU one of its accepted verdicts."""
 
 from __future__ import annotations
 
