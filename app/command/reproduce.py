@@ -24,7 +24,7 @@ from app.command.terminal.render import render
 from app.errors import InputError, SamehereError
 from app.intake.read import read
 from app.intake.reading import Reading
-from app.runs.exchange.bundle import Said, Submitted, bundle_of
+from app.runs.exchange.bundle import BundledReport, OriginVerdict, bundle_of
 from app.runs.rows.presets import known_presets
 from app.runs.run_object.document import RunDocument
 from app.settings import ServiceSettings
@@ -175,15 +175,15 @@ def _write_local_bundle(
     if not any(attempt.result is not None for job in run.jobs for attempt in job.attempts):
         errors().print("Nothing was run, so there is no bundle.", style="yellow", highlight=False)
         return
-    submitted = Submitted(
+    submitted = BundledReport(
         form=source.decided_form,
         text=source.text,
         claim=_claim(options),
         title=argument_text(options.title),
         source_url=reading.source_url,
     )
-    verdict_here = Said(verdict=run.document.verdict, summary=run.document.summary)
-    write_bundle(name, bundle_of(run.facts, reading, run.jobs, submitted, said=verdict_here))
+    verdict_here = OriginVerdict(verdict=run.document.verdict, summary=run.document.summary)
+    write_bundle(name, bundle_of(run.facts, reading, run.jobs, submitted, origin=verdict_here))
     errors().print(
         f"{CONTENTS_NOTE} To contribute it: samehere import FILE --by NAME --server URL",
         style="dim",

@@ -14,7 +14,7 @@ from judging_builders import CPU, CUDA, result
 
 from app.errors import InputError, TooLargeError
 from app.ids import new_id
-from app.runs.exchange.bundle import Said, Submitted, bundle_of, evidence_digest
+from app.runs.exchange.bundle import BundledReport, OriginVerdict, bundle_of, evidence_digest
 from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
 from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
 from app.runs.run_object.storable import json_digest
@@ -24,7 +24,7 @@ from worker.contract import AttemptKind, CapturedValue, Outcome, Reason, Start
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 SCRIPT = "print('loss nan')\n"
 READING = read(SCRIPT, form="script", claim="prints loss nan, expected loss 1")
-SUBMITTED = Submitted(form="script", text=SCRIPT, claim="prints loss nan, expected loss 1")
+SUBMITTED = BundledReport(form="script", text=SCRIPT, claim="prints loss nan, expected loss 1")
 VALUE = CapturedValue(
     name="x", dtype="torch.float32", shape=[1], data="AAAAPw==", digest="sha256:" + "0" * 64
 )
@@ -75,7 +75,9 @@ def facts() -> tuple[RunFacts, list[JobFacts]]:
 
 def made() -> dict[str, Any]:
     run, jobs = facts()
-    return bundle_of(run, READING, jobs, SUBMITTED, said=Said(verdict="reproduced", summary="It happens."))
+    return bundle_of(
+        run, READING, jobs, SUBMITTED, origin=OriginVerdict(verdict="reproduced", summary="It happens.")
+    )
 
 
 def sent(bundle: dict[str, Any]) -> bytes:
@@ -97,7 +99,9 @@ def refusal(data: bytes, limits: BundleLimits = LIMITS) -> InputError:
 def test_what_was_kept_comes_back_and_is_judged_the_same() -> None:
     run, jobs = facts()
     before = assemble(run, READING, jobs)
-    bundle = read_bundle(sent(bundle_of(run, READING, jobs, SUBMITTED, said=Said())), limits=LIMITS)
+    bundle = read_bundle(
+        sent(bundle_of(run, READING, jobs, SUBMITTED, origin=OriginVerdict())), limits=LIMITS
+    )
     assert (bundle.made_by.nodes, bundle.report) == (["lab-1"], SUBMITTED)
     back = [
         JobFacts(
@@ -146,11 +150,11 @@ def test_white_space_and_the_order_of_fields_mean_nothing() -> None:
 
 def test_the_same_evidence_is_known_again_under_other_ids_and_nothing_else_is() -> None:
     run, jobs = facts()
-    said = Said(verdict="flaky", summary="other words")
+    said = OriginVerdict(verdict="flaky", summary="other words")
 
     def digest(run: RunFacts, jobs: list[JobFacts]) -> str:
         return evidence_digest(
-            read_bundle(sent(bundle_of(run, READING, jobs, SUBMITTED, said=said)), limits=LIMITS)
+            read_bundle(sent(bundle_of(run, READING, jobs, SUBMITTED, origin=said)), limits=LIMITS)
         )
 
     other_run = RunFacts(
@@ -281,7 +285,9 @@ def test_what_is_not_finite_is_kept_as_a_word() -> None:
         id=new_id(), kind=AttemptKind.REPEAT, start=Start.COLD, state="recorded", result=changed
     )
     job = JobFacts(id=new_id(), script=jobs[0].script, target=CPU, state="judged", attempts=(first,))
-    bundle = read_bundle(sent(bundle_of(run, READING, [job], SUBMITTED, said=Said())), limits=NO_LIMITS)
+    bundle = read_bundle(
+        sent(bundle_of(run, READING, [job], SUBMITTED, origin=OriginVerdict())), limits=NO_LIMITS
+    )
     found = bundle.jobs[0].attempts[0].result
     assert found is not None
     assert found.environment == {"x": "nan", "y": "a\N{REPLACEMENT CHARACTER}b"}
@@ -298,5 +304,7 @@ def test_an_attempt_that_was_lost_needs_no_result() -> None:
     job = JobFacts(
         id=new_id(), script=jobs[0].script, target=CPU, state="cancelled", attempts=(lost, waiting, stopped)
     )
-    bundle = read_bundle(sent(bundle_of(run, READING, [job], SUBMITTED, said=Said())), limits=LIMITS)
+    bundle = read_bundle(
+        sent(bundle_of(run, READING, [job], SUBMITTED, origin=OriginVerdict())), limits=LIMITS
+    )
     assert [one.state for one in bundle.jobs[0].attempts] == ["lost", "cancelled"]

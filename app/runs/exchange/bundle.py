@@ -1,4 +1,7 @@
-"""A run as one document that explains itself, to be judged elsewhere: made from the facts of a run, and read back as from a stranger."""
+"""The bundle: a run as one document, which another samehere can judge again.
+
+It is made from the facts of a run. A bundle that is read is untrusted input.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,13 @@ from worker.contract import AttemptKind, Environment, Reason, Result, Start
 FORMAT = "samehere-bundle"
 VERSION = 1
 ABOUT = (
-    "A run of samehere: a report, where and how its script was run, and everything that was kept of each attempt. It holds the text of the"
-    " report and what the script printed: give it to no one who may not read them. Whoever imports it reads the report and judges the"
-    " attempts anew; `said` is for people. The digest is over all other fields as JSON with sorted keys, no spaces, ASCII only."
+    "A run of samehere: a report, the targets on which its scripts ran, and all stored data of each attempt."
+    " It contains the text of the report and the output of the scripts: share it only with people who may"
+    " read them. An import reads the report and judges the attempts again;"
+    " `said` is for people. The digest covers"
+    " all other fields as JSON with sorted keys, without spaces, in ASCII."
 )
-# As NODE_NAME; of `made_by`, which is only shown.
+# The names in `made_by` are only shown.
 _Name = Annotated[str, Field(max_length=100)]
 _Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 _Id = Annotated[str, Field(pattern=f"^{PATTERN.pattern}$")]
@@ -34,13 +39,13 @@ _NO_EVIDENCE = {"attempt_id", "lease_no", "instance", "kind", "start"}
 
 
 class _Part(BaseModel):
-    """Immutable and closed: what this version does not know it does not take."""
+    """A frozen part of a bundle. Unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Submitted(_Part):
-    """What was submitted, as it was."""
+class BundledReport(_Part):
+    """The report as it was submitted."""
 
     form: Literal["script", "report"]
     text: str
@@ -50,16 +55,15 @@ class Submitted(_Part):
 
 
 class MadeBy(_Part):
-    """The public names of the nodes that ran it, and the version of samehere that wrote this down."""
+    """The public names of the nodes, the version of samehere, and for a contributed run its contributor."""
 
     samehere: _Name
     nodes: list[_Name] = Field(max_length=1000)
-    # Where who wrote it down had it from someone else.
     contributed_by: str | None = Field(default=None, max_length=300)
 
 
-class Planned(_Part):
-    """How often a cell was to be run; the cells are the jobs."""
+class BundledPlan(_Part):
+    """The preset of a run and its repeats for each cell."""
 
     preset: str | None = Field(default=None, max_length=100)
     at_most: int = Field(ge=1)
@@ -71,7 +75,7 @@ class BundledRun(_Part):
     state: RunState
     created_at: datetime
     finished_at: datetime | None = None
-    plan: Planned
+    plan: BundledPlan
 
 
 class BundledAttempt(_Part):
@@ -80,7 +84,7 @@ class BundledAttempt(_Part):
     start: Start
     state: Literal["recorded", "lost", "cancelled"]
     counted: bool
-    # The result without its environment, which is kept once, by digest.
+    # The result has no environment here. `environments` of the bundle has each environment once.
     result: Result | None = None
     environment: _Digest | None = None
 
@@ -94,8 +98,8 @@ class BundledJob(_Part):
     attempts: list[BundledAttempt] = Field(default_factory=list)
 
 
-class Said(_Part):
-    """The verdict where it was made, for people who open the file. Never read."""
+class OriginVerdict(_Part):
+    """The verdict of the exporting samehere, for people who open the file. An import does not read it."""
 
     verdict: str | None = None
     summary: str = ""
@@ -108,9 +112,9 @@ class Bundle(_Part):
     version: Literal[1] = 1
     about: str = ABOUT
     made_by: MadeBy
-    report: Submitted
+    report: BundledReport
     run: BundledRun
-    said: Said = Field(default_factory=Said)
+    said: OriginVerdict = Field(default_factory=OriginVerdict)
     scripts: dict[_Digest, str]
     environments: dict[_Digest, Environment]
     jobs: list[BundledJob]
@@ -118,7 +122,7 @@ class Bundle(_Part):
 
 
 def own_version() -> str:
-    """The version of samehere that runs."""
+    """The version of this samehere."""
     try:
         return version("samehere")
     except PackageNotFoundError:
@@ -129,12 +133,12 @@ def bundle_of(
     run: RunFacts,
     reading: Reading,
     jobs: Sequence[JobFacts],
-    submitted: Submitted,
+    submitted: BundledReport,
     *,
-    said: Said,
+    origin: OriginVerdict,
     contributed_by: str | None = None,
 ) -> dict[str, Any]:
-    """The document of a run that ended, as JSON data with its digest."""
+    """The bundle of a run that ended, as JSON data with its digest."""
     environments: dict[str, Environment] = {}
     cells = [_job(job, environments) for job in jobs]
     used = {job.script for job in jobs}
@@ -157,12 +161,12 @@ def bundle_of(
                 "exact": bool(repeats and repeats.exact),
             },
         },
-        "said": said.model_dump(mode="json"),
+        "said": origin.model_dump(mode="json"),
         "scripts": {script.digest: script.script for script in reading.scripts if script.digest in used},
         "environments": environments,
         "jobs": cells,
     }
-    # As JSON reads it back: the digest must be over what is sent.
+    # The digest must cover the data that is sent, so the data goes through JSON first.
     plain: dict[str, Any] = json.loads(json.dumps(to_storable(data), allow_nan=False))
     return {**plain, "digest": json_digest(plain)}
 
@@ -180,18 +184,18 @@ def _job(job: JobFacts, environments: dict[str, Environment]) -> dict[str, Any]:
 
 
 def _attempt(attempt: AttemptFacts, environments: dict[str, Environment]) -> dict[str, Any]:
-    kept = digest = None
+    result = digest = None
     if attempt.result is not None:
-        kept, environment = split_result(attempt.result)
+        result, environment = split_result(attempt.result)
         if environment:
             digest = environment_digest(environment)
             environments[digest] = environment
     facts = {name: getattr(attempt, name) for name in ("id", "kind", "start", "state", "counted")}
-    return {**facts, "result": kept, "environment": digest}
+    return {**facts, "result": result, "environment": digest}
 
 
 def evidence_digest(bundle: Bundle) -> str:
-    """The same for the same evidence, whatever ids it was given on its way, and whoever wrote it down."""
+    """The digest of the evidence. It does not depend on ids or on the exporting samehere."""
     jobs = sorted(
         json_digest(
             {

@@ -1,4 +1,4 @@
-"""The rows of a bundle's cells and attempts: under new ids where others made it, under its own where the run is ours."""
+"""Rows of a bundle: its report, its jobs and its attempts."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from app.storage.queries import keys
 from app.storage.queries.reports import reports as queries
 from worker.contract.text import storable_text
 
-# Of the reports with the same script so many are looked at for the same text.
-MOST_ALIKE = 50
+# The most reports with the same script whose texts are compared.
+MOST_CANDIDATES = 50
 
 
-def report_like(session: Session, bundle: Bundle, reading: Reading) -> ReportRow | None:
-    """The report that a bundle is about, if it is here: the one with the same text, else with the same address."""
+def find_report(session: Session, bundle: Bundle, reading: Reading) -> ReportRow | None:
+    """The stored report that a bundle belongs to: one with the same text, else one with the same address."""
     if not reading.scripts:
         return None
-    alike = queries.having_main_script(session, reading.scripts[0].digest, limit=MOST_ALIKE)
+    candidates = queries.having_main_script(session, reading.scripts[0].digest, limit=MOST_CANDIDATES)
     submitted = bundle.report
     text, address = storable_text(submitted.text), submitted.source_url or reading.source_url
     same = [
         row
-        for row in alike
+        for row in candidates
         if (row.form, row.text, row.claim_text) == (submitted.form, text, submitted.claim)
     ]
     return next(
-        iter([*same, *(row for row in alike if address is not None and row.source_url == address)]), None
+        iter([*same, *(row for row in candidates if address is not None and row.source_url == address)]), None
     )
 
 
-def keep_submitted(
+def store_submitted(
     session: Session, bundle: Bundle, reading: Reading, *, moment: datetime | None = None
 ) -> ReportRow:
-    """Store the report of a bundle, as of now or of a moment in the past."""
+    """Store the report of a bundle. `moment` is the time of the report; it is now by default."""
     submitted = bundle.report
     return store_report(
         session,
@@ -57,19 +57,23 @@ def keep_submitted(
 
 
 def check_scripts(bundle: Bundle, reading: Reading) -> None:
-    """What was run must be what we read from the report. Raises InputError."""
-    read_here = {script.digest for script in reading.scripts}
-    if any(job.script not in read_here for job in bundle.jobs):
+    """Check that the scripts of the bundle are the scripts of the reading. Raises InputError."""
+    own_scripts = {script.digest for script in reading.scripts}
+    if any(job.script not in own_scripts for job in bundle.jobs):
         raise InputError(
-            "The script that was run is not one that this samehere reads from the report. Run it again with the same version as here"
-            " (`samehere reproduce --bundle`), or name the report that it belongs to.",
+            "This samehere reads another script from the report than the one in the bundle. Run it again with"
+            " this version (`samehere reproduce --bundle`), or name the report that the bundle belongs to.",
             code="read_differently",
             field="bundle",
         )
 
 
-def keep_jobs(session: Session, bundle: Bundle, run: RunRow, *, moment: datetime, own: bool) -> list[JobRow]:
-    """Store all cells and attempts. As our own they keep their ids, and what only a run of ours has: one environment for each cell."""
+def store_jobs(session: Session, bundle: Bundle, run: RunRow, *, moment: datetime, own: bool) -> list[JobRow]:
+    """Store all cells and attempts of a bundle.
+
+    With `own` they keep their ids, and each cell gets the one environment that a run of our own has. Else
+    they get new ids.
+    """
     rows, attempts = list[JobRow](), list[AttemptRow]()
     for position, job in enumerate(bundle.jobs):
         row = JobRow(
@@ -93,7 +97,7 @@ def keep_jobs(session: Session, bundle: Bundle, run: RunRow, *, moment: datetime
 
 
 def _environment(job: BundledJob) -> str | None:
-    """In which a cell was judged: all that counts of it ran in one."""
+    """The digest of the environment of a cell. All its counted attempts ran in the same one."""
     return next(
         (
             attempt.environment
@@ -107,9 +111,9 @@ def _environment(job: BundledJob) -> str | None:
 def _attempt(
     session: Session, attempt: BundledAttempt, job: JobRow, *, moment: datetime, own: bool
 ) -> AttemptRow:
-    result, kept = attempt.result, None
+    result, stored_result = attempt.result, None
     if result is not None:
-        kept, environment = split_result(result)
+        stored_result, environment = split_result(result)
         if attempt.environment is not None:
             keys.store_environment(session, attempt.environment, environment, moment=moment)
     created = moment_of(attempt.id) if own else moment
@@ -130,7 +134,7 @@ def _attempt(
         recorded_at=None if result is None else moment,
         outcome=None if result is None else result.outcome,
         environment_digest=attempt.environment,
-        result=kept,
+        result=stored_result,
     )
     if own and result is not None:
         row.instance, row.cards = result.instance, rests_on(result.node, result.observation) or None

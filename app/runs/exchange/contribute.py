@@ -1,4 +1,4 @@
-"""Take in a run that others made: judged anew from its attempts, marked with who brought it, and the same run if it comes again."""
+"""Export a run as a bundle, and import a bundle as a contributed run, which is judged again here."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from app.clock import now
-from app.errors import ConflictError, InputError, NotFoundError
+from app.errors import ConflictError, InputError
 from app.ids import new_id
 from app.intake.reading import Reading
 from app.runs.exchange.bundle import (
     Bundle,
-    Said,
-    Submitted,
+    BundledReport,
+    OriginVerdict,
     bundle_of,
     evidence_digest,
 )
-from app.runs.exchange.bundle_rows import check_scripts, keep_jobs, keep_submitted, report_like
+from app.runs.exchange.bundle_rows import check_scripts, find_report, store_jobs, store_submitted
 from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
 from app.runs.lifecycle.finish import store_end
-from app.runs.rows.by_id import get_run
+from app.runs.rows.by_id import get_report, get_run
 from app.runs.rows.events import emit
 from app.runs.rows.facts import (
     document_of,
@@ -42,13 +42,13 @@ from app.storage.models import ReportRow, RunRow
 from app.storage.queries import runs as queries
 from worker.contract.text import storable_text
 
-BY_CHARACTERS = 100
+NAME_CHARACTERS = 100
 NOBODY = "somebody without a token"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContributeResult:
-    """The run; `created` is False when it was here before."""
+    """The run of a bundle. `created` is False if it was stored before."""
 
     document: RunDocument
     created: bool
@@ -59,10 +59,12 @@ def export(session: Session, run_id: str) -> dict[str, Any]:
     run = get_run(session, run_id)
     if run.state in OPEN_STATES:
         raise ConflictError(
-            "This run has not ended yet: export it when it has, or cancel it.", code="run_not_ended"
+            "This run has not ended yet. Export it when it has ended, or cancel it.", code="run_not_ended"
         )
     if run.is_withdrawn:
-        raise ConflictError("This report was withdrawn: what its runs showed is erased.", code="withdrawn")
+        raise ConflictError(
+            "This report was withdrawn: the results of its runs are erased.", code="withdrawn"
+        )
     return _bundle_of(session, run)
 
 
@@ -70,42 +72,45 @@ def _bundle_of(session: Session, run: RunRow) -> dict[str, Any]:
     report = report_of_run(session, run)
     attempts = queries.attempts_of_run(session, run.id)
     facts = job_facts(queries.jobs_of_run(session, run.id), attempts, results_by_attempt(session, attempts))
-    submitted = Submitted(
+    submitted = BundledReport(
         form=report.form,
         text=report.text,
         claim=report.claim_text,
         title=report.title[:TITLE_CHARACTERS],
         source_url=report.source_url,
     )
-    said = Said(verdict=run.verdict, summary=run.summary)
+    own_verdict = OriginVerdict(verdict=run.verdict, summary=run.summary)
     return bundle_of(
         run_facts(run, report),
         reading_of(session, report),
         facts,
         submitted,
-        said=said,
+        origin=own_verdict,
         contributed_by=run.contributed_by,
     )
 
 
 def contributor(by: str | None, *, token: str | None) -> str:
-    """With whose name a contribution is marked: that of the token, and beside it what its owner says. Raises InputError."""
-    said = "" if by is None else by.strip()
-    if len(said) > BY_CHARACTERS or not said.isprintable():
+    """The contributor's name as it is shown: the given name and the name of the token. Raises InputError."""
+    name = "" if by is None else by.strip()
+    if len(name) > NAME_CHARACTERS or not name.isprintable():
         raise InputError(
-            f"A name has at most {BY_CHARACTERS} characters that can be printed.", code="bad_name", field="by"
+            f"A name has at most {NAME_CHARACTERS} printable characters.",
+            code="bad_name",
+            field="by",
         )
     if token is None:
-        return storable_text(said) or NOBODY
-    return token if said in {"", token} else f"{storable_text(said)}, by the token {token}"
+        return storable_text(name) or NOBODY
+    return token if name in {"", token} else f"{storable_text(name)}, by the token {token}"
 
 
 def contribute(
     session: Session, data: bytes, *, by: str, settings: ServiceSettings, report_id: str | None = None
 ) -> ContributeResult:
-    """Store the run of a bundle beside a report: the one that is named, else one with the same text or address, else a new one.
+    """Store the run of a bundle for a report. The caller commits.
 
-    Raises InputError for a bundle that can't be used, NotFoundError; the caller commits.
+    The report is the named one, else one with the same text or address, else a new one.
+    Raises InputError for a bundle that can't be used, NotFoundError, ConflictError for a withdrawn report.
     """
     bundle = read_bundle(data, limits=BundleLimits.of(settings))
     if not any(attempt.result is not None for job in bundle.jobs for attempt in job.attempts):
@@ -115,7 +120,7 @@ def contribute(
             field="bundle",
         )
     submitted = bundle.report
-    read_anew = check_report(
+    own_reading = check_report(
         form=submitted.form,
         text=submitted.text,
         claim=submitted.claim,
@@ -124,42 +129,36 @@ def contribute(
         settings=settings,
     )
     digest = evidence_digest(bundle)
-    known = queries.run_with_evidence(session, digest) or _own(session, bundle, digest)
-    if known is not None:
-        return ContributeResult(document=document_of(session, known), created=False)
-    report = _report(session, bundle, read_anew, report_id=report_id)
-    reading = read_anew if report is None else reading_of(session, report)
+    stored_run = queries.run_with_evidence(session, digest) or _own_run(session, bundle, digest)
+    if stored_run is not None:
+        return ContributeResult(document=document_of(session, stored_run), created=False)
+    report = _report(session, bundle, own_reading, report_id=report_id)
+    reading = own_reading if report is None else reading_of(session, report)
     check_scripts(bundle, reading)
     if report is None:
-        report = keep_submitted(session, bundle, reading)
+        report = store_submitted(session, bundle, reading)
     return ContributeResult(document=_store(session, bundle, report, digest=digest, by=by), created=True)
 
 
-def _own(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
-    """Our own run, if that is what comes back."""
+def _own_run(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
+    """Our own run, if the bundle was exported from it."""
     run = queries.run_of(session, bundle.run.id)
     if run is None or run.state in OPEN_STATES or run.is_withdrawn:
         return None
-    return (
-        run
-        if evidence_digest(read_bundle(json.dumps(_bundle_of(session, run)).encode(), limits=NO_LIMITS))
-        == digest
-        else None
-    )
+    own_bundle = read_bundle(json.dumps(_bundle_of(session, run)).encode(), limits=NO_LIMITS)
+    return run if evidence_digest(own_bundle) == digest else None
 
 
 def _report(session: Session, bundle: Bundle, reading: Reading, *, report_id: str | None) -> ReportRow | None:
-    """The report that the run is about, if it is here."""
+    """The report of the bundle, if it is stored here. Raises NotFoundError, ConflictError."""
+    candidate = find_report(session, bundle, reading) if report_id is None else get_report(session, report_id)
+    # Nobody can withdraw the report from now on.
+    report = None if candidate is None else queries.hold_report(session, candidate.id)
+    if report is None or report.withdrawn_at is None:
+        return report
     if report_id is not None:
-        row = queries.hold_report(session, report_id)
-        if row is None:
-            raise NotFoundError("There is no report with this id.")
-        if row.withdrawn_at is not None:
-            raise ConflictError("This report was withdrawn: nothing can be added to it.", code="withdrawn")
-        return row
-    found = report_like(session, bundle, reading)
-    held = None if found is None else queries.hold_report(session, found.id)
-    return None if held is None or held.withdrawn_at is not None else held
+        raise ConflictError("This report was withdrawn: nothing can be added to it.", code="withdrawn")
+    return None
 
 
 def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, by: str) -> RunDocument:
@@ -188,7 +187,7 @@ def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, 
     )
     session.add(run)
     session.flush()
-    keep_jobs(session, bundle, run, moment=moment, own=False)
+    store_jobs(session, bundle, run, moment=moment, own=False)
     emit(session, run, "run.created")
     session.flush()
     return store_end(session, run, judge_stored(session, run))

@@ -1,4 +1,7 @@
-"""Reads a bundle as what a stranger sent: whole, unaltered, of a bounded size and a known form, or refused in words."""
+"""Read a bundle, which is untrusted input.
+
+Incomplete, altered, too large or malformed bundles are refused.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ from app.runs.exchange.bundle import (
     Bundle,
     BundledAttempt,
     BundledJob,
+    BundledPlan,
+    BundledReport,
     BundledRun,
     MadeBy,
-    Planned,
-    Said,
-    Submitted,
+    OriginVerdict,
 )
 from app.runs.rows.nodes import NODE_NAME
 from app.runs.run_object.digests import with_digests
@@ -33,13 +36,13 @@ from app.targets.parse import check_target
 from app.targets.target import Target
 from worker.contract import CONTRACT_VERSION, Environment, Outcome, Result
 
-# On top of `repeats` of a job: previews, and attempts of generations that were given up.
+# A job can have so many attempts beyond its repeats: previews, and attempts of earlier generations.
 MORE_ATTEMPTS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleLimits:
-    """What a bundle may hold. Bytes as JSON."""
+    """The limits of a bundle. Bytes are those of its JSON."""
 
     bundle_bytes: int
     result_bytes: int
@@ -48,7 +51,7 @@ class BundleLimits:
 
     @classmethod
     def of(cls, settings: ServiceSettings) -> BundleLimits:
-        """As the operator set them."""
+        """The limits in the settings."""
         return cls(
             bundle_bytes=settings.bundle_bytes,
             result_bytes=settings.result_bytes,
@@ -57,102 +60,106 @@ class BundleLimits:
         )
 
 
-# For what we wrote ourselves.
+# Bundles that we wrote ourselves have no limits.
 NO_LIMITS = BundleLimits(
     bundle_bytes=sys.maxsize, result_bytes=sys.maxsize, cells=sys.maxsize, repeats=sys.maxsize
 )
 
 
 def read_bundle(data: bytes, *, limits: BundleLimits) -> Bundle:
-    """The bundle in a file. Raises InputError, which says what to do, for one that is cut, altered, too large, too new or no bundle."""
+    """Read the bundle in a file. Raises InputError for a bad bundle; its message says what to do."""
     if len(data) > limits.bundle_bytes:
         raise TooLargeError(
-            f"This bundle is larger than {limits.bundle_bytes} bytes: make one with fewer targets, or set SAMEHERE_BUNDLE_BYTES.",
+            f"This bundle is larger than {limits.bundle_bytes} bytes. Make one with fewer targets, or set"
+            " SAMEHERE_BUNDLE_BYTES.",
             field="bundle",
         )
     raw = _object(data)
     if raw.get("format") != FORMAT:
-        raise _refused(
-            "This is no bundle: make one with `samehere reproduce FILE --bundle OUT` or `samehere export RUN`.",
+        raise _bundle_error(
+            "This is no bundle. Make one with `samehere reproduce FILE --bundle OUT` or"
+            " `samehere export RUN`.",
             "not_a_bundle",
         )
     if type(raw.get("version")) is not int or raw["version"] != VERSION:
-        raise _refused(
-            f"This bundle's version is not {VERSION}: update this samehere, or make the bundle with the same.",
+        raise _bundle_error(
+            f"This bundle's version is not {VERSION}. Update samehere here, or make the bundle with this"
+            " version of samehere.",
             "bundle_version",
         )
     _check_digest(raw)
     try:
         bundle = Bundle.model_validate(raw)
     except (ValidationError, RecursionError) as error:
-        raise _refused(
-            f"This bundle has not the form of one: {_first(error)}. Export the run again.", "bad_bundle"
+        raise _bundle_error(
+            f"This bundle has the wrong form: {_first_fault(error)}. Export the run again.", "bad_bundle"
         ) from error
-    for trouble in _troubles(bundle, limits):
-        raise _refused(f"{trouble} Export the run again.", "bad_bundle")
-    return bundle.model_copy(update={"jobs": [_taken_in(job, bundle.environments) for job in bundle.jobs]})
+    for fault in _faults(bundle, limits):
+        raise _bundle_error(f"{fault} Export the run again.", "bad_bundle")
+    return bundle.model_copy(update={"jobs": [_whole_job(job, bundle.environments) for job in bundle.jobs]})
 
 
-def _refused(message: str, code: str) -> InputError:
+def _bundle_error(message: str, code: str) -> InputError:
     return InputError(message, code=code, field="bundle")
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    def unheard(_name: str) -> Any:
-        raise ValueError("no number of JSON")
+    def refuse_constant(_name: str) -> Any:
+        raise ValueError("JSON has no such number")
 
     try:
-        raw = json.loads(data, parse_constant=unheard)
+        raw = json.loads(data, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         whole = data.rstrip().endswith(b"}")
         why = "it is no JSON" if whole else "its end is missing"
-        raise _refused(
+        raise _bundle_error(
             f"This bundle can't be read: {why}. Send the whole file again, as it is.", "bundle_cut"
         ) from error
     if not isinstance(raw, dict):
-        raise _refused("This is no bundle: a bundle is one JSON object.", "not_a_bundle")
+        raise _bundle_error("This is no bundle: a bundle is one JSON object.", "not_a_bundle")
     return raw
 
 
 def _check_digest(raw: dict[str, Any]) -> None:
     content = {name: value for name, value in raw.items() if name != "digest"}
     try:
-        found = json_digest(content)
+        digest = json_digest(content)
         storable_as_is = to_storable(raw) == raw
     except (ValueError, RecursionError) as error:
-        raise _refused(
-            "This bundle holds what no bundle holds. Export the run again.", "bad_bundle"
+        raise _bundle_error(
+            "This bundle holds values that no bundle can have. Export the run again.", "bad_bundle"
         ) from error
     if not storable_as_is:
-        raise _refused(
-            "This bundle holds characters that no bundle holds. Export the run again.", "bad_bundle"
+        raise _bundle_error(
+            "This bundle holds characters that no bundle can have. Export the run again.", "bad_bundle"
         )
-    if raw.get("digest") != found:
-        raise _refused(
-            "This bundle was altered after it was made: its digest does not fit. Send the file as it was exported.",
+    if raw.get("digest") != digest:
+        raise _bundle_error(
+            "This bundle was altered after it was made: its digest is wrong. Send the file as it was"
+            " exported.",
             "bundle_altered",
         )
 
 
-def _first(error: Exception) -> str:
-    """The place and the kind of the first fault; nothing of what was sent."""
+def _first_fault(error: Exception) -> str:
+    """The field and the kind of the first fault. It repeats nothing of the input."""
     if not isinstance(error, ValidationError):
         return "it is nested too deeply"
     fault = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part in _KNOWN)
-    return f"{place or 'a field'}: {fault['type'].replace('_', ' ')}"
+    field = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part in _FIELDS)
+    return f"{field or 'a field'}: {fault['type'].replace('_', ' ')}"
 
 
-_KNOWN = {
+_FIELDS = {
     name
     for model in (
-        Submitted,
+        BundledReport,
         MadeBy,
-        Planned,
+        BundledPlan,
         BundledRun,
         BundledAttempt,
         BundledJob,
-        Said,
+        OriginVerdict,
         Bundle,
         Result,
         Target,
@@ -161,18 +168,18 @@ _KNOWN = {
 }
 
 
-def _troubles(bundle: Bundle, limits: BundleLimits) -> Iterator[str]:
-    """What no run of ours could have: as sentences."""
+def _faults(bundle: Bundle, limits: BundleLimits) -> Iterator[str]:
+    """Sentences about everything that no run can have."""
     if bundle.run.state not in {"finished", "cancelled"}:
         yield "This run has not ended."
     if len(bundle.jobs) > limits.cells:
         yield f"This bundle has more than {limits.cells} cells."
     for digest, text in bundle.scripts.items():
         if script_digest(text) != digest:
-            yield "A script of this bundle is not the one of its digest."
+            yield "A script of this bundle does not have its digest."
     for digest, environment in bundle.environments.items():
         if environment_digest(environment) != digest:
-            yield "An environment of this bundle is not the one of its digest."
+            yield "An environment of this bundle does not have its digest."
     ids = [
         bundle.run.id,
         *(job.id for job in bundle.jobs),
@@ -181,10 +188,10 @@ def _troubles(bundle: Bundle, limits: BundleLimits) -> Iterator[str]:
     if len(set(ids)) < len(ids):
         yield "Two things in this bundle have the same id."
     for job in bundle.jobs:
-        yield from _troubles_of_job(bundle, job, limits)
+        yield from _faults_of_job(bundle, job, limits)
 
 
-def _troubles_of_job(bundle: Bundle, job: BundledJob, limits: BundleLimits) -> Iterator[str]:
+def _faults_of_job(bundle: Bundle, job: BundledJob, limits: BundleLimits) -> Iterator[str]:
     if job.script not in bundle.scripts:
         yield "A script is missing in this bundle."
     if job.state not in {"judged", "cancelled"}:
@@ -195,33 +202,33 @@ def _troubles_of_job(bundle: Bundle, job: BundledJob, limits: BundleLimits) -> I
         if attempt.environment is not None and attempt.environment not in bundle.environments:
             yield "An environment is missing in this bundle."
         if attempt.result is None and attempt.state == "recorded":
-            yield "An attempt of this bundle was recorded, and there is no result."
+            yield "A recorded attempt of this bundle has no result."
         if attempt.result is not None:
-            yield from _troubles_of_result(attempt.result, attempt, limits)
+            yield from _faults_of_result(attempt.result, attempt, limits)
 
 
-def _troubles_of_result(result: Result, attempt: BundledAttempt, limits: BundleLimits) -> Iterator[str]:
+def _faults_of_result(result: Result, attempt: BundledAttempt, limits: BundleLimits) -> Iterator[str]:
     if not NODE_NAME.fullmatch(result.node):
-        yield "A node in this bundle has a name that no node has."
+        yield "A node in this bundle has a name that no node can have."
     if result.contract != CONTRACT_VERSION:
         yield f"A result in this bundle is not of version {CONTRACT_VERSION} of the contract."
     if len(result.model_dump_json()) > limits.result_bytes:
         yield f"A result in this bundle is larger than {limits.result_bytes} bytes."
     if attempt.state == "recorded" and result.outcome is Outcome.LOST:
-        yield "An attempt of this bundle is recorded and lost."
+        yield "An attempt of this bundle is both recorded and lost."
 
 
-def _taken_in(job: BundledJob, environments: dict[str, Environment]) -> BundledJob:
-    """A job with whole results: each with its environment, with digests of ours, and with what the attempt was asked to be."""
+def _whole_job(job: BundledJob, environments: dict[str, Environment]) -> BundledJob:
+    """A job with complete results: with environments, our own digests, and the fields of their attempts."""
     return job.model_copy(
         update={
             "target": check_target(job.target),
-            "attempts": [_whole(attempt, environments) for attempt in job.attempts],
+            "attempts": [_whole_attempt(attempt, environments) for attempt in job.attempts],
         }
     )
 
 
-def _whole(attempt: BundledAttempt, environments: dict[str, Environment]) -> BundledAttempt:
+def _whole_attempt(attempt: BundledAttempt, environments: dict[str, Environment]) -> BundledAttempt:
     if attempt.result is None:
         return attempt
     update = {

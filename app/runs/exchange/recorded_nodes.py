@@ -1,4 +1,4 @@
-"""The machines of recorded runs: known by what their results say of them, and away."""
+"""The machines of recorded runs, as nodes that are offline. Their facts come from their results."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from worker.contract import CardState, Environment, Gpu, Hello, Result, Toolchai
 _PACKAGE = "package."
 
 
-def keep_nodes(session: Session, recorded: Sequence[tuple[str, Bundle, datetime]]) -> None:
-    """Remember each machine and its toolchains, from when to when they ran something. None of them takes work."""
+def store_nodes(session: Session, recorded: Sequence[tuple[str, Bundle, datetime]]) -> None:
+    """Store each machine as a node, with its toolchains and the times of its first and last run.
+
+    None takes work.
+    """
     for machine in sorted({name for name, _, _ in recorded}):
         ran = [(bundle, moment) for name, bundle, moment in recorded if name == machine]
         results = [
@@ -25,32 +28,35 @@ def keep_nodes(session: Session, recorded: Sequence[tuple[str, Bundle, datetime]
             for job in bundle.jobs
             for attempt in job.attempts
         ]
-        told = [
+        evidence = [
             (toolchain, result, moment)
             for toolchain, result, moment in results
             if result is not None and result.environment
         ]
-        if not told:
+        if not evidence:
             continue
-        hello = _hello(machine, [(toolchain, result) for toolchain, result, _ in told])
-        last = max(moment for _, _, moment in told)
+        hello = _hello(machine, [(toolchain, result) for toolchain, result, _ in evidence])
+        last = max(moment for _, _, moment in evidence)
         queries.store_hello(
             session, name=machine, instance=hello.instance, hello=hello.model_dump(mode="json"), moment=last
         )
-        # It has gone and will not come back: nothing is kept waiting for it.
+        # The machine will not come back, so no run may wait for it.
         queries.set_draining(session, name=machine, instance=hello.instance)
         since: dict[str, datetime] = {}
-        for toolchain, _, moment in told:
+        for toolchain, _, moment in evidence:
             since[toolchain] = min(moment, since.get(toolchain, moment))
         store_toolchains(session, {facts.name: since[facts.name] for facts in hello.toolchains})
 
 
-def _hello(machine: str, told: Sequence[tuple[str, Result]]) -> Hello:
-    """What a machine would have said of itself, as far as its results tell: of its slots nothing, so one."""
-    _, last = told[-1]
-    environments = [result.environment for _, result in told]
+def _hello(machine: str, evidence: Sequence[tuple[str, Result]]) -> Hello:
+    """The first message that the machine would send as a node.
+
+    Results do not tell its slots, so it has one.
+    """
+    _, last = evidence[-1]
+    environments = [result.environment for _, result in evidence]
     cards = max((_cards(environment) for environment in environments), key=len)
-    toolchains = {toolchain: _toolchain(toolchain, result.environment) for toolchain, result in told}
+    toolchains = {toolchain: _toolchain(toolchain, result.environment) for toolchain, result in evidence}
     return Hello(
         node=machine,
         instance=last.instance,

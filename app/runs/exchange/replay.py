@@ -1,7 +1,7 @@
-"""Take recorded runs in as this instance's own: at the times and on the machines of their recording, judged by the rules of today.
+"""Import recorded runs as our own runs, with their times and machines, judged by the current rules.
 
-A folder of recordings has a folder for each machine, and in it a bundle for each run, compressed, with the run's id as its name. Whatever
-follows from a run (verdict, changes, what stands, what is found) is made by what makes it when a run ends here.
+A folder of recordings has a folder for each machine. That has a compressed bundle for each run, rename_node
+by its id. Verdicts, changes and search entries are made in the same way as at the end of any run.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sqlalchemy.orm import Session
 from app.intake.read import read
 from app.limits import NO_READ_LIMITS
 from app.runs.exchange.bundle import Bundle, BundledAttempt
-from app.runs.exchange.bundle_rows import check_scripts, keep_jobs, keep_submitted, report_like
+from app.runs.exchange.bundle_rows import check_scripts, find_report, store_jobs, store_submitted
 from app.runs.exchange.read_bundle import NO_LIMITS, read_bundle
-from app.runs.exchange.recorded_nodes import keep_nodes
+from app.runs.exchange.recorded_nodes import store_nodes
 from app.runs.lifecycle.finish import end_run
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of
@@ -38,19 +38,21 @@ class Recording:
 
     @property
     def ended_at(self) -> datetime:
-        """When the run ended, and with it what it showed was known."""
+        """The time when the run ended."""
         return self.bundle.run.finished_at or self.bundle.run.created_at
 
 
 def replay(session: Session, folder: Path) -> int:
-    """Take in what a folder holds and is not here yet, in the order in which it ended; how many runs that were. The caller commits.
+    """Import the runs of a folder that are not stored yet, in the order in which they ended.
 
-    Raises InputError for a bundle that can't be used.
+    The caller commits.
+
+    Returns the number of imported runs. Raises InputError for a bundle that can't be used.
     """
     new = sorted(_new(session, folder), key=lambda recording: (recording.ended_at, recording.bundle.run.id))
     for recording in new:
-        _take_in(session, recording)
-    keep_nodes(session, [(one.machine, one.bundle, one.ended_at) for one in new])
+        _import(session, recording)
+    store_nodes(session, [(one.machine, one.bundle, one.ended_at) for one in new])
     session.flush()
     return len(new)
 
@@ -59,13 +61,13 @@ def _new(session: Session, folder: Path) -> Iterator[Recording]:
     for path in sorted(folder.glob(f"*/*{ENDING}")):
         if queries.run_of(session, path.name.removesuffix(ENDING)) is None:
             bundle = read_bundle(gzip.decompress(path.read_bytes()), limits=NO_LIMITS)
-            yield Recording(machine=path.parent.name, bundle=_on(path.parent.name, bundle))
+            yield Recording(machine=path.parent.name, bundle=_on_machine(path.parent.name, bundle))
 
 
-def _on(machine: str, bundle: Bundle) -> Bundle:
-    """Each machine called itself `local`; beside others it has the name of its folder."""
+def _on_machine(machine: str, bundle: Bundle) -> Bundle:
+    """The bundle with the machine's name in its results. In a recording every node is rename_node `local`."""
 
-    def named(attempt: BundledAttempt) -> BundledAttempt:
+    def rename_node(attempt: BundledAttempt) -> BundledAttempt:
         result = attempt.result
         return (
             attempt
@@ -74,13 +76,13 @@ def _on(machine: str, bundle: Bundle) -> Bundle:
         )
 
     jobs = [
-        job.model_copy(update={"attempts": [named(attempt) for attempt in job.attempts]})
+        job.model_copy(update={"attempts": [rename_node(attempt) for attempt in job.attempts]})
         for job in bundle.jobs
     ]
     return bundle.model_copy(update={"jobs": jobs})
 
 
-def _take_in(session: Session, recording: Recording) -> None:
+def _import(session: Session, recording: Recording) -> None:
     bundle, moment = recording.bundle, recording.ended_at
     report = _report(session, bundle)
     run = RunRow(
@@ -97,13 +99,13 @@ def _take_in(session: Session, recording: Recording) -> None:
     session.add(run)
     session.flush()
     emit(session, run, "run.created")
-    keep_jobs(session, bundle, run, moment=moment, own=True)
+    store_jobs(session, bundle, run, moment=moment, own=True)
     end_run(session, run, moment=moment)
     report.considered_at = moment
 
 
 def _report(session: Session, bundle: Bundle) -> ReportRow:
-    """The report of a run; with its first run it comes in, as of then."""
+    """The report of a run. It is stored with its first run, with the time of that run."""
     submitted = bundle.report
     reading = read(
         submitted.text,
@@ -112,8 +114,8 @@ def _report(session: Session, bundle: Bundle) -> ReportRow:
         title=submitted.title,
         limits=NO_READ_LIMITS,
     )
-    known = report_like(session, bundle, reading)
-    check_scripts(bundle, reading if known is None else reading_of(session, known))
-    if known is not None:
-        return known
-    return keep_submitted(session, bundle, reading, moment=bundle.run.created_at)
+    report = find_report(session, bundle, reading)
+    check_scripts(bundle, reading if report is None else reading_of(session, report))
+    if report is not None:
+        return report
+    return store_submitted(session, bundle, reading, moment=bundle.run.created_at)
