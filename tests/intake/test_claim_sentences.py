@@ -1,4 +1,4 @@
-"""Sentences that are easily read the wrong way round, or as something that a program printed."""
+"""Sentences that are easily read the wrong way round, or as output of a program."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_eager_and_compiled_are_sides(text: str) -> None:
         "结果是 nan",
         "if the loss becomes nan, stop",
         "the gradients contain no NaN",
-        # What should be, what once was, what others have, and what is counted is not what is seen.
+        # Expectations, the past, other software and counts are no values that are seen.
         "All three should print 0.3333.",
         "`x.min()` must give inf, but:",
         "Of 3, 4, 5, 6 the median should be 4.5",

@@ -1,4 +1,4 @@
-"""Claims as people write them: what each rule must read, and what it must leave alone."""
+"""Claims as people write them: the texts that each rule must read, and those that it must leave alone."""
 
 from __future__ import annotations
 

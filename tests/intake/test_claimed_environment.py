@@ -1,4 +1,4 @@
-"""What a report says of where it happened, in the names and forms of a captured environment."""
+"""The environment that a report states, in the names and forms of a captured environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms in which code is pasted: which script is taken, how it is repaired, and what is asked instead."""
+"""Forms in which code is pasted: the script, its repairs, and the questions where there is none."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_script_is_found(text: str) -> None:
     assert (reading.scripts[0].repairs, reading.ask) == ((), ())
 
 
-# (report, what is run, the repairs, the claimed output).
+# (report, script as run, codes of the repairs, claimed output).
 REPAIRED = {
     "print statements": ("```python\na = 7\nprint a / 2\n```", "a = 7\nprint(a / 2)", ["python2_print"]),
     "print to a file": (

@@ -1,4 +1,4 @@
-"""Text from strangers is only text: reading it ends soon, whatever it is, and fails only by saying why."""
+"""Text from strangers is only text: reading it ends soon, and fails only with InputError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the words before a piece of code say of it: that it is the script, a control, or there to be read."""
+"""Words before a piece of code that make it the script, a control, or code that is only to be read."""
 
 from __future__ import annotations
 

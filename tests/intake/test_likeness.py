@@ -1,4 +1,4 @@
-"""Scripts that are the same again: in shape, or nearly."""
+"""Scripts that are equal in shape, or nearly equal."""
 
 from __future__ import annotations
 

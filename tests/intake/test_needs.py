@@ -1,4 +1,4 @@
-"""What a script needs, by static reading: each rule with what it must see and what it must not."""
+"""The needs of a script: the code that each rule must see, and the code that it must not."""
 
 from __future__ import annotations
 

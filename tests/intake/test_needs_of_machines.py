@@ -1,4 +1,4 @@
-"""Needs that decide where a script can run at all: memory, cards, ranks, files, input, the network."""
+"""Needs that decide where a script can run: memory, GPUs, ranks, files, input, the network."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_it_is_the_reporters_place_and_exact() -> None:
         ["avx2", "fma"],
         False,
     )
-    # What it does not say the words still say.
+    # The words state the fields that the probe does not.
     assert reading.environment["torch.cuda_build"] == "12.1"
 
 
@@ -144,7 +144,7 @@ def entities(text: str) -> str:
 
 
 def smart(text: str) -> str:
-    """As a text processor leaves it: opening and closing quotation marks."""
+    """The text after a word processor: with opening and closing quotation marks."""
     out, is_open = [], False
     for sign in text:
         out.append(("“" if not is_open else "”") if sign == '"' else sign)
@@ -153,7 +153,7 @@ def smart(text: str) -> str:
 
 
 def wrapped(text: str) -> str:
-    """As a mail program breaks lines, at spaces."""
+    """The text after a mail program, which breaks lines at spaces."""
     return "\n".join(
         "\n".join(textwrap.wrap(line, 76, break_long_words=False, break_on_hyphens=False))
         for line in text.split("\n")

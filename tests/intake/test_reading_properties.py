@@ -1,4 +1,4 @@
-"""Properties of reading, on reports put together at random; `python -m tests.fuzz` looks for longer."""
+"""Properties of reading, on random reports. `python -m tests.fuzz` looks for longer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_any_sentence_gives_checks_that_are_whole(text: str) -> None:
         assert check.text
         assert check.kind is not CheckKind.SLOWER or len(check.sides) == 2
         assert check.kind is not CheckKind.NO_ERROR or check.role is Role.BUG
-        # The doors let no half of a surrogate pair in, so none has to go out as JSON.
+        # REST and the form refuse half of a surrogate pair, so the JSON needs none.
         assert json.loads(json.dumps(check.model_dump(mode="python")))["kind"] == check.kind.value
 
 

@@ -1,4 +1,4 @@
-"""The reports under tests/reports: what must be read from each. Fast: nothing is run."""
+"""The expected reading of each report under tests/reports. Nothing is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports as people write them: which code is taken, in which role, repaired how, and what is claimed."""
+"""Reports as people write them: their code with roles and repairs, and their claims."""
 
 from __future__ import annotations
 

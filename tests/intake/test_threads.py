@@ -1,4 +1,4 @@
-"""Threads: whose script is run, whose words are the claim, and what a thread may look like."""
+"""Threads: whose script is run, whose words are the claim, and the permitted forms of a thread."""
 
 from __future__ import annotations
 

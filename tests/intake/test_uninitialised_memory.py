@@ -1,4 +1,4 @@
-"""Which scripts take memory that nobody wrote."""
+"""Scripts that use uninitialised memory, and scripts that do not."""
 
 from __future__ import annotations
 

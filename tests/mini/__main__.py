@@ -13,7 +13,7 @@ from mini_reports import DEFAULT_OPTIONS, expectation, mini_reports, run_mini
 
 
 def main() -> int:
-    """0 when every answer was the expected one, or was accepted."""
+    """0 if every answer was expected, or was accepted."""
     parser = argparse.ArgumentParser(prog="python -m tests.mini", description="Run the mini reports.")
     parser.add_argument("names", nargs="*", help="only these")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Tiny reports, one for each way an attempt can end, and what the command line must say of each.
+"""Tiny reports, one for each way an attempt can end, with the expected answers of the command line.
 
 A folder holds `script.py` or `report.md`, and `expected.json`: `options` of the command, `stable` (the part
 of the answer that never varies), and `varies` (the parts that may differ from run to run).
@@ -33,14 +33,14 @@ def source_of(folder: Path) -> Path:
 
 
 def expectation(folder: Path) -> dict[str, Any]:
-    """What the folder expects; empty when nobody accepted an answer yet."""
+    """The folder's expected answer; empty if no answer was accepted yet."""
     path = folder / "expected.json"
     read: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return read
 
 
 def run_mini(folder: Path, *, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Run the command on a mini report; the stable part of what it says."""
+    """Run the command on a mini report, and return the stable part of its answer."""
     expected = expectation(folder)
     options = expected.get("options", DEFAULT_OPTIONS)
     argv = [sys.executable, "-m", "app.cli", "reproduce", str(source_of(folder)), "--json", *options]
@@ -61,7 +61,7 @@ def run_mini(folder: Path, *, environment: Mapping[str, str] | None = None) -> d
 
 
 def stable_part(document: Mapping[str, Any], *, exit_status: int, varies: list[str]) -> dict[str, Any]:
-    """What of a run object must be the same each time: no ids, times, sizes, paths or names of toolchains."""
+    """The part of a run object that is the same each time: no ids, times, sizes, paths or toolchain names."""
     return {
         "exit_status": exit_status,
         **{key: document[key] for key in ("verdict", "seen", "defect", "cause", "without_result")},

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("toolchain")]
 
 @pytest.fixture(scope="module")
 def shared_home() -> Iterator[Path]:
-    """One home for all: what the node finds out about a toolchain is found out once."""
+    """One home for all tests, so that the node probes each toolchain once."""
     folder = Path(tempfile.mkdtemp(prefix="samehere-mini-"))
     folder.chmod(0o711)
     yield folder

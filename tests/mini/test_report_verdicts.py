@@ -17,7 +17,7 @@ from running_service import service_environment
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.usefixtures("toolchain")]
 FOLDER = ROOT / "tests" / "reports"
-# None needs more than a few seconds of a quiet machine; one that hangs says how long is enough.
+# None needs more than a few seconds on a quiet machine. A report that hangs sets its own limit.
 WALL_SECONDS = 60
 
 
@@ -29,7 +29,7 @@ def runnable() -> list[Path]:
 
 @pytest.fixture(scope="module")
 def shared_home() -> Iterator[Path]:
-    """One home for all: what the node finds out about a toolchain is found out once."""
+    """One home for all tests, so that the node probes each toolchain once."""
     folder = Path(tempfile.mkdtemp(prefix="samehere-reports-"))
     folder.chmod(0o711)
     yield folder
