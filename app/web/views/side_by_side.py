@@ -52,7 +52,7 @@ def values_of(found: ComparisonDetails) -> dict[str, Any]:
     alike = [row for row in rows if row.value.result is ValueResult.IDENTICAL]
     return {
         "found": found,
-        "labels": {"baseline": label(found.baseline), "candidate": label(found.candidate)},
+        "target_labels": {"baseline": label(found.baseline), "candidate": label(found.candidate)},
         "values": [row for row in rows if row.value.result is not ValueResult.IDENTICAL],
         "alike": alike,
         "cause": sentence(found.comparison.cause),
