@@ -1,1 +1,1 @@
-"""Targets: devices, toolchains, settings, and the fleet that serves them. No I/O."""
+"""Targets: devices, toolchains and settings, and the fleet of nodes that serves them. No I/O."""

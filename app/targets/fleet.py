@@ -1,4 +1,4 @@
-"""What nodes can serve: which toolchain a target means, and why a node cannot take it."""
+"""The targets that nodes can serve, the toolchain that a target means, and why no node serves it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def serves(facts: ToolchainFacts, device: Device) -> bool:
 
 
 def usable(hello: Hello) -> dict[str, ToolchainFacts]:
-    """The toolchains of a node that are ready, or that it builds when they are needed; of the latter it knows the packages."""
+    """The toolchains of a node by name: ready ones, and ones with known packages that it builds on demand."""
     return {
         facts.name: facts
         for facts in hello.toolchains
@@ -28,17 +28,20 @@ def usable(hello: Hello) -> dict[str, ToolchainFacts]:
 
 
 def usable_toolchains(fleet: Iterable[Hello]) -> dict[str, ToolchainFacts]:
-    """Those of the fleet, by name; of one that some nodes still have to build, the facts of a node that has it."""
-    found: dict[str, ToolchainFacts] = {}
+    """The toolchains of the fleet by name.
+
+    The facts are those of a node that has it ready, if there is one.
+    """
+    toolchains: dict[str, ToolchainFacts] = {}
     for hello in fleet:
         for name, facts in usable(hello).items():
-            if name not in found or facts.state == "ready":
-                found[name] = facts
-    return found
+            if name not in toolchains or facts.state == "ready":
+                toolchains[name] = facts
+    return toolchains
 
 
 def facts_on(hello: Hello, name: str) -> ToolchainFacts | None:
-    """What a node offers under a name: a toolchain, or one with packages that the node adds when it is asked to."""
+    """The toolchain that a node offers under a name, also with packages that it adds on demand; else None."""
     known = usable(hello)
     if name in known:
         return known[name]
@@ -57,12 +60,12 @@ def facts_on(hello: Hello, name: str) -> ToolchainFacts | None:
 
 
 def newest_first(toolchains: Iterable[ToolchainFacts], device: Device) -> list[ToolchainFacts]:
-    """By their torch, then by their numpy."""
+    """Sort toolchains by torch, then by the build that fits the device, then by numpy."""
     return sorted(toolchains, key=lambda facts: _age(facts, device), reverse=True)
 
 
 def _age(facts: ToolchainFacts, device: Device) -> tuple[Version, bool, Version, str]:
-    # Of two builds of one release the plain CPU build is the one for the CPU.
+    # For the CPU, the CPU build of a release is preferred to its CUDA build.
     plain = (facts.cuda_build is None) == (device is Device.CPU)
     return _release(facts.torch), plain, _release(facts.packages.get("numpy")), facts.name
 
@@ -74,21 +77,25 @@ def _release(version: str | None) -> Version:
         return Version("0")
 
 
-def is_meant(name: str, wanted: str) -> bool:
-    """Whether a toolchain's name is the wanted one or goes on from it: `torch-2.1` never means `torch-2.13-cpu`."""
-    return not wanted or name == wanted or name.startswith((f"{wanted}-", f"{wanted}.", f"{wanted}+"))
+def is_meant(name: str, requested: str) -> bool:
+    """Whether a requested name means this toolchain: its name, or a beginning of it up to `-`, `.` or `+`.
+
+    `torch-2.1` does not mean `torch-2.13-cpu`. An empty name means every toolchain.
+    """
+    return not requested or name == requested or name.startswith(tuple(f"{requested}{end}" for end in "-.+"))
 
 
 def resolve_toolchain(
     fleet: Sequence[Hello], target: Target, *, required_level: Level = Level.LIMITS_ONLY
 ) -> str | None:
-    """The full name of the toolchain a target means: its name, else the newest that its name begins and a node serves. None: none fits.
+    """The full name of the toolchain that a target means; None if none fits.
 
-    Settings play no part: a target with a setting means the toolchain that the target without it means.
+    It is the toolchain with exactly this name, else the newest one that the name means and a node serves.
+    Settings do not matter: with a setting, a target means the same toolchain as without it.
     """
     if target.toolchain and any(facts_on(hello, target.toolchain) for hello in fleet):
         return target.toolchain
-    # What was added for one report is not what another means.
+    # A toolchain with packages that were added for one report is not meant by another.
     able = [
         facts
         for name, facts in usable_toolchains(fleet).items()
@@ -107,12 +114,12 @@ def resolve_toolchain(
 
 
 def can_serve(hello: Hello, target: Target, *, required_level: Level) -> Reason | None:
-    """Why this node can't take an attempt on this target; None when it can."""
+    """Why this node can't take an attempt on this target; None if it can."""
     facts = facts_on(hello, target.toolchain)
     if not hello.level.satisfies(required_level):
         return Reason(
             code="level_too_weak",
-            detail="The node's isolation is below the level asked for.",
+            detail="The node's isolation is weaker than the required level.",
             who_can_act=WhoCanAct.OPERATOR,
         )
     if target.device is Device.CUDA:
@@ -146,24 +153,26 @@ def _gpu_lack(hello: Hello, target: Target) -> Reason | None:
         return Reason(
             code="no_such_gpu", detail="No node has a GPU of this capability.", who_can_act=WhoCanAct.OPERATOR
         )
-    wanted = max(1, target.gpus)
-    if len(cards) < wanted:
-        return Reason(code="too_few_gpus", detail="No node has as many GPUs.", who_can_act=WhoCanAct.OPERATOR)
-    if len(usable_cards(cards)) < wanted:
+    needed = max(1, target.gpus)
+    if len(cards) < needed:
+        return Reason(
+            code="too_few_gpus", detail="No node has that many GPUs.", who_can_act=WhoCanAct.OPERATOR
+        )
+    if len(usable_cards(cards)) < needed:
         if any(card.state is CardState.FAULTY for card in cards):
             return Reason(
                 code="card_faulty",
-                detail="The GPU failed its check and is out of use.",
+                detail="The GPU failed its check and is not used.",
                 who_can_act=WhoCanAct.OPERATOR,
             )
         return Reason(
-            code="card_in_use", detail="The GPU is in use by others.", who_can_act=WhoCanAct.OPERATOR
+            code="card_in_use", detail="Other programs use the GPU.", who_can_act=WhoCanAct.OPERATOR
         )
     return None
 
 
 def usable_cards(cards: Sequence[Gpu]) -> list[Gpu]:
-    """Those that may be given to attempts."""
+    """The cards that attempts may use."""
     return [card for card in cards if card.state in {CardState.SOUND, CardState.UNCHECKED}]
 
 
@@ -179,19 +188,19 @@ _KERNEL = re.compile(r"(sm|compute)_(\d{1,2})(\d)([af]?)")
 
 
 def has_kernels(kernels: Sequence[str], capability: str) -> bool:
-    """Whether a card can run what was compiled for these; True where one of the two is not known.
+    """Whether a card can run kernels that were compiled for these architectures. True if either is not known.
 
-    `sm_80` runs on 8.0 and on later cards of the same major number, `sm_90a` on 9.0 alone, and what was left as `compute_80` is compiled
-    by the driver for any later card.
+    `sm_80` runs on 8.0 and later cards with the same major number, `sm_90a` on 9.0 only. The driver compiles
+    `compute_80` for any later card.
     """
     major, _, minor = capability.partition(".")
-    parsed = [found for kernel in kernels if (found := _KERNEL.fullmatch(kernel))]
+    parsed = [match for kernel in kernels if (match := _KERNEL.fullmatch(kernel))]
     if not parsed or not major.isdigit() or not minor.isdigit():
         return True
     card = (int(major), int(minor))
     return any(
         _runs_on(kind, (int(first), int(second)), suffix, card)
-        for kind, first, second, suffix in (found.groups() for found in parsed)
+        for kind, first, second, suffix in (match.groups() for match in parsed)
     )
 
 
@@ -204,7 +213,7 @@ def _runs_on(kind: str, built_for: tuple[int, int], suffix: str, card: tuple[int
 
 
 def capabilities_of(fleet: Iterable[Hello]) -> tuple[str, ...]:
-    """The kinds of cards that the fleet has, as a target names them, `sm90`."""
+    """The capabilities of the fleet's cards in the spelling of targets, such as `sm90`."""
     return tuple(
         sorted(
             {
@@ -218,7 +227,7 @@ def capabilities_of(fleet: Iterable[Hello]) -> tuple[str, ...]:
 
 
 def _compact(capability: str) -> str:
-    """`sm90`, `sm90a` and `9.0` as `90`."""
+    """The digits of a capability: `90` for `sm90`, `sm90a` and `9.0`."""
     return "".join(character for character in capability if character.isdigit())
 
 
@@ -229,16 +238,16 @@ def _isa_lack(hello: Hello, facts: ToolchainFacts, target: Target) -> Reason | N
     if not facts.mkl:
         return Reason(
             code="no_mkl",
-            detail="This toolchain's torch is built without MKL, so no code path can be chosen.",
+            detail="This toolchain's torch is built without MKL, so its code path can't be set.",
         )
     if isa == "avx2" and hello.cpu_flags and "avx2" not in hello.cpu_flags:
         return Reason(code="isa_not_supported", detail="The node's CPU has no AVX2.")
     if isa not in facts.cpu_isa:
-        return Reason(code="setting_without_effect", detail="This setting takes no effect on the node's CPU.")
+        return Reason(code="setting_without_effect", detail="This setting has no effect on the node's CPU.")
     return None
 
 
-# Of several nodes' reasons, the one that says most about the fleet comes last.
+# The reasons of nodes, from the node that is furthest from serving the target to the nearest.
 _FAR_TO_NEAR = (
     "no_gpu",
     "no_such_gpu",
@@ -256,9 +265,9 @@ _FAR_TO_NEAR = (
 
 
 def nearest_lack(fleet: Sequence[Hello], target: Target, *, required_level: Level) -> Reason | None:
-    """Why no node of the fleet serves the target: the reason of the node that comes nearest. None when one does."""
+    """Why no node serves the target, by the node that comes nearest to it. None if a node serves it."""
     if not fleet:
-        return Reason(code="no_node", detail="No node is there.", who_can_act=WhoCanAct.OPERATOR)
+        return Reason(code="no_node", detail="There is no node.", who_can_act=WhoCanAct.OPERATOR)
     reasons = [can_serve(hello, target, required_level=required_level) for hello in fleet]
     lacks = [reason for reason in reasons if reason is not None]
     if len(lacks) < len(reasons):

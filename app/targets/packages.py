@@ -1,4 +1,4 @@
-"""Which toolchains fit what a script imports and what a report says of versions: over all, nearest to it, and with packages added."""
+"""Toolchains that fit the packages of a script and the versions of a report."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from app.targets.target import Target
 from worker.contract import Device, Hello, Level, ToolchainFacts
 from worker.contract.names import add_layers
 
-# Longer names are refused by nodes.
+# Nodes refuse longer names.
 _MOST_NAME = 100
-# Where a report says which version it is about; the first that the script needs counts.
+# Packages and the field with the reporter's version. The first package that the script needs counts.
 _CLAIMED = (("torch", "torch.version"), ("numpy", "package.numpy"))
 
 
 def packages_of(script: Script) -> set[str]:
-    """The packages that a script imports, as indexes call them."""
+    """The packages that a script imports, by their canonical names."""
     return packages_among(script.needs)
 
 
 def packages_among(needs: Iterable[Need]) -> set[str]:
-    """The packages among what a script needs."""
+    """The packages among the needs of a script, by their canonical names."""
     return {canonicalize_name(need.name) for need in needs if need.kind is NeedKind.PACKAGE}
 
 
 def with_packages(target: Target, script: Script, fleet: Sequence[Hello], *, required_level: Level) -> Target:
-    """The target with the packages that the script needs, that its toolchain lacks, and that a node would add; else as it is.
+    """The target with the packages that the script needs, its toolchain lacks, and a node would add.
 
-    What no node adds is left to the attempt: the name of a package can't always be told from what is imported.
+    Other missing packages are ignored here, since the name of a package does not always follow from an
+    import.
     """
     facts = usable_toolchains(fleet).get(target.toolchain)
     if facts is None:
         return target
-    lacking = packages_of(script) - set(facts.packages)
-    allowed = [lacking & set(hello.packages_allowed) for hello in fleet]
+    missing = packages_of(script) - set(facts.packages)
+    allowed = [missing & set(hello.packages_allowed) for hello in fleet]
     for packages in sorted(allowed, key=len, reverse=True):
         layered = (
             target.model_copy(update={"toolchain": add_layers(target.toolchain, packages)})
@@ -54,7 +55,10 @@ def with_packages(target: Target, script: Script, fleet: Sequence[Hello], *, req
 
 
 def versions_for(script: Script, device: Device, fleet: Sequence[Hello]) -> list[str]:
-    """All toolchains that serve a device and have what the script imports, newest first."""
+    """All toolchains for a device that have the packages of a script, newest first.
+
+    Packages that nodes may add do not have to be there, unless another toolchain has them.
+    """
     able = _able(fleet, device)
     addable = {package for hello in fleet for package in hello.packages_allowed}
     needed = {package for package in packages_of(script) if any(package in facts.packages for facts in able)}
@@ -64,13 +68,13 @@ def versions_for(script: Script, device: Device, fleet: Sequence[Hello]) -> list
 
 
 def nearest_to_claim(reading: Reading, device: Device, fleet: Sequence[Hello]) -> str | None:
-    """The toolchain whose version is nearest to the one that the report is about; None where it says none that helps to choose."""
+    """The toolchain with the version nearest to the reporter's; None without a useful version."""
     needed = {package for script in reading.scripts for package in packages_of(script)}
     for package, field in _CLAIMED:
         claimed = _release(reading.environment.get(field))
         if claimed is None or package not in needed:
             continue
-        # Of equally near ones the newest.
+        # If two are equally near, the newest one wins.
         distances = [
             (abs(version - claimed), facts.name)
             for facts in newest_first(_able(fleet, device), device)
@@ -89,11 +93,13 @@ def _version(facts: ToolchainFacts, package: str) -> str | None:
 
 
 def _release(version: object) -> int | None:
-    """One number for major, minor and micro, in their order."""
+    """One number that sorts by major, minor and micro; None without a valid version."""
     try:
-        found = Version(version) if isinstance(version, str) else None
+        parsed = Version(version) if isinstance(version, str) else None
     except InvalidVersion:
         return None
     return (
-        None if found is None else (found.major * 1000 + min(found.minor, 999)) * 1000 + min(found.micro, 999)
+        None
+        if parsed is None
+        else (parsed.major * 1000 + min(parsed.minor, 999)) * 1000 + min(parsed.micro, 999)
     )

@@ -1,4 +1,4 @@
-"""Targets as people write them, `cuda@torch-2.13:cpu-isa=sse4.2,threads=1`, and as JSON; both are checked here."""
+"""Parser of targets as text, `cuda@torch-2.13:cpu-isa=sse4.2,threads=1`, and as JSON, with all checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from app.targets.target import Target
 from worker.contract import Device
 from worker.contract.names import SETTINGS
 
-FORM = "DEVICE[*GPUS][/CAPABILITY][@TOOLCHAIN][:SETTING=VALUE,…], for example cuda@torch-2.13:cpu-isa=sse4.2,threads=1"
+FORM = (
+    "DEVICE[*GPUS][/CAPABILITY][@TOOLCHAIN][:SETTING=VALUE,…], "
+    "for example cuda@torch-2.13:cpu-isa=sse4.2,threads=1"
+)
 _TARGET = re.compile(
     r"(?P<device>[a-z]+)(?:\*(?P<gpus>\d{1,3}))?(?:/(?P<capability>[A-Za-z0-9.]{1,16}))?"
     r"(?:@(?P<toolchain>[A-Za-z0-9][A-Za-z0-9._+-]{0,99}))?(?::(?P<settings>.*))?"
@@ -25,29 +28,32 @@ _FLAG_WORDS = {"", "true", "on", "1", "yes"}
 
 
 def parse_target(text: str) -> Target:
-    """Read a target from the command line. Raises InputError that says what exists."""
-    found = _TARGET.fullmatch(text.strip())
-    if found is None:
-        raise InputError(f"This is no target. A target is {FORM}.", code="bad_target", field="target")
+    """Read a target from text. Raises InputError, which names the valid values."""
+    match = _TARGET.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"This is not a target. A target is {FORM}.", code="bad_target", field="target")
     settings: dict[str, str] = {}
-    for part in (found["settings"] or "").split(",") if found["settings"] else []:
+    for part in (match["settings"] or "").split(",") if match["settings"] else []:
         key, _, value = part.strip().partition("=")
         if key in settings:
             raise InputError("A target names a setting twice.", code="bad_target", field="target")
         settings[key] = value
     return make_target(
         {
-            "device": found["device"],
-            "gpus": int(found["gpus"] or 0),
-            "capability": found["capability"],
-            "toolchain": found["toolchain"] or "",
+            "device": match["device"],
+            "gpus": int(match["gpus"] or 0),
+            "capability": match["capability"],
+            "toolchain": match["toolchain"] or "",
             "settings": settings,
         }
     )
 
 
 def make_target(fields: Mapping[str, Any]) -> Target:
-    """A checked target from the fields of a JSON object. Raises InputError that says what exists."""
+    """Make a checked target from the fields of a JSON object.
+
+    Raises InputError, which names the valid values.
+    """
     devices = ", ".join(Device)
     if fields.get("device", "cpu") not in list(Device):
         raise InputError(
@@ -63,20 +69,20 @@ def make_target(fields: Mapping[str, Any]) -> Target:
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
         raise InputError(
-            f"This is no target: {where}: {error.errors()[0]['msg']}.", code="bad_target", field=where
+            f"This is not a target: {where}: {error.errors()[0]['msg']}.", code="bad_target", field=where
         ) from error
     return check_target(target)
 
 
 def check_target(target: Target) -> Target:
-    """The same target with its settings in their one spelling. Raises InputError for what does not exist."""
+    """The target with its settings in canonical spelling. Raises InputError for unknown or invalid values."""
     if target.device is Device.CPU and (target.gpus or target.capability):
-        raise InputError("A cpu target grants no GPU.", code="bad_target", field="gpus")
+        raise InputError("A cpu target has no GPU.", code="bad_target", field="gpus")
     if target.capability is not None and not _CAPABILITY.fullmatch(target.capability):
         raise InputError("A capability is written like sm90.", code="bad_target", field="capability")
     if not _TOOLCHAIN.fullmatch(target.toolchain):
         raise InputError(
-            "A toolchain's name has letters, digits and . _ + - only.", code="bad_target", field="toolchain"
+            "A toolchain's name has only letters, digits and . _ + -", code="bad_target", field="toolchain"
         )
     settings = {key: _value(key, target.settings[key]) for key in sorted(target.settings)}
     gpus = max(1, target.gpus) if target.device is Device.CUDA else 0

@@ -1,4 +1,4 @@
-"""Patterns of targets, as people write them to add cells or to leave some out: `cuda@*:deterministic`, `cpu:*`, `*@torch-2.1`."""
+"""Patterns of targets to add or exclude cells: `cuda@*:deterministic`, `cpu:*`, `*@torch-2.1`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from worker.contract.names import SETTINGS
 
 ANY = "*"
 FORM = (
-    "(DEVICE or *)[*GPUS][/CAPABILITY][@TOOLCHAIN or @*][:SETTING=VALUE,…], where a value may be * and :* is any setting; "
+    "(DEVICE or *)[*GPUS][/CAPABILITY][@TOOLCHAIN or @*][:SETTING=VALUE,…], "
+    "where a value may be * and :* is any setting; "
     "for example cuda@torch-2.13:deterministic, cpu:*, *@torch-2.1"
 )
 _PATTERN = re.compile(
@@ -26,18 +27,22 @@ _PATTERN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """What it does not name is any, when it leaves out; when it adds, it is each device, the newest toolchain, no setting."""
+    """A pattern of targets.
+
+    In an exclusion, a part that is not named matches anything. In an inclusion, it means each device, the
+    newest toolchain and no setting.
+    """
 
     device: Device | None = None
     gpus: int = 0
     capability: str | None = None
     toolchain: str = ""
     settings: tuple[tuple[str, str], ...] = ()
-    # `:*`, at least one setting, whichever.
+    # `:*`: at least one setting.
     any_setting: bool = False
 
     def fits(self, target: Target) -> bool:
-        """Whether the target is one of these; a pattern that names nothing fits none."""
+        """Whether the pattern matches the target. An empty pattern matches none."""
         if self == Pattern():
             return False
         return (
@@ -53,7 +58,7 @@ class Pattern:
         )
 
     def label(self) -> str:
-        """As it is written."""
+        """The text of the pattern."""
         device = (
             (self.device or ANY)
             + (f"*{self.gpus}" if self.gpus else "")
@@ -69,7 +74,7 @@ class Pattern:
     def targets(
         self, devices: Sequence[Device], toolchains: Callable[[Device], Sequence[str]]
     ) -> Iterator[Target]:
-        """The targets that it adds, over the devices that there are and the toolchains that serve each."""
+        """The targets that an inclusion adds. `toolchains` gives the toolchains of a device."""
         for device in devices if self.device is None else (self.device,):
             for toolchain in toolchains(device) if self.toolchain == ANY else (self.toolchain,):
                 yield check_target(
@@ -84,21 +89,21 @@ class Pattern:
 
 
 def parse_exclusion(text: str) -> Pattern:
-    """Read what is to be left out. Raises InputError that says how one is written."""
+    """Read an exclusion. Raises InputError, which shows the form."""
     pattern = _parse(text, field="exclude")
     if pattern == Pattern():
         raise InputError(
-            f"The exclude {text.strip()} leaves out every cell.", code="bad_pattern", field="exclude"
+            f"The exclude {text.strip()} would exclude every cell.", code="bad_pattern", field="exclude"
         )
     return pattern
 
 
 def parse_inclusion(text: str) -> Pattern:
-    """Read what is to be added. Raises InputError that says how one is written."""
+    """Read an inclusion. Raises InputError, which shows the form."""
     pattern = _parse(text, field="include")
     if pattern.any_setting or any(value == ANY for _, value in pattern.settings):
         raise InputError(
-            "An include says each setting's value: * stands for a device or a toolchain only.",
+            "In an include, each setting needs a value: * may only stand for a device or a toolchain.",
             code="bad_pattern",
             field="include",
         )
@@ -106,39 +111,39 @@ def parse_inclusion(text: str) -> Pattern:
 
 
 def _parse(text: str, *, field: str) -> Pattern:
-    found = _PATTERN.fullmatch(text.strip())
-    if found is None or found["device"] not in (ANY, *Device):
+    match = _PATTERN.fullmatch(text.strip())
+    if match is None or match["device"] not in (ANY, *Device):
         raise InputError(
-            f"This {field} is no pattern of targets. One is {FORM}.", code="bad_pattern", field=field
+            f"This {field} is not a pattern of targets. A pattern is {FORM}.", code="bad_pattern", field=field
         )
-    device = None if found["device"] == ANY else Device(found["device"])
-    words = [part.strip() for part in (found["settings"] or "").split(",") if found["settings"]]
+    device = None if match["device"] == ANY else Device(match["device"])
+    words = [part.strip() for part in (match["settings"] or "").split(",") if match["settings"]]
     settings = dict(_setting(word, device, field) for word in words if word != ANY)
     pattern = Pattern(
         device=device,
-        gpus=int(found["gpus"] or 0),
-        capability=found["capability"],
-        toolchain=found["toolchain"] or "",
+        gpus=int(match["gpus"] or 0),
+        capability=match["capability"],
+        toolchain=match["toolchain"] or "",
         settings=tuple(sorted(settings.items())),
         any_setting=ANY in words,
     )
-    # A cpu that is granted cards exists no more in a pattern than in a target.
+    # A pattern follows the rules of a target. For example, a cpu has no cards.
     whole = Target(device=device or Device.CUDA, gpus=min(pattern.gpus, 16), capability=pattern.capability)
-    _checked(whole, field)
+    _check(whole, field)
     return pattern
 
 
 def _setting(word: str, device: Device | None, field: str) -> tuple[str, str]:
-    """A name with its value in its one spelling; `*` for any."""
+    """The name and the value in canonical spelling; `*` is any value."""
     name, _, value = word.partition("=")
     if value == ANY:
-        _known(name, field)
+        _check_setting(name, field)
         return name, ANY
-    target = _checked(Target(device=device or Device.CPU, settings={name: value}), field)
+    target = _check(Target(device=device or Device.CPU, settings={name: value}), field)
     return next(iter(target.settings.items()))
 
 
-def _known(name: str, field: str) -> None:
+def _check_setting(name: str, field: str) -> None:
     if name not in SETTINGS:
         raise InputError(
             f"There is no such setting. The settings are: {', '.join(SETTINGS)}.",
@@ -147,7 +152,7 @@ def _known(name: str, field: str) -> None:
         )
 
 
-def _checked(target: Target, field: str) -> Target:
+def _check(target: Target, field: str) -> Target:
     try:
         return check_target(target)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""What is in quarantine, and what is left of a node's offer."""
+"""The quarantined nodes, toolchains and scripts, and the rest of a node's offer."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from worker.contract import Hello, Reason, WhoCanAct
 
 QUARANTINED = Reason(
     code="quarantined",
-    detail="What this cell needs is held back by a maintainer: it is in quarantine.",
+    detail="A maintainer quarantined something that this cell needs.",
     who_can_act=WhoCanAct.MAINTAINER,
 )
 
 
 def builds_on(name: str, toolchain: str) -> bool:
-    """Whether a toolchain is this one, or this one with packages added."""
+    """Whether `name` is this toolchain, or this toolchain with added packages."""
     return name == toolchain or name.startswith(f"{toolchain}+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quarantines:
-    """The names of what is in quarantine; scripts by digest."""
+    """The names of quarantined nodes and toolchains, and the digests of quarantined scripts."""
 
     nodes: frozenset[str] = frozenset()
     toolchains: frozenset[str] = frozenset()
@@ -30,12 +30,14 @@ class Quarantines:
         return bool(self.nodes or self.toolchains or self.scripts)
 
     def has_toolchain(self, name: str) -> bool:
-        """Whether a toolchain is held back, by itself or with what it builds on."""
-        return any(builds_on(name, held) for held in self.toolchains)
+        """Whether a toolchain is quarantined, or the one that it builds on."""
+        return any(builds_on(name, quarantined) for quarantined in self.toolchains)
 
     def offer(self, hello: Hello) -> Hello | None:
-        """What a node may still be given; None: nothing."""
+        """The node's offer without quarantined toolchains; None if the node itself is quarantined."""
         if hello.node in self.nodes:
             return None
-        kept = [facts for facts in hello.toolchains if not self.has_toolchain(facts.name)]
-        return hello if len(kept) == len(hello.toolchains) else hello.model_copy(update={"toolchains": kept})
+        toolchains = [facts for facts in hello.toolchains if not self.has_toolchain(facts.name)]
+        if len(toolchains) == len(hello.toolchains):
+            return hello
+        return hello.model_copy(update={"toolchains": toolchains})

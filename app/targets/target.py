@@ -1,4 +1,4 @@
-"""A target: the device that is granted, the toolchain, the settings. Asked for, never found."""
+"""A target: the requested device, toolchain and settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from worker.contract import Device, cards_needed
 
 
 class Target(BaseModel):
-    """One requested configuration. `toolchain` empty means the newest that serves the device."""
+    """One requested configuration. An empty `toolchain` means the newest one that serves the device."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -23,11 +23,11 @@ class Target(BaseModel):
 
     @property
     def cards_needed(self) -> int:
-        """How many cards an attempt of this target takes."""
+        """The count of cards that an attempt on this target needs."""
         return cards_needed(self.device, self.gpus)
 
     def label(self) -> str:
-        """The target as the command line writes it, `cuda@torch-2.13:cpu-isa=sse4.2,threads=1`."""
+        """The text form of the target, `cuda@torch-2.13:cpu-isa=sse4.2,threads=1`."""
         return label_of(self)
 
 
@@ -37,12 +37,12 @@ class _HasTarget(Protocol):
 
 
 def target_of(row: _HasTarget) -> Target:
-    """The target of a row, which holds it as JSON data."""
+    """The target of a database row, which has it as JSON data."""
     return Target.model_validate(row.target)
 
 
 class Configuration(Protocol):
-    """What is written like a target: one that was asked for, or as a run object tells it."""
+    """The fields of a target, also those of a target in a run object."""
 
     @property
     def device(self) -> str: ...
@@ -57,12 +57,12 @@ class Configuration(Protocol):
 
 
 def label_of(target: Configuration) -> str:
-    """The target as the command line writes it."""
+    """The text form of a target."""
     return _label(target, target.toolchain)
 
 
 def label_without_toolchain(target: Configuration) -> str:
-    """What a target shares with those on other toolchains."""
+    """The text form without the toolchain, which is the same for all toolchains."""
     return _label(target, "")
 
 

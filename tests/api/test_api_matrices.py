@@ -309,7 +309,7 @@ def test_no_more_cells_than_a_run_may_have(settings: ServiceSettings) -> None:
         )
         assert "at most 2" in problem(answer, 422, "too_many_cells")["detail"]
         answer = web.client.post("/api/v1/runs", json={**BODY, "preset": "determinism"})
-        assert "preset determinism makes 3 cells" in problem(answer, 422, "too_many_cells")["detail"]
+        assert "preset determinism has 3 cells" in problem(answer, 422, "too_many_cells")["detail"]
 
 
 def test_who_did_it_is_kept(settings: ServiceSettings) -> None:

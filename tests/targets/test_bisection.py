@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.targets.versions.bisection import MOST_UNSEEN, Bisection, Found, Kind
+from app.targets.versions.bisection import MOST_UNSEEN, Bisection, BisectionResult, Kind
 
 
 def seeded(seed: int | str) -> random.Random:
@@ -25,13 +25,13 @@ def simulate(
     slots: int = 1,
     untold: Collection[int] = (),
     most_unseen: int = MOST_UNSEEN,
-) -> tuple[Found, Bisection, int]:
+) -> tuple[BisectionResult, Bisection, int]:
     """Attempts end in any order; those that are given up are told so by two attempts."""
     bisection = Bisection(points, most_unseen=most_unseen)
     under_way: list[int] = []
     attempts = 0
     while not bisection.done:
-        under_way += bisection.wanted(slots, under_way=under_way)
+        under_way += bisection.next_points(slots, under_way=under_way)
         assert 0 < len(under_way) <= slots
         point = under_way.pop(draw.randrange(len(under_way)))
         attempts += 1
@@ -40,8 +40,8 @@ def simulate(
             bisection.skip(point)
         else:
             bisection.observe(point, seen=point in shown and draw.random() < rate)
-    assert bisection.wanted(slots) == []
-    return bisection.found(), bisection, attempts
+    assert bisection.next_points(slots) == []
+    return bisection.result(), bisection, attempts
 
 
 def expected(kind: Kind, points: int, first: int) -> Collection[int]:
@@ -78,7 +78,7 @@ def test_points_that_cannot_tell_widen_the_answer_and_never_shift_it(
     told = [point for point in range(points) if point not in untold]
     found, _, _ = simulate(points, shown, 1.0, seeded(seed), slots=slots, untold=untold)
     if len(told) < 2:
-        assert found.kind is Kind.UNTOLD
+        assert found.kind is Kind.INCONCLUSIVE
     elif all(point in shown for point in told):
         assert found.kind is Kind.THROUGHOUT
     elif not any(point in shown for point in told):
@@ -116,10 +116,10 @@ def test_both_neighbours_are_tried_anew_before_the_answer_stands() -> None:
     shown = (2, 3)
     tried: list[int] = []
     while not bisection.done:
-        (point,) = bisection.wanted()
+        (point,) = bisection.next_points()
         tried.append(point)
         bisection.observe(point, seen=point in shown)
-    assert bisection.found() == Found(Kind.APPEARED, pytest.approx(1, abs=0.01), before=1, after=2)
+    assert bisection.result() == BisectionResult(Kind.APPEARED, pytest.approx(1, abs=0.01), before=1, after=2)
     assert {1, 2} <= set(tried[-3:])
 
 
@@ -133,9 +133,9 @@ def test_an_answer_that_the_retrial_contradicts_is_given_up() -> None:
     assert not bisection._sure
     draw = seeded(1)
     while not bisection.done:
-        (point,) = bisection.wanted()
+        (point,) = bisection.next_points()
         bisection.observe(point, seen=draw.random() < 0.4)
-    assert bisection.found().kind is Kind.THROUGHOUT
+    assert bisection.result().kind is Kind.THROUGHOUT
 
 
 def test_where_attempts_run_out_the_answer_is_a_range_with_its_probability() -> None:
@@ -143,21 +143,21 @@ def test_where_attempts_run_out_the_answer_is_a_range_with_its_probability() -> 
     for _ in range(8):
         bisection.observe(19, seen=True)
         bisection.observe(0, seen=False)
-    found = bisection.found()
+    found = bisection.result()
     assert (found.kind, found.before, found.after) == (Kind.APPEARED, 0, 19)
     assert found.probability >= 0.98
     for _ in range(4):
         bisection.observe(10, seen=False)
-    assert bisection.found().before in {9, 10}
+    assert bisection.result().before in {9, 10}
 
 
 def test_a_point_that_told_once_and_then_no_more_is_given_up_in_the_end() -> None:
     bisection = Bisection(3)
     bisection.observe(1, seen=True)
     for _ in range(3):
-        assert not bisection.is_untold(1)
+        assert not bisection.is_given_up(1)
         bisection.skip(1)
-    assert bisection.is_untold(1)
+    assert bisection.is_given_up(1)
 
 
 @pytest.mark.parametrize(("points", "error"), [(1, 0.01), (3, 0.0), (3, 0.5)])

@@ -18,7 +18,7 @@ from app.states import ENDED_ATTEMPT_STATES, UNSTARTED_ATTEMPT_STATES
 from app.targets.fleet import usable_toolchains
 from app.targets.planning.plan import Cell, Plan, RepeatPlan
 from app.targets.target import Target
-from app.targets.versions.series import make_series, served
+from app.targets.versions.series import make_series, serve
 
 
 class BisectionProgress(Progress, Protocol):
@@ -69,7 +69,7 @@ def bisect_locally(
             toolchains=request.toolchains,
             required_level=options.required_level,
         )
-        series = served(series, subject.script, [hello], required_level=options.required_level)
+        series = serve(series, subject.script, [hello], required_level=options.required_level)
         bisecting = BisectionState(
             subject,
             series,

@@ -24,7 +24,7 @@ from app.runs.run_object.bisection_document import BisectionDocument, Confounded
 from app.states import RunState
 from app.targets.planning.plan import DEFAULT_REPEATS
 from app.targets.target import Target
-from app.targets.versions.bisection import ERROR, MOST_UNSEEN, Bisection, Found, Kind
+from app.targets.versions.bisection import ERROR, MOST_UNSEEN, Bisection, BisectionResult, Kind
 from app.targets.versions.series import Series, missing_cell
 from worker.contract import Environment, Reason, Result, ToolchainFacts
 
@@ -129,7 +129,7 @@ class BisectionState:
         if self.done:
             return []
         left = self._most_trials - self._trials - len(under_way)
-        return self._bisection.wanted(min(most, len(under_way) + max(0, left)), under_way=under_way)
+        return self._bisection.next_points(min(most, len(under_way) + max(0, left)), under_way=under_way)
 
     def add_trial(self, place: int, results: Sequence[Result]) -> Sighting:
         """Take in the results of one trial. Lost attempts have no result."""
@@ -150,7 +150,7 @@ class BisectionState:
 
     def document(self, bisection_id: str, state: RunState) -> BisectionDocument:
         """The answer so far."""
-        answer = self._bisection.found() if self._trials or self.done else None
+        answer = self._bisection.result() if self._trials or self.done else None
         neighbours = _neighbours(answer, self.series)
         one_axis, confounded = self._compare_neighbours(answer)
         return BisectionDocument(
@@ -183,11 +183,13 @@ class BisectionState:
             seen=self._bisection.times_seen(place),
             of=self._bisection.attempts(place),
             untold=point.inconclusive,
-            given_up=self._bisection.is_untold(place),
+            given_up=self._bisection.is_given_up(place),
             reason=point.reason,
         )
 
-    def _compare_neighbours(self, answer: Found | None) -> tuple[bool | None, ConfoundedPart | None]:
+    def _compare_neighbours(
+        self, answer: BisectionResult | None
+    ) -> tuple[bool | None, ConfoundedPart | None]:
         """Whether the environments of the two neighbours differ in the axis alone.
 
         None if they can't be compared.
@@ -197,7 +199,7 @@ class BisectionState:
         older, newer = self._points[answer.before], self._points[answer.after]
         if not older.environment or not newer.environment:
             return None, None
-        others = self.series.others_of(differing_fields(older.environment, newer.environment))
+        others = self.series.unrelated_fields(differing_fields(older.environment, newer.environment))
         if not others:
             return True, None
         one, other = (
@@ -208,7 +210,7 @@ class BisectionState:
         return False, ConfoundedPart(differing=others, command=command)
 
 
-def _neighbours(answer: Found | None, series: Series) -> Mapping[str, str | None]:
+def _neighbours(answer: BisectionResult | None, series: Series) -> Mapping[str, str | None]:
     if answer is None or answer.before is None or answer.after is None:
         return {}
     older, newer = series.points[answer.before].value, series.points[answer.after].value
@@ -218,7 +220,7 @@ def _neighbours(answer: Found | None, series: Series) -> Mapping[str, str | None
 
 
 def _summary(
-    answer: Found | None, series: Series, confounded: ConfoundedPart | None, *, given_up: bool
+    answer: BisectionResult | None, series: Series, confounded: ConfoundedPart | None, *, given_up: bool
 ) -> str:
     """One or two sentences, without any text from the report or the script."""
     if answer is None:
@@ -238,13 +240,15 @@ def _summary(
                 f"It comes and goes between {axis} {first} and {last}: there is more than one change."
                 " Take a part of the series."
             )
-        case Kind.UNTOLD:
+        case Kind.INCONCLUSIVE:
             return f"Fewer than two points between {axis} {first} and {last} can tell."
         case _:
             return _change(answer, series, confounded, given_up=given_up)
 
 
-def _change(answer: Found, series: Series, confounded: ConfoundedPart | None, *, given_up: bool) -> str:
+def _change(
+    answer: BisectionResult, series: Series, confounded: ConfoundedPart | None, *, given_up: bool
+) -> str:
     if answer.before is None or answer.after is None:
         return f"It changed between the ends of the series over {series.axis}."
     older, newer = series.points[answer.before].value, series.points[answer.after].value

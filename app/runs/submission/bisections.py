@@ -30,7 +30,7 @@ from app.storage.models import BisectionRow, RunRow
 from app.storage.queries import bisections as queries
 from app.targets.planning.presets import BISECTION
 from app.targets.quarantines import QUARANTINED
-from app.targets.versions.series import Point, Series, make_series, served
+from app.targets.versions.series import Point, Series, make_series, serve
 from worker.contract import Hello
 
 # The most trials at the same time. More trials would add little to the answer, and other runs wait too.
@@ -127,7 +127,7 @@ def _series(
         toolchains=request.toolchains,
         required_level=settings.required_level,
     )
-    return served(series, subject.script, nodes, required_level=settings.required_level)
+    return serve(series, subject.script, nodes, required_level=settings.required_level)
 
 
 def _point(point: Point) -> dict[str, Any]:

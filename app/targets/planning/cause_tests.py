@@ -1,4 +1,4 @@
-"""Cells that a preset gains because of what a report claims: each tests for one cause, on the devices of the preset."""
+"""Cells that test for a cause. A preset gets them if the claim of a report makes that cause possible."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from app.intake.code.uninitialised_memory import uses_uninitialised_memory
 from app.intake.reading import Script
 from worker.contract import Device
 
-# Memory that nobody wrote is NaN: does the result rest on it?
+# Fills uninitialised memory with NaN: does the result depend on it?
 FILLED = {"fill": "nan"}
-# Do repeats agree once kernels are made to?
+# Do repeats agree with deterministic kernels?
 DETERMINISTIC = {"deterministic": "on"}
-# Do the CPU and a card agree once convolutions and products on the card keep all digits?
+# Do the CPU and a GPU agree if convolutions and matrix products on the GPU keep all digits?
 WITHOUT_TF32 = {"tf32": "off"}
 
-# Does every operation lie within what rounding can do?
+# Is the error of every operation explained by rounding?
 TRACED = {"trace": "on"}
 
 _NUMBER = re.compile(r"\d|\binf\b|\bnan\b", re.IGNORECASE)
@@ -27,7 +27,7 @@ _MULTIPLIES = re.compile(
 
 
 def cause_tests(claim: Claim, script: Script) -> tuple[tuple[Device | None, dict[str, str]], ...]:
-    """Under which settings a script should run once more, beyond those of the preset, and on which device (None: on each)."""
+    """The extra settings under which a script should run, each with a device (None: on each device)."""
     bugs = claim.having(Role.BUG)
     tests: list[tuple[Device | None, dict[str, str]]] = []
     if any(check.kind is CheckKind.VARIES for check in bugs) and not script.unseeded:
@@ -42,7 +42,10 @@ def cause_tests(claim: Claim, script: Script) -> tuple[tuple[Device | None, dict
 
 
 def _traced_on(claim: Claim) -> tuple[Device | None, ...]:
-    """Where numbers are said to be wrong: on a card, beside the CPU, where both sides are named; else wherever they are printed."""
+    """The devices for a trace: CUDA for a claim that compares it with a CPU, each device for a wrong number.
+
+    Empty for other claims. None in the result stands for each device.
+    """
     bugs = claim.having(Role.BUG)
     if any({"cpu", "cuda"} <= _sides(check) for check in bugs):
         return (Device.CUDA,)
@@ -54,7 +57,7 @@ def _traced_on(claim: Claim) -> tuple[Device | None, ...]:
 
 
 def _sides(check: Check) -> set[str]:
-    """Of a difference as it is read; of lines by the words that they begin with."""
+    """The sides of a check, and the first words of its lines."""
     return set(check.sides) | {
         line.split(None, 1)[0].rstrip(":").casefold() for line in check.lines if line.strip()
     }

@@ -1,4 +1,4 @@
-"""What to say of a matrix that is too large: what it is made of, and what would make it small enough."""
+"""The error for a matrix that is too large: its size, and exclusions that make it small enough."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ _SHOWN = 3
 
 
 def too_many(targets: Sequence[Target], *, scripts: int, most: int, preset: str | None) -> InputError:
-    """The error for cells on these targets, of which there may be so many."""
+    """The error for more than `most` cells on these targets."""
     devices = sorted({target.device for target in targets})
     toolchains = {target.toolchain for target in targets}
     settings = {tuple(sorted(target.settings.items())) for target in targets}
     parts = [
-        _counted(scripts, "script"),
+        _count(scripts, "script"),
         f"on {' and '.join(devices)}",
-        f"in {_counted(len(toolchains), 'toolchain')}",
-        f"with {_counted(len(settings), 'choice')} of settings",
+        f"in {_count(len(toolchains), 'toolchain')}",
+        f"with {_count(len(settings), 'choice')} of settings",
     ]
-    asked = f"The preset {preset}" if preset else "What is asked for"
+    subject = f"The preset {preset}" if preset else "The request"
     return InputError(
-        f"{asked} makes {len(targets)} cells ({', '.join(parts)}); a run has at most {most}. {_advice(targets, most)}",
+        f"{subject} has {len(targets)} cells ({', '.join(parts)}); a run has at most {most}. "
+        + _advice(targets, most),
         code="too_many_cells",
         field="targets" if preset is None else "preset",
     )
 
 
-def _counted(number: int, word: str) -> str:
+def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _advice(targets: Sequence[Target], most: int) -> str:
-    """Excludes that would do alone, those that leave the most first; else a few that leave out most."""
+    """Exclusions of which one is enough, those that leave most cells first; else those that exclude most."""
     left = {
         text: sum(not pattern.fits(target) for target in targets) for text, pattern in _candidates(targets)
     }
@@ -46,20 +47,22 @@ def _advice(targets: Sequence[Target], most: int) -> str:
     )
     if enough:
         ways = [f"{text} ({useful[text]} cells)" for text in enough[:_SHOWN]]
-        return f"To make it smaller, leave some out: exclude {', or '.join(ways)}."
+        return f"To make it smaller, use exclude {', or '.join(ways)}."
     best = sorted(useful, key=lambda text: (useful[text], text))[:_SHOWN]
     if best:
-        return f"To make it smaller, leave out several, such as exclude {' and '.join(best)}; or send it as several runs."
+        return f"To make it smaller, combine excludes, such as {' and '.join(best)}, or send several runs."
     return "Send fewer targets, or several runs."
 
 
 def _candidates(targets: Iterable[Target]) -> list[tuple[str, Pattern]]:
-    every = list(targets)
-    found: dict[str, Pattern] = {str(device): Pattern(device=device) for device in Device}
-    found |= {f"{device}:*": Pattern(device=device, any_setting=True) for device in Device}
-    found["*:*"] = Pattern(any_setting=True)
-    found |= {f"*:{name}=*": Pattern(settings=((name, ANY),)) for target in every for name in target.settings}
-    found |= {
-        f"*@{target.toolchain}": Pattern(toolchain=target.toolchain) for target in every if target.toolchain
+    targets = list(targets)
+    patterns: dict[str, Pattern] = {str(device): Pattern(device=device) for device in Device}
+    patterns |= {f"{device}:*": Pattern(device=device, any_setting=True) for device in Device}
+    patterns["*:*"] = Pattern(any_setting=True)
+    patterns |= {
+        f"*:{name}=*": Pattern(settings=((name, ANY),)) for target in targets for name in target.settings
     }
-    return list(found.items())
+    patterns |= {
+        f"*@{target.toolchain}": Pattern(toolchain=target.toolchain) for target in targets if target.toolchain
+    }
+    return list(patterns.items())

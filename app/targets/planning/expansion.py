@@ -1,4 +1,4 @@
-"""What a preset means for a report, over what the fleet has: scripts × devices × toolchains × settings, and what the report adds."""
+"""The cells of a preset for a report: scripts × devices × toolchains × settings of the fleet."""
 
 from __future__ import annotations
 
@@ -16,45 +16,50 @@ from app.targets.planning.presets import Preset
 from app.targets.target import Target
 from worker.contract import Device, Hello
 
-# A script by its digest, and where it should run.
-Wanted = tuple[str, Target]
+# The digest of a script, and the target on which it should run.
+PlannedCell = tuple[str, Target]
 
 
 def devices_of(fleet: Sequence[Hello]) -> tuple[Device, ...]:
-    """The CPU always, CUDA where a node has a card."""
+    """The devices of the fleet: always the CPU, and CUDA if a node has a card."""
     return (Device.CPU, *((Device.CUDA,) if any(hello.gpus for hello in fleet) else ()))
 
 
-def of_preset(
+def cells_of_preset(
     preset: Preset, reading: Reading, scripts: Mapping[str, Script], fleet: Sequence[Hello]
-) -> list[Wanted]:
-    """Its own cells, those that test for a cause, and the toolchains that are nearest to what the report says of versions."""
+) -> list[PlannedCell]:
+    """The cells of the preset, those that test for a cause, and those nearest to the reporter's versions.
+
+    A preset of the operator, or one over all toolchains, gets no additional cells.
+    """
     devices = [device for device in devices_of(fleet) if not preset.devices or device in preset.devices]
-    wanted = [
+    cells = [
         (digest, target)
         for device in devices
         for digest, script in scripts.items()
         for target in _product(preset, script, device, fleet)
         if not any(pattern.fits(target) for pattern in preset.exclude)
     ]
-    wanted += added(preset.include, scripts, fleet)
+    cells += cells_of_patterns(preset.include, scripts, fleet)
     if preset.versions or preset.own:
-        return wanted
-    wanted += [
+        return cells
+    cells += [
         (each.digest, target) for each in scripts.values() for target in _tests(reading.claim, each, devices)
     ]
     near = [(device, nearest_to_claim(reading, device, fleet)) for device in devices]
-    wanted += [
+    cells += [
         (digest, check_target(Target(device=device, toolchain=name)))
         for device, name in near
         if name
         for digest in scripts
     ]
-    return wanted
+    return cells
 
 
-def added(patterns: Sequence[Pattern], scripts: Mapping[str, Script], fleet: Sequence[Hello]) -> list[Wanted]:
-    """What patterns add, for each script."""
+def cells_of_patterns(
+    patterns: Sequence[Pattern], scripts: Mapping[str, Script], fleet: Sequence[Hello]
+) -> list[PlannedCell]:
+    """The cells that inclusions add, for each script."""
     return [
         (digest, target)
         for pattern in patterns
@@ -64,7 +69,7 @@ def added(patterns: Sequence[Pattern], scripts: Mapping[str, Script], fleet: Seq
 
 
 def _versions(script: Script, fleet: Sequence[Hello], device: Device) -> list[str]:
-    """Each toolchain that fits; where there is none, a cell that says so."""
+    """All toolchains that fit; without any, the empty name, which gives a cell with a reason."""
     return versions_for(script, device, fleet) or [""]
 
 
@@ -73,7 +78,7 @@ def _product(preset: Preset, script: Script, device: Device, fleet: Sequence[Hel
     for name in preset.toolchains:
         for toolchain in _versions(script, fleet, device) if name == ANY else [name]:
             for settings in sorted(preset.settings, key=lambda each: (len(each), sorted(each.items()))):
-                # Of one kind of card there is no other to tell it from.
+                # With only one kind of card, its name is not needed.
                 for capability in kinds if len(kinds) > 1 else (None,):
                     yield check_target(
                         Target(device=device, capability=capability, toolchain=toolchain, settings=settings)
@@ -81,7 +86,7 @@ def _product(preset: Preset, script: Script, device: Device, fleet: Sequence[Hel
 
 
 def _tests(claim: Claim, script: Script, devices: Sequence[Device]) -> Iterator[Target]:
-    for wanted, settings in cause_tests(claim, script):
+    for test_device, settings in cause_tests(claim, script):
         for device in devices:
-            if wanted in (None, device):
+            if test_device in (None, device):
                 yield check_target(Target(device=device, settings=settings))

@@ -1,4 +1,4 @@
-"""Which cells a run covers: scripts × targets, cheap ones first; what no node serves is a cell with a reason."""
+"""The cells of a run: scripts × targets, cheap ones first. A cell that no node serves has a reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.targets.packages import with_packages
 from app.targets.parse import check_target
 from app.targets.pattern import parse_exclusion, parse_inclusion
 from app.targets.planning.cell_limit import too_many
-from app.targets.planning.expansion import added, of_preset
+from app.targets.planning.expansion import cells_of_patterns, cells_of_preset
 from app.targets.planning.presets import PRESETS, Preset, preset_named
 from app.targets.planning.run_request import RunRequest
 from app.targets.target import Target
@@ -21,13 +21,13 @@ from worker.contract import Hello, Level, Reason, WhoCanAct
 MOST_CELLS = 400
 MOST_REPEATS = 250
 DEFAULT_REPEATS = 5
-# Parts are in others, and are not run by themselves.
+# The other scripts are parts of these and are not run by themselves.
 _RUN = {ScriptRole.MAIN, ScriptRole.ALTERNATIVE, ScriptRole.CONTROL}
 
 
 @dataclass(frozen=True, slots=True)
 class RepeatPlan:
-    """How many counted attempts a job has at most. `exact`: that many, no more and no less."""
+    """The most counted attempts of a job. With `exact`, it is the exact number."""
 
     at_most: int
     exact: bool = False
@@ -35,7 +35,10 @@ class RepeatPlan:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One script on one target, its toolchain resolved. With a `reason` no node serves it and nothing is run."""
+    """One script on one target with a resolved toolchain.
+
+    With a `reason`, no node serves it and nothing is run.
+    """
 
     script: str
     target: Target
@@ -44,7 +47,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The cells of a run, in the order in which they should start; and what each exclude left out."""
+    """The cells of a run in their starting order. `left_out` is how many cells each exclude removed."""
 
     cells: tuple[Cell, ...]
     repeats: RepeatPlan
@@ -65,9 +68,10 @@ def make_plan(
 ) -> Plan:
     """Expand the preset or the targets of a request over the scripts of a reading. Raises InputError.
 
-    A preset also gives a script other cells on the same devices: cells that test for a cause (`cause_tests`), and one
-    with the versions nearest to the reporter's. Packages that the script needs are added where nodes may add them.
-    `fleet` is the part of `whole_fleet` that is not quarantined; by default it is the whole fleet.
+    A preset also gives a script other cells on the same devices: cells that test for a cause (`cause_tests`),
+    and one with the versions nearest to the reporter's. Packages that the script needs are added where nodes
+    may add them. `fleet` is the part of `whole_fleet` that is not quarantined; by default it is the whole
+    fleet.
     """
     preset, targets, repeats = request.preset, request.targets, request.repeats
     if targets is not None and not targets:
@@ -80,15 +84,15 @@ def make_plan(
         )
     chosen = None if targets else preset_named(preset or "quick", presets)
     scripts = runnable(reading)
-    wanted = (
-        of_preset(chosen, reading, scripts, fleet)
+    requested = (
+        cells_of_preset(chosen, reading, scripts, fleet)
         if chosen
         else [(digest, target) for target in targets or () for digest in scripts]
     )
-    extra = added([parse_inclusion(text) for text in request.include], scripts, fleet)
-    explicit = {target.label() for _, target in (extra if chosen else [*wanted, *extra])}
+    extra = cells_of_patterns([parse_inclusion(text) for text in request.include], scripts, fleet)
+    explicit = {target.label() for _, target in (extra if chosen else [*requested, *extra])}
     cells: dict[tuple[str, str], Cell] = {}
-    for digest, target in sorted([*wanted, *extra], key=lambda pair: _cost(pair[1])):
+    for digest, target in sorted([*requested, *extra], key=lambda pair: _cost(pair[1])):
         cell = plan_cell(
             scripts[digest],
             check_target(target),
@@ -98,17 +102,20 @@ def make_plan(
             explicit=target.label() in explicit,
         )
         cells.setdefault((digest, cell.target.label()), cell)
-    kept, left_out = _without(list(cells.values()), request.exclude)
-    if len(kept) > most_cells:
+    remaining, left_out = _without(list(cells.values()), request.exclude)
+    if len(remaining) > most_cells:
         raise too_many(
-            [cell.target for cell in kept],
+            [cell.target for cell in remaining],
             scripts=len(scripts),
             most=most_cells,
             preset=chosen.name if chosen else None,
         )
     at_most = repeats or (chosen.repeats if chosen else DEFAULT_REPEATS)
     return Plan(
-        tuple(kept), RepeatPlan(at_most, exact=repeats is not None), chosen.name if chosen else None, left_out
+        tuple(remaining),
+        RepeatPlan(at_most, exact=repeats is not None),
+        chosen.name if chosen else None,
+        left_out,
     )
 
 
@@ -126,7 +133,10 @@ def plan_cell(
     required_level: Level,
     explicit: bool,
 ) -> Cell:
-    """One script on one target: which toolchain is meant, what is added to it, or why nobody serves it. Raises InputError."""
+    """Plan one script on one target: resolve the toolchain and add packages, or give the reason against it.
+
+    Raises InputError for an explicit toolchain that does not exist.
+    """
     whole, reason = _resolve(
         target, fleet, whole_fleet or fleet, required_level=required_level, explicit=explicit
     )
@@ -136,22 +146,26 @@ def plan_cell(
 
 
 def _without(cells: list[Cell], exclude: Sequence[str]) -> tuple[list[Cell], tuple[tuple[str, int], ...]]:
-    """The cells that stay, and how many each exclude took; one that two would take is the first one's."""
+    """The remaining cells, and the count that each exclude removed.
+
+    The first matching exclude counts a cell.
+    """
     left_out = []
-    kept = cells
+    remaining = cells
     for text in exclude:
         pattern = parse_exclusion(text)
-        staying = [cell for cell in kept if not pattern.fits(cell.target)]
-        left_out.append((text.strip(), len(kept) - len(staying)))
-        kept = staying
-    if cells and not kept:
+        staying = [cell for cell in remaining if not pattern.fits(cell.target)]
+        left_out.append((text.strip(), len(remaining) - len(staying)))
+        remaining = staying
+    if cells and not remaining:
         names = " and ".join(text for text, number in left_out if number)
         raise InputError(
-            f"Nothing is left to run: exclude {names} leaves out all {len(cells)} cells. Leave out less, or include a target.",
+            f"Nothing is left to run: exclude {names} removes all {len(cells)} cells. "
+            "Exclude less, or include a target.",
             code="nothing_left",
             field="exclude",
         )
-    return kept, tuple(left_out)
+    return remaining, tuple(left_out)
 
 
 def _cost(target: Target) -> tuple[int, int]:
@@ -181,7 +195,7 @@ def _resolve(
             code="unknown_toolchain",
             field="toolchain",
         )
-    # One that can't be used with the device says more than none.
+    # The reason for a toolchain that does not fit the device is more useful than that for no toolchain.
     whole = target.model_copy(update={"toolchain": meant[0]}) if target.toolchain and meant else target
     lack = nearest_lack(fleet, whole, required_level=required_level)
     return target, lack or Reason(

@@ -1,4 +1,4 @@
-"""Named matrices, as data: settings that are laid over devices and toolchains of the fleet, with what is added and what is left out."""
+"""Presets: named matrices of devices, toolchains and settings, with inclusions and exclusions."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from worker.contract import Device
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """A named matrix: devices × toolchains × settings, over what the fleet has."""
+    """A named matrix: devices × toolchains × settings of the fleet."""
 
     name: str
     summary: str
     settings: tuple[dict[str, str], ...] = ({},)
-    # None named: each that the fleet has.
+    # Empty means each device of the fleet.
     devices: tuple[Device, ...] = ()
-    # Empty is the newest, `*` each that has what the script imports.
+    # An empty name is the newest toolchain, `*` each one that has the packages of the script.
     toolchains: tuple[str, ...] = ("",)
-    # A cell for each kind of card (its capability) instead of one for whichever card is free.
+    # One cell for each kind of card (its capability), instead of one for any card.
     each_card: bool = False
     include: tuple[Pattern, ...] = ()
     exclude: tuple[Pattern, ...] = ()
-    # What a "never" of this preset rests on: a failure in 45 % of attempts is missed once in twenty series of 5, one in 26 % of 10.
+    # Attempts for a "never". 5 attempts miss a failure with a rate of 45 % once in 20 times, 10 miss one of
+    # 26 %.
     repeats: int = 5
-    # Of the operator, from the file that SAMEHERE_PRESETS names.
+    # Whether it comes from the operator's file (SAMEHERE_PRESETS).
     own: bool = False
 
     @property
@@ -44,33 +45,37 @@ PRESETS: dict[str, Preset] = {
     for preset in (
         Preset(
             name="quick",
-            summary="The newest toolchain, on the CPU and on a GPU if there is one. The first answer.",
+            summary="The newest toolchain on the CPU and, if there is one, on a GPU. For a first answer.",
         ),
         Preset(
             name="device",
-            summary="The newest toolchain on the CPU and on each kind of GPU that there is. For what differs between machines.",
+            summary="The newest toolchain on the CPU and on each kind of GPU. "
+            "For differences between machines.",
             each_card=True,
         ),
         Preset(
             name="version",
-            summary="Every toolchain that has what the script imports, the newest first. For since when it happens.",
+            summary="Every toolchain that has the packages of the script, newest first. "
+            "To find the version with which it began.",
             toolchains=(ANY,),
         ),
         Preset(
             name="cpu-isa",
-            summary="As quick, and with the CPU's math library made to take its AVX2, SSE4.2 and compatible paths. "
-            "For numbers that nobody else gets.",
+            summary="Like quick, and also with the AVX2, SSE4.2 and compatible paths of the math library. "
+            "For numbers that others do not get.",
             settings=({}, *_ISA),
         ),
         Preset(
             name="determinism",
-            summary="As quick, and with deterministic algorithms, and with one thread. For results that change from run to run.",
+            summary="Like quick, and also with deterministic algorithms and with one thread. "
+            "For results that change from run to run.",
             settings=({}, *_DETERMINISM),
             repeats=10,
         ),
         Preset(
             name="full",
-            summary="Every toolchain on every kind of device, with every setting that tests for a cause. Look first: it is many cells.",
+            summary="Every toolchain on every kind of device, with every setting that tests for a cause. "
+            "Check the plan first: it has many cells.",
             settings=({}, *_DETERMINISM, {"fill": "nan"}, {"tf32": "off"}, *_ISA),
             toolchains=(ANY,),
             each_card=True,
@@ -81,14 +86,14 @@ PRESETS: dict[str, Preset] = {
         ),
     )
 }
-# Names from before, which still mean the same.
-# What runs that belong to a bisection are named; there is no such matrix.
+# The preset name of runs that belong to a bisection. It is no matrix.
 BISECTION = "bisection"
+# Older names that still work.
 FORMER_NAMES = {"versions": "version"}
 
 
 def preset_named(name: str, presets: Mapping[str, Preset] = PRESETS) -> Preset:
-    """The preset. Raises InputError that lists what exists."""
+    """The preset with this name. Raises InputError, which lists the names."""
     known = FORMER_NAMES.get(name, name)
     if known not in presets:
         raise InputError(

@@ -12,7 +12,8 @@ from app.targets.target import Target
 class RunRequest:
     """The cells of a run. Without a preset and without targets, the default preset is meant.
 
-    `repeats` is an exact number of attempts for each cell; None lets it adapt. `include` and `exclude` are patterns.
+    `repeats` is an exact number of attempts for each cell; None lets it adapt. `include` and `exclude` are
+    patterns.
     """
 
     preset: str | None = None
@@ -24,7 +25,8 @@ class RunRequest:
     def cells_as_data(self) -> dict[str, Any]:
         """The fields above as JSON data, to be hashed for an idempotency key.
 
-        Patterns came later than the other fields. They are left out where there are none, so that older keys match.
+        Patterns came later than the other fields. They are left out where there are none, so that older keys
+        match.
         """
         targets = (
             None if self.targets is None else [target.model_dump(mode="json") for target in self.targets]

@@ -1,4 +1,4 @@
-"""Presets of an operator's own, from TOML. Everything is checked, and each error names the place and what may stand there."""
+"""The operator's own presets, from TOML. Each error names the field and its valid values."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ NEWEST = "newest"
 
 
 def presets_in(text: str) -> dict[str, Preset]:
-    """The presets of a file, `[presets.NAME]` each. Raises InputError that says where and what."""
+    """Read the presets of a file, one table `[presets.NAME]` each.
+
+    Raises InputError with the place of the mistake.
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _wrong("", f"this is no TOML: {error}") from error
+        raise _wrong("", f"this is not valid TOML: {error}") from error
     tables = document.get("presets")
-    strangers = [name for name in document if name != "presets"]
-    if not isinstance(tables, dict) or strangers:
-        raise _wrong(
-            strangers[0] if strangers else "", "a file of presets has tables [presets.NAME] and nothing else"
-        )
+    unknown = [name for name in document if name != "presets"]
+    if not isinstance(tables, dict) or unknown:
+        raise _wrong(unknown[0] if unknown else "", "a file of presets has only tables [presets.NAME]")
     return {name: _preset(name, table) for name, table in tables.items()}
 
 
@@ -42,7 +43,7 @@ def _preset(name: str, table: Any) -> Preset:
     if not _NAME.fullmatch(name):
         raise _wrong(at, "a name has at most 40 of a-z, 0-9, . and -, and begins with a letter or a digit")
     if name in PRESETS or name in FORMER_NAMES or name == BISECTION:
-        raise _wrong(at, "there is a preset of this name already; take another name")
+        raise _wrong(at, "this name is already used; choose another one")
     if not isinstance(table, dict):
         raise _wrong(at, "a preset is a table, [presets.NAME]")
     for key in table:
@@ -65,20 +66,20 @@ def _preset(name: str, table: Any) -> Preset:
 def _list(
     table: Mapping[str, Any], at: str, field: str, read: Callable[[str, str], Value]
 ) -> tuple[Value, ...]:
-    """A list of words; what is not there is empty."""
-    found = table.get(field, [])
+    """The list in a field, each word read by `read`; empty without the field."""
+    words = table.get(field, [])
     place = f"{at}.{field}"
     if (
-        not isinstance(found, list)
-        or (field in table and not found)
-        or not all(isinstance(word, str) for word in found)
+        not isinstance(words, list)
+        or (field in table and not words)
+        or not all(isinstance(word, str) for word in words)
     ):
-        raise _wrong(place, "this is a list of one or more texts, in quotation marks")
-    return tuple(read(word, f"{place}[{number}]") for number, word in enumerate(found))
+        raise _wrong(place, "this must be a list of one or more texts in quotation marks")
+    return tuple(read(word, f"{place}[{number}]") for number, word in enumerate(words))
 
 
 def _settings(word: str, at: str) -> dict[str, str]:
-    """`threads=1,deterministic` as a target writes it after its colon; empty is none."""
+    """Read settings in the form of a target, `threads=1,deterministic`. An empty text is no setting."""
     if not word.strip():
         return {}
     try:
@@ -97,7 +98,7 @@ def _toolchain(word: str, at: str) -> str:
     if word == NEWEST:
         return ""
     if word != ANY and not _TOOLCHAIN.fullmatch(word):
-        raise _wrong(at, f"this is the name of a toolchain or how one begins, or {NEWEST}, or {ANY} for each")
+        raise _wrong(at, f"this must be a name of a toolchain or its beginning, {NEWEST}, or {ANY} for each")
     return word
 
 
@@ -112,24 +113,24 @@ def _pattern(parse: Callable[[str], Pattern]) -> Callable[[str, str], Pattern]:
 
 
 def _summary(table: Mapping[str, Any], at: str) -> str:
-    found = table.get("summary", "")
-    if not isinstance(found, str) or len(found) > MOST_SUMMARY or "\n" in found:
-        raise _wrong(f"{at}.summary", f"this is one line of text of at most {MOST_SUMMARY} characters")
-    return found or "A preset of this service's operator."
+    summary = table.get("summary", "")
+    if not isinstance(summary, str) or len(summary) > MOST_SUMMARY or "\n" in summary:
+        raise _wrong(f"{at}.summary", f"this must be one line of at most {MOST_SUMMARY} characters")
+    return summary or "A preset of this service's operator."
 
 
 def _flag(table: Mapping[str, Any], at: str) -> bool:
-    found = table.get("each_card", False)
-    if not isinstance(found, bool):
-        raise _wrong(f"{at}.each_card", "this is true or false")
-    return found
+    flag = table.get("each_card", False)
+    if not isinstance(flag, bool):
+        raise _wrong(f"{at}.each_card", "this must be true or false")
+    return flag
 
 
 def _repeats(table: Mapping[str, Any], at: str) -> int:
-    found = table.get("repeats", 5)
-    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= MOST_REPEATS:
-        raise _wrong(f"{at}.repeats", f"this is a whole number from 1 to {MOST_REPEATS}")
-    return found
+    repeats = table.get("repeats", 5)
+    if isinstance(repeats, bool) or not isinstance(repeats, int) or not 1 <= repeats <= MOST_REPEATS:
+        raise _wrong(f"{at}.repeats", f"this must be a whole number from 1 to {MOST_REPEATS}")
+    return repeats
 
 
 def _wrong(at: str, what: str) -> InputError:

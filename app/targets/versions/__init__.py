@@ -1,1 +1,1 @@
-"""Targets in order of versions: series, bisection, reruns, confounding."""
+"""Targets in the order of versions: series, bisections, reruns and confounding."""

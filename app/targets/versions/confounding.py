@@ -1,4 +1,4 @@
-"""Two targets that differ in more than one axis are confounded: which cell between them would tell the axes apart."""
+"""Confounded targets, which differ in several axes, and the cells between them that separate the axes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ DEVICE, TOOLCHAIN = "device", "toolchain"
 
 
 def axes_between(baseline: Target, candidate: Target) -> tuple[str, ...]:
-    """The axes in which two targets differ: `device`, `toolchain` and the names of settings, in the order in which they should be changed.
+    """The axes in which two targets differ, in the order in which they should be changed.
 
-    The toolchain is changed while the device is the CPU: a build with CUDA runs there, and a build without it runs nowhere else.
+    An axis is `device`, `toolchain` or the name of a setting. The toolchain changes while the device is the
+    CPU, since every build runs on a CPU.
     """
     device = (baseline.device, baseline.gpus, baseline.capability) != (
         candidate.device,
@@ -29,30 +30,33 @@ def axes_between(baseline: Target, candidate: Target) -> tuple[str, ...]:
 
 
 def missing_cells(baseline: Target, candidate: Target) -> tuple[Target, ...]:
-    """The cells between two targets, each differing from the one before in one axis; none where they differ in at most one."""
+    """The cells between two targets, each with one more axis changed. Empty if at most one axis differs."""
     return tuple(_walk(baseline, candidate))[:-1]
 
 
 def missing_cell(baseline: Target, candidate: Target) -> Target | None:
-    """The first cell to run where a comparison is confounded: it differs from the baseline in one axis. None where it is not confounded."""
+    """The first cell to run for a confounded comparison; it differs from the baseline in one axis.
+
+    Else None.
+    """
     return next(iter(missing_cells(baseline, candidate)), None)
 
 
 def _walk(baseline: Target, candidate: Target) -> Iterator[Target]:
     here = baseline
     for axis in axes_between(baseline, candidate):
-        here = _changed(here, candidate, axis)
+        here = _with_axis_of(here, candidate, axis)
         yield here
 
 
-def _changed(target: Target, wanted: Target, axis: str) -> Target:
+def _with_axis_of(target: Target, other: Target, axis: str) -> Target:
     if axis == DEVICE:
         return target.model_copy(
-            update={"device": wanted.device, "gpus": wanted.gpus, "capability": wanted.capability}
+            update={"device": other.device, "gpus": other.gpus, "capability": other.capability}
         )
     if axis == TOOLCHAIN:
-        return target.model_copy(update={"toolchain": wanted.toolchain})
-    kept = {name: value for name, value in target.settings.items() if name != axis}
+        return target.model_copy(update={"toolchain": other.toolchain})
+    settings = {name: value for name, value in target.settings.items() if name != axis}
     return target.model_copy(
-        update={"settings": kept | ({axis: wanted.settings[axis]} if axis in wanted.settings else {})}
+        update={"settings": settings | ({axis: other.settings[axis]} if axis in other.settings else {})}
     )

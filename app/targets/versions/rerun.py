@@ -1,4 +1,7 @@
-"""What a report that is run again covers: its own lines of targets, with the toolchains that are new, and with what they compare to."""
+"""The targets of a scheduled rerun: the rows of a report with new toolchains and their baselines.
+
+A row is a target without its toolchain: a device with settings.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,15 @@ from worker.contract.names import split_layers
 
 
 def base_of(toolchain: str, known: Collection[str]) -> str:
-    """The toolchain without the packages that were added to it for a report."""
+    """The name of the toolchain without packages that were added for a report."""
     layers = split_layers(toolchain, known)
     return toolchain if layers is None else layers[0]
 
 
-def lines_in(targets: Sequence[Target]) -> list[Target]:
-    """What these targets are apart from their toolchains, plain ones first."""
-    lines = {
-        line.label(): line for target in targets if (line := target.model_copy(update={"toolchain": ""}))
-    }
-    return sorted(lines.values(), key=lambda line: (len(line.settings), line.label()))
+def rows_of(targets: Sequence[Target]) -> list[Target]:
+    """The rows of targets, those with the fewest settings first."""
+    rows = {row.label(): row for target in targets if (row := target.model_copy(update={"toolchain": ""}))}
+    return sorted(rows.values(), key=lambda row: (len(row.settings), row.label()))
 
 
 def with_new(
@@ -36,53 +37,58 @@ def with_new(
     required_level: Level,
     most: int,
 ) -> list[Target]:
-    """The lines of a report with each new toolchain that fits its script, and where nothing that ran compares, the nearest that does."""
+    """The rows of a report with each new toolchain that fits its script.
+
+    If no toolchain that ran is a baseline for the new one, the nearest baseline is added.
+    """
     chains = usable_toolchains(fleet)
-    found: list[Target] = []
-    for line in lines_in(ran):
+    targets: list[Target] = []
+    for row in rows_of(ran):
         names = [
             name
-            for name in versions_for(script, line.device, fleet)
-            if _is_served(line, name, fleet, required_level)
+            for name in versions_for(script, row.device, fleet)
+            if _is_served(row, name, fleet, required_level)
         ]
-        mine = {
+        own_toolchains = {
             base_of(target.toolchain, chains)
             for target in ran
-            if target.model_copy(update={"toolchain": ""}) == line
+            if target.model_copy(update={"toolchain": ""}) == row
         }
         for name in names:
-            if name in new and name not in mine:
-                found += [
-                    line.model_copy(update={"toolchain": one})
-                    for one in (name, *_baseline(script, name, names, mine, chains))
+            if name in new and name not in own_toolchains:
+                targets += [
+                    row.model_copy(update={"toolchain": one})
+                    for one in (name, *_baseline(script, name, names, own_toolchains, chains))
                 ]
-    return list({target.label(): target for target in found}.values())[:most]
+    return list({target.label(): target for target in targets}.values())[:most]
 
 
 def with_newest(
     script: Script, ran: Sequence[Target], *, fleet: Sequence[Hello], required_level: Level, most: int
 ) -> list[Target]:
-    """The lines of a report, each with the newest toolchain that fits its script."""
-    found = []
-    for line in lines_in(ran):
-        names = versions_for(script, line.device, fleet)
-        name = next((name for name in names if _is_served(line, name, fleet, required_level)), None)
+    """The rows of a report, each with the newest toolchain that fits its script."""
+    targets = []
+    for row in rows_of(ran):
+        names = versions_for(script, row.device, fleet)
+        name = next((name for name in names if _is_served(row, name, fleet, required_level)), None)
         if name is not None:
-            found.append(line.model_copy(update={"toolchain": name}))
-    return found[:most]
+            targets.append(row.model_copy(update={"toolchain": name}))
+    return targets[:most]
 
 
-def _is_served(line: Target, name: str, fleet: Sequence[Hello], required_level: Level) -> bool:
+def _is_served(row: Target, name: str, fleet: Sequence[Hello], required_level: Level) -> bool:
     return (
-        nearest_lack(fleet, line.model_copy(update={"toolchain": name}), required_level=required_level)
-        is None
+        nearest_lack(fleet, row.model_copy(update={"toolchain": name}), required_level=required_level) is None
     )
 
 
 def _baseline(
     script: Script, name: str, names: Sequence[str], ran: Collection[str], chains: dict[str, ToolchainFacts]
 ) -> Iterator[str]:
-    """The nearest older toolchain that differs in one version only, else the nearest newer; none where one that ran does so."""
+    """The nearest older toolchain that differs in one version only, else the nearest newer one.
+
+    Empty if such a toolchain already ran.
+    """
     comparable = [
         other for other in names if other != name and _differ_in_one(script, chains[other], chains[name])
     ]
@@ -91,7 +97,8 @@ def _baseline(
     place = names.index(name)
     older = [other for other in comparable if names.index(other) > place]
     newer = [other for other in comparable if names.index(other) < place]
-    # Newest first: the nearest older one is the first behind it, the nearest newer one the last before it.
+    # Names are sorted newest first: the nearest older one is the first after it, the nearest newer one the
+    # last before.
     yield from older[:1] or newer[-1:]
 
 

@@ -1,4 +1,4 @@
-"""A series of targets that differ along one axis with an order: releases of a package, versions of Python, or a setting's values."""
+"""A series of targets along one axis: releases of a package, versions of Python, or values of a setting."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from worker.contract.names import SETTINGS
 
 MOST_POINTS = 400
 PYTHON, THREADS, CPU_ISA = "python", "threads", "cpu-isa"
-# From the path that every CPU has to what the CPU gets by itself.
+# From the path that every CPU has to the path that is chosen by default.
 _ISA_ORDER = (*reversed(SETTINGS[CPU_ISA] or ()), "native")
 _PYTHON = re.compile(r"\bPython (\d+\.\d+(?:\.\d+)?)")
-# What changes with an axis by itself: two environments that differ in nothing else differ in that axis alone.
+# Prefixes of fields that change together with an axis. They are no other difference.
 _FOLLOWING: Mapping[str, tuple[str, ...]] = {
     "torch": (
         "torch.",
@@ -46,7 +46,7 @@ _FOLLOWING: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One value of the axis, and the target that has it. With a `lack` no node serves it."""
+    """One value of the axis and its target. With a `lack`, no node serves it."""
 
     value: str
     target: Target
@@ -55,13 +55,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The points, the oldest or lowest first."""
+    """The points of an axis, the oldest or lowest first."""
 
     axis: str
     points: tuple[Point, ...]
 
-    def others_of(self, fields: Sequence[str]) -> list[str]:
-        """Of fields in which environments differ, those that do not follow from the axis."""
+    def unrelated_fields(self, fields: Sequence[str]) -> list[str]:
+        """The fields, of those in which environments differ, that do not follow from the axis."""
         own = (f"package.{self.axis}", *_FOLLOWING.get(self.axis, ()))
         return [
             name
@@ -80,34 +80,39 @@ def make_series(
     toolchains: Sequence[str] = (),
     required_level: Level,
 ) -> Series:
-    """The points from `begin` to `end`, over what the fleet has; the base's device and settings hold everywhere. Raises InputError."""
+    """The points from `begin` to `end` on this fleet, with the device and settings of `base`.
+
+    Raises InputError.
+    """
     check_target(base)
     if axis in SETTINGS:
         if toolchains:
             raise InputError(
-                f"Over {axis} one toolchain is used: name it by --target.",
+                f"A series over {axis} uses one toolchain: name it in --target.",
                 code="bad_series",
                 field="toolchain",
             )
         series = Series(
-            axis, _of_setting(axis, base, fleet, begin=begin, end=end, required_level=required_level)
+            axis, _points_of_setting(axis, base, fleet, begin=begin, end=end, required_level=required_level)
         )
     else:
         axis = canonicalize_name(axis)
-        series = Series(axis, _of_versions(axis, base, fleet, begin=begin, end=end, toolchains=toolchains))
+        series = Series(
+            axis, _points_of_versions(axis, base, fleet, begin=begin, end=end, toolchains=toolchains)
+        )
     if len(series.points) > MOST_POINTS:
         raise InputError(
-            f"The series has {len(series.points)} points; it may have {MOST_POINTS}.",
+            f"The series has {len(series.points)} points; at most {MOST_POINTS} are allowed.",
             code="bad_series",
             field="from",
         )
     return series
 
 
-def served(series: Series, script: Script, fleet: Sequence[Hello], *, required_level: Level) -> Series:
-    """The series with what the script needs added where a node would, and with what no node serves marked."""
+def serve(series: Series, script: Script, fleet: Sequence[Hello], *, required_level: Level) -> Series:
+    """The series with the packages that the script needs, and a lack for each point that no node serves."""
 
-    def whole(point: Point) -> Point:
+    def serve_point(point: Point) -> Point:
         lack = nearest_lack(fleet, point.target, required_level=required_level)
         target = (
             point.target
@@ -116,10 +121,10 @@ def served(series: Series, script: Script, fleet: Sequence[Hello], *, required_l
         )
         return Point(point.value, target, lack)
 
-    return Series(series.axis, tuple(map(whole, series.points)))
+    return Series(series.axis, tuple(map(serve_point, series.points)))
 
 
-def _of_setting(
+def _points_of_setting(
     axis: str,
     base: Target,
     fleet: Sequence[Hello],
@@ -130,7 +135,7 @@ def _of_setting(
 ) -> tuple[Point, ...]:
     if axis in base.settings:
         raise InputError(
-            f"{axis} is the axis, and can't be fixed as well.", code="bad_series", field="target"
+            f"{axis} is the axis, so the target can't set it.", code="bad_series", field="target"
         )
     if axis == THREADS:
         values = _numbers(begin or "1", end or str(max((hello.cores for hello in fleet), default=1)))
@@ -138,13 +143,14 @@ def _of_setting(
         values = _between(_ISA_ORDER, begin, end)
     else:
         raise InputError(
-            f"The values of {axis} have no order. What has: a package such as torch or numpy, python, threads, cpu-isa.",
+            f"The values of {axis} have no order. "
+            "Use a package such as torch or numpy, or python, threads or cpu-isa.",
             code="no_order",
             field="over",
         )
     if len(values) < 2:
         raise InputError(
-            f"The series over {axis} is {', '.join(values)}: two values or more are needed.",
+            f"The series over {axis} has only {', '.join(values)}: it needs two values or more.",
             code="bad_series",
             field="from",
         )
@@ -161,7 +167,9 @@ def _of_setting(
 
 def _numbers(begin: str, end: str) -> list[str]:
     if not (re.fullmatch(r"[0-9]{1,4}", begin) and re.fullmatch(r"[0-9]{1,4}", end)):
-        raise InputError("Over threads, --from and --to are whole numbers.", code="bad_series", field="from")
+        raise InputError(
+            "For threads, --from and --to must be whole numbers.", code="bad_series", field="from"
+        )
     if int(begin) > int(end):
         raise _swapped(begin, end)
     return [str(number) for number in range(int(begin), min(int(end), int(begin) + MOST_POINTS) + 1)]
@@ -171,7 +179,7 @@ def _between(order: Sequence[str], begin: str | None, end: str | None) -> list[s
     for value in (begin, end):
         if value is not None and value not in order:
             raise InputError(
-                f"The values are, in their order: {', '.join(order)}.", code="bad_series", field="from"
+                f"The values, in order, are: {', '.join(order)}.", code="bad_series", field="from"
             )
     first, last = begin or order[0], end or order[-1]
     if order.index(first) > order.index(last):
@@ -181,13 +189,14 @@ def _between(order: Sequence[str], begin: str | None, end: str | None) -> list[s
 
 def _swapped(begin: str, end: str) -> InputError:
     return InputError(
-        f"A series begins with the oldest or the lowest, and {begin} comes after {end}: swap where it begins and where it ends.",
+        f"A series begins with the oldest or lowest value, but {begin} comes after {end}: "
+        "swap the begin and the end.",
         code="bad_series",
         field="from",
     )
 
 
-def _of_versions(
+def _points_of_versions(
     axis: str,
     base: Target,
     fleet: Sequence[Hello],
@@ -200,7 +209,8 @@ def _of_versions(
     unknown = [name for name in toolchains if name not in known]
     if unknown:
         raise InputError(
-            f"There is no toolchain of this name that is ready or can be built. There are: {', '.join(sorted(known)) or 'none'}.",
+            "No toolchain with this name is ready or can be built. "
+            f"The toolchains are: {', '.join(sorted(known)) or 'none'}.",
             code="unknown_toolchain",
             field="toolchain",
         )
@@ -223,8 +233,9 @@ def _of_versions(
     if len(by_release) < 2:
         there = ", ".join(map(str, sorted(by_release))) or "none"
         raise InputError(
-            f"A bisection over {axis} needs toolchains with two versions of it or more; within these bounds there are: {there}. "
-            f"More are added by: samehere toolchain add {_addition(axis)}",
+            f"A bisection over {axis} needs toolchains with two or more versions of it. "
+            f"The versions within these bounds: {there}. "
+            f"To add more: samehere toolchain add {_addition(axis)}",
             code="bad_series",
             field="over",
         )
@@ -246,7 +257,7 @@ def _release_of(axis: str) -> Callable[[ToolchainFacts], Version | None]:
             else facts.packages.get(axis)
         )
         try:
-            # Two builds of one release, `2.13.0+cpu` and `2.13.0+cu130`, are one point.
+            # Builds of one release, `2.13.0+cpu` and `2.13.0+cu130`, are one point.
             return Version(Version(text or "").public)
         except InvalidVersion:
             return None
@@ -255,13 +266,13 @@ def _release_of(axis: str) -> Callable[[ToolchainFacts], Version | None]:
 
 
 def python_of(facts: ToolchainFacts) -> str | None:
-    """The version of a toolchain's interpreter, as the node tells it."""
-    found = _PYTHON.search(facts.detail)
-    return found[1] if found else None
+    """The Python version of a toolchain, from the node's description; None if it names none."""
+    match = _PYTHON.search(facts.detail)
+    return match[1] if match else None
 
 
 def _addition(axis: str) -> str:
-    """What follows `samehere toolchain add`: an interpreter is no package."""
+    """The arguments of `samehere toolchain add` for another version of the axis."""
     return (
         f"{axis}-VERSION --python VERSION PACKAGE"
         if axis == PYTHON
@@ -273,22 +284,24 @@ def _bound(text: str | None, option: str) -> Version | None:
     try:
         return None if text is None else Version(text)
     except InvalidVersion as error:
-        raise InputError(f"{option} is a version, such as 2.1.", code="bad_series", field=option) from error
+        raise InputError(
+            f"{option} must be a version, such as 2.1.", code="bad_series", field=option
+        ) from error
 
 
 def _is_up_to(version: Version, highest: Version) -> bool:
-    """`2.1` as the end of a series includes 2.1.3."""
+    """Whether a version is not after the end. An end of `2.1` includes 2.1.3."""
     return version <= highest or version.release[: len(highest.release)] == highest.release
 
 
 def _most_alike(steps: Sequence[Sequence[ToolchainFacts]], axis: str) -> list[str]:
-    """One toolchain a version, so that neighbours differ in as little else as can be; of equals the first."""
+    """One toolchain for each version, so that neighbours differ as little as possible in other packages."""
     costs: list[tuple[int, list[str]]] = [(0, [facts.name]) for facts in steps[0]]
     for before, here in pairwise(steps):
         costs = [
             min(
                 (
-                    (cost + _otherwise(one, facts, axis), [*names, facts.name])
+                    (cost + _other_differences(one, facts, axis), [*names, facts.name])
                     for one, (cost, names) in zip(before, costs, strict=True)
                 ),
                 key=lambda pair: pair[0],
@@ -298,8 +311,8 @@ def _most_alike(steps: Sequence[Sequence[ToolchainFacts]], axis: str) -> list[st
     return min(costs, key=lambda pair: pair[0])[1]
 
 
-def _otherwise(one: ToolchainFacts, other: ToolchainFacts, axis: str) -> int:
-    """How many packages two toolchains differ in, Python and the build for a card among them, but for the axis."""
+def _other_differences(one: ToolchainFacts, other: ToolchainFacts, axis: str) -> int:
+    """The count of other differences between two toolchains: packages, Python and the CUDA build."""
     differing = {
         name
         for name in one.packages.keys() | other.packages.keys()
@@ -311,7 +324,10 @@ def _otherwise(one: ToolchainFacts, other: ToolchainFacts, axis: str) -> int:
 
 
 def missing_cell(series: Series, older: ToolchainFacts, newer: ToolchainFacts) -> str | None:
-    """The command that makes the toolchain of the newer value with all else as in the older; None where no toolchain would."""
+    """The command that adds a toolchain with the newer value of the axis and all else from the older one.
+
+    None if no toolchain can have that.
+    """
     if series.axis in SETTINGS:
         return None
     packages = {
@@ -327,4 +343,5 @@ def missing_cell(series: Series, older: ToolchainFacts, newer: ToolchainFacts) -
         packages[series.axis] = value
     pinned = " ".join(f"'{name}=={version}'" for name, version in sorted(packages.items()) if version)
     interpreter = f" --python {'.'.join(python.split('.')[:2])}" if python else ""
-    return f"samehere toolchain add {older.name}-with-{series.axis}-{value.replace('+', '-')}{interpreter} {pinned}"
+    name = f"{older.name}-with-{series.axis}-{value.replace('+', '-')}"
+    return f"samehere toolchain add {name}{interpreter} {pinned}"
