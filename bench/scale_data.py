@@ -34,21 +34,7 @@ from worker.contract import Hello
 
 REPEATS = 5
 NODES = tuple(f"lab-{name}{number}" for name in ("a100", "h100", "h200", "cpu") for number in range(1, 4))
-VERSIONS = (
-    "2.1.2",
-    "2.2.2",
-    "2.3.1",
-    "2.4.1",
-    "2.5.1",
-    "2.6.0",
-    "2.7.1",
-    "2.8.0",
-    "2.9.1",
-    "2.10.0",
-    "2.11.0",
-    "2.12.0",
-    "2.13.0",
-)
+VERSIONS = tuple("2.1.2 2.2.2 2.3.1 2.4.1 2.5.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.0 2.13.0".split())
 TOOLCHAINS = tuple(
     (f"torch-{version.rpartition('.')[0]}-{build}", version)
     for version in VERSIONS
@@ -85,11 +71,7 @@ BUSY, BUSIEST, WIDEST = (10, 12), (40, 12), (1, 400)
 
 
 def size_of(number: int) -> tuple[int, int]:
-    """The runs of a report, and the cells of each.
-
-    Most reports were run once, few many times; each data set has one with many runs, and one with 400
-    targets.
-    """
+    """The runs of a report and the cells of each: mostly one run; one report has many, one has 400 cells."""
     if number < 2:
         return (BUSIEST, WIDEST)[number]
     return BUSY if number % 100 == 50 else SIZES[number % len(SIZES)]
@@ -348,9 +330,7 @@ def made(attempts: int) -> Iterator[Maker]:
 
 @contextmanager
 def without_indexes(database: psycopg.Connection[Any]) -> Iterator[None]:
-    """Insert rows without checking constraints, and create the indexes that belong to none of them
-    afterwards.
-    """
+    """Insert rows without checks, and create the indexes without a constraint afterwards."""
     found = database.execute(
         "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"
         " AND indexname NOT IN (SELECT conname FROM pg_constraint)"
