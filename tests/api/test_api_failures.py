@@ -1,4 +1,7 @@
-"""What fails behind the web: a commit, the database, the broker. Never half, never a 202 for what is not kept."""
+"""What fails behind the web: a commit, the database, the broker.
+
+Never half, never a 202 for what is not kept.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,9 @@ from app.storage.models import RunRow
 BODY = {"script": SCRIPT, "claim": CLAIM}
 # A commit that fails: the check is put off to the end of the transaction.
 FAILING_COMMIT = """
-CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{code}'; END $$;
-CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON run DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING ERRCODE =
+'{code}'; END $$; CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON run DEFERRABLE INITIALLY DEFERRED FOR EACH
+ROW EXECUTE FUNCTION refuse();
 """
 
 

@@ -89,7 +89,10 @@ def test_every_reference_leads_somewhere(described: dict[str, Any]) -> None:
 
 @pytest.mark.timeout(SECONDS + 60)
 def test_what_we_answer_is_what_it_says(stage: Stage, tmp_path: Path) -> None:
-    """Schemathesis: examples, edge cases and some random bodies. Streams and figures apart; what is valid by form may still be refused."""
+    """Schemathesis: examples, edge cases and some random bodies.
+
+    Streams and figures apart; what is valid by form may still be refused.
+    """
     stage.node("n")
     with web_of(stage) as web:
         command = [
