@@ -1,4 +1,4 @@
-"""The states of runs, jobs and attempts, the sets of states that queries ask for, and the words of the log."""
+"""The states of runs, jobs and attempts, sets of states for queries, and the words of the log."""
 
 from __future__ import annotations
 

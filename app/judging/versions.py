@@ -1,4 +1,4 @@
-"""Version numbers of the rules. What was made by older rules is recognised by these numbers and made again.
+"""Version numbers of the rules. Results of older rules are recognised by these numbers and computed again.
 
 `tests/service/test_rule_versions.py` fails when a result changes and its number does not.
 """

@@ -42,11 +42,11 @@ def parse(text: str) -> Query:
     try:
         return cast("Query", _PARSER.parse(text))
     except (UnexpectedToken, UnexpectedCharacters) as error:
-        raise _unexpected(text, error) from None
+        raise _syntax_error(text, error) from None
 
 
 class _ToQuery(Transformer[Token, Query]):
-    """Makes the query while the parser goes on, so that the first mistake in the text is the one in the error."""
+    """Makes the query during parsing, so that the first mistake in the text is the one in the error."""
 
     def start(self, terms: list[tuple[Term, int]]) -> Query:
         """All terms, each with its position."""
@@ -114,7 +114,7 @@ def _refuse_unclosed(mark: Token) -> Token:
     raise QueryError("this quotation mark is never closed.", position=_position(mark))
 
 
-def _unexpected(text: str, error: UnexpectedToken | UnexpectedCharacters) -> QueryError:
+def _syntax_error(text: str, error: UnexpectedToken | UnexpectedCharacters) -> QueryError:
     if isinstance(error, UnexpectedToken):
         at_end = error.token.type == "$END"
         position, allowed = len(text) if at_end else error.token.start_pos or 0, error.accepts

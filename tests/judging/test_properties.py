@@ -14,7 +14,7 @@ from app.judging.cause.random_draws import draws_on_device
 from app.judging.check.checks import judge_check
 from app.judging.comparison.comparison import compare
 from app.judging.judgement import CheckResult, ComparisonResult, JudgedCell, Verdict
-from app.judging.verdict.job import counted, judge_job
+from app.judging.verdict.job import evidence_of, judge_job
 from app.judging.verdict.repeats import next_attempts
 from app.judging.verdict.run import judge_run
 from app.judging.verdict.summary import summarise
@@ -159,7 +159,7 @@ def test_never_is_not_said_where_a_cold_attempt_met_the_claim(
     judgement = judge_job(told, code, target, results, plan=RepeatPlan(5))  # type: ignore[arg-type]
     if judgement.verdict is not Verdict.NOT_REPRODUCED:
         return
-    cold = [made for made in counted(results) if made.start is Start.COLD]
+    cold = [made for made in evidence_of(results) if made.start is Start.COLD]
     assert len(cold) >= 3
     for told_check in told.having(Role.BUG):
         found = [judge_check(told_check, made, expected=(), script=code, target=target) for made in cold]  # type: ignore[arg-type]

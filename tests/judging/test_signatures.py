@@ -9,7 +9,7 @@ from app.judging.output.failure_signature import (
     crashed_as,
     exceptions_in,
     failures_of,
-    masked,
+    mask,
     matches_exception,
     printed_failure,
     prints_exception,
@@ -79,10 +79,10 @@ def test_another_failure(claimed: tuple[str | None, str | None], seen: tuple[str
 
 
 def test_numbers_addresses_and_paths_are_masked() -> None:
-    assert masked("shapes (2x3 and 4x5)") == masked("shapes (8x16 and 32x4)")
-    assert masked("shapes (2x3 and 4x5)") != masked("shapes (8x16 or 32x4)")
-    assert masked("can't find “x”") == masked("can't find 'x'")
-    assert masked("At 0x7f00aabbccdd:  /a/b.py  line 12.") == masked("at 0x7fff00112233: /c/d.py line 7")
+    assert mask("shapes (2x3 and 4x5)") == mask("shapes (8x16 and 32x4)")
+    assert mask("shapes (2x3 and 4x5)") != mask("shapes (8x16 or 32x4)")
+    assert mask("can't find “x”") == mask("can't find 'x'")
+    assert mask("At 0x7f00aabbccdd:  /a/b.py  line 12.") == mask("at 0x7fff00112233: /c/d.py line 7")
 
 
 TRACEBACK = (

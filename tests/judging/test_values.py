@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging.comparison.dtypes import Format, decode, format_of, multi_index, ordinal, rounded
+from app.judging.comparison.dtypes import Format, decode, format_of, multi_index, ordinal, round_to
 from app.judging.comparison.values import MOST_VALUES, compare_value, compare_values, comparison_text
 from worker.contract import CapturedValue, ValueStatistics
 
@@ -118,7 +118,7 @@ def test_known_distances(dtype: str, one: float, other: float, ulp: int) -> None
     ],
 )
 def test_nearest_of_a_format(dtype: str, number: float, nearest: float) -> None:
-    assert rounded(number, form(dtype)) == nearest
+    assert round_to(number, form(dtype)) == nearest
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=64))
@@ -128,7 +128,7 @@ def test_rounding_is_that_of_the_machine(number: float) -> None:
             [expected] = struct.unpack(f"<{code}", struct.pack(f"<{code}", number))
         except OverflowError:
             expected = math.copysign(math.inf, number)
-        assert rounded(number, form(dtype)) == expected
+        assert round_to(number, form(dtype)) == expected
 
 
 def test_a_signed_zero_is_another_bit_and_no_other_number() -> None:

@@ -20,7 +20,7 @@ from app.judging.cause.explanations import (
 from app.judging.cause.random_draws import draws_on_device
 from app.judging.cause.trace_verdict import cause_by_trace
 from app.judging.judgement import DEVIATIONS, Defect, JudgedCell, Verdict
-from app.judging.output.failure_signature import masked
+from app.judging.output.failure_signature import mask
 from app.judging.output.sides import lines_of_sides, sides_agree
 from app.targets.target import Target
 from worker.contract import Device, Observation, Outcome, Result
@@ -101,7 +101,9 @@ def _reads_uninitialised_memory(cell: JudgedCell, cells: Sequence[JudgedCell]) -
     filled = _twin(cell, cells, fill="nan")
     if filled is None or "fill" in cell.target.settings:
         return False
-    plain, with_fill = ([has_nan(seen.stdout) for seen in _completed(each)] for each in (cell, filled))
+    plain, with_fill = (
+        [has_nan(seen.stdout) for seen in _completed_observations(each)] for each in (cell, filled)
+    )
     return bool(plain and with_fill) and not any(plain) and all(with_fill)
 
 
@@ -118,7 +120,7 @@ def _twin(cell: JudgedCell, cells: Sequence[JudgedCell], **settings: str) -> Jud
     )
 
 
-def _completed(cell: JudgedCell) -> list[Observation]:
+def _completed_observations(cell: JudgedCell) -> list[Observation]:
     return [result.observation for result in cell.results if result.outcome is Outcome.COMPLETED]
 
 
@@ -142,11 +144,11 @@ def _shrinks_without_tf32(
 ) -> bool:
     """Whether the gap nearly disappears without TF32, which convolutions on a GPU use by default."""
     twin = _twin(cell, cells, tf32="off")
-    if twin is None or not _completed(twin):
+    if twin is None or not _completed_observations(twin):
         return False
     with_it, without = (
         largest_gap(lines),
-        largest_gap(lines_of_sides(_completed(twin)[0].stdout, differs.sides)),
+        largest_gap(lines_of_sides(_completed_observations(twin)[0].stdout, differs.sides)),
     )
     return with_it is not None and without is not None and without * _SHRINKS <= with_it
 
@@ -193,7 +195,7 @@ def _failure(result: Result) -> tuple[str, str] | None:
     """The signature of a failure: type and masked message, or the signal. None without a failure."""
     seen = result.observation
     if seen.exception is not None:
-        return seen.exception.type, masked(seen.exception.message)
+        return seen.exception.type, mask(seen.exception.message)
     return None if seen.signal is None else (seen.signal, "")
 
 

@@ -82,7 +82,7 @@ def judge_check(
     )
 
 
-def observed(check: Check, result: Result) -> str:
+def observed_text(check: Check, result: Result) -> str:
     """The output or failure in place of the claim, in the script's own words: hostile text."""
     seen = result.observation
     if check.kind is CheckKind.DIFFERS and check.sides:
@@ -101,7 +101,10 @@ def _finding(
     check: Check, check_result: CheckResult, result: Result, *, reason: Reason | None = None
 ) -> Finding:
     return Finding(
-        text=check.text, result=check_result, observed=observed(check, result)[:MOST_OBSERVED], reason=reason
+        text=check.text,
+        result=check_result,
+        observed=observed_text(check, result)[:MOST_OBSERVED],
+        reason=reason,
     )
 
 
@@ -175,21 +178,21 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
     if check.kind not in _PRINTED or not expected or not 1 < len(lines) <= _MOST_LINES:
         return result
 
-    def with_lines(shown: Sequence[str]) -> Result:
-        observation = result.observation.model_copy(update={"stdout": "\n".join(shown)})
+    def with_lines(text: Sequence[str]) -> Result:
+        observation = result.observation.model_copy(update={"stdout": "\n".join(text)})
         return result.model_copy(update={"observation": observation})
 
-    def meets(other: Check, shown: Result) -> bool:
+    def meets(other: Check, text: Result) -> bool:
         number = claimed_number(other)
         if other.kind is CheckKind.VALUE and number is not None:
-            return any(same_number(number, each) for each in numbers_in(shown.observation.stdout))
-        return _judge_kind(other, shown) is CheckResult.MET
+            return any(same_number(number, each) for each in numbers_in(text.observation.stdout))
+        return _judge_kind(other, text) is CheckResult.MET
 
     single = [(line, with_lines([line])) for line in lines]
     others = [
         line
-        for line, shown in single
-        if not (meets(check, shown) and all(meets(other, shown) for other in expected))
+        for line, text in single
+        if not (meets(check, text) and all(meets(other, text) for other in expected))
     ]
     rest = with_lines(others)
     return (
@@ -209,10 +212,10 @@ def _is_met_by_rounding(check: Check, result: Result, expected: Sequence[Check])
     claimed = claimed_number(check)
     if check.kind is not CheckKind.VALUE or claimed is None or not expected_numbers:
         return False
-    shown = [number.value for number in numbers_in_place(check, result)]
-    is_exact = any(same_value(claimed.value, value) for value in shown)
+    text = [number.value for number in numbers_in_place(check, result)]
+    is_exact = any(same_value(claimed.value, value) for value in text)
     return not is_exact and all(
-        number is not None and any(same_value(number.value, value) for value in shown)
+        number is not None and any(same_value(number.value, value) for value in text)
         for number in expected_numbers
     )
 

@@ -25,12 +25,16 @@ def judge_output(check: Check, result: Result) -> CheckResult:
     """The claimed lines in stdout or stderr. Without claimed text: the script prints nothing."""
     seen = result.observation
     if len(check.lines) == 1 and re.fullmatch(DTYPE, check.lines[0]):
-        return _judge_dtype(check.lines[0], _labelled(check, seen.stdout), result)
-    stdout = _labelled(check, _lines_of_device(check, seen.stdout))
+        return _judge_dtype(check.lines[0], _lines_with_label(check, seen.stdout), result)
+    stdout = _lines_with_label(check, _lines_of_device(check, seen.stdout))
     if not any(line.strip() for line in check.lines):
         return _judge_silence(result)
-    shown = shows_constant(check.lines[0], stdout.splitlines()) if len(check.lines) == 1 else None
-    if shown or (shown is None and found_lines(check.lines, stdout)) or found_lines(check.lines, seen.stderr):
+    is_shown = shows_constant(check.lines[0], stdout.splitlines()) if len(check.lines) == 1 else None
+    if (
+        is_shown
+        or (is_shown is None and found_lines(check.lines, stdout))
+        or found_lines(check.lines, seen.stderr)
+    ):
         return CheckResult.MET
     return _other_or_unreached(bool(seen.stdout.strip()), result)
 
@@ -101,7 +105,7 @@ def _other_or_unreached(has_output: bool, result: Result) -> CheckResult:  # noq
     return CheckResult.OTHER if has_output or failed else CheckResult.UNREACHED
 
 
-def _labelled(check: Check, stdout: str) -> str:
+def _lines_with_label(check: Check, stdout: str) -> str:
     """The lines with the check's label; all lines if none has it."""
     lines = stdout.splitlines()
     return "\n".join([line for line in lines if check.label and has_label(line, check.label)] or lines)

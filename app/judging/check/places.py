@@ -81,7 +81,7 @@ _GPU_MESSAGE = re.compile(
 
 def was_on_card(check: Check) -> bool:
     """Whether the claimed output can only come from a GPU, whatever else the report says."""
-    return any(_GPU_MESSAGE.search(shown) for shown in (*check.lines, check.message or ""))
+    return any(_GPU_MESSAGE.search(text) for text in (*check.lines, check.message or ""))
 
 
 def is_version(claimed: str, result: Result, target: Target) -> bool:

@@ -41,7 +41,7 @@ def ratio_in(check: Check, result: Result) -> float | None:
 
 def is_slower(ratio: float, factor: float | None) -> CheckResult:
     """The result for one ratio: MET if large enough, OTHER if clearly above 1 but too small, else ABSENT."""
-    if ratio >= _needed(factor):
+    if ratio >= _required_ratio(factor):
         return CheckResult.MET
     return CheckResult.OTHER if ratio >= CLEARLY else CheckResult.ABSENT
 
@@ -49,16 +49,18 @@ def is_slower(ratio: float, factor: float | None) -> CheckResult:
 def judge_ratios(ratios: Ratios, factor: float | None) -> CheckResult | None:
     """The result for all ratios together; None if they vary too much or lie on both sides of a limit."""
     low, middle, high = min(ratios.values), median(ratios.values), max(ratios.values)
-    if low >= _needed(factor):
+    if low >= _required_ratio(factor):
         return CheckResult.MET
     if high < CLEARLY and middle <= 1:
         return CheckResult.ABSENT
     return (
-        CheckResult.OTHER if low >= CLEARLY and high < _needed(factor) and high <= MOST_SPREAD * low else None
+        CheckResult.OTHER
+        if low >= CLEARLY and high < _required_ratio(factor) and high <= MOST_SPREAD * low
+        else None
     )
 
 
-def _needed(factor: float | None) -> float:
+def _required_ratio(factor: float | None) -> float:
     return CLEARLY if factor is None else max(CLEARLY, 1 + (factor - 1) * ENOUGH_OF_THE_EXCESS)
 
 

@@ -44,8 +44,8 @@ def _texts(check: Check) -> list[str]:
 
 
 def _judge_lines(pairs: Sequence[tuple[str, str]], lines: Sequence[str]) -> CheckResult:
-    shown = [" ".join(line[:MOST_CHARACTERS].split()) for line in lines]
-    results = [[_judge_line(line, claimed, expected) for line in shown] for claimed, expected in pairs]
+    shown_lines = [" ".join(line[:MOST_CHARACTERS].split()) for line in lines]
+    results = [[_judge_line(line, claimed, expected) for line in shown_lines] for claimed, expected in pairs]
     if all(CheckResult.MET in each for each in results):
         return CheckResult.MET
     if all(CheckResult.ABSENT in each for each in results):

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.judging.comparison.dtypes import DOUBLE_PRECISION, FLOAT32, Format, Kind, coarser, ordinal, rounded
+from app.judging.comparison.dtypes import DOUBLE_PRECISION, FLOAT32, Format, Kind, coarser, ordinal, round_to
 
 # torch compares larger integers in float32 with rounding, which is not reproduced here.
 _EXACT_INTEGER = 2**24
@@ -117,7 +117,7 @@ def _ulp(pair: Pair, working: Format) -> float | None:
     ):
         return None
     distances = [
-        abs(ordinal(rounded(one, working), working) - ordinal(rounded(other, working), working))
+        abs(ordinal(round_to(one, working), working) - ordinal(round_to(other, working), working))
         for one, other in (
             (pair.baseline.real, pair.candidate.real),
             (pair.baseline.imag, pair.candidate.imag),
@@ -154,7 +154,7 @@ def _defaults(baseline: Format | None, candidate: Format | None) -> tuple[float,
 def _tolerable(pair: Pair, computing: Format) -> bool:
     """Whether any tolerance can pass. None does if the error is not finite or beyond the dtype's range."""
     error = _error(pair)
-    if error is None or rounded(error, computing) > computing.greatest:
+    if error is None or round_to(error, computing) > computing.greatest:
         return False
     return (
         computing is not FLOAT32
@@ -176,7 +176,7 @@ def _smallest(tolerances: Iterable[float | None], computing: Format) -> float | 
     up = math.nextafter(most, math.inf)
     if computing.precision < DOUBLE_PRECISION:
         # torch rounds the tolerance to float32 before it multiplies.
-        up = rounded(most, FLOAT32)
+        up = round_to(most, FLOAT32)
         if up < most * (1 + 2.0**-50):
             up += math.ldexp(1.0, max(math.frexp(most)[1], FLOAT32.least + 1) - FLOAT32.precision)
     return up if math.isfinite(up) else None
@@ -194,14 +194,14 @@ def _passes(pair: Pair, computing: Format | None, rtol: float, atol: float) -> b
     )
     if abs(error - allowed) > slack and error <= computing.greatest:
         return error < allowed
-    if rounded(error, computing) > computing.greatest:
+    if round_to(error, computing) > computing.greatest:
         return False
-    share = rounded(_single(_single(rtol, computing) * size, computing), computing)
-    return rounded(error, computing) <= rounded(
+    share = round_to(_single(_single(rtol, computing) * size, computing), computing)
+    return round_to(error, computing) <= round_to(
         _single(_single(atol, computing) + share, computing), computing
     )
 
 
 def _single(value: float, computing: Format) -> float:
     """The value in float32, in which torch computes for 16-bit floats."""
-    return rounded(value, FLOAT32) if computing.precision < DOUBLE_PRECISION else value
+    return round_to(value, FLOAT32) if computing.precision < DOUBLE_PRECISION else value

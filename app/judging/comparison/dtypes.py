@@ -164,7 +164,7 @@ def _float8(form: Format, byte: int) -> float:
     return sign * math.ldexp(fraction + (1 << fraction_bits), form.least + exponent - 1 - fraction_bits)
 
 
-def rounded(value: float, form: Format) -> float:
+def round_to(value: float, form: Format) -> float:
     """The nearest value of the format, ties to even; infinite beyond the greatest value."""
     if not math.isfinite(value) or value == 0.0 or form.precision >= DOUBLE_PRECISION:
         return float(value)

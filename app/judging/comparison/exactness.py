@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from app.intake.claim.claims import Check, CheckKind
 from app.judging.comparison.closeness import LONGEST_INTEGER
-from app.judging.comparison.dtypes import Kind, format_of, multi_index, ordinal, rounded
+from app.judging.comparison.dtypes import Kind, format_of, multi_index, ordinal, round_to
 from app.judging.comparison.values import elements_of
 from app.judging.judgement import CheckResult, Finding
 from app.judging.output.numbers import Number, matches, near, numbers_in, same_value
@@ -73,7 +73,7 @@ def nearest_to(claimed: float, value: CapturedValue) -> Exact | None:
         return None
     ulp = None
     if form is not None and form.inexact and math.isfinite(best[2]):
-        ulp = abs(ordinal(rounded(claimed, form), form) - ordinal(best[2], form))
+        ulp = abs(ordinal(round_to(claimed, form), form) - ordinal(best[2], form))
     return Exact(
         name=value.name, index=multi_index(best[1], value.shape), value=best[2], dtype=value.dtype, ulp=ulp
     )

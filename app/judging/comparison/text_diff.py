@@ -255,12 +255,12 @@ def _window(left: str, right: str) -> tuple[str, str]:
     # The start moves left, so that no number is cut.
     tail = _TAIL.search(left[:start])
     start -= 0 if tail is None else len(tail[0])
-    shown = [
+    windows = [
         line[start : start + MOST_CHARACTERS] + ("…" if len(line) > start + MOST_CHARACTERS else "")
         for line in (left, right)
     ]
     lead = "…" if start else ""
-    return lead + shown[0], lead + shown[1]
+    return lead + windows[0], lead + windows[1]
 
 
 _TAIL = re.compile(r"[\w.+-]{1,40}$")

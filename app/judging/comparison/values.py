@@ -117,10 +117,10 @@ def compare_value(baseline: CapturedValue | None, candidate: CapturedValue | Non
             facts,
             result=ValueResult.DIFFERENT,
             note="The shapes differ.",
-            baseline=_shown(baseline),
-            candidate=_shown(candidate),
+            baseline=_short_text(baseline),
+            candidate=_short_text(candidate),
         )
-    one, other = _decoded(baseline), _decoded(candidate)
+    one, other = _decode(baseline), _decode(candidate)
     same_dtype = _plain(baseline.dtype) == _plain(candidate.dtype)
     if same_dtype and _same_bits(baseline, candidate):
         nan = (
@@ -135,17 +135,17 @@ def compare_value(baseline: CapturedValue | None, candidate: CapturedValue | Non
             result=ValueResult.IDENTICAL,
             differing=0,
             both_nan=nan,
-            baseline=_shown(baseline),
-            candidate=_shown(candidate),
+            baseline=_short_text(baseline),
+            candidate=_short_text(candidate),
         )
     if one is None or other is None:
         return _by_statistics(facts, baseline, candidate)
-    return _measured(facts, one, other, same_dtype=same_dtype)
+    return _compare_elements(facts, one, other, same_dtype=same_dtype)
 
 
 def elements_of(value: CapturedValue) -> Sequence[complex] | None:
     """The elements in row-major order; None if they are not known."""
-    decoded = _decoded(value)
+    decoded = _decode(value)
     return None if decoded is None else decoded.elements
 
 
@@ -200,7 +200,7 @@ def _distance_of_numbers(comparison: ValueComparison) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Decoded:
+class _Elements:
     """The elements as numbers, in row-major order. `form` is None for a Python int."""
 
     form: Format | None
@@ -229,7 +229,7 @@ def _bytes(value: CapturedValue) -> bytes:
         return b""
 
 
-def _decoded(value: CapturedValue) -> _Decoded | None:
+def _decode(value: CapturedValue) -> _Elements | None:
     """The decoded elements; None without bytes, or if their count does not fit the shape."""
     data, count = _bytes(value), _count(value.shape)
     parts = decode(value.dtype, data) if data else [] if count == 0 else None
@@ -238,7 +238,7 @@ def _decoded(value: CapturedValue) -> _Decoded | None:
     if parts is None or count is None or len(parts) != count * width:
         return None
     elements = parts if width == 1 else [complex(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
-    return _Decoded(form, elements, value.dtype, value.shape)
+    return _Elements(form, elements, value.dtype, value.shape)
 
 
 def _same_bits(one: CapturedValue, other: CapturedValue) -> bool:
@@ -257,9 +257,9 @@ def _element_text(element: complex) -> str:
     return repr(element)
 
 
-def _shown(value: CapturedValue) -> str:
+def _short_text(value: CapturedValue) -> str:
     """The number itself for a single element, else the dtype and the shape."""
-    decoded = _decoded(value) if _count(value.shape) == 1 else None
+    decoded = _decode(value) if _count(value.shape) == 1 else None
     return f"{value.dtype} {value.shape}" if decoded is None else _element_text(decoded.elements[0])
 
 
@@ -306,8 +306,8 @@ def _number(value: float | None) -> str:
     return "none" if value is None else repr(value)
 
 
-def _measured(
-    facts: dict[str, object], one: _Decoded, other: _Decoded, *, same_dtype: bool
+def _compare_elements(
+    facts: dict[str, object], one: _Elements, other: _Elements, *, same_dtype: bool
 ) -> ValueComparison:
     """Compare element by element. NaN at the same position on both sides is no difference."""
     unequal = [
@@ -320,7 +320,7 @@ def _measured(
     measured: dict[str, object] = {
         "differing": len(differing),
         "both_nan": both_nan,
-        **_counted(pairs),
+        **_counts(pairs),
         **_close_facts(close, one.shape),
     }
     if differing:
@@ -346,7 +346,7 @@ def _measured(
     return _comparison(facts, result=result, **measured)
 
 
-def _counted(pairs: Sequence[Pair]) -> dict[str, object]:
+def _counts(pairs: Sequence[Pair]) -> dict[str, object]:
     nan = sum(_is_nan(pair.baseline) != _is_nan(pair.candidate) for pair in pairs)
     infinite = sum(
         not (_is_nan(pair.baseline) or _is_nan(pair.candidate))

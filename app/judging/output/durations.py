@@ -45,7 +45,7 @@ def durations_of_sides(stdout: str, sides: Sequence[str]) -> dict[str, float]:
     nameless: list[list[float]] = []
     heading: str | None = None
     for line in stdout.splitlines()[:_MOST_LINES]:
-        named = _named(line[:MOST_CHARACTERS], sides)
+        named = _named_sides(line[:MOST_CHARACTERS], sides)
         durations = _durations(line[:MOST_CHARACTERS])
         numbers = durations or [
             (number.start, abs(number.value)) for number in _plain(line[:MOST_CHARACTERS], sides)
@@ -81,7 +81,7 @@ def all_durations(stdout: str) -> list[float]:
     ]
 
 
-def _named(line: str, sides: Sequence[str]) -> list[tuple[int, str]]:
+def _named_sides(line: str, sides: Sequence[str]) -> list[tuple[int, str]]:
     """(position, side) of each name of a side in a line, left to right."""
     return sorted(
         (match.start(), side) for side in sides if side for match in name_of(side, sides).finditer(line)
@@ -96,10 +96,10 @@ def _side_at(at: int, named: Sequence[tuple[int, str]]) -> str:
 
 def _durations(line: str) -> list[tuple[int, float]]:
     """(position, seconds) of each number with a unit of time or rate."""
-    numbers = numbers_in(_spaced(line))
+    numbers = numbers_in(_split_units(line))
     durations: list[tuple[int, float]] = []
     for number in numbers:
-        unit = _UNIT.match(_spaced(line), number.end)
+        unit = _UNIT.match(_split_units(line), number.end)
         if unit and number.value > 0 and not _SPREAD.search(line[max(0, number.start - 14) : number.start]):
             durations.append(
                 (number.start, number.value * _seconds_in(unit["time"]) if unit["time"] else 1 / number.value)
@@ -114,7 +114,7 @@ def _durations(line: str) -> list[tuple[int, float]]:
 _GLUED = re.compile(r"(?<=\d)(?=(?:ns|us|µs|μs|ms|msec|s|sec|secs|seconds|it/s|min)\b)", re.IGNORECASE)
 
 
-def _spaced(line: str) -> str:
+def _split_units(line: str) -> str:
     return _GLUED.sub(" ", line)
 
 

@@ -57,7 +57,7 @@ def last_name(exception_type: str) -> str:
     return _SAME_TYPE.get(name, name)
 
 
-def masked(message: str) -> str:
+def mask(message: str) -> str:
     """The message on one line, in lower case, with masked addresses, paths, shapes and numbers."""
     text = _ADDRESS.sub("<address>", message.translate(_QUOTES))
     text = _PATH.sub("<path>", text)
@@ -78,10 +78,10 @@ def same_message(claimed: str, seen: str) -> bool:
     They agree if they are equal, if one begins with the other, or if the claimed one begins a line of the
     seen one. An empty claimed message agrees with every message.
     """
-    expected = masked(claimed)
+    expected = mask(claimed)
     if not expected:
         return True
-    whole = masked(seen)
+    whole = mask(seen)
     if _same_first_line(claimed, seen):
         return True
     if whole == expected or _begins(whole, expected):
@@ -92,7 +92,7 @@ def same_message(claimed: str, seen: str) -> bool:
     expected = expected.removesuffix("...").removesuffix("…").rstrip()
     if len(expected) >= 12 and _begins(whole, expected):
         return True
-    return len(expected) >= 12 and any(_begins(masked(line), expected) for line in seen.splitlines())
+    return len(expected) >= 12 and any(_begins(mask(line), expected) for line in seen.splitlines())
 
 
 def _same_first_line(claimed: str, seen: str) -> bool:
@@ -100,7 +100,7 @@ def _same_first_line(claimed: str, seen: str) -> bool:
     lines = [
         next((line.strip() for line in text.splitlines() if line.strip()), "") for text in (claimed, seen)
     ]
-    return len(lines[0]) >= _TELLING and not lines[0].endswith(":") and masked(lines[0]) == masked(lines[1])
+    return len(lines[0]) >= _TELLING and not lines[0].endswith(":") and mask(lines[0]) == mask(lines[1])
 
 
 def _begins(text: str, beginning: str) -> bool:
@@ -153,11 +153,11 @@ def failures_of(result: Result) -> list[ExceptionFacts]:
 
 def prints_exception(claimed_type: str | None, claimed_message: str | None, stdout: str) -> bool:
     """Whether the script itself printed the exception: the type with the message, or a long message alone."""
-    expected = masked(claimed_message or "")
+    expected = mask(claimed_message or "")
     if not expected:
         return False
     if claimed_type is None or len(expected) >= _TELLING:
-        return any(expected in masked(line) for line in stdout.splitlines() if len(line) < _LONGEST)
+        return any(expected in mask(line) for line in stdout.splitlines() if len(line) < _LONGEST)
     name = claimed_type.rsplit(".", 1)[-1]
     return any(matches_exception(name, claimed_message, facts) for facts in _named_in(stdout, name))
 

@@ -80,10 +80,10 @@ def shows_constant(claimed: str, lines: Sequence[str]) -> bool | None:
     None if `claimed` is something else, or if one line shows different constants.
     """
     if _CONSTANT.fullmatch(claimed):
-        shown = [shown_constants(line) for line in lines]
+        constants = [shown_constants(line) for line in lines]
         return (
-            claimed in [word for words in shown for word in words]
-            if all(len(set(words)) < 2 for words in shown)
+            claimed in [word for words in constants for word in words]
+            if all(len(set(words)) < 2 for words in constants)
             else None
         )
     number = next(iter(numbers_in(claimed)), None)

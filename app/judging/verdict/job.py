@@ -41,7 +41,7 @@ class Step:
         return self.result.start is Start.COLD
 
 
-def counted(results: Sequence[Result]) -> list[Result]:
+def evidence_of(results: Sequence[Result]) -> list[Result]:
     """The attempts that are evidence, ordered by id, so the order of arrival does not matter. No previews."""
     evidence = [
         result for result in results if result.outcome.is_evidence and result.kind is not AttemptKind.PREVIEW
@@ -73,7 +73,7 @@ def _control_judgement(judgement: JobJudgement) -> JobJudgement:
 def _judge(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None
 ) -> JobJudgement:
-    evidence = counted(results)
+    evidence = evidence_of(results)
     cold = [result for result in evidence if result.start is Start.COLD]
     if not cold:
         reason = _node_failure(results)
@@ -95,34 +95,39 @@ def _judge(
     ]
     expected = claim.having(Role.EXPECTED)
 
-    def judged(checks: Sequence[Check], result: Result) -> list[Finding]:
+    def judge_all(checks: Sequence[Check], result: Result) -> list[Finding]:
         return [
             judge_check(check, result, expected=expected, script=script, target=target) for check in checks
         ]
 
-    rows = [judged(in_attempt, result) for result in evidence]
-    details = _merged([judged(others, result) for result in evidence])
-    least = _least(plan, asked=len(cold))
+    rows = [judge_all(in_attempt, result) for result in evidence]
+    details = _strongest_findings([judge_all(others, result) for result in evidence])
+    least = _least(plan, requested=len(cold))
     if over_repeats:
         variation = judge_repeats(over_repeats[0], cold, script=script, target=target)
-        return _by_repeats(variation, (*_merged(rows), *details), least=least)
+        return _by_repeats(variation, (*_strongest_findings(rows), *details), least=least)
     slower = [check for check in in_attempt if check.kind is CheckKind.SLOWER]
     if slower:
         return _by_ratio(
-            slower[0], list(zip(rows, evidence, strict=True)), (*_merged(rows), *details), least=least
+            slower[0],
+            list(zip(rows, evidence, strict=True)),
+            (*_strongest_findings(rows), *details),
+            least=least,
         )
     if not in_attempt or _unreadable(in_attempt, rows, evidence):
-        return _without_claim(script, target, evidence, (*_merged(rows), *details), readable=not in_attempt)
+        return _without_claim(
+            script, target, evidence, (*_strongest_findings(rows), *details), readable=not in_attempt
+        )
     steps = [_step(in_attempt, row, result, target) for row, result in zip(rows, evidence, strict=True)]
-    return _by_attempts(steps, (*_merged(rows), *details), claim, least=least)
+    return _by_attempts(steps, (*_strongest_findings(rows), *details), claim, least=least)
 
 
-def _least(plan: RepeatPlan | None, *, asked: int) -> int:
+def _least(plan: RepeatPlan | None, *, requested: int) -> int:
     """The number of cold attempts that a "never" needs.
 
     Without a plan, the counted attempts are the requested ones.
     """
-    return min(LEAST_FOR_NEVER, asked if plan is None else plan.at_most)
+    return min(LEAST_FOR_NEVER, requested if plan is None else plan.at_most)
 
 
 def _node_failure(results: Sequence[Result]) -> Reason | None:
@@ -136,7 +141,7 @@ def _node_failure(results: Sequence[Result]) -> Reason | None:
     return None if reason is None else reason.model_copy(update={"detail": reason.detail[:_MOST_DETAIL]})
 
 
-def _merged(rows: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
+def _strongest_findings(rows: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
     """One finding for each check: the one of all attempts that says most."""
     return tuple(
         min(column, key=lambda finding: _STRONGEST.index(finding.result))
@@ -253,7 +258,7 @@ def _step(checks: Sequence[Check], row: Sequence[Finding], result: Result, targe
 def _by_attempts(
     steps: Sequence[Step], findings: tuple[Finding, ...], claim: Claim, *, least: int
 ) -> JobJudgement:
-    reached = _reached(steps)
+    reached = _evidence_steps(steps)
     if not reached:
         reason = commonest([reason for step in steps for reason in step.reasons])
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=reason, findings=findings)
@@ -289,7 +294,7 @@ def _by_attempts(
     )
 
 
-def _reached(steps: Sequence[Step]) -> list[Step]:
+def _evidence_steps(steps: Sequence[Step]) -> list[Step]:
     """The steps that are evidence about the claim.
 
     A warm attempt counts only if a cold one had the same result, and never as part of a "never".

@@ -17,7 +17,7 @@ from app.judging.judgement import CheckResult, Finding, JudgedCell, Verdict
 from app.judging.output.durations import all_durations
 from app.judging.output.printed_lines import Token, contains, equal_tokens, tokens_of, without_times
 from app.judging.output.sides import without_name
-from app.judging.verdict.job import LEAST_FOR_NEVER, counted
+from app.judging.verdict.job import LEAST_FOR_NEVER, evidence_of
 from worker.contract import Outcome, Result, Start
 
 _SHOWS = {Verdict.OBSERVED, Verdict.REPRODUCED, Verdict.FLAKY, Verdict.DIFFERENT, Verdict.NOT_REPRODUCED}
@@ -42,21 +42,21 @@ def _judge(check: Check, cells: Sequence[JudgedCell]) -> Finding:
 def _differs(check: Check, sides: Mapping[str, Sequence[Result]]) -> Finding:
     """Compare the output of the first completed attempt of each side."""
     firsts = {side: ended[0].observation.stdout for side, ended in sides.items()}
-    shown = "\n".join(f"{side}: {stdout.strip()[:150]}" for side, stdout in firsts.items())
+    shown_text = "\n".join(f"{side}: {stdout.strip()[:150]}" for side, stdout in firsts.items())
     contents = [
         [token for line in stdout.splitlines() for token in _besides(line, side)]
         for side, stdout in firsts.items()
     ]
     if not all(contents):
-        return Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=NO_SIDES)
+        return Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown_text, reason=NO_SIDES)
     if all(equal_tokens(contents[0], other) for other in contents[1:]):
-        return _absent(check, sides, shown)
+        return _absent(check, sides, shown_text)
     claimed = zip(check.sides, check.side_lines, strict=False)
     as_claimed = all(
         contains(tokens_of(firsts[side]), _besides(line, side)) for side, line in claimed if line
     )
     return Finding(
-        text=check.text, result=CheckResult.MET if as_claimed else CheckResult.OTHER, observed=shown
+        text=check.text, result=CheckResult.MET if as_claimed else CheckResult.OTHER, observed=shown_text
     )
 
 
@@ -78,10 +78,12 @@ def _slower(check: Check, sides: Mapping[str, Sequence[Result]]) -> Finding:
     return Finding(text=check.text, result=together, observed=str(ratios))
 
 
-def _absent(check: Check, sides: Mapping[str, Sequence[Result]], shown: str) -> Finding:
+def _absent(check: Check, sides: Mapping[str, Sequence[Result]], shown_text: str) -> Finding:
     if min(len(ended) for ended in sides.values()) < LEAST_FOR_NEVER:
-        return Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=TOO_FEW_ATTEMPTS)
-    return Finding(text=check.text, result=CheckResult.ABSENT, observed=shown)
+        return Finding(
+            text=check.text, result=CheckResult.UNREACHED, observed=shown_text, reason=TOO_FEW_ATTEMPTS
+        )
+    return Finding(text=check.text, result=CheckResult.ABSENT, observed=shown_text)
 
 
 def _besides(line: str, side: str) -> list[Token]:
@@ -98,7 +100,7 @@ def _sides(check: Check, cells: Sequence[JudgedCell]) -> dict[str, list[Result]]
     Two versions are compared on targets that are otherwise the same.
     """
     ended = {
-        side: [(cell, results) for cell in _able(side, cells) if (results := _ended(cell))]
+        side: [(cell, results) for cell in _able(side, cells) if (results := _completed_results(cell))]
         for side in check.sides
     }
     if not all(ended.values()):
@@ -129,9 +131,9 @@ def _is_of(side: str, cell: JudgedCell) -> bool:
     return cell.target.device == side
 
 
-def _ended(cell: JudgedCell) -> list[Result]:
+def _completed_results(cell: JudgedCell) -> list[Result]:
     return [
         result
-        for result in counted(cell.results)
+        for result in evidence_of(cell.results)
         if result.outcome is Outcome.COMPLETED and result.start is Start.COLD
     ]

@@ -9,7 +9,7 @@ from app.intake.claim.claims import Claim, Role
 from app.intake.reading import Script
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
-from app.judging.verdict.job import counted, judge_job
+from app.judging.verdict.job import evidence_of, judge_job
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Result, Start
@@ -48,7 +48,7 @@ def next_attempts(
 
     With an exact plan it is the number that is missing to the plan.
     """
-    have = len(counted(results))
+    have = len(evidence_of(results))
     if plan.exact:
         return max(0, plan.at_most - have)
     if "trace" in target.settings:
@@ -61,7 +61,7 @@ def next_attempts(
     judgement = judge_job(claim, script, target, results)
     if judgement.verdict is Verdict.FLAKY:
         return max(0, _needed_for_rate(results, plan) - have)
-    return max(0, min(_needed(judgement, claim, script, plan), _most(claim, script, plan)) - have)
+    return max(0, min(_required_attempts(judgement, claim, script, plan), _most(claim, script, plan)) - have)
 
 
 def most_warm(
@@ -73,7 +73,7 @@ def most_warm(
     """
     if plan.exact or any(check.over_repeats for check in claim.having(Role.BUG)):
         return 0
-    cold = [result for result in counted(results) if result.start is Start.COLD]
+    cold = [result for result in evidence_of(results) if result.start is Start.COLD]
     if not cold or judge_job(claim, script, target, cold).verdict is not Verdict.FLAKY:
         return 0
     return max(0, _needed_for_rate(results, plan) - max(MIXED_COLD, plan.at_most))
@@ -85,13 +85,13 @@ def _most(claim: Claim, script: Script, plan: RepeatPlan) -> int:
 
 def _needed_for_rate(results: Sequence[Result], plan: RepeatPlan) -> int:
     """The attempts for a rate, as far as time allows; at least the number of the plan."""
-    took = [result.observation.wall_seconds for result in counted(results)]
+    took = [result.observation.wall_seconds for result in evidence_of(results)]
     mean = sum(took) / len(took)
     in_time = int(MIXED_SECONDS / mean) if mean > 0 else MIXED
     return max(plan.at_most, min(MIXED, in_time))
 
 
-def _needed(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatPlan) -> int:
+def _required_attempts(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatPlan) -> int:
     """The number of counted attempts that this judgement needs."""
     by_chance = may_vary(claim, script) and not any(check.over_repeats for check in claim.having(Role.BUG))
     match judgement.verdict:

@@ -38,18 +38,18 @@ def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, ta
     ]
     results_shown = [_shown_result(result) for result in reached]
     lack = exclusion_of(check, target) or _why_unknown(reached, results, script=script, target=target)
-    shown = "\n".join(dict.fromkeys(result.observation.stdout.strip()[:100] for result in reached))[
+    shown_text = "\n".join(dict.fromkeys(result.observation.stdout.strip()[:100] for result in reached))[
         :MOST_OBSERVED
     ]
     if lack is not None:
         return Variation(
-            Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown, reason=lack),
+            Finding(text=check.text, result=CheckResult.UNREACHED, observed=shown_text, reason=lack),
             of=len(reached),
         )
     alike = Counter(results_shown)
     if len(alike) == 1:
         return Variation(
-            Finding(text=check.text, result=CheckResult.ABSENT, observed=shown), of=len(results_shown)
+            Finding(text=check.text, result=CheckResult.ABSENT, observed=shown_text), of=len(results_shown)
         )
     commonest_count = max(alike.values())
     # If most attempts agree, the others differ. Without a majority, every attempt differs.
@@ -59,7 +59,7 @@ def judge_repeats(check: Check, results: Sequence[Result], *, script: Script, ta
         else len(results_shown)
     )
     return Variation(
-        Finding(text=check.text, result=CheckResult.MET, observed=shown),
+        Finding(text=check.text, result=CheckResult.MET, observed=shown_text),
         differing=differing,
         of=len(results_shown),
     )

@@ -180,8 +180,11 @@ class Bisection:
         if self._cached_weights is None:
             seen, unseen = [0, *accumulate(self._seen)], [0, *accumulate(self._unseen)]
             rows = []
-            for shown, prior in zip(self._points_shown(), self._priors(), strict=True):
-                yes, no = seen[shown.stop] - seen[shown.start], unseen[shown.stop] - unseen[shown.start]
+            for span, prior in zip(self._points_shown(), self._priors(), strict=True):
+                yes, no = (
+                    seen[span.stop] - seen[span.start],
+                    unseen[span.stop] - unseen[span.start],
+                )
                 outside = prior + (seen[-1] - yes) * _LOG_SPURIOUS + (unseen[-1] - no) * _LOG_SILENT
                 rows.append([outside + own for own in _log_likelihoods(yes, no)])
             top = max(map(max, rows))
@@ -196,11 +199,10 @@ class Bisection:
 
     def rate(self) -> float:
         """The expected rate at points that show the behaviour."""
-        shown = [row for row, points in zip(self._weights(), self._points_shown(), strict=True) if points]
-        total = math.fsum(map(math.fsum, shown))
+        rows = [row for row, points in zip(self._weights(), self._points_shown(), strict=True) if points]
+        total = math.fsum(map(math.fsum, rows))
         return (
-            math.fsum(weight * rate for row in shown for weight, rate in zip(row, _RATES, strict=True))
-            / total
+            math.fsum(weight * rate for row in rows for weight, rate in zip(row, _RATES, strict=True)) / total
         )
 
     def _answers(self) -> dict[_Answer, float]:
@@ -217,9 +219,12 @@ class Bisection:
         """Whether the observations are far more likely if each point has its own rate, in any order."""
         single = _log_sum(
             prior + own + (sum(self._seen) - yes) * _LOG_SPURIOUS + (sum(self._unseen) - no) * _LOG_SILENT
-            for shown, prior in zip(self._points_shown(), self._priors(), strict=True)
+            for span, prior in zip(self._points_shown(), self._priors(), strict=True)
             for yes, no in [
-                (sum(self._seen[shown.start : shown.stop]), sum(self._unseen[shown.start : shown.stop]))
+                (
+                    sum(self._seen[span.start : span.stop]),
+                    sum(self._unseen[span.start : span.stop]),
+                )
             ]
             for own in _log_likelihoods(yes, no)
         )
@@ -239,7 +244,7 @@ class Bisection:
             return next(self._first_sight(usable, Counter()), None) is None
         if self.is_mixed():
             return True
-        return self._sure and not self._unconfirmed(Counter())
+        return self._sure and not self._points_to_confirm(Counter())
 
     def result(self) -> BisectionResult:
         """The present answer."""
@@ -293,7 +298,7 @@ class Bisection:
             # Until the behaviour was seen once, its rate is unknown, so "not seen" means nothing.
             return next(self._first_sight(usable, waiting), None)
         if self._sure:
-            return next(iter(self._unconfirmed(waiting)), None)
+            return next(iter(self._points_to_confirm(waiting)), None)
         return self._most_informative(usable, waiting)
 
     def _first_sight(self, usable: Sequence[int], waiting: Counter[int]) -> Iterator[int]:
@@ -310,7 +315,7 @@ class Bisection:
         glances = [inner[int(place * step)] for place in range(min(len(inner), MOST_GLANCES))]
         yield from (point for point in glances if not self._unseen[point] and not waiting[point])
 
-    def _unconfirmed(self, waiting: Counter[int]) -> list[int]:
+    def _points_to_confirm(self, waiting: Counter[int]) -> list[int]:
         """The neighbours of the change that need more confirming attempts."""
         answer = self._candidate_answer
         if answer is None or answer.kind not in _CHANGES:
@@ -325,12 +330,12 @@ class Bisection:
     def _most_informative(self, usable: Sequence[int], waiting: Counter[int]) -> int | None:
         """The point with the most information, given the attempts under way."""
         patterns = [
-            (math.fsum(row), math.fsum(map(mul, row, _RATES)) / (math.fsum(row) or 1.0), shown)
-            for row, shown in zip(self._weights(), self._points_shown(), strict=True)
+            (math.fsum(row), math.fsum(map(mul, row, _RATES)) / (math.fsum(row) or 1.0), span)
+            for row, span in zip(self._weights(), self._points_shown(), strict=True)
         ]
 
         def chances(point: int) -> list[float]:
-            return [rate if point in shown else SPURIOUS for _, rate, shown in patterns]
+            return [rate if point in span else SPURIOUS for _, rate, span in patterns]
 
         # The possible results of the attempts under way, each with the weights of the patterns.
         cases = [[weight for weight, _, _ in patterns]]
@@ -338,7 +343,7 @@ class Bisection:
             yes = chances(point)
             no = [1 - chance for chance in yes]
             cases = [list(map(mul, case, outcome)) for case in cases for outcome in (yes, no)]
-        candidates = _candidates(usable, [(weight, shown) for weight, _, shown in patterns])
+        candidates = _candidates(usable, [(weight, span) for weight, _, span in patterns])
         return max(
             candidates,
             key=lambda point: (_information(cases, chances(point)), -waiting[point], -point),
@@ -350,8 +355,8 @@ def _candidates(usable: Sequence[int], patterns: Sequence[tuple[float, range]]) 
     """All usable points; if there are too many, those that split the probability most evenly."""
     if len(usable) <= _MOST_CANDIDATES:
         return list(usable)
-    shown = {point: math.fsum(weight for weight, points in patterns if point in points) for point in usable}
-    return sorted(usable, key=lambda point: abs(shown[point] - 0.5))[:_MOST_CANDIDATES]
+    mass = {point: math.fsum(weight for weight, points in patterns if point in points) for point in usable}
+    return sorted(usable, key=lambda point: abs(mass[point] - 0.5))[:_MOST_CANDIDATES]
 
 
 def _information(cases: Sequence[Sequence[float]], chances: Sequence[float]) -> float:

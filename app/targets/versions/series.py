@@ -171,7 +171,7 @@ def _numbers(begin: str, end: str) -> list[str]:
             "For threads, --from and --to must be whole numbers.", code="bad_series", field="from"
         )
     if int(begin) > int(end):
-        raise _swapped(begin, end)
+        raise _wrong_order(begin, end)
     return [str(number) for number in range(int(begin), min(int(end), int(begin) + MOST_POINTS) + 1)]
 
 
@@ -183,11 +183,11 @@ def _between(order: Sequence[str], begin: str | None, end: str | None) -> list[s
             )
     first, last = begin or order[0], end or order[-1]
     if order.index(first) > order.index(last):
-        raise _swapped(first, last)
+        raise _wrong_order(first, last)
     return list(order[order.index(first) : order.index(last) + 1])
 
 
-def _swapped(begin: str, end: str) -> InputError:
+def _wrong_order(begin: str, end: str) -> InputError:
     return InputError(
         f"A series begins with the oldest or lowest value, but {begin} comes after {end}: "
         "swap the begin and the end.",
@@ -220,7 +220,7 @@ def _points_of_versions(
     release = _release_of(axis)
     lowest, highest = _bound(begin, "--from"), _bound(end, "--to")
     if lowest is not None and highest is not None and lowest > highest:
-        raise _swapped(str(lowest), str(highest))
+        raise _wrong_order(str(lowest), str(highest))
     by_release: dict[Version, list[ToolchainFacts]] = {}
     for facts in newest_first(chosen, base.device):
         version = release(facts)
