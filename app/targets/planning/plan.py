@@ -74,14 +74,10 @@ def make_plan(
     fleet.
     """
     preset, targets, repeats = request.preset, request.targets, request.repeats
-    if targets is not None and not targets:
-        raise InputError("Send at least one target.", code="no_targets", field="targets")
-    if preset is not None and targets:
-        raise InputError("Give either a preset or targets.", code="preset_or_targets", field="targets")
+    _check_choice(preset, targets)
     if repeats is not None and not 1 <= repeats <= most_repeats:
-        raise InputError(
-            f"repeats is a number from 1 to {most_repeats}.", code="bad_repeats", field="repeats"
-        )
+        message = f"repeats is a number from 1 to {most_repeats}."
+        raise InputError(message, code="bad_repeats", field="repeats")
     chosen = None if targets else preset_named(preset or "quick", presets)
     scripts = runnable(reading)
     requested = (
@@ -117,6 +113,13 @@ def make_plan(
         chosen.name if chosen else None,
         left_out,
     )
+
+
+def _check_choice(preset: str | None, targets: Sequence[Target] | None) -> None:
+    if targets is not None and not targets:
+        raise InputError("Send at least one target.", code="no_targets", field="targets")
+    if preset is not None and targets:
+        raise InputError("Give either a preset or targets.", code="preset_or_targets", field="targets")
 
 
 def runnable(reading: Reading) -> dict[str, Script]:

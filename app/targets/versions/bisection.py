@@ -14,6 +14,8 @@ from enum import StrEnum
 from itertools import accumulate
 from operator import mul
 
+from app.targets.versions.probability import information, log_sum, narrowest
+
 # The largest probability of a wrong answer, if the assumption holds.
 ERROR = 0.01
 # The probability that a point without the behaviour shows it, for example by a fault of ours.
@@ -217,7 +219,7 @@ class Bisection:
 
     def is_mixed(self) -> bool:
         """Whether the observations are far more likely if each point has its own rate, in any order."""
-        single = _log_sum(
+        single = log_sum(
             prior + own + (sum(self._seen) - yes) * _LOG_SPURIOUS + (sum(self._unseen) - no) * _LOG_SILENT
             for span, prior in zip(self._points_shown(), self._priors(), strict=True)
             for yes, no in [
@@ -230,8 +232,8 @@ class Bisection:
         )
         free = 0.0
         for yes, no in zip(self._seen, self._unseen, strict=True):
-            shows = _log_sum(_log_likelihoods(yes, no))
-            free += _log_sum([shows, yes * _LOG_SPURIOUS + no * _LOG_SILENT]) - math.log(2)
+            shows = log_sum(_log_likelihoods(yes, no))
+            free += log_sum([shows, yes * _LOG_SPURIOUS + no * _LOG_SILENT]) - math.log(2)
         return free - single >= math.log((1 - self.error) / (self.error * _MIXED_PRIOR))
 
     @property
@@ -272,7 +274,7 @@ class Bisection:
             best, probability = self._best()
             return BisectionResult(best.kind, probability)
         by_place = [answers.get(_Answer(kind, before), 0.0) for before in range(1, len(usable))]
-        low, high = _narrowest(by_place, 1 - self.error)
+        low, high = narrowest(by_place, 1 - self.error)
         return BisectionResult(kind, math.fsum(by_place[low:high]), before=usable[low], after=usable[high])
 
     def next_points(self, most: int = 1, *, under_way: Iterable[int] = ()) -> list[int]:
@@ -346,7 +348,7 @@ class Bisection:
         candidates = _candidates(usable, [(weight, span) for weight, _, span in patterns])
         return max(
             candidates,
-            key=lambda point: (_information(cases, chances(point)), -waiting[point], -point),
+            key=lambda point: (information(cases, chances(point)), -waiting[point], -point),
             default=None,
         )
 
@@ -359,52 +361,9 @@ def _candidates(usable: Sequence[int], patterns: Sequence[tuple[float, range]]) 
     return sorted(usable, key=lambda point: abs(mass[point] - 0.5))[:_MOST_CANDIDATES]
 
 
-def _information(cases: Sequence[Sequence[float]], chances: Sequence[float]) -> float:
-    """The expected information in bits of one attempt.
-
-    `chances` are those of a sighting under each pattern.
-    """
-    bits = 0.0
-    entropies = list(map(_entropy, chances))
-    for case in cases:
-        total = math.fsum(case)
-        if total > 0:
-            bits += total * _entropy(min(1.0, math.fsum(map(mul, case, chances)) / total)) - math.fsum(
-                map(mul, case, entropies)
-            )
-    return bits
-
-
-def _entropy(probability: float) -> float:
-    return -sum(part * math.log2(part) for part in (probability, 1 - probability) if part > 0)
-
-
 def _log_likelihoods(yes: int, no: int) -> list[float]:
     """The log-likelihoods of these counts at each rate, including the prior of the rate."""
     return [
         prior + yes * log_yes + no * log_no
         for prior, log_yes, log_no in zip(_LOG_PRIORS, _LOG_YES, _LOG_NO, strict=True)
     ]
-
-
-def _log_sum(logs: Iterable[float]) -> float:
-    values = list(logs)
-    top = max(values)
-    return top + math.log(math.fsum(math.exp(value - top) for value in values))
-
-
-def _narrowest(weights: Sequence[float], enough: float) -> tuple[int, int]:
-    """The shortest range (start, end) whose weights add up to enough; else the whole range.
-
-    `end` is excluded.
-    """
-    best = (0, len(weights))
-    low, total = 0, 0.0
-    for high, weight in enumerate(weights):
-        total += weight
-        while total - weights[low] >= enough:
-            total -= weights[low]
-            low += 1
-        if total >= enough and high + 1 - low < best[1] - best[0]:
-            best = (low, high + 1)
-    return best
