@@ -34,7 +34,10 @@ from worker.contract import Hello
 
 REPEATS = 5
 NODES = tuple(f"lab-{name}{number}" for name in ("a100", "h100", "h200", "cpu") for number in range(1, 4))
-VERSIONS = tuple("2.1.2 2.2.2 2.3.1 2.4.1 2.5.1 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.0 2.13.0".split())
+VERSIONS = (
+    "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1",
+    "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.13.0",
+)  # fmt: skip
 TOOLCHAINS = tuple(
     (f"torch-{version.rpartition('.')[0]}-{build}", version)
     for version in VERSIONS
@@ -169,6 +172,22 @@ def report(maker: Maker, number: int, moment: datetime) -> tuple[ReportRow, Shap
     return row, shape
 
 
+def add_comparisons(maker: Maker, shape: Shape, jobs: list[Kept], ended: datetime) -> None:
+    """Write the comparisons of the first job with the next ones."""
+    baseline = jobs[0].attempts[0]
+    for other in jobs[1:60]:
+        content = escaped(shape.comparison.replace(BASELINE, baseline).replace(CANDIDATE, other.attempts[0]))
+        maker.add(
+            "comparison",
+            baseline,
+            other.attempts[0],
+            str(COMPARISON_RULES),
+            shape.result,
+            content,
+            str(ended),
+        )
+
+
 def run(maker: Maker, row: ReportRow, shape: Shape, cells: int, moment: datetime) -> list[Kept]:
     """Write an ended run with all its rows; its jobs."""
     identity, ended, digest = maker.identity(moment), moment + timedelta(minutes=3), str(row.main_script)
@@ -216,18 +235,7 @@ def run(maker: Maker, row: ReportRow, shape: Shape, cells: int, moment: datetime
     events.append("run.finished")
     for event, kind in enumerate(events, start=1):
         maker.add("event", identity, str(event), kind, f'{{"run": "{identity}"}}', str(ended))
-    baseline = jobs[0].attempts[0]
-    for other in jobs[1:60]:
-        content = escaped(shape.comparison.replace(BASELINE, baseline).replace(CANDIDATE, other.attempts[0]))
-        maker.add(
-            "comparison",
-            baseline,
-            other.attempts[0],
-            str(COMPARISON_RULES),
-            shape.result,
-            content,
-            str(ended),
-        )
+    add_comparisons(maker, shape, jobs, ended)
     document = shape.document
     words = (str(document.verdict), escaped(document.summary))
     maker.add(
