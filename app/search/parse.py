@@ -46,7 +46,7 @@ def parse(text: str) -> Query:
 
 
 class _ToQuery(Transformer[Token, Query]):
-    """Makes the query during parsing, so that the first mistake in the text is the one in the error."""
+    """Makes the query during parsing, so that the error is about the first mistake in the text."""
 
     def start(self, terms: list[tuple[Term, int]]) -> Query:
         """All terms, each with its position."""
