@@ -38,10 +38,9 @@ VERSIONS = (
     "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1",
     "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.0", "2.13.0",
 )  # fmt: skip
+BUILDS = ("cpu", "cu126")
 TOOLCHAINS = tuple(
-    (f"torch-{version.rpartition('.')[0]}-{build}", version)
-    for version in VERSIONS
-    for build in ("cpu", "cu126")
+    (f"torch-{name.rpartition('.')[0]}-{build}", name) for name in VERSIONS for build in BUILDS
 )
 BEGAN = datetime(2024, 12, 1, tzinfo=UTC)
 TABLES = {
@@ -62,12 +61,8 @@ TABLES = {
     " toolchain, before_toolchain, before, after, axis, older, newer, differs, missing, created_at",
     **KEPT,
 }
-ATTENTION = {
-    "reproduced": "still_broken",
-    "flaky": "still_broken",
-    "different": "needs_human",
-    "not_reproduced": "fixed",
-}
+ATTENTION = dict.fromkeys(("reproduced", "flaky"), "still_broken")
+ATTENTION |= {"different": "needs_human", "not_reproduced": "fixed"}
 # Reports by size and frequency: runs, and cells of each run.
 SIZES = ((1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (1, 4), (2, 6), (2, 6), (4, 9))
 BUSY, BUSIEST, WIDEST = (10, 12), (40, 12), (1, 400)
