@@ -1,6 +1,4 @@
-"""`python -m app.tasks worker` records messages and dispatches; `python -m app.tasks beat` schedules the
-rounds.
-"""
+"""`python -m app.tasks worker` records and dispatches; `python -m app.tasks beat` asks for rounds of work."""
 
 from __future__ import annotations
 
@@ -11,16 +9,20 @@ import warnings
 
 from celery.exceptions import SecurityWarning
 
+from app.settings import ServiceSettings
 from app.storage.broker import QUEUE_DISPATCHER
-from app.tasks.celery_app import Service, build
+from app.tasks.schedule import scheduled_application
 from worker.contract.log import log_to_stderr
 from worker.contract.names import QUEUE_RECORDER
 
 THREADS = 4
 
 
-def _worker(service: Service, queues: list[str]) -> int:
-    worker = service.celery.Worker(
+def _worker(queues: list[str]) -> int:
+    # Imported here: beat needs none of it.
+    from app.tasks.celery_app import build
+
+    worker = build().celery.Worker(
         hostname="recorder@samehere",
         pool="threads",
         concurrency=THREADS,
@@ -35,9 +37,9 @@ def _worker(service: Service, queues: list[str]) -> int:
     return int(worker.exitcode or 0)
 
 
-def _beat(service: Service) -> int:
+def _beat() -> int:
     # The schedule is in memory, so every round is due at the start.
-    service.celery.Beat(loglevel="WARNING", quiet=True, pidfile=None).run()
+    scheduled_application(ServiceSettings()).Beat(loglevel="WARNING", quiet=True, pidfile=None).run()
     return 0
 
 
@@ -55,8 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Celery warns when it runs as root, as in a container. Only JSON is accepted, and no untrusted code runs
     # here.
     warnings.filterwarnings("ignore", category=SecurityWarning)
-    service = build()
-    return _worker(service, chosen.queues.split(",")) if chosen.process == "worker" else _beat(service)
+    return _worker(chosen.queues.split(",")) if chosen.process == "worker" else _beat()
 
 
 if __name__ == "__main__":

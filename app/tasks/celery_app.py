@@ -18,7 +18,7 @@ from app.errors import UnavailableError
 from app.runs.lifecycle import dispatch, reap, record
 from app.runs.submission import scheduled_reruns
 from app.settings import ServiceSettings
-from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_REAP, TASK_RERUN, Broker
+from app.storage.broker import TASK_DISPATCH, TASK_REAP, TASK_RERUN, Broker
 from app.storage.session import is_unavailable, make_engine, session_factory
 from worker.contract.names import TASK_FROM_NODE
 
@@ -106,17 +106,6 @@ def build(settings: ServiceSettings | None = None) -> Service:
     application.finalize()
     for name in set(application.tasks) - {TASK_FROM_NODE, TASK_DISPATCH, TASK_REAP, TASK_RERUN}:
         application.tasks.unregister(name)
-
-    every = {
-        TASK_DISPATCH: chosen.sweep_seconds,
-        TASK_REAP: chosen.sweep_seconds,
-        TASK_RERUN: chosen.rerun_seconds,
-    }
-    application.conf.beat_schedule = {
-        name: {"task": name, "schedule": seconds, "options": {"queue": QUEUE_DISPATCHER, "expires": seconds}}
-        for name, seconds in every.items()
-    }
-    application.conf.beat_max_loop_interval = min(every.values())
 
     @worker_ready.connect(weak=False)
     def _ready(**_facts: Any) -> None:

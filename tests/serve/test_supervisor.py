@@ -1,4 +1,4 @@
-"""`samehere serve` as an operator meets it: it starts, repairs itself, refuses what is unsafe, and leaves nothing behind."""
+"""`samehere serve` as an operator meets it: it starts, repairs itself, refuses what is unsafe and ends cleanly."""
 
 from __future__ import annotations
 
@@ -55,9 +55,12 @@ def find(home: Path, words: str) -> int:
     return next(pid for pid, command in processes(home).items() if words in command)
 
 
-@pytest.fixture
-def own_service(home: Path) -> Iterator[Service]:
-    """A service that a test may break, without a node."""
+@pytest.fixture(scope="module")
+def own_service(session_home: Path) -> Iterator[Service]:
+    """A service without a node. A test may kill a part of it, and waits until it is ready again."""
+    home = session_home / "supervisor"
+    home.mkdir()
+    home.chmod(0o711)
     service = start_service(home, "--no-node")
     yield service
     stop_service(service)
