@@ -233,19 +233,8 @@ def run(maker: Maker, row: ReportRow, shape: Shape, cells: int, moment: datetime
     add_comparisons(maker, shape, jobs, ended)
     document = shape.document
     words = (str(document.verdict), escaped(document.summary))
-    maker.add(
-        "run",
-        identity,
-        row.id,
-        "finished",
-        "versions",
-        "5",
-        "f",
-        str(len(events)),
-        *words,
-        str(moment),
-        str(ended),
-    )
+    values = (identity, row.id, "finished", "versions", "5", "f", str(len(events)), *words)
+    maker.add("run", *values, str(moment), str(ended))
     maker.add(
         "run_document", *kept_document(row, shape, jobs, events=len(events), moment=moment, ended=ended)
     )
