@@ -30,9 +30,9 @@ _MOST_MARKS = 6
 
 
 def visible(text: str) -> str:
-    """The text without terminal sequences. Characters that can't be seen become their numbers, `⟨U+200B⟩`.
+    r"""The text without terminal sequences. Characters that can't be seen become their numbers, `⟨U+200B⟩`.
 
-    Line ends and tabs stay; `\\r\\n` becomes `\\n`.
+    Line ends and tabs stay; `\r\n` becomes `\n`.
     """
     return _NOT_PLAIN_ASCII.sub(_with_numbers, _TERMINAL_SEQUENCE.sub("", text).replace("\r\n", "\n"))
 

@@ -249,9 +249,9 @@ def answers(host: str, port: int) -> bool:
         else "::1"
         if ":" in host
         else "127.0.0.1"
-        if host in {"0.0.0.0", ""}
+        if host in {"0.0.0.0", ""}  # noqa: S104
         else host
-    )  # noqa: S104
+    )
     connection = http.client.HTTPConnection(target, port, timeout=2)
     try:
         connection.request("GET", "/readyz")

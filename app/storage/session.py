@@ -84,9 +84,7 @@ def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Sessi
 
 
 def is_busy(error: SQLAlchemyError) -> bool:
-    """Whether another transaction was in the way: a deadlock, a conflict, or a lock that was not free in
-    time.
-    """
+    """Whether another transaction was in the way: a deadlock, a conflict, or a lock held for too long."""
     return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _BUSY
 
 

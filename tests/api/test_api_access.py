@@ -197,8 +197,8 @@ def test_a_revoked_token(closed: Web) -> None:
 
 @pytest.mark.parametrize(
     ("host", "expected"),
-    [("127.0.0.1", 202), ("::1", 202), ("localhost", 202), ("0.0.0.0", 401), ("192.0.2.1", 401)],
-)  # noqa: S104
+    [("127.0.0.1", 202), ("::1", 202), ("localhost", 202), ("0.0.0.0", 401), ("192.0.2.1", 401)],  # noqa: S104
+)
 def test_only_this_machine_submits_without_a_token(
     settings: ServiceSettings, host: str, expected: int
 ) -> None:

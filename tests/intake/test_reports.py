@@ -142,10 +142,8 @@ def test_a_missing_name_is_not_asked_for_where_it_is_the_bug() -> None:
 def test_names_inside_functions_and_tries_are_not_asked_for() -> None:
     assert (
         report(
-            (
-                "```python\ndef f():\n    return later\ntry:\n    x = other\nexcept NameError:\n"
-                "    x = 1\nprint(x)\n```"
-            )
+            "```python\ndef f():\n    return later\ntry:\n    x = other\nexcept NameError:\n"
+            "    x = 1\nprint(x)\n```"
         ).ask
         == ()
     )
@@ -176,10 +174,8 @@ def test_scripts_for_each_device_are_alternatives() -> None:
 
 def test_parts_are_joined_where_one_goes_on_from_the_other() -> None:
     reading = report(
-        (
-            "The model:\n```python\nimport torch\nnet = torch.nn.Linear(1, 1)\n```\nand then\n"
-            "```python\nprint(net(torch.ones(1)))\n```"
-        )
+        "The model:\n```python\nimport torch\nnet = torch.nn.Linear(1, 1)\n```\nand then\n"
+        "```python\nprint(net(torch.ones(1)))\n```"
     )
     script = reading.scripts[0]
     assert len(reading.scripts) == 1

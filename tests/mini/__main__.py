@@ -35,11 +35,11 @@ def main() -> int:
             }
             (folder / "expected.json").write_text(json.dumps(whole, indent=1, ensure_ascii=True) + "\n")
         failed += not same
-        print(
+        print(  # noqa: T201
             "as expected" if same else "accepted" if given.accept else "OTHERWISE",
             folder.name,
             stable.get("verdict"),
-        )  # noqa: T201
+        )
     return int(failed > 0 and not given.accept)
 
 

@@ -20,9 +20,9 @@ RECORDED = len(list(HISTORY.glob("*/*.json.gz")))
 
 def call(service: Service, path: str, body: dict[str, Any] | None = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(
+    request = urllib.request.Request(  # noqa: S310
         f"{service.url}{path}", data=data, headers={"Content-Type": "application/json"}
-    )  # noqa: S310  # our own
+    )  # our own
     with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310  # our own
         return json.load(answer)
 

@@ -32,8 +32,13 @@ def statements(session: Session) -> Iterator[list[tuple[str, Any]]]:
     found: list[tuple[str, Any]] = []
 
     def heard(
-        _connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
-    ) -> None:  # noqa: FBT001
+        _connection: Any,
+        _cursor: Any,
+        statement: str,
+        parameters: Any,
+        _context: Any,
+        _many: bool,  # noqa: FBT001
+    ) -> None:
         found.append((statement, parameters))
 
     engine = session.get_bind()

@@ -89,9 +89,11 @@ _LACK_MESSAGES: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
         (r"on a CUDA device but torch\.cuda\.is_available\(\) is False", NO_GPU),
         (r"not linked with support for cuda devices", NO_GPU),
         (
-            r"Distributed package doesn't have NCCL"
-            r"|NCCL backend.{0,40}not available"
-            r"|ProcessGroupNCCL is only supported with GPUs",
+            (
+                r"Distributed package doesn't have NCCL"
+                r"|NCCL backend.{0,40}not available"
+                r"|ProcessGroupNCCL is only supported with GPUs"
+            ),
             NO_GPU,
         ),
         (r"Could not run '[^']{1,80}' with arguments from the 'CUDA' backend", NO_GPU),
@@ -99,8 +101,10 @@ _LACK_MESSAGES: tuple[tuple[re.Pattern[str], Reason], ...] = tuple(
         (r"no kernel image is available for execution on the device", NO_KERNELS),
         (r"does not have a deterministic implementation", NO_DETERMINISTIC),
         (
-            r"Temporary failure in name resolution|Name or service not known"
-            r"|Network is unreachable|Max retries exceeded",
+            (
+                r"Temporary failure in name resolution|Name or service not known"
+                r"|Network is unreachable|Max retries exceeded"
+            ),
             NO_NETWORK,
         ),
         (r"InvalidCxxCompiler|No working C\+\+ compiler found|Failed to find C compiler", NO_COMPILER),

@@ -12,8 +12,7 @@ GROWN = 20
 def attempts_required(
     useful: int, *, plan: RepeatPlan, ended_attempts: int, useless: int, leases: int
 ) -> int:
-    """The number of attempts that should be queued or running now, at most the `useful` ones that judging
-    asks for.
+    """How many attempts should be queued or running now, at most the `useful` ones that judging asks for.
 
     Lost attempts use up the plan, too, so that a job ends whatever its nodes do. After `leases` useless
     attempts nothing more is required.

@@ -79,9 +79,7 @@ def estimated_plan(document: RunDocument, plan: Plan, durations: Durations, *, s
 
 
 def _over(whole: RangePart, slots: int) -> RangePart:
-    """The time for all cells: in parallel at best, one after the other at worst, since a cell stays on one
-    node.
-    """
+    """The time for all cells, from all in parallel to one after the other. A cell stays on one node."""
     return RangePart(
         at_least=round(whole.at_least / slots, 1), about=round(whole.about / slots, 1), at_most=whole.at_most
     )

@@ -36,9 +36,7 @@ def with_waiting(session: Session, document: RunDocument, *, settings: ServiceSe
 def with_estimate(
     session: Session, document: RunDocument, plan: Plan, fleet: Sequence[Hello], *, settings: ServiceSettings
 ) -> RunDocument:
-    """A plan with an estimate for each cell and the whole, and with the queue positions that its cells would
-    get.
-    """
+    """A plan with estimates for each cell and for the whole, and with the queue positions of its cells."""
     runnable = [job for job in document.jobs if job.state == "queued"]
     durations = _durations(session, [job.script for job in runnable], settings=settings)
     parts = _positions(session, document.id, runnable, fleet, durations, settings=settings)

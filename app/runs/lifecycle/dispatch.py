@@ -1,5 +1,6 @@
-"""Gives queued attempts to nodes that can serve them: fair between runs, cheap cells first, never more than a
-node holds.
+"""Gives queued attempts to nodes that can serve them.
+
+Runs get fair shares, cheap cells go first, and no node gets more than it holds.
 
 Previews are separate: a node has extra places for them, so they wait only for each other and bind their
 job to no node.

@@ -1,6 +1,4 @@
-"""Reopens runs whose evidence rests on something that is no longer trusted: a faulty card, or a quarantined
-thing.
-"""
+"""Reopens runs whose evidence is no longer trusted, because a card is faulty or a part is quarantined."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Finds changes when a run ends: compares its cells with older versions, and with earlier results of the same
-cell.
-"""
+"""Finds changes when a run ends: its cells against older versions and against their earlier results."""
 
 from __future__ import annotations
 

@@ -36,8 +36,9 @@ def end_run(session: Session, run: RunRow, *, moment: datetime) -> RunDocument:
 
 
 def store_end(session: Session, run: RunRow, judged: JudgedRun) -> RunDocument:
-    """Store all that follows from the judgement of a run that has ended. The run must be locked, its state be
-    set.
+    """Store all that follows from the judgement of a run that has ended.
+
+    The run must be locked and its state must be set.
 
     A contributed run changes neither the verdict of its report nor the list of changes.
     """

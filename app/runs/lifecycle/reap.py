@@ -173,9 +173,7 @@ def _rescue(
     steady: float,
     settings: ServiceSettings,
 ) -> None:
-    """Restart jobs whose node is gone on other nodes, and give up attempts that no node could take for a long
-    time.
-    """
+    """Restart the jobs of nodes that are gone. Give up attempts that no node could take for a long time."""
     run = queries.lock_run(session, run_id)
     if run is None or run.state not in OPEN_STATES:
         return

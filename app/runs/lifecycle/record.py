@@ -1,5 +1,6 @@
-"""Records the messages of nodes. They are untrusted: limited in size, validated, and checked against the
-lease.
+"""Records the messages of nodes.
+
+They are untrusted: limited in size, validated, and checked against the lease.
 
 A message that comes twice has the effect of one.
 """

@@ -1,6 +1,4 @@
-"""Stores a report's current verdict on its row, for lists: the verdict, the attention group, and when it was
-last verified.
-"""
+"""Stores on a report's row what lists show: its verdict, its attention group, and its last verification."""
 
 from __future__ import annotations
 
@@ -59,7 +57,9 @@ def store_report_verdict(session: Session, report_id: str, judged: JudgedRun | N
         scope = _scope(session, report, run, jobs, judged)
     report.verdict = current.verdict
     report.attention = (
-        None if report.closed_at is not None else _attention(session, report, run, scope, lines, judged)
+        None
+        if report.closed_at is not None
+        else _attention(session, report=report, run=run, scope=scope, lines=lines, judged=judged)
     )
     report.verified_at = None if run is None else run.finished_at
     session.flush()
@@ -67,6 +67,7 @@ def store_report_verdict(session: Session, report_id: str, judged: JudgedRun | N
 
 def _attention(
     session: Session,
+    *,
     report: ReportRow,
     run: RunRow | None,
     scope: Scope | None,

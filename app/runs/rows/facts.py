@@ -119,9 +119,7 @@ def document_of(session: Session, run: RunRow) -> RunDocument:
 
 
 def with_maintainer_acts(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
-    """The run object with the acts of maintainers, its quarantined parts, and the rules that its verdict was
-    made by.
-    """
+    """The run object with the acts of maintainers, its quarantined parts, and its rules' version."""
     return document.model_copy(
         update={
             "rules": run.rules,
@@ -133,9 +131,7 @@ def with_maintainer_acts(session: Session, run: RunRow, document: RunDocument) -
 
 
 def _with_stored_verdicts(session: Session, run: RunRow, document: RunDocument) -> RunDocument:
-    """A run that was judged by other rules: shows its stored verdicts, and in `outdated` the one by the
-    present rules.
-    """
+    """A run judged by older rules: its stored verdicts, with the present rules' verdict in `outdated`."""
     verdicts = {job.id: job.verdict for job in queries.jobs_of_run(session, run.id)}
     jobs = [job.model_copy(update={"verdict": verdicts[job.id] or job.verdict}) for job in document.jobs]
     outdated = OutdatedPart(rules=run.rules, present_rules=JUDGING_RULES, verdict=document.verdict)

@@ -24,8 +24,9 @@ class TargetPart(BaseModel):
 
 
 class PointPart(BaseModel):
-    """One value of the axis. `seen` of `of` conclusive attempts showed it; `untold` counts inconclusive
-    trials.
+    """One value of the axis.
+
+    `seen` of `of` conclusive attempts showed the claim; `untold` counts inconclusive trials.
 
     `reason` says why attempts were inconclusive, or what they showed instead.
     """

@@ -33,8 +33,9 @@ MOST_ATTEMPTS = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectionRequest:
-    """The series to bisect and the error allowed. `base` holds the device and the settings that all points
-    share.
+    """The series to bisect and the error allowed.
+
+    `base` holds the device and the settings that all points share.
 
     `error` is the probability of a wrong answer.
     """

@@ -129,8 +129,9 @@ class EstimatePart(Part):
 
 
 class WaitingPart(Part):
-    """The queue position of a waiting cell, among the cells for the same machines, and when it would start,
-    in seconds.
+    """The queue position of a waiting cell among the cells for the same machines.
+
+    `starts_in` is the time until it would start, in seconds.
 
     `starts_in` is null while no connected node can serve it. With `of_at_least` the queue is longer than
     `of`.
@@ -242,9 +243,7 @@ class ComparisonPart(Part):
 
 
 class ContributedPart(Part):
-    """Set for a run that is not ours: who contributed it, and the public names of its nodes and its time, as
-    its bundle says.
-    """
+    """Set for a contributed run: by whom, and the nodes' public names and the time as its bundle says."""
 
     by: str
     nodes: list[str] = Field(default_factory=list)

@@ -29,9 +29,7 @@ def _code_only(reason: Reason | None) -> Reason | None:
 
 
 def erased_reading(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored reading with nothing but the roles and digests of its scripts, and the questions to the
-    reporter.
-    """
+    """A stored reading with only its scripts' roles and digests and the questions to the reporter."""
     scripts = [
         Script(role=script["role"], as_given="", script="", digest=script["digest"])
         for script in stored["scripts"]

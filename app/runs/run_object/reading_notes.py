@@ -1,6 +1,4 @@
-"""Notes about a report for people: how its script was changed, and how the reporter's environment differs
-from ours.
-"""
+"""Notes about a report for people: repairs of its script, and how the reporter's environment differs."""
 
 from __future__ import annotations
 
@@ -64,9 +62,7 @@ def _field_text(environment: Environment, name: str) -> str:
 
 
 def _agree(claimed: str, value: str) -> bool:
-    """Whether two values name the same thing, such as `A100` and `NVIDIA A100-SXM4-80GB`, or `2.3` and
-    `2.3.1+cu121`.
-    """
+    """Whether two values agree, such as `A100` and `NVIDIA A100-SXM4-80GB`, or `2.3` and `2.3.1`."""
     one, other = claimed.casefold(), value.casefold()
     if one == other:
         return True

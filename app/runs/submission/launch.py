@@ -101,11 +101,12 @@ def launch_plan(
             # Nobody watches the other runs, so they need no preview.
             preview=trigger == "submitted",
         )
-    return _store_outcome(session, run, report, reading, jobs, attempts)
+    return _store_outcome(session, run=run, report=report, reading=reading, jobs=jobs, attempts=attempts)
 
 
 def _store_outcome(
     session: Session,
+    *,
     run: RunRow,
     report: ReportRow,
     reading: Reading,

@@ -1,6 +1,4 @@
-"""The base of all models: names of constraints, column types by annotation, and enum columns as text with a
-CHECK.
-"""
+"""The base of all models: constraint names, column types by annotation, enum columns as checked text."""
 
 from __future__ import annotations
 

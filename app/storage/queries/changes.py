@@ -74,9 +74,7 @@ def changes(
     before: str | None = None,
     limit: int,
 ) -> Sequence[Row[ChangeRow, str, str | None]]:
-    """Changes with the titles and URLs of their reports, newest first, older than `before` and not older than
-    `since`.
-    """
+    """Changes from `since` up to `before`, newest first, with the titles and URLs of their reports."""
     statement = select(ChangeRow, ReportRow.title, ReportRow.source_url).join(
         ReportRow, ReportRow.id == ChangeRow.report_id
     )

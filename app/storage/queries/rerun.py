@@ -42,9 +42,7 @@ def store_toolchains(session: Session, since: Mapping[str, datetime]) -> None:
 
 
 def is_open_report() -> ColumnElement[bool]:
-    """Whether a report can be rerun: it has a script and a verdict, needs no answer of its reporter, and is
-    not closed.
-    """
+    """Whether a report can be rerun: it has a script and a verdict, awaits no answer, and is open."""
     conditions = [
         ReportRow.main_script.is_not(None),
         ReportRow.attention.is_not(None),
@@ -57,8 +55,9 @@ def is_open_report() -> ColumnElement[bool]:
 def due_reports(
     session: Session, *, considered: datetime, verified: datetime | None, limit: int
 ) -> Sequence[ReportRow]:
-    """Open reports that were considered before a time, and verified before another one if given. Locked,
-    oldest first.
+    """Open reports last considered before a time, and verified before another one if given.
+
+    They are locked and come oldest first.
 
     Reports that another transaction has locked are skipped, and so are those with an open run.
     """

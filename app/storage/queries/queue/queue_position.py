@@ -50,9 +50,7 @@ def is_background_run(session: Session, run_id: str) -> bool:
 
 
 def waiting_cells_of_others(session: Session, run_id: str, *, each: int) -> tuple[list[WaitingCell], bool]:
-    """The waiting cells of other open runs, at most `each` of a run, and whether there are more than were
-    read.
-    """
+    """The waiting cells of other open runs, at most `each` of a run, and whether there are more."""
     opened = (
         select(RunRow.id)
         .where(RunRow.state.in_(OPEN_STATES), RunRow.id != run_id)

@@ -22,9 +22,7 @@ def ended_runs(session: Session, report_id: str) -> Sequence[RunRow]:
 
 
 def latest_judged_jobs(session: Session, report_id: str, *, without: Collection[Verdict]) -> Sequence[JobRow]:
-    """The latest judged job of each script and target in finished runs of our own nodes, except for these
-    verdicts.
-    """
+    """The latest judged job of each script and target in our own finished runs, without these verdicts."""
     cell = (JobRow.script_digest, JobRow.target)
     statement = (
         select(JobRow)

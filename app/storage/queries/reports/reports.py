@@ -29,8 +29,9 @@ def runs_of_report(session: Session, report_id: str) -> Sequence[RunRow]:
 
 
 def digest_of_runs(session: Session, report_id: str) -> str | None:
-    """A digest of all stored facts of a report's runs. A change of an attempt changes the last event of its
-    run.
+    """A digest of all stored facts of a report's runs.
+
+    A change of an attempt changes the last event of its run.
 
     None without runs, while a run is open, and while attempts are queued or on nodes.
     """
