@@ -15,7 +15,7 @@ MOST_SECONDS = 600.0
 
 
 class SizedCache(Generic[Value]):
-    """Drops the least recently used values when its bytes are used up, and every value after a time. Thread-safe.
+    """A thread-safe cache. It drops the least recently used values when full, and each value after a time.
 
     A key is a digest of everything that its value was built from, so a value is never out of date.
     """
@@ -33,7 +33,7 @@ class SizedCache(Generic[Value]):
         self._lock = threading.Lock()
 
     def find(self, key: str) -> Value | None:
-        """The value of a key, which becomes the most recently used one. None if the cache does not have it."""
+        """The value of a key, or None. The value becomes the most recently used one."""
         with self._lock:
             entry = self._entries.get(key)
             return None if entry is None else entry[0]

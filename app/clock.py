@@ -1,4 +1,4 @@
-"""Time, aware and in UTC."""
+"""The current time. Every moment has a time zone, UTC."""
 
 from __future__ import annotations
 

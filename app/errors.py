@@ -1,10 +1,13 @@
-"""The errors of the trusted side, by whose fault; each has a stable code. The doors map them to HTTP and exit statuses."""
+"""The errors of the service, by who can fix them. REST, pages and the command line map them to statuses.
+
+The docstrings give the HTTP status and the exit status.
+"""
 
 from __future__ import annotations
 
 
 class SamehereError(Exception):
-    """Root. `code` is stable, `message` says what to do."""
+    """The base class. `code` never changes, `message` says what to do, and `field` names the input field."""
 
     code = "error"
 
@@ -16,43 +19,43 @@ class SamehereError(Exception):
 
 
 class InputError(SamehereError):
-    """What was submitted can't be used: 422, exit status 2. Nothing was done."""
+    """The input can't be used, and nothing was done: 422, exit status 2."""
 
     code = "bad_input"
 
 
 class TooLargeError(InputError):
-    """Over a size limit: 413."""
+    """The input is over a size limit: 413."""
 
     code = "too_large"
 
 
 class MediaTypeError(SamehereError):
-    """A body in a form that is not taken: 415."""
+    """The body has a media type that is not accepted: 415."""
 
     code = "unsupported_media_type"
 
 
 class NotFoundError(SamehereError):
-    """No such thing: 404."""
+    """There is nothing with this id or name: 404."""
 
     code = "not_found"
 
 
 class ConflictError(SamehereError):
-    """The thing is not in a state that allows this: 409."""
+    """The present state does not allow this: 409."""
 
     code = "conflict"
 
 
 class IdempotencyError(InputError):
-    """The same idempotency key with another body: 422."""
+    """The idempotency key was used before with another body: 422."""
 
     code = "idempotency_key_reused"
 
 
 class UnauthorisedError(SamehereError):
-    """No token or a wrong one: 401."""
+    """The token is missing or wrong: 401."""
 
     code = "unauthorised"
 
@@ -70,12 +73,12 @@ class UnavailableError(SamehereError):
 
 
 class SetupError(SamehereError):
-    """What the operator set up can't work: nothing is started, exit status 2."""
+    """A setting or an installation can't work, so nothing was started: exit status 2."""
 
     code = "setup"
 
 
 class NodeError(SamehereError):
-    """The node on this machine did not do its part: exit status 1."""
+    """The node on this machine failed: exit status 1."""
 
     code = "node_failed"

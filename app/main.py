@@ -1,4 +1,4 @@
-"""The web application: REST, pages, and what every request passes."""
+"""The web application: REST, pages, and the guards that every request passes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ from app.http.state import WebState
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 from app.storage.session import make_engine, session_factory
-from app.web.pages import STATIC, SaysDemo, problem_page
-from app.web.routes import bisections as bisection_pages
-from app.web.routes import changes as change_pages
-from app.web.routes import main as pages
-from app.web.routes import maintain as maintain_pages
-from app.web.routes import matrices as matrix_routes
+from app.web.pages import STATIC, DemoMiddleware, problem_page
+from app.web.routes import PAGE_ROUTERS
 
-DESCRIPTION = """Reproduces bug reports on real hardware and says what it saw. Errors are problem documents (RFC 9457).
-Lists are newest first; `next` is the cursor of the next page. Ids sort by time. What is submitted becomes public here."""
-# JSON may write one character of a report in up to six: `\\u00e9`.
+DESCRIPTION = """Reproduces bug reports on real hardware and says what it saw.
+Errors are problem documents (RFC 9457). Lists are newest first; `next` is the cursor of the next page.
+Ids sort by time. Everything submitted becomes public here."""
+# JSON may write one character of a report as six: `\\u00e9`.
 BODY_FACTOR = 6
+# The other fields of a submission, and the JSON around them.
 BODY_REST = 64 * 1024
 
 
@@ -40,15 +38,15 @@ def _version() -> str:
 
 
 def create_app(settings: ServiceSettings | None = None) -> FastAPI:
-    """The application. Settings come from the environment when none are given."""
+    """The application. Without `settings` they come from the environment variables."""
     chosen = settings or ServiceSettings()
     broker = Broker(chosen)
     engine = make_engine(chosen)
 
     @asynccontextmanager
     async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
-        # As many threads as connections: a request never waits for a connection that waits for a thread.
-        to_thread.current_default_thread_limiter().total_tokens = 2 * chosen.database_pool_size
+        # One thread for each connection, so a thread never waits for a connection.
+        to_thread.current_default_thread_limiter().total_tokens = chosen.most_database_connections
         yield
         engine.dispose()
         broker.close()
@@ -69,8 +67,8 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     for area in (runs, bisections, bundles, comparisons, reports, changes, fleet, maintain):
         application.include_router(area.router, prefix="/api/v1")
     application.include_router(operations.router)
-    for part in (pages, change_pages, maintain_pages, matrix_routes, bisection_pages):
-        application.include_router(part.router)
+    for router in PAGE_ROUTERS:
+        application.include_router(router)
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
     application.add_middleware(
@@ -81,5 +79,5 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         refuse=partial(problems.respond, page=problem_page),
     )
     if chosen.demo:
-        application.add_middleware(SaysDemo)
+        application.add_middleware(DemoMiddleware)
     return application

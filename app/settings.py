@@ -1,4 +1,4 @@
-"""What an operator can set on the trusted side: one frozen class, read from `SAMEHERE_*` variables, every default named here."""
+"""The settings of the service. Each one is read from a variable `SAMEHERE_*`. All defaults are here."""
 
 from __future__ import annotations
 
@@ -12,127 +12,147 @@ from app.limits import ReadLimits
 from worker.contract import GIB, KIB, MIB, Level, Limits
 from worker.contract.home import default_home
 
-# Whom the embedded servers run as when we are root.
+# The user of the embedded servers and of the web, if root starts the service.
 SERVICE_UID = 47100
 
 
 class ServiceSettings(BaseSettings):
-    """The service's settings. Seconds and bytes, as the names say."""
+    """The settings of the service. The end of a name is its unit: seconds, bytes or days."""
 
     model_config = SettingsConfigDict(env_prefix="SAMEHERE_", frozen=True, extra="ignore")
 
-    home: Path = Field(default_factory=default_home, description="the folder that holds all state")
+    home: Path = Field(default_factory=default_home, description="the folder for all stored data")
     # Without these two, `samehere serve` starts an embedded Postgres and an embedded Valkey.
-    database_url: str | None = Field(default=None, description="postgresql://… of a server of your own")
+    database_url: str | None = Field(default=None, description="postgresql://… of your own server")
     broker_url: str | None = Field(
-        default=None, description="redis://… or redis+socket:///path of a server of your own"
+        default=None, description="redis://… or redis+socket:///path of your own server"
     )
     service_uid: int = Field(
-        default=SERVICE_UID, ge=1, description="as root, whom the servers, web, recorder and beat run as"
+        default=SERVICE_UID,
+        ge=1,
+        description="if root starts the service: the uid of the servers, web, recorder and beat",
     )
-    database_pool_size: int = Field(default=8, ge=1, le=100, description="connections one process keeps")
+    database_pool_size: int = Field(
+        default=8,
+        ge=1,
+        le=100,
+        description="connections that one process keeps open; under load it opens as many again",
+    )
 
     host: str = Field(
-        default="127.0.0.1", description="address of the web; any but loopback is refused until tokens exist"
+        default="127.0.0.1", description="address of the web; until a token exists, only loopback is allowed"
     )
-    port: int = Field(default=8000, ge=0, le=65535, description="port of the web; 0 takes a free one")
+    port: int = Field(default=8000, ge=0, le=65535, description="port of the web; 0 takes a free port")
 
     hosts: tuple[str, ...] = Field(
-        default=(), description="further names under which the web is reached, as JSON; * allows any"
+        default=(), description="more host names of the web, as a JSON list; * allows any name"
     )
     anonymous_scopes: tuple[str, ...] | None = Field(
         default=None,
-        description='may be done without a token, as JSON; default: ["read"], on loopback also "submit", and "maintain" until there is one',
+        description="scopes granted without a token, as a JSON list; default: read, plus submit on loopback,"
+        " plus maintain there until the first token exists",
     )
 
     awaited_node: str | None = Field(
         default=None,
-        description="a node without which the web is not ready at first; `samehere serve` names its own",
+        description="the web is ready only after this node has connected; `samehere serve` sets its own",
     )
     demo: bool = Field(
         default=False,
-        description="the pages say that the history was recorded elsewhere; set by `samehere serve --demo`",
+        description="pages say that the history was recorded elsewhere; set by `samehere serve --demo`",
     )
-    preset: str = Field(default="quick", description="what a submission without preset and targets runs on")
+    preset: str = Field(
+        default="quick", description="the preset of a submission that names no preset and no targets"
+    )
     presets: Path | None = Field(
         default=None,
-        description="a TOML file with presets of your own, `[presets.NAME]`; see docs/presets.md",
+        description="a TOML file with your own presets, `[presets.NAME]`; see docs/presets.md",
     )
     preview: bool = Field(
-        default=True, description="before the attempts that count, one that starts warm shows what to expect"
+        default=True,
+        description="show a quick warm attempt, which does not count, before the other results are there",
     )
     preview_seconds: float = Field(
         default=2.0, gt=0, le=600, description="a preview that takes longer is stopped and not shown"
     )
     required_level: Level = Field(
-        default=Level.NAMESPACES, description="strangers' code is refused below this isolation"
+        default=Level.NAMESPACES, description="a node with weaker isolation than this does not run scripts"
     )
 
     script_bytes: int = Field(default=256 * KIB, ge=1, description="a longer script is refused")
     report_bytes: int = Field(default=1 * MIB, ge=1, description="a longer report is refused")
-    wall_seconds: float = Field(default=60.0, gt=0, le=600, description="how long an attempt may take")
-    memory_bytes: int = Field(default=4 * GIB, ge=64 * MIB, description="how much memory an attempt may use")
-    stream_bytes: int = Field(default=256 * KIB, ge=KIB, description="kept of each output stream")
+    wall_seconds: float = Field(default=60.0, gt=0, le=600, description="time limit of an attempt")
+    memory_bytes: int = Field(default=4 * GIB, ge=64 * MIB, description="memory limit of an attempt")
+    stream_bytes: int = Field(default=256 * KIB, ge=KIB, description="bytes stored of each output stream")
     stream_kill_bytes: int = Field(
         default=64 * MIB, ge=KIB, description="an attempt that prints more is stopped"
     )
     result_bytes: int = Field(
-        default=4 * MIB, ge=16 * KIB, description="a larger message of a node is refused"
+        default=4 * MIB, ge=16 * KIB, description="a larger message from a node is refused"
     )
     bundle_bytes: int = Field(default=16 * MIB, ge=16 * KIB, description="a larger bundle is refused")
-    cells: int = Field(default=400, ge=1, description="cells of one run, at most")
-    repeats: int = Field(default=250, ge=1, description="repeats of one job, at most")
+    cells: int = Field(default=400, ge=1, description="most cells of one run")
+    repeats: int = Field(default=250, ge=1, description="most repeats of one job")
 
-    heartbeat_seconds: float = Field(default=5.0, gt=0, description="how often a node shows that it lives")
+    heartbeat_seconds: float = Field(default=5.0, gt=0, description="how often a node sends a heartbeat")
     lease_seconds: float = Field(
-        default=30.0, gt=0, description="how long a node may hold an attempt without a sign of life"
+        default=30.0, gt=0, description="how long a node may hold an attempt without a heartbeat"
     )
     leases: int = Field(
-        default=3, ge=1, description="leases an attempt may lose while it runs before it is lost"
+        default=3, ge=1, description="an attempt is lost after it has lost so many leases while it ran"
     )
     unstarted_leases: int = Field(
-        default=60, ge=1, description="leases in all, whatever became of them, before an attempt is lost"
+        default=60,
+        ge=1,
+        description="an attempt is lost after so many leases in all, whether it started or not",
     )
     job_restarts: int = Field(
-        default=3, ge=0, description="how often a job starts again on another node or environment"
+        default=3,
+        ge=0,
+        description="how often a job may start again on another node or in another environment",
     )
     node_absence_seconds: float = Field(
-        default=300.0, gt=0, description="how long queued attempts wait for a node that is away"
+        default=300.0, gt=0, description="how long queued attempts wait for a node that has disconnected"
     )
     sweep_seconds: float = Field(
-        default=5.0, gt=0, description="how often beat looks for what a lost message left behind"
+        default=5.0, gt=0, description="how often beat looks for work that waits because a message was lost"
     )
 
-    rerun: bool = Field(
-        default=True, description="reports are run again when a toolchain comes, and on a schedule"
-    )
-    rerun_seconds: float = Field(
-        default=30.0, gt=0, description="how often beat looks for what is to be run again"
-    )
+    rerun: bool = Field(default=True, description="rerun reports with a new toolchain, and on a schedule")
+    rerun_seconds: float = Field(default=30.0, gt=0, description="how often beat looks for reports to rerun")
     rerun_days: float = Field(
-        default=30.0, ge=0, description="a report is run again this long after it was last verified; 0: never"
+        default=30.0,
+        ge=0,
+        description="a report is rerun so many days after it was last verified; 0 means never",
     )
     rerun_at_once: int = Field(
-        default=2, ge=1, description="runs of that kind that are open at a time, at most"
+        default=2, ge=1, description="most scheduled reruns that are open at the same time"
     )
     rerun_attempts_a_day: int = Field(
-        default=2000, ge=0, description="attempts of such runs in 24 hours, at most"
+        default=2000, ge=0, description="most attempts of scheduled reruns in 24 hours"
     )
-    rerun_cells: int = Field(default=12, ge=1, description="cells of one such run, at most")
+    rerun_cells: int = Field(default=12, ge=1, description="most cells of one scheduled rerun")
 
     unawaited_runs: int = Field(
         default=2000,
         ge=0,
-        description="runs that were sent with nobody waiting for them and are open, at most",
+        description="most open runs that nobody waits for, such as those of a bulk import",
     )
     import_bytes: int = Field(
         default=256 * MIB, ge=KIB, description="`samehere import-issues` refuses a larger file"
     )
-    import_issues: int = Field(default=10_000, ge=1, description="and one with more issues")
+    import_issues: int = Field(
+        default=10_000, ge=1, description="`samehere import-issues` refuses a file with more issues"
+    )
+
+    @property
+    def most_database_connections(self) -> int:
+        """How many connections one process has at most: those it keeps open, and as many again under load."""
+        return 2 * self.database_pool_size
 
     @property
     def lease(self) -> timedelta:
-        """How long a node may hold an attempt without a sign of life."""
+        """How long a node may hold an attempt without a heartbeat."""
         return timedelta(seconds=self.lease_seconds)
 
     @property
@@ -142,7 +162,7 @@ class ServiceSettings(BaseSettings):
 
     @property
     def limits(self) -> Limits:
-        """What one attempt may use."""
+        """The limits of one attempt."""
         return Limits(
             wall_seconds=self.wall_seconds,
             memory_bytes=self.memory_bytes,

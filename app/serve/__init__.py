@@ -1,1 +1,1 @@
-"""`samehere serve`: one process that starts, watches and ends everything the service consists of."""
+"""`samehere serve`: one process that starts, watches and ends all parts of the service."""

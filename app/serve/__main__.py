@@ -14,18 +14,18 @@ from app.settings import ServiceSettings
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the service until it is told to stop."""
+    """Run the service until a signal stops it. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="samehere serve")
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)
     parser.add_argument("--no-node", action="store_true")
     parser.add_argument("--demo", action="store_true")
     chosen = parser.parse_args(arguments)
-    given = {
+    options = {
         name: value for name, value in (("host", chosen.host), ("port", chosen.port)) if value is not None
     }
     try:
-        settings = ServiceSettings(**given)
+        settings = ServiceSettings(**options)
         return serve(demo_settings(settings) if chosen.demo else settings, with_node=not chosen.no_node)
     except ValidationError as error:
         sys.stderr.write(f"{error}\n")

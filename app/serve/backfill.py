@@ -1,4 +1,4 @@
-"""`python -m app.serve.backfill {search,standing}`: make for older rows what newer ones are stored with."""
+"""`python -m app.serve.backfill {search,standing}`: fill in columns that older rows do not have."""
 
 from __future__ import annotations
 
@@ -22,24 +22,27 @@ _KINDS: Mapping[str, Callable[[sessionmaker[Session]], int]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """May run beside the service, and again. Says of how many reports something was made."""
+    """Fill in one kind of columns, and print the number of reports that changed.
+
+    It may run while the service runs, and it is safe to repeat.
+    """
     parser = argparse.ArgumentParser(
-        prog="python -m app.serve.backfill", description="Make for older reports what newer ones have."
+        prog="python -m app.serve.backfill", description="Fill in the columns that older reports do not have."
     )
-    parser.add_argument("kind", choices=_KINDS, help="what a search finds them by, or what stands of them")
+    parser.add_argument("kind", choices=_KINDS, help="the search index, or the current verdict")
     kind = parser.parse_args(arguments).kind
     settings = ServiceSettings()
     try:
         with database(settings) as url:
             engine = make_engine(settings.model_copy(update={"database_url": url}))
             try:
-                done = _KINDS[kind](session_factory(engine, None))
+                count = _KINDS[kind](session_factory(engine, None))
             finally:
                 engine.dispose()
     except SetupError as error:
         sys.stderr.write(f"{error.message}\n")
         return 2
-    sys.stdout.write(f"{done} reports\n")
+    sys.stdout.write(f"{count} reports\n")
     return 0
 
 

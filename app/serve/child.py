@@ -1,4 +1,4 @@
-"""A child of the supervisor: how it is started, ended, and started again after longer and longer waits."""
+"""A child process of the supervisor, and the growing waits before it is started again."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from app.embedded.process import launch_argv
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 30.0
-# A child that ran this long is healthy again.
+# A child that ran so long is healthy, so the next wait is short again.
 HEALTHY_SECONDS = 60.0
 LINE_BYTES = 64 * 1024
 
 
 def installation() -> list[Path]:
-    """The folders that a Python process of ours reads: the interpreter, the packages, our sources, and where it is started."""
+    """The folders that our Python processes read: interpreter, packages, sources, and the working folder."""
     return [Path(sys.prefix), Path(sys.base_prefix), Path(app.__file__).resolve().parents[1], Path.cwd()]
 
 
 def can_drop_to(uid: int, view: Sequence[Path]) -> bool:
-    """Whether a process of that uid can be given what it must reach."""
+    """Whether a process with this uid can reach the folders of the view."""
     argv = [sys.executable, "-c", "import app, pydantic"]
     probe = launch_argv(argv, death_signal=signal.SIGKILL, cwd=Path.cwd(), uid=uid, view=view)
     return subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
 
 class Backoff:
-    """When to start something again that ended: after longer and longer waits, up to a bound."""
+    """The wait before a new start. It doubles with each failure, up to a limit."""
 
     def __init__(self) -> None:
         self.failures = 0
         self.start_at = 0.0
 
-    def ended(self, now: float, *, ran_seconds: float) -> float:
-        """Note an end; how long to wait now."""
+    def note_end(self, now: float, *, ran_seconds: float) -> float:
+        """Note that the process has ended. Returns the seconds to wait before the next start."""
         self.failures = 1 if ran_seconds > HEALTHY_SECONDS else self.failures + 1
         wait = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2.0 ** (self.failures - 1))
         self.start_at = now + wait
@@ -49,7 +49,7 @@ class Backoff:
 
 
 class Child:
-    """One program, in a session of its own, that dies with the supervisor."""
+    """One program in its own session. It dies with the supervisor."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Child:
         self._rest = b""
 
     def start(self) -> BinaryIO:
-        """Start it; the end of the pipe that its output comes through."""
+        """Start the program. Returns the pipe with its output."""
         argv = [sys.executable, "-m", *self._module]
         self.process = subprocess.Popen(
             launch_argv(
@@ -97,18 +97,18 @@ class Child:
         return output
 
     def lines(self, chunk: bytes) -> list[str]:
-        """Whole lines of what came; an endless line is cut."""
+        """The whole lines of the output so far. A line without an end is cut."""
         *whole, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) > LINE_BYTES:
             whole.append(self._rest)
             self._rest = b""
-        found = [line.decode("utf-8", "replace") for line in whole if line.strip()]
-        if found:
-            self.last_line = found[-1]
-        return found
+        lines = [line.decode("utf-8", "replace") for line in whole if line.strip()]
+        if lines:
+            self.last_line = lines[-1]
+        return lines
 
-    def ended(self, now: float) -> int | None:
-        """The exit status once it has ended, and then when to start it again; None while it runs."""
+    def poll(self, now: float) -> int | None:
+        """The exit status if the program has just ended, else None. Then `backoff` has the next start."""
         if self.process is None:
             return None
         status = self.process.poll()
@@ -116,20 +116,20 @@ class Child:
             return None
         self._end_group()
         self.process = None
-        self.backoff.ended(now, ran_seconds=now - self._started_at)
+        self.backoff.note_end(now, ran_seconds=now - self._started_at)
         return status
 
     def is_running(self) -> bool:
-        """Whether its process lives."""
+        """Whether the process is alive."""
         return self.process is not None and self.process.poll() is None
 
     def terminate(self) -> None:
-        """Ask it to end."""
+        """Ask the program to end."""
         if self.process is not None and self.is_running():
             self.process.terminate()
 
     def kill(self) -> None:
-        """End it and what it started."""
+        """Kill the program and all processes of its session."""
         if self.process is not None:
             self._end_group()
             self.process.wait()

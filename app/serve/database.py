@@ -1,4 +1,4 @@
-"""The service's database: its schema, and for a command the running one, or one that is started as long as it is needed."""
+"""The database of the service: its migrations, and access for commands that run without the service."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.settings import ServiceSettings
 
 
 def migrate(database_url: str) -> None:
-    """Bring a database to the schema of this version. Raises SetupError."""
+    """Migrate a database to the schema of this version. Raises SetupError."""
     from alembic.util import CommandError
     from sqlalchemy.exc import OperationalError
 
@@ -23,12 +23,17 @@ def migrate(database_url: str) -> None:
     except OperationalError as error:
         raise SetupError(f"can't reach the database: {error.orig}") from error
     except CommandError as error:
-        raise SetupError(f"the database can't be migrated (is it of a newer version?): {error}") from error
+        raise SetupError(
+            f"the database can't be migrated (was it made by a newer version?): {error}"
+        ) from error
 
 
 @contextmanager
 def database(settings: ServiceSettings) -> Iterator[str]:
-    """The URL of a migrated database. Raises SetupError."""
+    """The URL of the database: your own, that of a running service, or one that is started only for this.
+
+    Only the last one is migrated here. Raises SetupError.
+    """
     if settings.database_url is not None:
         yield settings.database_url
         return
@@ -46,7 +51,7 @@ def database(settings: ServiceSettings) -> Iterator[str]:
 
 
 def main() -> int:
-    """`python -m app.serve.database`: migrate a database of your own, before the processes that use it start."""
+    """`python -m app.serve.database`: migrate your own database before the service starts."""
     try:
         with database(ServiceSettings()) as url:
             migrate(url)

@@ -1,4 +1,4 @@
-"""`samehere serve --demo`: a service of its own beside the ordinary one, with recorded runs as its history."""
+"""`samehere serve --demo`: a separate service with recorded runs as its history."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ HISTORY = Path(app.__file__).parent / "data" / "history"
 
 
 def demo_settings(settings: ServiceSettings) -> ServiceSettings:
-    """The same, on a home below the ordinary one. Raises SetupError where a server is named, which may hold somebody's real history."""
+    """The settings of the demo, with a home below the ordinary one.
+
+    Raises SetupError if they name a server, because that server may have a real history.
+    """
     if settings.database_url is not None or settings.broker_url is not None:
         raise SetupError(
-            "a demo has a database and a broker of its own, so that it never mixes with a real history: unset SAMEHERE_DATABASE_URL and"
-            " SAMEHERE_BROKER_URL"
+            "a demo has its own database and broker, so that it never mixes with a real history: "
+            "unset SAMEHERE_DATABASE_URL and SAMEHERE_BROKER_URL"
         )
-    # Nobody asked this machine to run a history again that others recorded; who wants it says so.
+    # The recorded history should not run again on this machine, unless the user asks for it.
     rerun = settings.rerun and "SAMEHERE_RERUN" in os.environ
     return settings.model_copy(update={"home": settings.home / FOLDER, "demo": True, "rerun": rerun})
 
 
 def demo_environment(settings: ServiceSettings, environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables for the processes of a demo: it uses the toolchains that are there."""
+    """The variables for the processes of a demo. It uses the toolchains of the ordinary home."""
     toolchains = environment.get("SAMEHERE_TOOLCHAINS") or str(settings.home.absolute().parent / "toolchains")
     own = {
         "SAMEHERE_DEMO": "true",
@@ -38,7 +41,7 @@ def demo_environment(settings: ServiceSettings, environment: Mapping[str, str]) 
 
 
 def load_history(database_url: str, settings: ServiceSettings, *, folder: Path = HISTORY) -> int:
-    """Take in the recorded runs that are not there yet; how many that were. Raises SetupError."""
+    """Add the recorded runs that the database does not have, and return their number. Raises SetupError."""
     from app.runs.exchange.replay import replay
     from app.storage.session import make_engine, session_factory
 

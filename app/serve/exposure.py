@@ -1,4 +1,4 @@
-"""Who can reach what: the web only this machine, until a token exists; the embedded servers never a script."""
+"""Checks before the start: no public web without a token, and no script that can reach the servers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from worker.contract import Level
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address of that name."""
+    """Whether only this machine can reach this address."""
     if host == "localhost":
         return True
     try:
@@ -20,7 +20,10 @@ def is_loopback(host: str) -> bool:
 
 
 def require_token(settings: ServiceSettings, database_url: str) -> None:
-    """Raise SetupError if other machines could reach the web and no token exists, UnavailableError if nobody can tell."""
+    """Raise SetupError if other machines can reach the web and no token exists.
+
+    Raises UnavailableError if the database does not answer.
+    """
     from sqlalchemy.exc import OperationalError
 
     from app.runs.maintenance.tokens import any_tokens
@@ -31,23 +34,24 @@ def require_token(settings: ServiceSettings, database_url: str) -> None:
     engine = make_engine(settings.model_copy(update={"database_url": database_url}))
     try:
         with session_factory(engine, None).begin() as session:
-            found = any_tokens(session)
+            has_tokens = any_tokens(session)
     except OperationalError as error:
         raise UnavailableError(f"can't reach the database: {error.orig}") from error
     finally:
         engine.dispose()
-    if not found:
+    if not has_tokens:
         raise SetupError(
-            f"{settings.host} is reachable from other machines, and no token exists: create one first "
-            "(samehere token create --scope submit), or stay on 127.0.0.1"
+            f"other machines can reach {settings.host}, and no token exists: create one first "
+            "(samehere token create --scope submit), or use 127.0.0.1"
         )
 
 
 def require_isolation(settings: ServiceSettings) -> None:
-    """Raise SetupError if strangers' code could run beside the embedded servers without namespaces that hide them."""
+    """Raise SetupError if scripts may run without namespaces, because these hide the embedded servers."""
     embedded = settings.database_url is None or settings.broker_url is None
     if embedded and not settings.required_level.satisfies(Level.NAMESPACES):
         raise SetupError(
-            f"SAMEHERE_REQUIRED_LEVEL={settings.required_level} lets strangers' code run without namespaces, and the embedded servers lie "
-            "beside it: give SAMEHERE_DATABASE_URL and SAMEHERE_BROKER_URL of servers on another machine, or ask for ns+seccomp"
+            f"SAMEHERE_REQUIRED_LEVEL={settings.required_level} lets scripts run without namespaces, "
+            "so they could reach the embedded servers: set SAMEHERE_DATABASE_URL and SAMEHERE_BROKER_URL "
+            "to servers on another machine, or require ns+seccomp"
         )

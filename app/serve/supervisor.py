@@ -1,4 +1,4 @@
-"""Starts the servers, migrates, starts the children, passes their output on, starts again what dies, and ends all in order."""
+"""Starts servers, migrates the database, starts children, restarts what dies, and stops all in order."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from app.settings import ServiceSettings
 
 TICK_SECONDS = 0.1
 IDLE_TICK_SECONDS = 1.0
-# A child that ends with one of these has found its settings or its machine unfit: starting it again would not help.
+# With one of these a child says that its settings or its machine can't work. A new start would not help.
 SETUP_STATUSES = (2, 3)
 FAILURES_BEFORE_READY = 5
 NODE = "local"
-# What the node runs may end; the rest is leased again at the next start.
+# So long the node may finish its attempts. The others are leased again after the next start.
 DRAIN_SECONDS = 10
 
 
 class _StopError(BaseException):
-    """Raised by the signal handler, wherever the supervisor is; never twice."""
+    """Raised by the signal handler, wherever the supervisor is. It is raised only once."""
 
 
 class Supervisor:
-    """Everything `samehere serve` runs. All of it dies with the thread that calls `run`."""
+    """All processes of `samehere serve`. They die with the thread that calls `run`."""
 
     def __init__(self, settings: ServiceSettings, *, with_node: bool) -> None:
         self._settings = settings
@@ -54,7 +54,7 @@ class Supervisor:
         self._started: dict[str, float] = {}
 
     def run(self) -> int:
-        """Serve until SIGTERM or SIGINT: 0. Raises SetupError when something is set up wrongly."""
+        """Serve until SIGTERM or SIGINT, then return 0. Raises SetupError if the service can't work."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         try:
@@ -71,7 +71,7 @@ class Supervisor:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self._stopping:
-            # The second one: whoever sends it doesn't want to wait.
+            # After a second signal there is no more waiting.
             for child in self._children:
                 child.grace_seconds = 0.0
             return
@@ -91,7 +91,7 @@ class Supervisor:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise SetupError(
-                    f"port {settings.port} of {settings.host} is taken: choose another by --port"
+                    f"port {settings.port} of {settings.host} is in use: choose another one with --port"
                 ) from error
             raise SetupError(
                 f"can't listen on {settings.host} port {settings.port}: {error.strerror or error}"
@@ -110,12 +110,13 @@ class Supervisor:
         )
         migrate(database_url)
         require_token(settings, database_url)
-        given = {name: value for name, value in os.environ.items() if name != "SAMEHERE_DATABASE_URL"}
+        inherited = {name: value for name, value in os.environ.items() if name != "SAMEHERE_DATABASE_URL"}
         if settings.demo:
-            given = demo_environment(settings, given)
-            _say(f"the recorded history: {load_history(database_url, settings)} runs taken in")
+            inherited = demo_environment(settings, inherited)
+            count = load_history(database_url, settings)
+            _say(f"recorded history: {count} runs added")
         node_environment = {
-            **given,
+            **inherited,
             "SAMEHERE_HOME": str(settings.home.absolute()),
             "SAMEHERE_BROKER_URL": broker_url,
             "PYTHONUNBUFFERED": "1",
@@ -147,14 +148,15 @@ class Supervisor:
         _say(f"another node on this machine: SAMEHERE_BROKER_URL={broker_url} samehere node --name NAME")
 
     def _own_uid(self, view: list[Path]) -> int | None:
-        """As root, the uid that web, recorder and beat drop to; the node needs root for the uids of its slots."""
+        """The uid for web, recorder and beat if we are root. The node stays root: its slots need that."""
         if os.geteuid() != 0:
             return None
         uid = self._settings.service_uid
         if can_drop_to(uid, view):
             return uid
         _say(
-            f"web, recorder and beat run as root: uid {uid} can't reach the installation, and this container allows no private view of it"
+            f"web, recorder and beat run as root: uid {uid} can't reach the installation, "
+            "and this container allows no private view of it"
         )
         return None
 
@@ -174,7 +176,7 @@ class Supervisor:
             self._pass_on(IDLE_TICK_SECONDS if self._ready else TICK_SECONDS)
             now = time.monotonic()
             for child in self._children:
-                status = child.ended(now)
+                status = child.poll(now)
                 if status is not None:
                     self._after_end(child, status)
                 elif child.process is None and now >= child.backoff.start_at:
@@ -183,11 +185,11 @@ class Supervisor:
                 self._revive(server, now)
             if not self._ready and answers(self._settings.host, port):
                 self._ready = True
-                sys.stdout.write(f"samehere is ready on http://{_shown_host(self._settings.host)}:{port}\n")
+                sys.stdout.write(f"samehere is ready on http://{_url_host(self._settings.host)}:{port}\n")
                 sys.stdout.flush()
 
     def _pass_on(self, seconds: float) -> None:
-        """Wait for output of the children and write it to stderr, each line with its origin."""
+        """Wait for output of the children and write it to stderr, each line with the child's name."""
         for key, _ in self._selector.select(seconds):
             chunk = os.read(key.fd, 65536)
             if not chunk:
@@ -200,11 +202,12 @@ class Supervisor:
     def _after_end(self, child: Child, status: int) -> None:
         self._pass_on(0)
         if status in SETUP_STATUSES:
-            way_out = " (samehere serve --no-node does without)" if child.name == "node" else ""
-            raise SetupError(f"the {child.name} can't run{way_out}: {child.last_line}")
+            hint = " (samehere serve --no-node starts no node)" if child.name == "node" else ""
+            raise SetupError(f"the {child.name} can't run{hint}: {child.last_line}")
         if not self._ready and child.backoff.failures >= FAILURES_BEFORE_READY:
             raise SetupError(
-                f"the {child.name} ended {child.backoff.failures} times before it was ready: {child.last_line}"
+                f"the {child.name} ended {child.backoff.failures} times "
+                f"before it was ready: {child.last_line}"
             )
         wait = child.backoff.start_at - time.monotonic()
         _say(f"the {child.name} ended with status {status}; it starts again in {max(wait, 0):.1f} s")
@@ -213,8 +216,8 @@ class Supervisor:
         backoff = self._backoffs.setdefault(server.name, Backoff())
         if server.is_running() or now < backoff.start_at:
             return
-        backoff.ended(now, ran_seconds=now - self._started[server.name])
-        _say(f"the embedded {server.name} ended; it is started again")
+        backoff.note_end(now, ran_seconds=now - self._started[server.name])
+        _say(f"the embedded {server.name} ended; it starts again")
         try:
             self._start_server(server)
         except SetupError as error:
@@ -223,7 +226,7 @@ class Supervisor:
             _say(error.message)
 
     def _end(self) -> None:
-        """The web first, so that nothing new comes in; the recorder after the node, whose last results it takes; the servers last."""
+        """Stop the web first: no new work comes in. The recorder outlives the node and stores its results."""
         for name in ("web", "beat", "node", "recorder"):
             for child in self._children:
                 if child.name == name:
@@ -234,25 +237,17 @@ class Supervisor:
 
     def _end_child(self, child: Child) -> None:
         child.terminate()
-        asked_at = time.monotonic()
-        while child.is_running() and time.monotonic() < asked_at + child.grace_seconds:
+        terminated_at = time.monotonic()
+        # A second signal sets the grace time to 0, so it is read again each time.
+        while child.is_running() and time.monotonic() < terminated_at + child.grace_seconds:
             self._pass_on(0.05)
         child.kill()
         self._pass_on(0)
 
 
 def answers(host: str, port: int) -> bool:
-    """Whether the web says that it is ready."""
-    target = (
-        host
-        if is_loopback(host)
-        else "::1"
-        if ":" in host
-        else "127.0.0.1"
-        if host in {"0.0.0.0", ""}  # noqa: S104
-        else host
-    )
-    connection = http.client.HTTPConnection(target, port, timeout=2)
+    """Whether the web reports that it is ready."""
+    connection = http.client.HTTPConnection(_local_address(host), port, timeout=2)
     try:
         connection.request("GET", "/readyz")
         return connection.getresponse().status == 200
@@ -262,12 +257,21 @@ def answers(host: str, port: int) -> bool:
         connection.close()
 
 
+def _local_address(host: str) -> str:
+    """The address at which this machine reaches a server that listens on `host`."""
+    if is_loopback(host):
+        return host
+    if ":" in host:
+        return "::1"
+    return "127.0.0.1" if host in {"0.0.0.0", ""} else host  # noqa: S104  # nothing is bound here
+
+
 def serve(settings: ServiceSettings, *, with_node: bool = True) -> int:
-    """Run the service in this process's main thread until it is told to stop. Raises SetupError."""
+    """Run the service in the main thread of this process until a signal stops it. Raises SetupError."""
     return Supervisor(settings, with_node=with_node).run()
 
 
-def _shown_host(host: str) -> str:
+def _url_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
@@ -275,5 +279,5 @@ def _say(text: str, *, origin: str = "serve") -> None:
     try:
         sys.stderr.write(f"{origin:<8} | {text}\n")
     except (BrokenPipeError, OSError):
-        # Whoever read our output is gone; that ends nobody's work.
+        # The reader of our output is gone. The service goes on without output.
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115

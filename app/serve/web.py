@@ -1,4 +1,7 @@
-"""The web process: uvicorn on a socket that the supervisor keeps open (so that a restart refuses nobody), or on its own address."""
+"""The web process: uvicorn on a socket of the supervisor, or on its own address.
+
+The supervisor keeps its socket open, so no connection is refused while the web restarts.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from app.runs.rows.presets import known_presets
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings
 
-# Streams of events stay open for ever: they are cut when the web ends.
+# Event streams never end by themselves. They are closed so many seconds after the web begins to stop.
 GRACE_SECONDS = 3
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve the application until told to stop."""
+    """Serve the application until a signal stops it. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m app.serve.web")
     parser.add_argument(
         "--fd", type=int, help="an inherited socket that listens; default: SAMEHERE_HOST and SAMEHERE_PORT"
@@ -28,9 +31,9 @@ def main(arguments: list[str] | None = None) -> int:
     fd = parser.parse_args(arguments).fd
     settings = ServiceSettings()
     try:
-        # As the user that the web runs as, which may be another than the supervisor's.
+        # Checked here, too: the web may run as another user than the supervisor.
         known_presets(settings)
-        # With an inherited socket the supervisor has asked.
+        # With an inherited socket the supervisor has checked this.
         if fd is None:
             require_token(settings, settings.database_url or "")
     except SetupError as error:
@@ -54,7 +57,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _application(settings: ServiceSettings) -> FastAPI:
-    """The application with its templates, which the collector of garbage no longer looks at: each look stopped all requests for 60 ms."""
+    """The application with its templates loaded, and frozen for the garbage collector.
+
+    Without that, each collection stopped all requests for 60 ms.
+    """
     from app.main import create_app
     from app.web.pages import environment
 

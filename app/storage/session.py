@@ -46,7 +46,7 @@ def make_engine(settings: ServiceSettings) -> Engine:
     return create_engine(
         driver_url(settings.database_url),
         pool_size=settings.database_pool_size,
-        max_overflow=settings.database_pool_size,
+        max_overflow=settings.most_database_connections - settings.database_pool_size,
         pool_timeout=5,
         pool_pre_ping=True,
         json_serializer=to_json,

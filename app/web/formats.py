@@ -1,4 +1,4 @@
-"""The same thing as a page, as JSON or as Markdown: by the end of its address, else by what the caller accepts."""
+"""Answers an address as a page, as JSON or as Markdown. Its end decides, else the Accept header."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from pydantic import BaseModel
 _NO_STORE = {"Cache-Control": "no-store", "Vary": "Accept"}
 
 
-class Form(StrEnum):
-    """How somebody wants to have it."""
+class Format(StrEnum):
+    """The formats of an answer. The values are the endings of addresses."""
 
     PAGE = "html"
     JSON = "json"
     MARKDOWN = "md"
 
 
-def asked(name: str, request: Request) -> tuple[str, Form]:
-    """An id without the ending that names a form, and the form."""
-    for form in (Form.JSON, Form.MARKDOWN):
-        if name.endswith(f".{form}"):
-            return name.removesuffix(f".{form}"), form
+def negotiate_format(name: str, request: Request) -> tuple[str, Format]:
+    """The last part of an address without the ending that names a format, and the format to answer in."""
+    for ending in (Format.JSON, Format.MARKDOWN):
+        if name.endswith(f".{ending}"):
+            return name.removesuffix(f".{ending}"), ending
     accepted = request.headers.get("accept", "")
     if "text/html" not in accepted:
         if "application/json" in accepted:
-            return name, Form.JSON
+            return name, Format.JSON
         if "text/markdown" in accepted:
-            return name, Form.MARKDOWN
-    return name, Form.PAGE
+            return name, Format.MARKDOWN
+    return name, Format.PAGE
 
 
 def as_json(document: BaseModel) -> Response:
-    """A document as REST gives it."""
+    """A document as REST answers it."""
     return Response(document.model_dump_json(by_alias=True), media_type="application/json", headers=_NO_STORE)
 
 
 def as_markdown(text: str) -> Response:
-    """Markdown as plain text: a browser shows it, and nothing in it is obeyed."""
+    """Markdown as plain text: a browser shows its source and renders nothing."""
     return PlainTextResponse(text, media_type="text/markdown; charset=utf-8", headers=_NO_STORE)
 
 
 def as_file(text: str, name: str, *, media_type: str = "text/plain; charset=utf-8") -> Response:
-    """A text of strangers: saved, or shown as text, and never as a page."""
+    """An untrusted text as a download. A browser never shows it as a page."""
     headers = {**_NO_STORE, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(text.encode(errors="replace"), media_type=media_type, headers=headers)
 
 
 def as_text(text: str) -> Response:
-    """A text of strangers to look at."""
+    """An untrusted text to look at in a browser."""
     return Response(text.encode(errors="replace"), media_type="text/plain; charset=utf-8", headers=_NO_STORE)
 
 
 def address_of(request: Request, path: str) -> str:
-    """The whole address of a page of ours, as whoever asks reaches it."""
+    """The whole address of a page of ours, with the host that the request used."""
     return f"{str(request.base_url).rstrip('/')}{path}"

@@ -1,4 +1,4 @@
-"""Templates: one environment, autoescaped, with the filters that make hostile text visible."""
+"""Renders pages from templates. Everything is escaped, and filters make hostile text visible."""
 
 from __future__ import annotations
 
@@ -21,93 +21,96 @@ from app.runs.estimates.wording import BASIS, how_long, queue_position_text
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
 from app.visible_text import visible
 from app.web.text import labels, text_budget
-from app.web.text.ansi import coloured
+from app.web.text.ansi import with_colours
 from app.web.views import runs as views
-from app.web.views.grouped_rows import flips, planned, stretches
-from app.web.views.matrices import again_of, missing_of, run_to_add_to
+from app.web.views.grouped_rows import flip_counts, plan_rows, stretches
+from app.web.views.matrices import missing_cell, rerun_choices, run_to_add_to
 
-# Of the application that answers: whether its history was recorded elsewhere. Every page says so, also those of problems.
+# True while a demo instance answers. Its history was recorded elsewhere, and every page says so.
 IS_DEMO: ContextVar[bool] = ContextVar("is_demo", default=False)
-# The page of a report with 400 cells takes 100 ms to draw; there is room for some hundreds.
+# The page of a report with 400 cells takes 100 ms to render. The cache has room for some hundreds of them.
 _PAGES: SizedCache[str] = SizedCache(32 * 2**20)
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
-# Rows of a page.
+# The limits of rows on a page.
 MOST = {"MOST_NODES": 40, "MOST_TOOLCHAINS": 80, "MOST_ACTS": 30, "MOST_PRINTED": views.MOST_PRINTED}
 
 
 @cache
 def environment() -> Environment:
-    """The templates' environment."""
-    made = Environment(
+    """The environment of the templates."""
+    templates = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    templates.filters |= {
         "visible": text_budget.visible,
-        # Of what has been cut, or is no longer than we made it.
+        # Without a budget: for a text that is cut already, or that we made ourselves.
         "shown": visible,
-        "coloured": coloured,
+        "with_colours": with_colours,
         "head": text_budget.head,
         "ends": text_budget.ends,
         "one_line": text_budget.one_line,
         "short_url": text_budget.short_url,
         "clip": text_budget.clip,
-        "marked": text_budget.marked,
+        "mark_differences": text_budget.mark_differences,
         "look": labels.look,
-        "alike": views.cards_alike,
-        "held": views.packages_held,
+        "card_groups": views.card_groups,
+        "package_list": views.package_list,
         "repair_diff": repair_diff,
         "needs": needs_in_words,
         "written": value_text,
-        "in_line": queue_position_text,
+        "queue_position": queue_position_text,
         "how_long": how_long,
-        "again": again_of,
-        "missing": lambda comparison, run: missing_of(run, comparison),
+        "rerun_choices": rerun_choices,
+        "missing_cell": lambda comparison, run: missing_cell(run, comparison),
         "run_to_add_to": run_to_add_to,
-        "planned": planned,
+        "plan_rows": plan_rows,
         "stretches": stretches,
-        "flips": flips,
+        "flip_counts": flip_counts,
     }
-    made.globals |= {"labels": labels, "static": static_url, "BASIS": BASIS, **MOST}
-    return made
+    templates.globals |= {"labels": labels, "static": static_url, "BASIS": BASIS, **MOST}
+    return templates
 
 
 @cache
 def static_url(name: str) -> str:
-    """The address of a static file; it changes with the file."""
+    """The address of a static file. It changes with the content of the file."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
     return f"/static/{name}?v={digest}"
 
 
 def page(name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page as it is answered."""
-    return as_page(drawn(name, **values), status=status)
+    """The answer with a page that is rendered from a template."""
+    return html_response(render(name, **values), status=status)
 
 
-def drawn(name: str, **values: Any) -> str:
-    """A page, drawn."""
-    with text_budget.room():
+def render(name: str, **values: Any) -> str:
+    """A page as HTML."""
+    with text_budget.page_budget():
         return environment().get_template(name).render(demo=IS_DEMO.get(), **values)
 
 
-def as_page(text: str, *, status: int = 200) -> HTMLResponse:
-    """The answer with a page that is drawn."""
+def html_response(text: str, *, status: int = 200) -> HTMLResponse:
+    """The answer with a rendered page."""
     return HTMLResponse(text, status_code=status, headers={"Cache-Control": "no-store"})
 
 
-def drawn_lately(made_from: str | None, draw: Callable[[], str]) -> str:
-    """What was drawn from the same lately, else drawn now; `made_from` names all that it tells, and is None where that may change yet."""
-    if made_from is None:
-        return draw()
-    known = f"{IS_DEMO.get()} {made_from}"
-    text = _PAGES.find(known)
+def render_cached(sources: str | None, render_text: Callable[[], str]) -> str:
+    """The cached text for these sources, else a newly rendered one.
+
+    `sources` names everything that the text depends on. If it is None, the text may change and is not cached.
+    """
+    if sources is None:
+        return render_text()
+    key = f"{IS_DEMO.get()} {sources}"
+    text = _PAGES.find(key)
     if text is None:
-        text = draw()
-        _PAGES.store(known, text, len(text))
+        text = render_text()
+        _PAGES.store(key, text, len(text))
     return text
 
 
@@ -116,16 +119,16 @@ _TITLES = {
     403: "This is not allowed",
     404: "There is nothing here",
     405: "That does not work here",
-    409: "That is not possible as it stands",
+    409: "That is not possible now",
     413: "That is too large",
-    422: "That can't be used as it is",
-    500: "That is our fault",
+    422: "Please check your input",
+    500: "Something went wrong on our side",
     503: "Not available right now",
 }
 
 
 def problem_page(_request: Request, problem: Problem) -> Response:
-    """A problem for a reader."""
+    """An error as a page."""
     return page(
         "problem.html",
         status=problem.status,
@@ -134,8 +137,8 @@ def problem_page(_request: Request, problem: Problem) -> Response:
     )
 
 
-class SaysDemo:
-    """Marks each request of a demo instance, for the pages."""
+class DemoMiddleware:
+    """Marks each request to a demo instance, so that its pages can say so."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application

@@ -1,4 +1,4 @@
-"""What was typed into the form of a submission, and the submission it makes."""
+"""The form for a submission, and the submission that is made from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.runs.submission.submit import Submission
 
 
 class SubmissionForm(BaseModel):
-    """The fields as sent; whatever a browser leaves out is empty."""
+    """The fields as a browser sends them. A field that it leaves out is empty."""
 
     text: str = ""
     form: str = "auto"
@@ -21,17 +21,17 @@ class SubmissionForm(BaseModel):
     source_url: str = ""
 
 
-def submission_of(typed: SubmissionForm) -> Submission:
-    """Lines end as Python ends them; patterns are parted by blanks."""
-    text = typed.text.replace("\r\n", "\n")
-    is_report = typed.form == "report" or (typed.form != "script" and looks_like_report(text))
+def submission_of(form: SubmissionForm) -> Submission:
+    r"""The submission. Line ends become `\n`, and target patterns are split at blanks."""
+    text = form.text.replace("\r\n", "\n")
+    is_report = form.form == "report" or (form.form != "script" and looks_like_report(text))
     return Submission(
         script=None if is_report else text,
         report=text if is_report else None,
-        claim=typed.claim.strip() or None,
-        preset=typed.preset or None,
-        include=tuple(typed.include.split()),
-        exclude=tuple(typed.exclude.split()),
-        title=typed.title.strip(),
-        source_url=typed.source_url.strip() or None,
+        claim=form.claim.strip() or None,
+        preset=form.preset or None,
+        include=tuple(form.include.split()),
+        exclude=tuple(form.exclude.split()),
+        title=form.title.strip(),
+        source_url=form.source_url.strip() or None,
     )

@@ -117,7 +117,7 @@ def test_it_decides_nothing_of_its_report(web: Web) -> None:
     ]
     page = web.client.get(f"/reports/{report}").text
     assert "contributed by Ada" in page
-    assert "not yet shown here" in page
+    assert "not confirmed here yet" in page
     assert "contributed by Ada" in web.client.get(f"/runs/{contributed['id']}").text
 
 
@@ -137,7 +137,7 @@ def test_another_service_takes_it_as_a_new_report(
         assert (details["text"], details["standing"]["verdict"]) == (REPORT, None)
         [listed] = elsewhere.client.get("/api/v1/reports").json()["items"]
         assert (listed["latest"], listed["runs"]) == (None, 1)
-        assert "nothing stands" in elsewhere.client.get(f"/reports/{run['report']['id']}").text
+        assert "so the report has no verdict" in elsewhere.client.get(f"/reports/{run['report']['id']}").text
         attempt = elsewhere.client.get(f"/api/v1/attempts/{run['jobs'][0]['attempts'][0]['id']}").json()
         assert (attempt["node"], attempt["observation"]["stderr"]) == ("n", "RuntimeError: boom\n")
 

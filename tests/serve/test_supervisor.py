@@ -160,7 +160,9 @@ def test_a_taken_port_is_named(home: Path) -> None:
         port = holder.getsockname()[1]
         done = run_serve(home, "--port", str(port))
     assert done.returncode == 2
-    assert done.stderr == f"samehere serve: port {port} of 127.0.0.1 is taken: choose another by --port\n"
+    assert (
+        done.stderr == f"samehere serve: port {port} of 127.0.0.1 is in use: choose another one with --port\n"
+    )
     assert processes(home) == {}
 
 
@@ -203,10 +205,10 @@ def test_loopback(host: str, *, expected: bool) -> None:
 
 def test_waits_grow_up_to_a_bound_and_forget() -> None:
     backoff = Backoff()
-    waits = [backoff.ended(0.0, ran_seconds=1.0) for _ in range(12)]
+    waits = [backoff.note_end(0.0, ran_seconds=1.0) for _ in range(12)]
     assert waits[:3] == [FIRST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2, FIRST_WAIT_SECONDS * 4]
     assert waits[-1] == LONGEST_WAIT_SECONDS
-    assert backoff.ended(0.0, ran_seconds=3600.0) == FIRST_WAIT_SECONDS
+    assert backoff.note_end(0.0, ran_seconds=3600.0) == FIRST_WAIT_SECONDS
 
 
 def test_an_endless_line_is_cut() -> None:

@@ -64,7 +64,11 @@ def _history(stage: Stage) -> dict[str, str]:
         "report still broken": f"/reports/{broken.report.id}",
         "run": f"/runs/{last.id}",
         "cell": f"/jobs/{first.jobs[-1].id}",
-        **({} if part is None else {"compare": f"/compare?a={part.baseline}&b={part.candidate}"}),
+        **(
+            {}
+            if part is None
+            else {"compare": f"/compare?baseline={part.baseline}&candidate={part.candidate}"}
+        ),
     }
 
 
@@ -228,7 +232,7 @@ def _others(stage: Stage) -> dict[str, str]:
         stage, recording("logdet_cpu_isa"), Variation(version="2.13"), title="A run that goes on", most=9
     )
     return {
-        "compare colours": f"/compare?a={ids[0]}&b={ids[-1]}",
+        "compare colours": f"/compare?baseline={ids[0]}&candidate={ids[-1]}",
         "attempt colours": f"/attempts/{ids[0]}",
         "report contributed": f"/reports/{colours_report}",
         "needs info run": f"/runs/{asked.id}",

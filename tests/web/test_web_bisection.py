@@ -42,9 +42,9 @@ def test_it_works_without_javascript(web: Web, asked: str) -> None:
     fragment = web.client.get(place["data-fragment"]).text
     assert (
         Page(f"<body>{fragment}</body>").one("section", id="part-verdict").attributes["data-title"]
-        == "Since which torch"
+        == "Bisection over torch"
     )
-    assert page.one("div", **{"aria-label": "Every point"}).attributes["tabindex"] == "0"
+    assert page.one("div", **{"aria-label": "All points"}).attributes["tabindex"] == "0"
     stopped = web.client.post(f"/bisections/{asked}/cancel", follow_redirects=True).text
     assert list(faults(stopped)) == []
     assert Page(stopped).one("div", id="run").attributes["data-live"] == "no"

@@ -74,7 +74,7 @@ def test_a_run_fills_in_while_one_looks(web: Web, browser: Browser) -> None:
     with opened(browser, web.url) as page:
         page.goto(f"/runs/{run_id}")
         page.evaluate("window.mine = true")
-        expect(page.locator("#part-verdict")).to_contain_text("waits for a node")
+        expect(page.locator("#part-verdict")).to_contain_text("waiting for a node")
         finish(web.stage)
         expect(page.locator(DECIDED)).to_have_text("● reproduced")
         expect(page.locator("#part-where tbody")).to_contain_text("3 of 3")

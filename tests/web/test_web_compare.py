@@ -66,17 +66,17 @@ def test_what_differs_is_marked(web: Web) -> None:
     assert "passes the default (rtol 1.3e-06, atol 1e-05)" in page.text
     assert "fails the default (rtol 0, atol 0); passes from rtol 0.25 or from atol 1" in page.text
     assert "the same numbers in different bits" in page.text
-    assert "1 the same bit by bit" in page.text
+    assert "1 value equal in every bit" in page.text
     assert "cpu.model" in page.text
     links = {link.attributes["href"] for link in page.all("a")}
     assert {f"/attempts/{ids[0]}", f"/attempts/{ids[1]}", f"/api/v1/comparisons/{ids[0]}-{ids[1]}"} <= links
-    assert f"/compare?a={ids[1]}&b={ids[0]}" in links
+    assert f"/compare?baseline={ids[1]}&candidate={ids[0]}" in links
 
 
 def test_what_cannot_be_said_is_said(web: Web) -> None:
     _, ids = play(web.stage, HERE, showing("epoch 1\n", truncated=True))
     text = Page(compare_page(web, *ids)).text
-    assert "What this cannot say" in text
+    assert "Limits of this comparison" in text
     assert "No values were captured on at least one side" in text
     assert "its middle is not compared" in text
 
@@ -92,9 +92,9 @@ def test_every_page_with_two_attempts_leads_there(web: Web) -> None:
     run_id, ids = play(web.stage, HERE, THERE)
     run = Page(web.client.get(f"/runs/{run_id}").text)
     links = {link.attributes["href"] for link in run.all("a")}
-    assert f"/compare?a={ids[0]}&b={ids[1]}" in links
+    assert f"/compare?baseline={ids[0]}&candidate={ids[1]}" in links
     attempt = Page(web.client.get(f"/attempts/{ids[1]}").text)
-    assert attempt.one("input", name="b").attributes["value"] == ids[1]
+    assert attempt.one("input", name="candidate").attributes["value"] == ids[1]
     assert "torch.float32" in attempt.text
     assert "[1.0, 2.000000238418579, 3.0]" in attempt.text
 
@@ -122,7 +122,7 @@ def test_it_is_read_in_any_light_and_width(web: Web, browser: Browser, scheme: A
     size = {"width": width, "height": 800}
     with opened(browser, web.url, color_scheme=scheme, viewport=size, java_script_enabled=False) as page:
         page.goto("/compare")
-        page.get_by_label("Baseline, what is expected").fill(ids[0])
+        page.get_by_label("Baseline").fill(ids[0])
         page.get_by_label("Candidate").fill(ids[1])
         page.get_by_role("button", name="Compare").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Two attempts side by side")

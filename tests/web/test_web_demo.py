@@ -88,12 +88,12 @@ def test_every_page_of_a_demo_says_so_and_is_light(demo: Web) -> None:
     for path in pages:
         answer = demo.client.get(path)
         assert list(faults(answer.text)) == [], path
-        assert Page(answer.text).text.count("Its history was recorded on other machines.") == 1, path
+        assert Page(answer.text).text.count("The history was recorded on other machines.") == 1, path
         assert len(answer.content) < PAGE_BYTES, path
 
 
 def test_elsewhere_no_page_says_so(web: Web) -> None:
-    assert "Its history was recorded" not in web.client.get("/").text
+    assert "The history was recorded" not in web.client.get("/").text
 
 
 def test_the_first_page_says_what_came_with_the_newest_toolchain_also_where_nothing_regressed(

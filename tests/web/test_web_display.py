@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
+from app.judging.judgement import CheckResult, ComparisonResult, Scope, Verdict
 from app.states import AttemptState, JobState, RunState, Trigger
 from app.web.pages import STATIC
 from app.web.text import labels
@@ -52,17 +52,16 @@ def test_verdicts_have_signs_of_their_own() -> None:
     assert len({look.sign for look in labels.VERDICTS.values()}) == len(Verdict)
 
 
-def test_every_state_scope_and_defect_has_words() -> None:
+def test_every_state_and_scope_has_words() -> None:
     states = {*get_args(RunState), *get_args(JobState), *get_args(AttemptState)}
     assert set(labels.STATES) == states
     assert set(labels.SCOPES) == set(Scope)
-    assert set(labels.DEFECTS) == set(Defect)
 
 
 def test_what_has_no_look_is_not_an_error() -> None:
     assert labels.look(None) is labels.UNKNOWN
 
 
-def test_every_occasion_of_a_run_has_its_words() -> None:
-    assert list(labels.OCCASIONS) == list(get_args(Trigger))
-    assert all(labels.OCCASIONS.values())
+def test_every_trigger_of_a_run_has_its_words() -> None:
+    assert list(labels.TRIGGERS) == list(get_args(Trigger))
+    assert all(labels.TRIGGERS.values())

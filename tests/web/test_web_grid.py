@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from app.judging.judgement import Verdict
 from app.runs.lookup.history import Point
 from app.targets.target import Target
-from app.web.views.grid import MOST_CELLS, MOST_COLUMNS, MOST_ROWS, Grid, grid, result_key, since, span_name
+from app.web.views.grid.build import MOST_CELLS, MOST_COLUMNS, MOST_ROWS, build_grid
+from app.web.views.grid.merging import result_key
+from app.web.views.grid.since import since_sentence
+from app.web.views.grid.table import Grid, span_name
 from worker.contract import Device, Reason
 
 DAY = datetime(2026, 11, 1, tzinfo=UTC)
@@ -44,11 +47,12 @@ def shown(table: Grid, row: int = 0) -> list[tuple[str, int, Verdict | None]]:
 def test_neighbours_with_equal_results_are_one_column() -> None:
     broken = [point(f"2.{minor}") for minor in range(1, 6)]
     mended = [point(f"2.{minor}", Verdict.NOT_REPRODUCED) for minor in range(6, 11)]
-    table = grid([*mended, *broken], ["s"])
+    table = build_grid([*mended, *broken], ["s"])
     assert [column.name for column in table.columns] == ["torch 2.1 to 2.5", "torch 2.6 to 2.10"]
     assert shown(table) == [("2.1 to 2.5", 1, Verdict.REPRODUCED), ("2.6 to 2.10", 1, Verdict.NOT_REPRODUCED)]
     assert (
-        since(table) == "It happened in torch 2.1 to 2.5, and no longer in torch 2.6 to 2.10 (on 1 target)."
+        since_sentence(table)
+        == "It happened in torch 2.1 to 2.5, and no longer in torch 2.6 to 2.10 (on 1 target)."
     )
 
 
@@ -59,7 +63,7 @@ def test_a_row_is_merged_over_columns_that_others_keep_apart() -> None:
         point("2.1", settings="1"),
         point("2.2", settings="1"),
     ]
-    table = grid(points, ["s"])
+    table = build_grid(points, ["s"])
     assert len(table.columns) == 2
     assert {row.label: len(row.cells) for row in table.rows} == {"cpu": 2, "cpu:threads=1": 1}
     assert table.rows[0].cells[0].span == 2
@@ -67,34 +71,34 @@ def test_a_row_is_merged_over_columns_that_others_keep_apart() -> None:
 
 def test_what_was_not_tried_parts_two_equal_results() -> None:
     points = [point("2.1"), point("2.3"), *(point(f"2.{minor}", settings="1") for minor in (1, 2, 3))]
-    table = grid(points, ["s"])
+    table = build_grid(points, ["s"])
     assert shown(table) == [("2.1", 1, Verdict.REPRODUCED), ("2.2", 1, None), ("2.3", 1, Verdict.REPRODUCED)]
 
 
 def test_other_values_are_other_results_only_where_the_value_is_the_result() -> None:
     different = [point(version, Verdict.DIFFERENT, seen=f"got {version}") for version in ("2.1", "2.2")]
     flaky = [point(version, Verdict.FLAKY, seen=f"got {version}") for version in ("2.1", "2.2")]
-    assert len(grid(different, ["s"]).columns) == 2
-    assert len(grid(flaky, ["s"]).columns) == 1
+    assert len(build_grid(different, ["s"]).columns) == 2
+    assert len(build_grid(flaky, ["s"]).columns) == 1
 
 
 def test_byte_for_byte_needs_every_digest() -> None:
     same = [point(version, stdout_digest="sha256:1") for version in ("2.1", "2.2")]
-    assert grid(same, ["s"]).rows[0].cells[0].exact
+    assert build_grid(same, ["s"]).rows[0].cells[0].exact
     other = [*same, point("2.3", stdout_digest="sha256:2")]
-    assert not grid(other, ["s"]).rows[0].cells[0].exact
-    assert not grid([point("2.1"), point("2.2")], ["s"]).rows[0].cells[0].exact
+    assert not build_grid(other, ["s"]).rows[0].cells[0].exact
+    assert not build_grid([point("2.1"), point("2.2")], ["s"]).rows[0].cells[0].exact
     # What happens now and then prints this or that: only the first attempts are alike.
     sometimes = [
         point(version, Verdict.FLAKY, day=day, stdout_digest="sha256:1")
         for version in ("2.1", "2.2")
         for day in (2, 1)
     ]
-    assert not grid(sometimes, ["s"]).rows[0].cells[0].exact
+    assert not build_grid(sometimes, ["s"]).rows[0].cells[0].exact
 
 
 def test_the_newest_of_a_version_stands_and_says_what_was_before() -> None:
-    [row] = grid([point("2.1", Verdict.NOT_REPRODUCED, day=2), point("2.1", day=1)], ["s"]).rows
+    [row] = build_grid([point("2.1", Verdict.NOT_REPRODUCED, day=2), point("2.1", day=1)], ["s"]).rows
     [cell] = row.cells
     assert cell.point is not None
     assert cell.before is not None
@@ -102,7 +106,7 @@ def test_the_newest_of_a_version_stands_and_says_what_was_before() -> None:
 
 
 def test_trouble_of_ours_does_not_hide_an_answer() -> None:
-    [row] = grid([point("2.1", Verdict.NO_RESULT, day=2), point("2.1", day=1)], ["s"]).rows
+    [row] = build_grid([point("2.1", Verdict.NO_RESULT, day=2), point("2.1", day=1)], ["s"]).rows
     assert row.newest.verdict is Verdict.REPRODUCED
 
 
@@ -112,9 +116,9 @@ def test_versions_stand_in_their_order_and_rows_by_what_matters() -> None:
         point("2.9", Verdict.DIFFERENT, seen="b"),
         point("nightly", Verdict.DIFFERENT, seen="c"),
     ]
-    table = grid(points, ["s"])
+    table = build_grid(points, ["s"])
     assert [column.versions for column in table.columns] == [("2.9",), ("2.10",), ("nightly",)]
-    rows = grid(
+    rows = build_grid(
         [point("2.1", settings="10"), point("2.1", settings="9"), point("2.1", Verdict.NOT_REPRODUCED)], ["s"]
     ).rows
     assert [row.label for row in rows] == ["cpu:threads=9", "cpu:threads=10", "cpu"]
@@ -125,9 +129,9 @@ def test_rows_without_an_answer_are_folded_and_all_stay_in_reach() -> None:
     lacking = [
         point("2.1", Verdict.CANNOT_SHOW, settings=str(number), reason=reason) for number in range(1, 9)
     ]
-    table = grid([point("2.1"), *lacking], ["s"])
+    table = build_grid([point("2.1"), *lacking], ["s"])
     assert (len(table.rows), [len(fold.rows) for fold in table.folds]) == (1, [8])
-    many = grid([point("2.1", settings=str(number), seen="boom") for number in range(1, 401)], ["s"])
+    many = build_grid([point("2.1", settings=str(number), seen="boom") for number in range(1, 401)], ["s"])
     assert (len(many.rows), [len(fold.rows) for fold in many.folds]) == (0, [400])
 
 
@@ -136,9 +140,9 @@ def test_more_rows_than_a_page_holds_have_a_next_one() -> None:
         point("2.1", Verdict.DIFFERENT, settings=str(number), seen=f"value {number}")
         for number in range(1, 101)
     ]
-    first = grid(points, ["s"])
+    first = build_grid(points, ["s"])
     assert (len(first.rows), first.total, first.next_start) == (60, 100, 60)
-    last = grid(points, ["s"], start=60)
+    last = build_grid(points, ["s"], start=60)
     assert (len(last.rows), last.next_start) == (40, None)
     assert {row.label for row in first.rows} & {row.label for row in last.rows} == set()
 
@@ -154,7 +158,7 @@ def test_a_page_of_the_table_has_so_many_cells_and_versions_and_all_are_in_reach
     while older is not None:
         start: int | None = 0
         while start is not None:
-            table = grid(points, ["s"], start=start, older=older)
+            table = build_grid(points, ["s"], start=start, older=older)
             assert sum(len(row.cells) for row in table.rows) <= MOST_CELLS
             assert all(
                 sum(cell.span for cell in row.cells) == len(table.columns) <= MOST_COLUMNS
@@ -174,21 +178,23 @@ def test_a_result_that_goes_on_beyond_the_page_says_so_and_since_looks_at_all() 
     points += [
         point(f"2.{version}", Verdict.DIFFERENT, settings="1", seen=str(version)) for version in range(40)
     ]
-    table = grid(points, ["s"])
+    table = build_grid(points, ["s"])
     cells = next(row for row in table.rows if row.label == "cpu").cells
     assert [(cell.span, cell.name) for cell in cells] == [(MOST_COLUMNS, "2.3 to 2.39")]
-    assert since(table).startswith("It happened in torch 2.0 to 2.2, and no longer in torch 2.3 to 2.39")
+    assert since_sentence(table).startswith(
+        "It happened in torch 2.0 to 2.2, and no longer in torch 2.3 to 2.39"
+    )
 
 
 def test_each_target_by_itself_when_it_is_asked_for() -> None:
-    many = grid(
+    many = build_grid(
         [point("2.1", settings=str(number), seen="boom") for number in range(1, 401)], ["s"], each=True
     )
     assert (many.total, many.folds, len(many.rows)) == (400, (), MOST_ROWS)
 
 
 def test_contributed_evidence_has_a_row_of_its_own() -> None:
-    rows = grid([point("2.1"), point("2.1", Verdict.NOT_REPRODUCED, contributed_by="Ada")], ["s"]).rows
+    rows = build_grid([point("2.1"), point("2.1", Verdict.NOT_REPRODUCED, contributed_by="Ada")], ["s"]).rows
     assert [row.contributed_by for row in rows] == [None, "Ada"]
 
 
@@ -199,8 +205,8 @@ def test_nothing_is_said_where_rows_disagree() -> None:
         point("2.1", Verdict.NOT_REPRODUCED, settings="1"),
         point("2.2", settings="1"),
     ]
-    assert since(grid(rows, ["s"])) == ""
-    assert since(grid([], [])) == ""
+    assert since_sentence(build_grid(rows, ["s"])) == ""
+    assert since_sentence(build_grid([], [])) == ""
 
 
 def test_names() -> None:
@@ -224,7 +230,7 @@ points = st.builds(
 @given(st.lists(points, max_size=24))
 def test_every_cell_shows_a_result_of_its_own_versions_and_spans_fill_the_table(found: list[Point]) -> None:
     newest_first = sorted(found, key=lambda one: one.at, reverse=True)
-    table = grid(newest_first, ["s"])
+    table = build_grid(newest_first, ["s"])
     for row in table.every:
         assert sum(cell.span for cell in row.cells) == len(table.columns)
         for cell in row.cells:
@@ -246,8 +252,9 @@ def _label(one: Point) -> str:
 
 def test_a_version_is_one_of_the_package_that_it_is_of() -> None:
     broken = [point(version, package="numpy") for version in ("2.0.2", "2.10.0")]
-    table = grid([*broken, point("1.26.4", Verdict.NOT_REPRODUCED, package="numpy")], ["s"])
+    table = build_grid([*broken, point("1.26.4", Verdict.NOT_REPRODUCED, package="numpy")], ["s"])
     assert [column.name for column in table.columns] == ["numpy 1.26.4", "numpy 2.0.2 to 2.10"]
     assert (
-        since(table) == "It did not happen in numpy 1.26.4, and happens in numpy 2.0.2 to 2.10 (on 1 target)."
+        since_sentence(table)
+        == "It did not happen in numpy 1.26.4, and happens in numpy 2.0.2 to 2.10 (on 1 target)."
     )

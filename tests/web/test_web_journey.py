@@ -40,7 +40,7 @@ def test_from_the_form_to_the_issue(web: Web, browser: Browser, *, scripts: bool
         page.get_by_label("What happens, and what should?").fill("prints sum 5, expected sum 4")
         page.get_by_label("Title").fill("The sum of a zebra is 5")
         page.get_by_role("button", name="Run it").click()
-        expect(page.locator("#part-verdict")).to_contain_text("waits for a node")
+        expect(page.locator("#part-verdict")).to_contain_text("waiting for a node")
         answer(web)
         expect(page.locator(DECIDED).first).to_have_text("● reproduced", timeout=20_000)
         expect(page.locator("#maintain")).to_contain_text("For maintainers")
@@ -64,7 +64,7 @@ def test_how_far_it_is_is_told_while_it_goes_on(web: Web, browser: Browser) -> N
     run_id = web.stage.submit(repeats=2).document.id
     with opened(browser, web.url) as page:
         page.goto(f"/runs/{run_id}")
-        expect(page).to_have_title(re.compile("waits for a node"))
+        expect(page).to_have_title(re.compile("waiting for a node"))
         first = web.stage.dispatch()[0]
         web.stage.start(first, node="n")
         web.stage.say(result(first, node="n", outcome=Outcome.COMPLETED, observation=showing("sum 5\n")))
@@ -119,7 +119,7 @@ def test_without_scripts_no_button_promises_to_copy(web: Web, browser: Browser) 
     with opened(browser, web.url, java_script_enabled=False) as page:
         page.goto(f"/runs/{run_id}")
         expect(page.get_by_role("button", name="Copy for the issue")).to_have_count(0)
-        page.get_by_text("what “Copy for the issue” copies").click()
+        page.get_by_text("the text that “Copy for the issue” copies").click()
         expect(page.get_by_label("Markdown for the issue")).to_be_visible()
 
 

@@ -42,11 +42,11 @@ def test_a_run_is_overruled_and_the_measured_verdict_stays_in_sight(web: Web) ->
     assert Page(web.client.get(run).text).all("form", action=f"{run}/take-back") == []
     said = act(web, f"{run}/overrule", verdict="not_reproduced")
     assert "Overruled: ○ not reproduced is the word of local" in " ".join(said.split())
-    assert "The verdict above is what was measured" in said
+    assert "The verdict above is the measured one" in said
     assert "● reproduced" in said
     assert "overruled: not reproduced" in Page(web.client.get(report_of(web, run)).text).text
     assert (
-        "A maintainer says: not reproduced. What follows is what was measured."
+        "A maintainer says: not reproduced. The measured result follows."
         in web.client.get(f"{report_of(web, run)}.md").text
     )
     assert (
@@ -75,7 +75,7 @@ def test_a_report_is_labelled_closed_and_reopened(web: Web) -> None:
     assert "removed svd" in act(web, f"{report}/label", remove="svd")
     assert "Closed" in act(web, f"{report}/close")
     assert "closed" in Page(web.client.get("/reports").text).text
-    assert "opened it again" in act(web, f"{report}/reopen")
+    assert "reopened it" in act(web, f"{report}/reopen")
     assert "Overruled" in act(web, f"{report}/overrule", verdict="flaky")
     assert "took the overruling back" in act(web, f"{report}/take-back")
 
@@ -83,24 +83,24 @@ def test_a_report_is_labelled_closed_and_reopened(web: Web) -> None:
 def test_a_node_is_held_back_and_used_again(web: Web) -> None:
     run = submitted(web)
     shown = act(web, "/quarantines", kind="node", name="n", since="2026-01-01T10:00")
-    assert "in quarantine" in shown
-    assert "1 run opened again" in shown
+    assert "quarantined" in shown
+    assert "1 run reopened" in shown
     assert web.stage.run(run.removeprefix("/runs/")).state == "running"
     [form] = [
         one
         for one in Page(web.client.get("/nodes").text).all("form")
         if one.attributes["action"].endswith("/lift")
     ]
-    assert "Nothing." in act(web, form.attributes["action"])
+    assert "Nothing is quarantined." in act(web, form.attributes["action"])
     digest = web.stage.run(run.removeprefix("/runs/")).jobs[0].script
     act(web, "/quarantines", kind="script", name=digest)
-    assert "is in quarantine, so what needs it waits" in Page(web.client.get(run).text).text
+    assert "is quarantined. Cells that need it wait." in Page(web.client.get(run).text).text
 
 
 def test_it_is_judged_again(web: Web) -> None:
     report = report_of(web, submitted(web))
     page = Page(web.client.get(f"{report}/judge-again").text)
-    assert "1 finished run judged" in page.text
+    assert "The present rules judge 1 finished run " in page.text
     assert list(faults(web.client.get(f"{report}/judge-again").text)) == []
     act(web, f"{report}/judge-again")
 

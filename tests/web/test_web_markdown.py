@@ -11,7 +11,7 @@ from recorded_runs import recording
 
 from app.judging.cause.trace_verdict import trace_sentences
 from app.runs.run_object.document import RunDocument
-from app.web.views.markdown_copy import fenced, is_plain, run_markdown
+from app.web.views.markdown_copy import fence, is_plain, run_markdown
 from app.web.views.wording import NOT_DECIDED
 from worker.contract import Trace
 
@@ -27,7 +27,7 @@ def recorded(name: str) -> RunDocument:
 @example("`" * 40)
 @example("a\r```\rb")
 def test_nothing_ends_a_fence_but_its_end(text: str) -> None:
-    blocks = MarkdownIt().parse(f"before\n\n{fenced(text)}\n\nafter")
+    blocks = MarkdownIt().parse(f"before\n\n{fence(text)}\n\nafter")
     assert [block.type for block in blocks if block.type in {"fence", "paragraph_open"}] == [
         "paragraph_open",
         "fence",
@@ -63,7 +63,7 @@ def test_what_is_hostile_stands_in_fences_only(hostile: Hostile) -> None:
         outside = [
             token.content for token in MarkdownIt("commonmark").parse(answer.text) if token.type == "inline"
         ]
-        assert "script" not in " ".join(outside).replace("a script to repeat", "")
+        assert "script" not in " ".join(outside).replace("a script that repeats", "")
         assert EVIL[:9] not in "".join(outside)
         assert not {"\x1b", "\u202e"} & set(answer.text)
 
@@ -76,7 +76,7 @@ def test_a_trace_is_told_as_on_the_page_and_in_a_fence() -> None:
         update={"jobs": [job.model_copy(update={"trace": trace}) for job in run.jobs[:5]]}
     )
     text = run_markdown(traced, address="http://here")
-    assert "What the operations show:" in text
+    assert "The operations show:" in text
     [fence] = [
         block.content
         for block in MarkdownIt().parse(text)

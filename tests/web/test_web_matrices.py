@@ -1,4 +1,4 @@
-"""Pages around matrices, without JavaScript: the plan before it runs, places in line, cells stopped, run again and added."""
+"""Pages around matrices, without JavaScript: the plan before it runs, queue positions, cells cancelled, rerun and added."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shown(web: Web, path: str, **fields: str) -> Page:
 def test_the_form_leads_to_the_plan(web: Web) -> None:
     page = Page(web.client.get("/").text)
     [button] = [one for one in page.all("button") if one.attributes.get("formaction") == "/plan"]
-    assert (button.text, "form" in button.inside) == ("See what it would run", True)
+    assert (button.text, "form" in button.inside) == ("Show the plan", True)
     assert {one.attributes["value"] for one in page.all("input", name="preset")} == set(PRESETS)
 
 
@@ -50,9 +50,9 @@ def test_the_plan_shows_cells_and_what_they_take_and_keeps_nothing(web: Web) -> 
     # Those that take the same are in one row.
     rows = [one.text for one in page.all("th", scope="row")]
     alike = "cpu@torch-2.13-cpu" + "cpu@torch-2.13-cpu:deterministic" + "cpu@torch-2.13-cpu:seed=3"
-    assert rows == [f"3 targets that take the same{alike}", "cuda"]
+    assert rows == [f"3 targets with the same estimate{alike}", "cuda"]
     assert "No node has an NVIDIA GPU." in page.text
-    assert "4, 1 of them served by no node" in page.text
+    assert "4, 1 of them without a node that can run them" in page.text
     assert "The times are a guess" in page.text
     assert "3 to 60" in page.text
     assert "*:threads=* leaves out 1 cell." in " ".join(page.text.split())
@@ -136,7 +136,7 @@ def test_failed_cells_are_run_again_by_a_button(web: Web) -> None:
     web.client.post(f"/runs/{run_id}/cancel")
     page = Page(web.client.get(f"/runs/{run_id}").text)
     button = page.one("button", name="which")
-    assert (button.text, button.attributes["value"]) == ("Run the 2 failed cells again", "failed")
+    assert (button.text, button.attributes["value"]) == ("Rerun 2 failed cells", "failed")
     again = shown(web, f"/runs/{run_id}/rerun", which="failed")
     assert again.all("button", name="which") == []
     for attempt in web.stage.dispatch():

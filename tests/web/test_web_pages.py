@@ -47,7 +47,7 @@ def test_the_answer_forbids_what_the_page_does_not_use(hostile: Hostile) -> None
 def test_a_stream_that_was_cut_says_so(hostile: Hostile) -> None:
     text = Page(hostile.page("crashed")).text
     assert "62 914 560 bytes" in text
-    assert "kept" in text
+    assert "Only its beginning and its end are stored." in text
 
 
 def test_a_run_that_waits_says_how_to_look_again(web: Web) -> None:
@@ -126,7 +126,7 @@ def test_an_empty_service_is_a_page_too(web: Web) -> None:
 
 def test_a_claim_whose_two_values_are_both_printed_says_so(web: Web) -> None:
     web.stage.node("n")
-    words = "Both were seen: what is claimed, and what is expected instead."
+    words = "Both were seen: the claimed result and the expected one."
     for stdout, both in (("items 44\nsum 300.0\n", True), ("sum 44\n", False)):
         request = Submission(script=f"print({stdout!r})\n", claim="It prints 44, expected 300.")
         with web.stage.session() as session:

@@ -28,7 +28,7 @@ def test_words_and_fields_find_reports(filled: Web) -> None:
     assert "svd is slow" not in one
     assert 'value="device:cuda logd -svd"' in one
     none = filled.client.get("/reports", params={"q": "device:cpu"})
-    assert "No report is like this." in none.text
+    assert "No report matches." in none.text
 
 
 def test_what_is_wrong_is_said_beside_the_field(filled: Web) -> None:

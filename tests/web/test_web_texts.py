@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.visible_text import visible
-from app.web.text.ansi import coloured
+from app.web.text.ansi import with_colours
 from app.web.text.cutting import ends, head
 from app.web.text.untrusted import short_url
 
@@ -19,17 +19,17 @@ PAGE = (
 
 
 def test_colours_become_classes() -> None:
-    assert coloured("\x1b[1;31mred\x1b[0m plain") == '<span class="ansi1 strong">red</span> plain'
-    assert coloured("\x1b[92mok\x1b[39m.") == '<span class="ansi2">ok</span>.'
-    assert coloured("\x1b[38;5;31mx") == "x"
-    assert coloured("\x1b[2J\x1b]0;title\x07x\x1b[5Ay") == "xy"
+    assert with_colours("\x1b[1;31mred\x1b[0m plain") == '<span class="ansi1 strong">red</span> plain'
+    assert with_colours("\x1b[92mok\x1b[39m.") == '<span class="ansi2">ok</span>.'
+    assert with_colours("\x1b[38;5;31mx") == "x"
+    assert with_colours("\x1b[2J\x1b]0;title\x07x\x1b[5Ay") == "xy"
 
 
 @given(st.text(st.one_of(st.characters(), st.sampled_from("\x1b[;m0134<>&\"'")), max_size=120))
 @example('\x1b[31"onload=alert(1)m<img>')
 @example("\x1b[" + "1;" * 30 + "m")
 def test_a_coloured_text_says_the_same_and_nothing_gets_in(text: str) -> None:
-    html = str(coloured(text))
+    html = str(with_colours(text))
     assert list(faults(PAGE.format(html))) == []
     assert set(re.findall(r"<(/?\w+)", html)) <= {"span", "/span"}
     assert set(re.findall(r'class="([^"]*)"', html)) <= {

@@ -7,10 +7,10 @@ from recorded_runs import recording
 
 from app.judging.judgement import CheckResult, Defect, Scope, Verdict
 from app.runs.run_object.document import RunDocument
-from app.web.views.environments import surroundings, what_sets_apart
+from app.web.views.environments import distinguishing_fields, environment_views
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.reports import claim_rows
-from app.web.views.runs import cards_alike
+from app.web.views.runs import card_groups
 from app.web.views.wording import NOT_DECIDED, as_reported, defect_words, headline, what_is_missing
 from worker.contract import CardState, Gpu
 
@@ -29,7 +29,7 @@ def recorded(name: str, **changed: object) -> RunDocument:
             "Something else happens than what is reported, on the one target that was tried.",
         ),
         ("weights_roundtrip.cuda", "It does not happen on the one target that was tried."),
-        ("two_gpus.cuda", "We can't show it: something is missing here."),
+        ("two_gpus.cuda", "We could not test it: something that it needs is missing here."),
         ("values", "The script ran. The report claims nothing that can be checked."),
         ("uninitialised_quick", "It happens, as reported, on 1 of 2 targets."),
     ],
@@ -96,50 +96,50 @@ def test_that_it_happens_is_not_that_it_is_a_bug() -> None:
     ).startswith("It is a bug. The result depends")
     assert defect_words(
         recorded("svd_sign.cuda", seen=True, defect=Defect.NO, cause="sign_or_order")
-    ).startswith("It is no bug. ")
+    ).startswith("It is not a bug. ")
     assert defect_words(recorded("values", seen=False, defect=Defect.UNDECIDED)) == ""
 
 
 def test_whether_it_was_tried_as_reported() -> None:
     run = recorded("weights_roundtrip.cuda", scope=Scope.ELSEWHERE, scope_differs=["os", "torch"])
-    assert as_reported(run, []) == "no, other: os, torch"
+    assert as_reported(run, []) == "no, different: os, torch"
     assert as_reported(recorded("values", scope=Scope.AS_REPORTED), ["cpu.model"]) == "yes"
-    assert as_reported(recorded("values"), []) == "the report names no place"
+    assert as_reported(recorded("values"), []) == "the report names no environment"
     unnamed = {"scope": Scope.ELSEWHERE, "scope_differs": ["torch.version", "os.name"]}
-    assert as_reported(recorded("values", **unnamed), []) == "the report names no place"
+    assert as_reported(recorded("values", **unnamed), []) == "the report names no environment"
     named = recorded("values").report.model_copy(update={"environment": {"python.version": "3.12"}})
     assert (
         as_reported(recorded("values", report=named, **unnamed), [])
         == "not known: the report does not name torch.version, os.name"
     )
     device = {**unnamed, "scope_differs": ["torch.version", "device"]}
-    assert as_reported(recorded("values", report=named, **device), []) == "no, other: device"
+    assert as_reported(recorded("values", report=named, **device), []) == "no, different: device"
 
 
 def test_what_sets_the_targets_apart_comes_first() -> None:
-    apart = what_sets_apart(recorded("logdet_cpu_isa"))
+    apart = distinguishing_fields(recorded("logdet_cpu_isa"))
     assert (apart[0].name, apart[0].likely) == ("blas.path", True)
     assert set(apart[0].there) == {"mkl:sse4.2", "mkl:compatible"}
     assert not set(apart[0].there) & set(apart[0].elsewhere)
     assert [one.likely for one in apart] == sorted((one.likely for one in apart), reverse=True)
-    assert what_sets_apart(recorded("values")) == []
+    assert distinguishing_fields(recorded("values")) == []
 
 
 def test_of_further_environments_only_what_differs_is_shown() -> None:
-    first, *others = surroundings(recorded("logdet_cpu_isa").environments)
+    first, *others = environment_views(recorded("logdet_cpu_isa").environments)
     assert (first.first, len(first.rows) > 40) == (True, True)
     assert others
     assert all(0 < len(one.rows) < 20 and not one.first for one in others)
 
 
-def test_cards_alike_are_counted() -> None:
+def test_equal_cards_are_counted() -> None:
     card = Gpu(index=0, model="H200", memory_bytes=1, capability="9.0", driver="1", state=CardState.SOUND)
     cards = [
         card,
         card.model_copy(update={"index": 1}),
         card.model_copy(update={"index": 2, "state": CardState.FAULTY, "detail": "ECC"}),
     ]
-    assert [(one.count, one.state) for one in cards_alike(cards)] == [
+    assert [(one.count, one.state) for one in card_groups(cards)] == [
         (2, CardState.SOUND),
         (1, CardState.FAULTY),
     ]

@@ -96,7 +96,7 @@ def fill(stage: Stage) -> dict[str, str]:
         "cell heavy": f"/jobs/{heavy.jobs[0].id}",
         "cell many": f"/jobs/{many.jobs[0].id}",
         "attempt heavy": f"/attempts/{shown[0]}",
-        "compare heavy": f"/compare?a={shown[0]}&b={shown[-1]}",
+        "compare heavy": f"/compare?baseline={shown[0]}&candidate={shown[-1]}",
         "bisection": f"/bisections/{bisection}",
         "bisection fragment": f"/bisections/{bisection}/fragment",
         "changes": "/changes?kind=",

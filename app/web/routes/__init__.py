@@ -1,1 +1,34 @@
-"""The pages' addresses."""
+"""The addresses of the pages."""
+
+from __future__ import annotations
+
+from app.web.routes import (
+    attempts,
+    bisections,
+    cells,
+    changes,
+    comparisons,
+    home,
+    maintain,
+    matrices,
+    nodes,
+    reports,
+    runs,
+)
+
+PAGE_ROUTERS = tuple(
+    module.router
+    for module in (
+        home,
+        runs,
+        cells,
+        attempts,
+        comparisons,
+        reports,
+        nodes,
+        changes,
+        maintain,
+        matrices,
+        bisections,
+    )
+)

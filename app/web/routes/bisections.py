@@ -1,4 +1,4 @@
-"""The page of a bisection, and the part of it that changes."""
+"""The page of a bisection, and the part of it that changes while the bisection goes on."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def post_bisection(
     who: CanSubmit,
     over: Annotated[str, Form(max_length=100)] = "torch",
 ) -> Response:
-    """Ask for one over all that the fleet has of an axis, on the CPU; the options are REST's."""
+    """Start a bisection on the CPU, over all values of an axis that the fleet has. REST has more options."""
     request = BisectionRequest(axis=over.strip() or "torch", base=Target())
-    made = start_bisection(
+    bisection = start_bisection(
         session, report_id, request, settings=settings, asked_by=None if who is None else who.name
     )
-    return RedirectResponse(f"/bisections/{made.id}", status_code=303)
+    return RedirectResponse(f"/bisections/{bisection.id}", status_code=303)
 
 
 @router.get("/bisections/{bisection_id}")
 def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> Response:
-    """A bisection: the answer, then every point."""
+    """A bisection: first the answer, then every point."""
     return page("bisection_page.html", bisection=bisection_document(session, bisection_id))
 
 
 @router.get("/bisections/{bisection_id}/fragment")
 def get_fragment(bisection_id: str, session: SessionDep, _may: CanRead) -> Response:
-    """The part that other pages may take in."""
+    """The part of the page that changes. Other pages can include it."""
     return page("bisection.html", bisection=bisection_document(session, bisection_id))
 
 
 @router.post("/bisections/{bisection_id}/cancel")
 def post_cancel(bisection_id: str, session: SessionDep, _may: CanSubmit) -> Response:
-    """Stop it; one that finished meanwhile is shown as it is."""
+    """Cancel a bisection. If it has finished in the meantime, its page shows the result."""
     with suppress(ConflictError):
         cancel_bisection(session, bisection_id)
     return RedirectResponse(f"/bisections/{bisection_id}", status_code=303)

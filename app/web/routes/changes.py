@@ -1,4 +1,4 @@
-"""What changed: the page, and the same as a feed."""
+"""The page of changes, and the same changes as a feed."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Kind = Annotated[str | None, Query(max_length=20)]
 Toolchain = Annotated[str | None, Query(max_length=100)]
 Since = Annotated[str, Query(max_length=40)]
 ATOM = "http://www.w3.org/2005/Atom"
-OF_A_PAGE = 40
-# To choose from; others are in the address.
+CHANGES_A_PAGE = 40
+# The form offers so many toolchains. Others can be named in the address.
 MOST_TOOLCHAINS = 200
-# XML has no place for these, however they are escaped.
+# XML can't contain these characters, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -48,26 +48,26 @@ def get_changes(
     since: Since = "",
     cursor: str | None = None,
 ) -> Response:
-    """Without a question of the reader's own: which reports regressed with the newest toolchain."""
-    asked = kind is not None or toolchain is not None or since != ""
-    kind, toolchain = (kind or "", toolchain or "") if asked else (ChangeKind.REGRESSED.value, NEWEST)
+    """Changes that match the query. Without a query: the reports that regressed with the newest toolchain."""
+    has_query = kind is not None or toolchain is not None or since != ""
+    kind, toolchain = (kind or "", toolchain or "") if has_query else (ChangeKind.REGRESSED.value, NEWEST)
     known = known_toolchains(session)
     newest = newest_among(known)
     query = {
         name: value for name, value in (("kind", kind), ("toolchain", toolchain), ("since", since)) if value
     } or {"kind": ""}
-    found = list_changes(
+    changes = list_changes(
         session,
         kinds=_kinds(kind),
         toolchain=toolchain,
         newest=newest,
         since=since,
         cursor=cursor,
-        limit=OF_A_PAGE,
+        limit=CHANGES_A_PAGE,
     )
     return page(
         "changes.html",
-        found=found,
+        changes=changes,
         kind=kind,
         kinds=list(ChangeKind),
         toolchain=toolchain,
@@ -83,15 +83,15 @@ def get_changes(
 def get_feed(
     request: Request, session: SessionDep, _may: CanRead, kind: Kind = None, toolchain: Toolchain = None
 ) -> Response:
-    """A feed of what regressed and what was fixed, or of the kind that is asked for."""
+    """A feed of regressions and fixes, or of the requested kind of change."""
     kinds = _kinds(kind) if kind is not None else [ChangeKind.REGRESSED, ChangeKind.FIXED]
-    found = list_changes(session, kinds=kinds, toolchain=toolchain or "", limit=OF_A_PAGE)
+    changes = list_changes(session, kinds=kinds, toolchain=toolchain or "", limit=CHANGES_A_PAGE)
     address = str(request.base_url).rstrip("/")
-    return Response(_feed(found.items, address=address), media_type="application/atom+xml")
+    return Response(_feed(changes.items, address=address), media_type="application/atom+xml")
 
 
 def _kinds(kind: str) -> list[ChangeKind]:
-    """Empty for any. Raises InputError."""
+    """The kinds to list; an empty list means all kinds. Raises InputError."""
     if kind and kind not in list(ChangeKind):
         raise InputError(
             f"There is no such kind of change. The kinds are: {', '.join(ChangeKind)}.",
@@ -104,7 +104,7 @@ def _kinds(kind: str) -> list[ChangeKind]:
 def _feed(changes: Sequence[ChangeSummary], *, address: str) -> bytes:
     feed = ET.Element("feed", {"xmlns": ATOM})
     _text(feed, "id", f"{address}/changes")
-    _text(feed, "title", "samehere: what changed")
+    _text(feed, "title", "samehere: changes")
     _text(feed, "updated", (changes[0].created_at if changes else now()).isoformat())
     ET.SubElement(feed, "link", {"rel": "self", "href": f"{address}/changes.atom"})
     _text(ET.SubElement(feed, "author"), "name", "samehere")

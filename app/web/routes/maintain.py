@@ -1,4 +1,4 @@
-"""The forms of maintainers, and the page on which a submitter withdraws. They work without JavaScript; each act says why."""
+"""The forms for maintainers, and the page for withdrawing a report. A maintainer must give a reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def post_overrule_run(
     verdict: Annotated[Verdict, Form()],
     reason: Text = "",
 ) -> Response:
-    """Say another verdict of a run."""
+    """Overrule the verdict of a run."""
     overrule.overrule_run(session, run_id, verdict, reason=reason, who=who)
     return _back(f"/runs/{run_id}")
 
@@ -46,7 +46,7 @@ def post_overrule_run(
 def post_take_back_run(
     run_id: str, session: SessionDep, who: MaintainerByForm, reason: Text = ""
 ) -> Response:
-    """Let the measured verdict of a run stand again."""
+    """Take the overruling of a run back: its measured verdict is valid again."""
     overrule.take_back_run(session, run_id, reason=reason, who=who)
     return _back(f"/runs/{run_id}")
 
@@ -60,7 +60,7 @@ def post_overrule_report(
     verdict: Annotated[Verdict, Form()],
     reason: Text = "",
 ) -> Response:
-    """Say a verdict of a report."""
+    """Overrule the verdict of a report."""
     overrule.overrule_report(session, report_id, verdict, reason=reason, who=who)
     return _back(f"/reports/{report_id}")
 
@@ -69,7 +69,7 @@ def post_overrule_report(
 def post_take_back_report(
     report_id: str, session: SessionDep, who: MaintainerByForm, reason: Text = ""
 ) -> Response:
-    """Let what the runs of a report measured stand again."""
+    """Take the overruling of a report back: the verdict of its runs is valid again."""
     overrule.take_back_report(session, report_id, reason=reason, who=who)
     return _back(f"/reports/{report_id}")
 
@@ -100,29 +100,30 @@ def post_close(
 
 @router.post("/reports/{report_id}/reopen")
 def post_reopen(report_id: str, session: SessionDep, who: MaintainerByForm, reason: Text = "") -> Response:
-    """Open a report again."""
+    """Reopen a report."""
     triage.reopen_report(session, report_id, reason=reason, who=who)
     return _back(f"/reports/{report_id}")
 
 
 @router.post("/reports/{report_id}/withdraw")
 def post_withdraw(report_id: str, session: SessionDep, who: MaintainerByForm, reason: Text = "") -> Response:
-    """Erase a report."""
+    """Withdraw a report and erase its texts."""
     withdraw.withdraw(session, report_id, reason=reason, who=who)
     return _back(f"/reports/{report_id}")
 
 
 @router.get("/reports/{report_id}/judge-again")
 def get_judge_again(report_id: str, session: SessionDep, _may: CanRead) -> Response:
-    """What the rules of today say of a report's runs."""
-    return page("judge_again.html", report=report_id, found=rejudge.judge_again(session, report_id=report_id))
+    """Show which runs of a report the present rules would judge differently. Nothing is stored."""
+    judgements = rejudge.judge_again(session, report_id=report_id)
+    return page("judge_again.html", report=report_id, judgements=judgements)
 
 
 @router.post("/reports/{report_id}/judge-again")
 def post_judge_again(
     report_id: str, session: SessionDep, who: MaintainerByForm, reason: Text = ""
 ) -> Response:
-    """Keep that."""
+    """Judge the runs of a report again, and store the verdicts."""
     rejudge.judge_again(session, report_id=report_id, apply=True, reason=reason, who=who)
     return _back(f"/reports/{report_id}")
 
@@ -138,7 +139,7 @@ def post_quarantine(
     since: Text = "",
     reason: Text = "",
 ) -> Response:
-    """Hold something back."""
+    """Put a node, a toolchain or a script into quarantine."""
     quarantine.quarantine(
         session, kind, name.strip(), reason=reason, who=who, settings=settings, since=_moment(since)
     )
@@ -146,32 +147,32 @@ def post_quarantine(
 
 
 def _moment(text: str) -> datetime | None:
-    """What a browser sends of a date and a time; it is said to be UTC beside the field."""
+    """The moment in a form field, in UTC as the form says. None if the field is empty. Raises InputError."""
     if not text.strip():
         return None
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError as error:
         raise InputError(
-            "A moment is written as 2026-11-28T14:00.", code="bad_since", field="since"
+            "Write the date and time as 2026-11-28T14:00.", code="bad_since", field="since"
         ) from error
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 @router.post("/quarantines/{quarantine_id}/lift")
 def post_lift(quarantine_id: str, session: SessionDep, who: MaintainerByForm, reason: Text = "") -> Response:
-    """Let it be used again."""
+    """Lift a quarantine."""
     quarantine.lift(session, quarantine_id, reason=reason, who=who)
     return _back("/nodes#quarantine")
 
 
 @router.get("/withdraw/{secret}")
 def get_withdrawal(secret: str, session: SessionDep, _may: CanRead) -> Response:
-    """What the submitter's link leads to: it says what would be erased, and erases nothing yet."""
+    """The page behind the submitter's link. It lists what will be erased, and erases nothing yet."""
     return page("withdraw.html", report=withdraw.report_to_withdraw(session, secret), secret=secret)
 
 
 @router.post("/withdraw/{secret}")
 def post_withdrawal(secret: str, session: SessionDep, _may: CanRead, reason: Text = "") -> Response:
-    """Erase it."""
+    """Withdraw the report and erase its texts."""
     return _back(f"/reports/{withdraw.withdraw_with_secret(session, secret, reason=reason)}")

@@ -1,4 +1,4 @@
-"""Pages around matrices: see what a submission would run, stop a cell, run cells again, add one."""
+"""The plan of a submission, and the forms that cancel, rerun or add cells."""
 
 from __future__ import annotations
 
@@ -25,24 +25,27 @@ router = APIRouter(include_in_schema=False)
 
 @router.post("/plan")
 def post_plan(
-    session: SessionDep, settings: SettingsDep, _may: CanSubmit, typed: Annotated[SubmissionForm, Form()]
+    session: SessionDep, settings: SettingsDep, _may: CanSubmit, form: Annotated[SubmissionForm, Form()]
 ) -> Response:
-    """What a submission would run, and what it would take; nothing is kept. What was typed can be changed there, or run."""
+    """Show what a submission would run and how long it would take. Nothing is stored.
+
+    The page has the form again, so that it can be changed or submitted.
+    """
     presets = known_presets(settings).values()
     try:
-        plan = submit(session, submission_of(typed), settings=settings, dry_run=True).document
+        plan = submit(session, submission_of(form), settings=settings, dry_run=True).document
     except InputError as error:
         return page(
-            "plan.html", status=status_of(error), values=typed, problem=error, plan=None, presets=presets
+            "plan.html", status=status_of(error), values=form, problem=error, plan=None, presets=presets
         )
-    return page("plan.html", values=typed, problem=None, plan=plan, presets=presets)
+    return page("plan.html", values=form, problem=None, plan=plan, presets=presets)
 
 
 @router.post("/runs/{run_id}/stop-cell")
 def post_stop_cell(
     run_id: str, session: SessionDep, may: CanSubmit, cell: Annotated[str, Form()] = ""
 ) -> Response:
-    """Stop one cell; one that was judged meanwhile is shown as it is."""
+    """Cancel one cell. If it was judged in the meantime, the page shows its verdict."""
     with suppress(ConflictError):
         cancel_cell(session, run_id, cell, who=token_of(may))
     return RedirectResponse(f"/runs/{run_id}", status_code=303)
@@ -56,9 +59,9 @@ def post_rerun(
     may: CanSubmit,
     which: Annotated[Which, Form()] = Which.FAILED,
 ) -> Response:
-    """Run cells again; where nobody serves them still, that is said."""
-    found = rerun(session, run_id, which, settings=settings, who=token_of(may))
-    return RedirectResponse(f"/runs/{found.id}", status_code=303)
+    """Run cells again. If no node can run them, the page of the run says so."""
+    document = rerun(session, run_id, which, settings=settings, who=token_of(may))
+    return RedirectResponse(f"/runs/{document.id}", status_code=303)
 
 
 @router.post("/runs/{run_id}/cells")
@@ -69,9 +72,9 @@ def post_cell(
     may: CanSubmit,
     target: Annotated[str, Form(max_length=500)] = "",
 ) -> Response:
-    """Add a cell; what can't be added is said beside what was typed."""
+    """Add a cell. An error is shown beside the field."""
     try:
-        # A savepoint: the page can still be drawn from the same session.
+        # A savepoint: after an error the page can still use the session.
         with session.begin_nested():
             add_cells(session, run_id, [parse_target(target)], settings=settings, who=token_of(may))
     except (InputError, ConflictError) as error:

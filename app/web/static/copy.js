@@ -1,4 +1,4 @@
-// Copy buttons: shown only where they work; the text is in the page, so that it can also be selected and copied by hand.
+// Copy buttons. Without JavaScript they stay hidden; then the reader can select the text in the page.
 (() => {
   const say = (button, words) => {
     const before = button.dataset.words || button.textContent;

@@ -1,11 +1,12 @@
-// Fills the page of a run or a bisection in while it goes on. Only the parts that changed are replaced: what is read, selected, opened or focused stays.
+// Updates the page of a run or a bisection while it goes on. Only changed parts are replaced,
+// so the reader keeps the position, the selection, open details and the focus.
 (() => {
   const place = document.getElementById("run");
   if (!place || place.dataset.live !== "yes" || !window.EventSource) return;
   const news = document.getElementById("news");
   const { run } = place.dataset;
   const pause = 400;
-  let busy = false, again = false;
+  let busy = false, pending = false;
 
   const focusables = (part) => [...part.querySelectorAll("a, button, summary, select, [tabindex]")];
   const replace = (old, fresh) => {
@@ -25,37 +26,37 @@
       before = document.getElementById(part.id);
     }
   };
-  const tell = () => {
+  const announce = () => {
     const verdict = document.getElementById("part-verdict");
     const words = (verdict.querySelector(".summary") ?? verdict.querySelector(".ended") ?? verdict.querySelector("strong")).textContent;
     if (news.textContent !== words) news.textContent = words;
     document.title = document.title.replace(/^[^·]*/, `${verdict.dataset.title} `);
   };
-  // What maintainers can do with a run that has ended stands outside of what is replaced.
-  const offer = async () => {
+  // The forms for maintainers are outside the updated parts. They appear when the run has ended.
+  const showForms = async () => {
     const answer = await fetch(location.pathname);
     const fresh = answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("maintain");
     if (fresh) document.getElementById("maintain").replaceWith(fresh);
   };
   const refresh = async () => {
-    if (busy) { again = true; return; }
+    if (busy) { pending = true; return; }
     busy = true;
     try {
       const answer = await fetch(place.dataset.fragment || `/runs/${run}/fragment`);
       if (answer.ok) {
         merge(new DOMParser().parseFromString(await answer.text(), "text/html").body);
-        tell();
+        announce();
         const ended = document.getElementById("part-verdict").dataset.state === "finished";
-        if (ended && !document.querySelector("#maintain details")) await offer();
+        if (ended && !document.querySelector("#maintain details")) await showForms();
       }
-    } catch { /* the next event tries again */ }
-    setTimeout(() => { busy = false; if (again) { again = false; refresh(); } }, pause);
+    } catch { /* the next event starts another attempt */ }
+    setTimeout(() => { busy = false; if (pending) { pending = false; refresh(); } }, pause);
   };
 
   const events = new EventSource(`/api/v1/runs/${run}/events`);
   const kinds = ["attempt.leased", "attempt.started", "attempt.recorded", "attempt.requeued", "attempt.lost", "attempt.cancelled", "attempt.withdrawn", "job.judged", "job.restarted", "job.added", "job.cancelled", "run.reopened", "run.finished", "run.cancelled"];
   for (const kind of kinds) events.addEventListener(kind, refresh);
-  // The stream ends with the run; coming back is answered with 204, and it stays closed.
-  // A place in line changes by what happens in other runs, which this one has no events of.
+  // The stream ends with the run. A reconnect is answered with 204, so it stays closed.
+  // The queue position changes with other runs, and they send no events here.
   setInterval(() => { if (events.readyState !== EventSource.CLOSED && place.querySelector("[data-waiting]")) refresh(); }, 5000);
 })();

@@ -1,4 +1,4 @@
-"""Long texts of strangers cut for a page, with what was left out counted, so that no page grows with what somebody printed."""
+"""Cuts long untrusted texts for a page and counts the rest, so that no page grows without limit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What is shown, and how much more there is: lines behind it, or characters in its middle."""
+    """The text that is shown, and how much is left out: lines behind it, or characters in its middle."""
 
     text: str
     more_lines: int = 0
@@ -16,24 +16,24 @@ class Cut:
 
 
 def head(text: str, lines: int = 200, characters: int = 12_000) -> Cut:
-    """The first lines."""
+    """The first lines: at most so many lines, and at most so many characters."""
     every = text.splitlines(keepends=True)
-    shown: list[str] = []
+    first: list[str] = []
     size = 0
     for line in every[:lines]:
         if size + len(line) > characters:
             break
-        shown.append(line)
+        first.append(line)
         size += len(line)
-    if not shown and every:
+    if not first and every:
         return Cut(
             text[:characters], more_lines=max(0, len(every) - 1), left_out=max(0, len(every[0]) - characters)
         )
-    return Cut("".join(shown), more_lines=len(every) - len(shown))
+    return Cut("".join(first), more_lines=len(every) - len(first))
 
 
 def ends(text: str, characters: int = 8_000) -> Cut:
-    """The beginning and the end: of long output the last lines say most."""
+    """The beginning and the end, because the last lines of a long output say most."""
     if len(text) <= characters:
         return Cut(text)
     half = characters // 2

@@ -1,4 +1,7 @@
-"""How each word of ours looks: its short name, its plain sentence, its sign (never colour alone) and its class."""
+"""The words of the product as pages show them: a short name, a plain sentence, a sign and a CSS class.
+
+The sign is there so that colour is never the only difference.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.judging.comparison.text_diff import TextResult
-from app.judging.judgement import CheckResult, ComparisonResult, Defect, Scope, Verdict
+from app.judging.judgement import CheckResult, ComparisonResult, Scope, Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.change import ChangeKind
 from app.states import Trigger
@@ -17,7 +20,7 @@ from worker.contract import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A word for a reader. `tone` is a CSS class: seen, part, gone or cant."""
+    """One word. `tone` is a CSS class: seen, part, gone or cant."""
 
     name: str
     sentence: str
@@ -27,20 +30,23 @@ class Look:
 
 VERDICTS: dict[Verdict, Look] = {
     Verdict.NEEDS_INFO: Look(
-        "needs info", "The report lacks something that only the reporter can supply.", "?", "part"
+        "needs info", "The report lacks something that only the reporter can give.", "?", "part"
     ),
     Verdict.REPRODUCED: Look("reproduced", "It happens as claimed, every time.", "●", "seen"),
     Verdict.FLAKY: Look("flaky", "It happens as claimed, but not every time.", "◐", "seen"),
-    Verdict.DIFFERENT: Look("different", "Something else happens than what is claimed.", "◑", "part"),
+    Verdict.DIFFERENT: Look("different", "Something else happens than the report claims.", "◑", "part"),
     Verdict.NOT_REPRODUCED: Look("not reproduced", "It does not happen here.", "○", "gone"),
     Verdict.CANNOT_SHOW: Look(
-        "cannot show", "This target lacks something, so it says nothing about the claim.", "–", "cant"
+        "cannot show",
+        "This target lacks something that the claim needs, so it says nothing about the claim.",
+        "–",
+        "cant",
     ),
-    Verdict.OBSERVED: Look("observed", "No claim could be checked; what was seen is stated.", "◇", "cant"),
-    Verdict.NO_RESULT: Look("no result", "No attempt ended in a way that counts.", "!", "cant"),
+    Verdict.OBSERVED: Look("observed", "The report makes no claim that can be checked.", "◇", "cant"),
+    Verdict.NO_RESULT: Look("no result", "No attempt gave a result that counts.", "!", "cant"),
 }
 OUTCOMES: dict[Outcome, Look] = {
-    Outcome.LOST: Look("lost", "The node was gone three times while it ran.", "!", "cant"),
+    Outcome.LOST: Look("lost", "The node disappeared several times while it ran.", "!", "cant"),
     Outcome.CANCELLED: Look("cancelled", "It was stopped on request.", "–", "cant"),
     Outcome.SETUP_FAILED: Look("setup failed", "The node could not start it.", "!", "cant"),
     Outcome.TIMED_OUT: Look("timed out", "It was stopped at the time limit.", "◔", "part"),
@@ -55,63 +61,61 @@ OUTCOMES: dict[Outcome, Look] = {
 }
 CHECKS: dict[CheckResult, Look] = {
     CheckResult.MET: Look("met", "Seen as claimed.", "●", "seen"),
-    CheckResult.ABSENT: Look("absent", "The point was passed and it did not happen.", "○", "gone"),
-    CheckResult.OTHER: Look("other", "Something else was seen in its place.", "◑", "part"),
-    CheckResult.UNREACHED: Look("not reached", "The attempts did not get there.", "–", "cant"),
+    CheckResult.ABSENT: Look("absent", "The script passed this point, and it did not happen.", "○", "gone"),
+    CheckResult.OTHER: Look("other", "Something else was seen instead.", "◑", "part"),
+    CheckResult.UNREACHED: Look("not reached", "No attempt reached this point.", "–", "cant"),
 }
 COMPARISONS: dict[ComparisonResult, Look] = {
     ComparisonResult.IDENTICAL: Look("identical", "The same, byte for byte.", "=", "gone"),
-    ComparisonResult.EQUIVALENT: Look("equivalent", "The same in everything that is said.", "≈", "gone"),
-    ComparisonResult.DIFFERENT: Look("different", "Not the same.", "≠", "part"),
-    ComparisonResult.INCOMPARABLE: Look(
-        "incomparable", "One side shows nothing that could be compared.", "–", "cant"
+    ComparisonResult.EQUIVALENT: Look(
+        "equivalent", "The same values, written in another way or in another order.", "≈", "gone"
     ),
+    ComparisonResult.DIFFERENT: Look("different", "Not the same.", "≠", "part"),
+    ComparisonResult.INCOMPARABLE: Look("incomparable", "One side has nothing to compare.", "–", "cant"),
 }
 CHANGES: dict[ChangeKind, Look] = {
     ChangeKind.REGRESSED: Look(
         "regressed",
-        "It happens, and with an older version it did not; only that version differs.",
+        "It happens, and with an older version it did not. Only that version differs.",
         "▲",
         "seen",
     ),
     ChangeKind.FIXED: Look(
         "fixed",
-        "It does not happen, and with an older version it did; only that version differs.",
+        "It does not happen, and with an older version it did. Only that version differs.",
         "✓",
         "gone",
     ),
     ChangeKind.OTHER: Look(
-        "changed", "Another verdict, which shows neither a regression nor a repair.", "◇", "cant"
+        "changed", "The verdict is another one, but it shows neither a regression nor a fix.", "◇", "cant"
     ),
     ChangeKind.CONFOUNDED: Look(
-        "confounded", "Another verdict, but more than one thing differs, so no one knows why.", "≟", "part"
+        "confounded",
+        "The verdict is another one, but more than one thing differs, so the reason is not known.",
+        "≟",
+        "part",
     ),
 }
 TEXTS: dict[TextResult, str] = {
     TextResult.IDENTICAL: "the same, byte for byte.",
-    TextResult.EQUIVALENT: "the same values, otherwise written or in another order.",
+    TextResult.EQUIVALENT: "the same values, written in another way or in another order.",
     TextResult.DIFFERENT: "not the same.",
-    TextResult.UNKNOWN: "the same in what was kept.",
-}
-DEFECTS: dict[Defect, str] = {
-    Defect.YES: "This is a defect.",
-    Defect.NO: "This is no defect.",
-    Defect.UNDECIDED: "Whether it is a defect is not decided.",
+    TextResult.UNKNOWN: "the same in the parts that were stored.",
 }
 SCOPES: dict[Scope, str] = {
-    Scope.AS_REPORTED: "Tried where the reporter saw it: same minor version, device and system.",
-    Scope.ELSEWHERE: "Not tried where the reporter saw it, so the report may still be right.",
+    Scope.AS_REPORTED: "We tried it in the reporter's environment: same minor version, device and system.",
+    Scope.ELSEWHERE: "We did not try it in the reporter's environment, so the report may still be right.",
 }
-OCCASIONS: dict[Trigger, str] = {
-    "submitted": "own targets",
-    "toolchain": "a toolchain came",
-    "schedule": "its time had come",
-    "baseline": "the other side of a pair",
-    "imported": "with a whole tracker",
+TRIGGERS: dict[Trigger, str] = {
+    "submitted": "submitted",
+    "toolchain": "new toolchain",
+    "schedule": "scheduled",
+    "baseline": "completes a comparison",
+    "imported": "bulk import",
 }
 STATES: dict[str, str] = {
-    "queued": "waits for a node",
-    "leased": "given to a node",
+    "queued": "waiting for a node",
+    "leased": "assigned to a node",
     "running": "running",
     "recorded": "recorded",
     "judged": "judged",
@@ -124,15 +128,20 @@ ATTENTION: dict[Attention, Look] = {
         "Still broken", "It happens in the newest version that was tried.", "●", "seen"
     ),
     Attention.FIXED: Look(
-        "Fixed", "It happened in an older version, and a newer one shows that it does not.", "✓", "gone"
+        "Fixed", "It happened in an older version, and it does not happen in a newer one.", "✓", "gone"
     ),
-    Attention.ASK: Look("Ask the reporter", "Something that only the reporter has is missing.", "?", "part"),
+    Attention.ASK: Look(
+        "Ask the reporter", "The report lacks something that only the reporter can give.", "?", "part"
+    ),
     Attention.NOT_AS_REPORTED: Look(
-        "Not tried as reported", "The reporter's place was not tried, so this says little.", "–", "cant"
+        "Not tried as reported",
+        "The reporter's environment was not tried, so the result says little.",
+        "–",
+        "cant",
     ),
     Attention.NEEDS_HUMAN: Look(
         "Needs a human",
-        "It happens and is no bug, something else happens, or nothing is claimed that can be checked.",
+        "It happens and is not a bug, or something else happens, or no claim can be checked.",
         "◑",
         "part",
     ),
@@ -149,5 +158,5 @@ _LOOKS: Mapping[type, Mapping[Any, Look]] = {
 
 
 def look(word: StrEnum | str | None) -> Look:
-    """The look of a verdict, an outcome, a check's or a comparison's result, a change, or a group that wants attention."""
+    """The look of a word. A word that has none gets `UNKNOWN`."""
     return _LOOKS.get(type(word), {}).get(word, UNKNOWN)

@@ -1,7 +1,7 @@
-"""How much of strangers' texts a page may hold: one allowance for all of them, so that no page outgrows its weight, whatever was written.
+"""A budget of bytes for the untrusted texts of one page, so that no page grows without limit.
 
-Each text is shown up to its own limit as long as there is room. Where a page has none left, every further one is cut to its first words;
-what is cut says so, and the whole of it is a link away.
+Each text is shown up to its own limit while the budget lasts. After that, only the first words of each text
+are shown. A text that is cut says so, and the whole text is one link away.
 """
 
 from __future__ import annotations
@@ -16,115 +16,118 @@ from markupsafe import Markup, escape
 from app import visible_text
 from app.judging.comparison.text_diff import Piece
 from app.web.text import cutting, untrusted
-from app.web.text.ansi import coloured
+from app.web.text.ansi import with_colours
 from app.web.text.cutting import Cut
 
-# Bytes as sent. With the markup around them, and style and scripts, a page stays below 100 kB.
+# Bytes as sent. With markup, style and scripts a page stays below 100 kB.
 PAGE_BYTES = 18_000
-# One text may take twice its limit in characters: Hebrew has two bytes a letter, an escaped quotation mark five.
+# A text may take twice its limit in bytes: a Hebrew letter has two bytes, an escaped quotation mark has five.
 BYTES_A_CHARACTER = 2
+# Each block and each line gets at least so many bytes, also when the budget is used up.
 LEAST_BLOCK, LEAST_LINE = 300, 40
-MOST_MARKED = 12
+MOST_MARKS = 12
 
 
 @dataclass(slots=True)
-class Room:
-    """What is left on one page."""
+class TextBudget:
+    """The bytes that are left for untrusted texts on one page."""
 
     left: int = PAGE_BYTES
 
-    def cut(self, text: str, *, most: int, least: int) -> int:
-        """How many characters of a text there is room for, up to so many bytes, and never fewer than `least` bytes hold; it is taken."""
-        count, heavy = fit(text, min(most, max(least, self.left)))
-        self.left = max(0, self.left - heavy)
+    def take(self, text: str, *, most: int, least: int) -> int:
+        """Take the bytes of a text from the budget. Returns how many of its characters may be shown.
+
+        A text gets at most `most` bytes, and at least `least` bytes also when the budget is used up.
+        """
+        count, size = fit(text, min(most, max(least, self.left)))
+        self.left = max(0, self.left - size)
         return count
 
 
-_ROOM: ContextVar[Room | None] = ContextVar("room", default=None)
+_BUDGET: ContextVar[TextBudget | None] = ContextVar("text_budget", default=None)
 
 
 @contextmanager
-def room(size: int = PAGE_BYTES) -> Iterator[Room]:
-    """The room of the page that is drawn inside; outside of one nothing is cut but by its own limit."""
-    made = Room(size)
-    token = _ROOM.set(made)
+def page_budget(size: int = PAGE_BYTES) -> Iterator[TextBudget]:
+    """The budget of the page that is rendered inside. Outside of it a text has only its own limit."""
+    budget = TextBudget(size)
+    token = _BUDGET.set(budget)
     try:
-        yield made
+        yield budget
     finally:
-        _ROOM.reset(token)
+        _BUDGET.reset(token)
 
 
 def weight(text: str) -> int:
     """The bytes of a text as a page shows it."""
-    shown = coloured(text) if "\x1b[" in text else escape(visible_text.visible(text))
-    return len(shown.encode(errors="replace"))
+    html = with_colours(text) if "\x1b[" in text else escape(visible_text.visible(text))
+    return len(html.encode(errors="replace"))
 
 
 def fit(text: str, most: int) -> tuple[int, int]:
-    """How many characters from the beginning weigh no more than that, and what they weigh."""
-    count, heavy = min(len(text), most), 0
-    while count and (heavy := weight(text[:count])) > most:
-        count = min(count - 1, count * most // heavy)
-    return count, heavy if count else 0
+    """How many of the first characters fit into `most` bytes of a page, and how many bytes they take."""
+    count, size = min(len(text), most), 0
+    while count and (size := weight(text[:count])) > most:
+        count = min(count - 1, count * most // size)
+    return count, size if count else 0
 
 
 def head(text: str, lines: int = 200, characters: int = 12_000) -> Cut:
-    """The first lines, as many as there is room for."""
+    """The first lines, as many as the budget allows."""
     cut = cutting.head(text, lines, characters)
-    count = _room_for(cut.text, characters=characters, least=LEAST_BLOCK)
+    count = _take(cut.text, characters=characters, least=LEAST_BLOCK)
     return cut if count == len(cut.text) else cutting.head(text, lines, count)
 
 
 def ends(text: str, characters: int = 8_000) -> Cut:
-    """The beginning and the end, as much as there is room for."""
+    """The beginning and the end, as much as the budget allows."""
     cut = cutting.ends(text, characters)
     both = cut.text + cut.tail
-    count = _room_for(both, characters=characters, least=LEAST_BLOCK)
+    count = _take(both, characters=characters, least=LEAST_BLOCK)
     return cut if count == len(both) else cutting.ends(text, count)
 
 
 def visible(text: str) -> str:
-    """A name or a sentence with what can't be seen spelled out."""
-    return _line(visible_text.visible(text), characters=len(text) + LEAST_LINE, least=2 * LEAST_LINE)
+    """A name or a sentence. Characters that can't be seen become their numbers."""
+    return _shorten(visible_text.visible(text), characters=len(text) + LEAST_LINE, least=2 * LEAST_LINE)
 
 
 def one_line(text: str, most: int = 160) -> str:
     """The first words of a text on one line, for a table's cell."""
-    return _line(untrusted.one_line(text, most), characters=most, least=LEAST_LINE)
+    return _shorten(untrusted.one_line(text, most), characters=most, least=LEAST_LINE)
 
 
 def clip(text: str, most: int = 800) -> str:
     """The beginning of a text of several lines, for a table's cell."""
-    return _line(untrusted.clip(text, most), characters=most, least=LEAST_LINE)
+    return _shorten(untrusted.clip(text, most), characters=most, least=LEAST_LINE)
 
 
 def short_url(url: str) -> str:
-    """An address without what says nothing."""
-    return _line(untrusted.short_url(url), characters=2 * LEAST_LINE, least=LEAST_LINE)
+    """An address without the parts that say nothing."""
+    return _shorten(untrusted.short_url(url), characters=2 * LEAST_LINE, least=LEAST_LINE)
 
 
-def marked(line: Sequence[Piece]) -> Markup:
-    """A line with what differs marked, as far as there is room for it; of one in many pieces the later ones go unmarked."""
+def mark_differences(line: Sequence[Piece]) -> Markup:
+    """A line as HTML with its first differing pieces marked, as far as the budget allows."""
     whole = "".join(piece.text for piece in line)
-    left = _room_for(whole, characters=len(whole), least=LEAST_LINE)
-    made = ["" if left == len(whole) else "…"]
+    left = _take(whole, characters=len(whole), least=LEAST_LINE)
+    is_cut = left < len(whole)
+    parts = []
     for number, piece in enumerate(line):
-        shown, left = piece.text[:left], left - len(piece.text[:left])
-        mark = Markup("<mark>{}</mark>") if piece.differs and number < MOST_MARKED else Markup("{}")
-        made.insert(-1, mark.format(visible_text.visible(shown)) if shown else "")
-    return Markup("").join(made)
+        text, left = piece.text[:left], left - len(piece.text[:left])
+        template = Markup("<mark>{}</mark>") if piece.differs and number < MOST_MARKS else Markup("{}")
+        parts.append(template.format(visible_text.visible(text)) if text else "")
+    return Markup("").join([*parts, "…" if is_cut else ""])
 
 
-def _line(shown: str, *, characters: int, least: int) -> str:
-    count = _room_for(shown, characters=characters, least=least)
-    return shown if count == len(shown) else shown[:count].rstrip("…") + "…"
+def _shorten(text: str, *, characters: int, least: int) -> str:
+    count = _take(text, characters=characters, least=least)
+    return text if count == len(text) else text[:count].rstrip("…") + "…"
 
 
-def _room_for(text: str, *, characters: int, least: int) -> int:
-    """How many characters of it a page may show."""
-    here = _ROOM.get()
-    return (
-        len(text)
-        if here is None
-        else here.cut(text, most=max(least, BYTES_A_CHARACTER * characters), least=least)
-    )
+def _take(text: str, *, characters: int, least: int) -> int:
+    """How many characters of a text this page may show. They are taken from its budget."""
+    budget = _BUDGET.get()
+    if budget is None:
+        return len(text)
+    return budget.take(text, most=max(least, BYTES_A_CHARACTER * characters), least=least)

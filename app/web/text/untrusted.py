@@ -13,7 +13,7 @@ def one_line(text: str, most: int = 160) -> str:
     return _one_line(text[: 4 * most], most)
 
 
-# Cells of one table say the same again and again, and are compared by what they say.
+# The cells of one table often repeat the same text.
 @lru_cache(maxsize=4096)
 def _one_line(text: str, most: int) -> str:
     flat = " ".join(visible(text).split())
@@ -26,5 +26,5 @@ def clip(text: str, most: int = 800) -> str:
 
 
 def short_url(url: str) -> str:
-    """An address without what says nothing: `github.com/pytorch/pytorch/issues/1`."""
+    """An address without the parts that say nothing: `github.com/pytorch/pytorch/issues/1`."""
     return one_line(re.sub(r"^https?://(?:www\.)?", "", url), 60)

@@ -1,4 +1,4 @@
-"""What the page of a cell draws, and the file that repeats it."""
+"""The values for the page of a cell, and the file that repeats the cell."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 from app.judging.judgement import Verdict
 from app.runs.lookup.cell import Cell, packages_used, repeatable
-from app.web.views.environments import said, surroundings
+from app.web.views.environments import environment_views, fact_text
 from app.web.views.runs import traces_of
+from worker.contract import Environment
 from worker.contract.programs.repeat import RecordedAttempt, repeat_program
 
-# Facts that a reader compares with their own machine.
-_TOLD = (
+# Readers compare these facts with their own machine.
+_MAIN_FACTS = (
     "torch.version",
     "python.version",
     "package.numpy",
@@ -24,49 +25,50 @@ _TOLD = (
 )
 
 
-def cell_values(found: Cell) -> dict[str, Any]:
-    """What the page of a cell draws."""
-    shown = found.repeatable
-    used = {} if shown is None else packages_used(found.script, shown.environment)
+def cell_values(cell: Cell) -> dict[str, Any]:
+    """The values for the template of a cell's page."""
+    attempt = cell.repeatable
     return {
-        "cell": found,
-        "command": command_for(found.label),
-        "packages": used,
-        "facts": []
-        if shown is None
-        else [(name, said(shown.environment[name])) for name in _TOLD if name in shown.environment],
-        "traces": traces_of(found.run),
-        "surroundings": surroundings(found.run.environments),
+        "cell": cell,
+        "command": command_for(cell.label),
+        "packages": {} if attempt is None else packages_used(cell.script, attempt.environment),
+        "facts": [] if attempt is None else list(_main_facts(attempt.environment).items()),
+        "traces": traces_of(cell.run),
+        "environments": environment_views(cell.run.environments),
     }
 
 
+def _main_facts(environment: Environment) -> dict[str, str]:
+    return {name: fact_text(environment[name]) for name in _MAIN_FACTS if name in environment}
+
+
 def command_for(label: str, *, file: str = "FILE") -> str:
-    """The command that repeats a target elsewhere."""
+    """The command that repeats a target on another machine."""
     return f"samehere reproduce {file} --target {shlex.quote(label)}"
 
 
-def repeat_file(found: Cell, *, address: str) -> str:
-    """The program that repeats the first attempt of a cell. Raises ConflictError while there is none."""
-    attempt = repeatable(found)
+def repeat_file(cell: Cell, *, address: str) -> str:
+    """The program that repeats the first attempt of a cell. Raises ConflictError if none has ended yet."""
+    attempt = repeatable(cell)
     seen = attempt.observation
     environment = attempt.environment
     if seen is None:
-        raise AssertionError("an attempt that can be repeated has shown something")
+        raise AssertionError("an attempt that can be repeated has an observation")
     exception = "" if seen.exception is None else f"{seen.exception.type}: {seen.exception.message}"
     return repeat_program(
         RecordedAttempt(
-            script=found.script.script,
-            target=found.label,
+            script=cell.script.script,
+            target=cell.label,
             device=attempt.target.device,
             settings=attempt.target.settings,
             hash_seed=seen.hash_seed or "",
-            python=said(environment.get("python.version")),
-            packages=packages_used(found.script, environment),
-            facts={name: said(environment[name]) for name in _TOLD if name in environment},
+            python=fact_text(environment.get("python.version")),
+            packages=packages_used(cell.script, environment),
+            facts=_main_facts(environment),
             ended=str(attempt.outcome or ""),
             seconds=seen.wall_seconds,
-            matched=found.job.matched if found.job.verdict is Verdict.FLAKY else 0,
-            of=found.job.of,
+            matched=cell.job.matched if cell.job.verdict is Verdict.FLAKY else 0,
+            of=cell.job.of,
             exit_status=seen.exit_status,
             signal=seen.signal or "",
             exception=exception,

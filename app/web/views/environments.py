@@ -1,8 +1,8 @@
-"""Environments for the pages: what sets the machines apart on which it happens, and what differs from one to the next."""
+"""Environments on pages: their fields, and the fields that distinguish the targets where a bug happens."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.judging.comparison.environments import differing_fields
@@ -10,15 +10,18 @@ from app.judging.judgement import SIGHTINGS, Verdict
 from app.runs.run_object.document import RunDocument
 from worker.contract import Environment
 
-# Variables follow from settings, and the fingerprint of a library from its path.
-_UNTOLD = ("variable.", "blas.fingerprint", "cpu.affinity")
+# These say nothing new: variables follow from settings, and the fingerprint of a library from its path.
+_HIDDEN_FIELDS = ("variable.", "blas.fingerprint", "cpu.affinity")
 _PACKAGE = "package."
 _DOES_NOT = {Verdict.DIFFERENT, Verdict.NOT_REPRODUCED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Apart:
-    """A field with its values where it happens and where it does not. `likely`: no value is on both sides."""
+class DistinguishingField:
+    """A field with its values where the bug happens and where it does not.
+
+    `likely`: no value is on both sides, so the field may be the reason.
+    """
 
     name: str
     there: tuple[str, ...]
@@ -27,87 +30,90 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """One environment on a page: what differs from the first, or all of the first; packages in one line."""
+class EnvironmentView:
+    """One environment on a page: all its fields if it is the first one, else the differing fields."""
 
     digest: str
     title: tuple[str, ...]
     rows: tuple[tuple[str, str], ...]
-    # How many there are; the rows are as many of them as a page shows.
+    # The number of fields. `rows` has as many of them as a page shows.
     fields: int
+    # On one line.
     packages: str
     first: bool
-    # How many fields differ from the first, packages among them.
+    # The number of fields that differ from the first environment, packages among them.
     differing: int
 
 
-def said(value: object) -> str:
-    """A fact as text."""
+def fact_text(value: object) -> str:
+    """A value of an environment as text."""
     if value is None:
         return "not known"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def what_sets_apart(run: RunDocument, *, most: int = 12) -> list[Apart]:
-    """The fields that differ between the targets where it happens and those where it does not; likely ones first.
-
-    Cells that are there to test for a cause are no place where it does not happen.
-    """
-    sides: list[list[Environment]] = []
-    for verdicts in (SIGHTINGS, _DOES_NOT):
-        digests = {
-            attempt.environment
-            for job in run.jobs
-            if job.verdict in verdicts and "fill" not in job.target.settings
-            for attempt in job.attempts
-            if attempt.counted
-        } - {None}
-        sides.append(
-            [
-                run.environments[digest]
-                for digest in sorted(filter(None, digests))
-                if digest in run.environments
-            ]
-        )
-    there, elsewhere = sides
+def distinguishing_fields(run: RunDocument, *, most: int = 12) -> list[DistinguishingField]:
+    """The fields that differ between targets where it happens and others; likely reasons first."""
+    there, elsewhere = _environments_with(run, SIGHTINGS), _environments_with(run, _DOES_NOT)
     if not there or not elsewhere:
         return []
     names = dict.fromkeys(
         name for one in there for other in elsewhere for name in differing_fields(one, other)
     )
-    ordered = [name for name in differing_fields(dict.fromkeys(names, 1), {}) if not name.startswith(_UNTOLD)]
-    found = [_apart(name, there, elsewhere) for name in ordered]
-    return sorted(found, key=lambda one: not one.likely)[:most]
+    # `differing_fields` also sorts: the fields that matter most come first.
+    ordered = [
+        name for name in differing_fields(dict.fromkeys(names, 1), {}) if not name.startswith(_HIDDEN_FIELDS)
+    ]
+    fields = [_distinguishing_field(name, there, elsewhere) for name in ordered]
+    return sorted(fields, key=lambda field: not field.likely)[:most]
 
 
-def _apart(name: str, there: Sequence[Environment], elsewhere: Sequence[Environment]) -> Apart:
-    one, other = (tuple(dict.fromkeys(said(each.get(name)) for each in side)) for side in (there, elsewhere))
-    return Apart(name=name, there=one[:4], elsewhere=other[:4], likely=not set(one) & set(other))
+def _environments_with(run: RunDocument, verdicts: Collection[Verdict]) -> list[Environment]:
+    """The environments of cells with one of these verdicts. Cells that only test for a cause do not count."""
+    digests = {
+        attempt.environment
+        for job in run.jobs
+        if job.verdict in verdicts and "fill" not in job.target.settings
+        for attempt in job.attempts
+        if attempt.counted and attempt.environment is not None
+    }
+    return [run.environments[digest] for digest in sorted(digests) if digest in run.environments]
 
 
-def surroundings(
+def _distinguishing_field(
+    name: str, there: Sequence[Environment], elsewhere: Sequence[Environment]
+) -> DistinguishingField:
+    one, other = (
+        tuple(dict.fromkeys(fact_text(each.get(name)) for each in side)) for side in (there, elsewhere)
+    )
+    return DistinguishingField(
+        name=name, there=one[:4], elsewhere=other[:4], likely=not set(one) & set(other)
+    )
+
+
+def environment_views(
     environments: Mapping[str, Environment], *, most: int = 24, most_rows: int = 300
-) -> list[Surroundings]:
-    """The first environment in full, of each other one what differs from it; together no more rows than that."""
-    made: list[Surroundings] = []
+) -> list[EnvironmentView]:
+    """The first environment in full, and the differing fields of the others; at most `most_rows` in all."""
+    views: list[EnvironmentView] = []
     base: Environment = {}
     for digest, environment in list(environments.items())[:most]:
         names = [
-            name for name in (differing_fields(environment, base)) if not name.startswith("blas.fingerprint")
+            name for name in differing_fields(environment, base) if not name.startswith("blas.fingerprint")
         ]
         packages = [name for name in names if name.startswith(_PACKAGE)]
-        rows = [(name, said(environment.get(name))) for name in names if not name.startswith(_PACKAGE)]
+        rows = [(name, fact_text(environment.get(name))) for name in names if not name.startswith(_PACKAGE)]
         titles = (
             environment.get(name) for name in ("torch.version", "gpu.0.model", "cpu.model", "blas.path")
         )
-        made.append(
-            Surroundings(
+        views.append(
+            EnvironmentView(
                 digest=digest,
-                title=tuple(said(title) for title in titles if title),
+                title=tuple(fact_text(title) for title in titles if title),
                 rows=tuple((sorted(rows) if not base else rows)[:most_rows]),
                 fields=len(rows),
                 packages=", ".join(
-                    f"{name.removeprefix(_PACKAGE)} {said(environment.get(name))}"
+                    f"{name.removeprefix(_PACKAGE)} {fact_text(environment.get(name))}"
                     for name in sorted(packages)
                 ),
                 first=not base,
@@ -116,4 +122,4 @@ def surroundings(
         )
         base = base or environment
         most_rows = max(0, most_rows - len(rows))
-    return made
+    return views

@@ -1,4 +1,4 @@
-"""Rows that say the same, put together: cells of a plan, toolchains of a fleet, points of a bisection, cells that flip."""
+"""Groups equal rows: cells of a plan, toolchains of a fleet, points of a bisection, verdicts that change."""
 
 from __future__ import annotations
 
@@ -13,71 +13,73 @@ from app.runs.maintenance.rejudge import JobFlip
 from app.runs.rows.nodes import NodeSummary, PublicToolchain
 from app.runs.run_object.bisection_document import PointPart
 from app.runs.run_object.document import JobPart, RunDocument
-from app.web.views.runs import label_of, packages_held
+from app.web.views.runs import label_of, package_list
 
-# Of a plan; each row may stand for many cells.
-MOST_PLANNED = 80
+# The rows of a plan. Each row may stand for many cells.
+MOST_PLAN_ROWS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
-    """Cells of a plan that take the same, or can't be served for the same reason."""
+class PlanRow:
+    """Cells of a plan with the same estimate, or that no node can run for the same reason."""
 
     labels: list[str]
     first: JobPart
     last: JobPart
 
 
-def planned(plan: RunDocument) -> list[Planned]:
-    """The cells of a plan in its order, those that take the same in one row."""
-    found: dict[object, list[JobPart]] = {}
+def plan_rows(plan: RunDocument) -> list[PlanRow]:
+    """The cells of a plan in its order. Cells with the same estimate are one row."""
+    groups: dict[object, list[JobPart]] = {}
     for job in plan.jobs:
-        found.setdefault(_takes(job), []).append(job)
+        groups.setdefault(_estimate_key(job), []).append(job)
     rows = [
-        Planned(labels=[label_of(job) for job in jobs], first=jobs[0], last=jobs[-1])
-        for jobs in found.values()
+        PlanRow(labels=[label_of(job) for job in jobs], first=jobs[0], last=jobs[-1])
+        for jobs in groups.values()
     ]
-    # Where nothing is the same, the last row holds all that are left, by name.
-    first, rest = rows[: MOST_PLANNED - 1], rows[MOST_PLANNED - 1 :]
+    # If there are too many rows, the last one names all cells that are left.
+    first, rest = rows[: MOST_PLAN_ROWS - 1], rows[MOST_PLAN_ROWS - 1 :]
+    if not rest:
+        return first
     labels = [label for row in rest for label in row.labels]
-    return [*first, *([Planned(labels=labels, first=rest[0].first, last=rest[-1].last)] if rest else [])]
+    return [*first, PlanRow(labels=labels, first=rest[0].first, last=rest[-1].last)]
 
 
-def _takes(job: JobPart) -> object:
+def _estimate_key(job: JobPart) -> object:
     if job.estimate is None:
         return None if job.reason is None else job.reason.detail
     return (job.estimate.attempts_at_least, job.estimate.attempts_at_most, how_long(job.estimate.seconds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
-    """A toolchain with the nodes that have it alike."""
+class ToolchainRow:
+    """A toolchain with the nodes that have exactly this one."""
 
     chain: PublicToolchain
     nodes: list[str]
 
 
-def toolchains_alike(nodes: Iterable[NodeSummary]) -> list[Offered]:
-    """The toolchains of a fleet, each once for all nodes that say the same of it."""
-    found: dict[tuple[str, tuple[str, ...], str, str], Offered] = {}
+def toolchain_rows(nodes: Iterable[NodeSummary]) -> list[ToolchainRow]:
+    """The toolchains of a fleet. Nodes whose toolchain has the same name, packages and state share a row."""
+    rows: dict[tuple[str, tuple[str, ...], str, str], ToolchainRow] = {}
     for node in nodes:
         for chain in node.toolchains:
-            key = (chain.name, tuple(packages_held(chain)), chain.state, chain.detail)
-            found.setdefault(key, Offered(chain=chain, nodes=[])).nodes.append(node.name)
-    return list(found.values())
+            key = (chain.name, tuple(package_list(chain)), chain.state, chain.detail)
+            rows.setdefault(key, ToolchainRow(chain=chain, nodes=[])).nodes.append(node.name)
+    return list(rows.values())
 
 
 def stretches(points: Sequence[PointPart]) -> list[list[PointPart]]:
-    """The points of a series; neighbours that were never tried are one stretch."""
-    made: list[list[PointPart]] = []
+    """The points of a series. Neighbouring points that were never tried are one stretch."""
+    groups: list[list[PointPart]] = []
     for untried, together in groupby(
         points, key=lambda point: not (point.of or point.given_up or point.untold or point.reason)
     ):
-        found = list(together)
-        made += [found] if untried else [[point] for point in found]
-    return made
+        neighbours = list(together)
+        groups += [neighbours] if untried else [[point] for point in neighbours]
+    return groups
 
 
-def flips(jobs: Iterable[JobFlip]) -> list[tuple[tuple[Verdict | None, Verdict | None], int]]:
-    """How many cells go from one verdict to another."""
+def flip_counts(jobs: Iterable[JobFlip]) -> list[tuple[tuple[Verdict | None, Verdict | None], int]]:
+    """Pairs of an old and a new verdict, with the number of cells that change from one to the other."""
     return list(Counter((job.before, job.after) for job in jobs).items())

@@ -1,4 +1,7 @@
-"""The answer as Markdown for an issue: one minute of a maintainer's time. What strangers wrote stands in fences only."""
+"""The answer as Markdown, to paste into an issue. A maintainer reads it in one minute.
+
+Untrusted text stands only inside fences.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,16 @@ from app.visible_text import visible
 from app.web.text.labels import VERDICTS
 from app.web.views import runs as views
 from app.web.views import wording
-from app.web.views.environments import what_sets_apart
-from app.web.views.grid import Grid, since
+from app.web.views.environments import distinguishing_fields
+from app.web.views.grid.since import since_sentence
+from app.web.views.grid.table import Grid
 from app.web.views.runs import label_of
 
 MOST_ROWS = 12
 MOST_QUOTED = 1_000
-MOST_TRACED, MOST_TOLD = 3, 3_000
-_RUN_OF_TICKS = re.compile(r"`+")
-# What our own words, labels and version numbers are made of.
+MOST_TRACES, MOST_TRACE_CHARACTERS = 3, 3_000
+_TICKS = re.compile(r"`+")
+# Our own words, labels and version numbers have only these characters.
 _PLAIN = re.compile(r"[A-Za-z0-9 .,:;@+*/=%()'’≈–—!?-]*")
 _CHECKS = {
     CheckResult.MET: "seen as claimed",
@@ -30,23 +34,24 @@ _CHECKS = {
 }
 
 
-def fenced(text: str, language: str = "") -> str:
-    """A block that nothing in the text can end."""
-    shown = visible(text).replace("\r", "\n")
-    longest = max((len(run) for run in _RUN_OF_TICKS.findall(shown)), default=0)
+def fence(text: str, language: str = "") -> str:
+    """A code block with a fence that nothing in the text can end."""
+    content = visible(text).replace("\r", "\n")
+    longest = max((len(run) for run in _TICKS.findall(content)), default=0)
     ticks = "`" * max(3, longest + 1)
-    return f"{ticks}{language}\n{shown}{'' if shown.endswith(chr(10)) else chr(10)}{ticks}"
+    line_end = "" if content.endswith("\n") else "\n"
+    return f"{ticks}{language}\n{content}{line_end}{ticks}"
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text may stand outside a fence: no mark-up, no mention, no address."""
+    """Whether a text may stand outside a fence: it has no mark-up, no mention and no address."""
     return (
         _PLAIN.fullmatch(text) is not None and "://" not in text and not re.search(r"(?:^|\s)@\w|www\.", text)
     )
 
 
 def plain(text: str, otherwise: str = "…") -> str:
-    """A label or a version as it is; what is none is left out."""
+    """A label or a version. Any other text is replaced by `otherwise`."""
     return text if is_plain(text) else otherwise
 
 
@@ -54,35 +59,35 @@ def run_markdown(
     run: RunDocument,
     *,
     address: str,
-    history: Grid | None = None,
+    grid: Grid | None = None,
     tried_more: bool = False,
-    said: Overruling | None = None,
+    overruling: Overruling | None = None,
 ) -> str:
-    """A run, or a report by its run that stands with its `history`, in a few lines; `said` is a maintainer's word on it."""
-    said = said or run.overruled
-    word = (
+    """A run in a few lines. For a report: its current run with its `grid` and a maintainer's `overruling`."""
+    overruling = overruling or run.overruled
+    preface = (
         ""
-        if said is None
-        else f"A maintainer says: {_name(said.verdict)}. What follows is what was measured."
+        if overruling is None
+        else f"A maintainer says: {_name(overruling.verdict)}. The measured result follows."
     )
-    return "\n\n".join(filter(None, [word, *_parts(run, address, history, tried_more=tried_more)])) + "\n"
+    return "\n\n".join(filter(None, [preface, *_parts(run, address, grid, tried_more=tried_more)])) + "\n"
 
 
-def _parts(run: RunDocument, address: str, history: Grid | None, *, tried_more: bool) -> Iterator[str]:
+def _parts(run: RunDocument, address: str, grid: Grid | None, *, tried_more: bool) -> Iterator[str]:
     yield f"**{wording.headline(run, tried_more=tried_more)}**"
     yield plain(wording.what_is_missing(run), "")
-    yield "" if history is None else since(history)
+    yield "" if grid is None else since_sentence(grid)
     if run.contributed is not None:
-        yield "Contributed from elsewhere, and judged here from its attempts."
+        yield "This run was contributed from another machine. It was judged here from its attempts."
     yield wording.defect_words(run)
     for ask in run.ask:
         yield f"Please: {plain(ask.text)}"
-    yield _table(history) if history is not None and len(history.columns) > 1 else _cells(run)
+    yield _table(grid) if grid is not None and len(grid.columns) > 1 else _cells(run)
     yield from _claim(run)
     yield _operations(run)
-    yield _apart(run)
+    yield _distinguishing(run)
     yield from _repeat(run)
-    yield f"All attempts, environments and a script to repeat each cell: {address}"
+    yield f"All attempts, all environments, and a script that repeats each cell: {address}"
 
 
 def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -134,16 +139,16 @@ def _times(job: JobPart) -> str:
 
 def _claim(run: RunDocument) -> Iterator[str]:
     bugs = {check.text for check in run.report.claim.checks if check.role == "bug"}
-    shown = 0
+    count = 0
     for finding in _strongest(run):
-        if finding.text not in bugs or shown == 2:
+        if finding.text not in bugs or count == 2:
             continue
-        shown += 1
-        yield f"The report says (here: {_CHECKS[finding.result]}):\n\n{fenced(_short(finding.text))}"
+        count += 1
+        yield f"The report says (here: {_CHECKS[finding.result]}):\n\n{fence(_shorten(finding.text))}"
         if finding.observed and finding.observed != finding.text:
-            yield f"Seen:\n\n{fenced(_short(finding.observed))}"
+            yield f"Seen:\n\n{fence(_shorten(finding.observed))}"
         if finding.exact:
-            yield f"In full:\n\n{fenced(_short(finding.exact))}"
+            yield f"In full:\n\n{fence(_shorten(finding.exact))}"
 
 
 def _strongest(run: RunDocument) -> list[FindingPart]:
@@ -158,30 +163,36 @@ def _strongest(run: RunDocument) -> list[FindingPart]:
     return list(best.values())
 
 
-def _short(text: str, most: int = MOST_QUOTED) -> str:
-    shown = visible(text)
-    return shown if len(shown) <= most else shown[:most] + "\n…"
+def _shorten(text: str, most: int = MOST_QUOTED) -> str:
+    content = visible(text)
+    return content if len(content) <= most else content[:most] + "\n…"
 
 
 def _operations(run: RunDocument) -> str:
-    """What the operations of traced cells show. They are named by what the script loaded, so all of it is fenced."""
+    """The sentences about the operations of traced cells.
+
+    The script can name operations as it likes, so all of this is inside a fence.
+    """
     traces = views.traces_of(run)
     if not traces:
         return ""
-    shown = [
+    parts = [
         f"{label}:\n" + "\n".join(f"- {one}" for one in sentences)
-        for label, sentences in traces[:MOST_TRACED]
+        for label, sentences in traces[:MOST_TRACES]
     ]
-    more = [f"… and {len(traces) - MOST_TRACED} more traced cells."] if len(traces) > MOST_TRACED else []
-    return f"What the operations show:\n\n{fenced(_short(chr(10).join((*shown, *more)), MOST_TOLD))}"
+    if len(traces) > MOST_TRACES:
+        parts.append(f"… and {len(traces) - MOST_TRACES} more traced cells.")
+    return f"The operations show:\n\n{fence(_shorten(chr(10).join(parts), MOST_TRACE_CHARACTERS))}"
 
 
-def _apart(run: RunDocument) -> str:
-    likely = [one for one in what_sets_apart(run) if one.likely][:4]
+def _distinguishing(run: RunDocument) -> str:
+    likely = [one for one in distinguishing_fields(run) if one.likely][:4]
     if not likely:
         return ""
     lines = "\n".join(f"{one.name}: {', '.join(one.there)}  |  {', '.join(one.elsewhere)}" for one in likely)
-    return f"What sets the targets apart (where it happens | where it does not):\n\n{fenced(lines)}"
+    return (
+        f"These fields differ between the targets (where it happens | where it does not):\n\n{fence(lines)}"
+    )
 
 
 def _repeat(run: RunDocument) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the pages say of matrices: which cells could run again, and the cell that is missing between two that differ in too much."""
+"""The choices that pages offer for a matrix: cells to rerun, and a cell missing between two others."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from app.targets.versions.confounding import axes_between, missing_cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
-    """Two targets that differ in more than one axis, and the first cell between them that the run lacks."""
+class MissingCell:
+    """The first cell that the run lacks between two targets that differ in more than one axis."""
 
     axes: tuple[str, ...]
     label: str
     command: str
 
 
-def again_of(run: RunDocument) -> list[tuple[Which, int]]:
-    """How many cells could run again, of each kind that has some; `undecided` only where that is more."""
+def rerun_choices(run: RunDocument) -> list[tuple[Which, int]]:
+    """How many cells can be rerun, by kind. `undecided` is left out unless it has more than `failed`."""
     if run.contributed is not None or run.withdrawn_at is not None or run.preset == BISECTION:
         return []
     counts = Counter(
@@ -37,30 +37,34 @@ def again_of(run: RunDocument) -> list[tuple[Which, int]]:
     return [(which, counts[which]) for which in kinds if counts[which]]
 
 
-def missing_of(run: RunDocument, comparison: ComparisonPart) -> Missing | None:
-    """The cell that would tell apart what a comparison mixes; none where one axis differs, or where the run has them all."""
+def missing_cell(run: RunDocument, comparison: ComparisonPart) -> MissingCell | None:
+    """The cell that would separate the axes of a comparison.
+
+    None if the two sides differ in one axis only, or if the run has all cells between them.
+    """
     if run.contributed is not None or run.withdrawn_at is not None or run.preset == BISECTION:
         return None
     baseline, candidate = _target_of(run, comparison.baseline), _target_of(run, comparison.candidate)
     if baseline is None or candidate is None:
         return None
-    there = {job.target.label for job in run.jobs}
-    lacking = [target.label() for target in missing_cells(baseline, candidate) if target.label() not in there]
+    present = {job.target.label for job in run.jobs}
+    labels = [target.label() for target in missing_cells(baseline, candidate)]
+    lacking = [label for label in labels if label not in present]
     if not lacking:
         return None
     command = f"samehere add-cell {run.id} {shlex.quote(lacking[0])}"
-    return Missing(axes=axes_between(baseline, candidate), label=lacking[0], command=command)
+    return MissingCell(axes=axes_between(baseline, candidate), label=lacking[0], command=command)
 
 
 def _target_of(run: RunDocument, attempt_id: str) -> Target | None:
-    found = next(
+    target = next(
         (job.target for job in run.jobs for attempt in job.attempts if attempt.id == attempt_id), None
     )
-    return None if found is None else Target.model_validate(found.model_dump())
+    return None if target is None else Target.model_validate(target.model_dump())
 
 
 def run_to_add_to(runs: list[RunSummary]) -> str | None:
-    """The latest run of our own that has cells."""
+    """The id of the latest run on our own nodes that has cells."""
     return next(
         (
             run.id

@@ -1,4 +1,4 @@
-"""From a run object to what the templates draw: rows of cells, what differs, the command that repeats it."""
+"""The parts of a run's page: cells, checks, attempts, comparisons, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from app.states import OPEN_STATES
 from app.web.text.untrusted import one_line
 from worker.contract import AttemptKind, CardState, Gpu, ToolchainFacts
 
-# On the page of a run; the rest is on further pages and on those of its cells.
+# The limits of a run's page. The rest is on its next pages and on the pages of its cells.
 MOST_CELLS = 40
 MOST_COMPARED = 6
 MOST_PRINTED = 6
 MOST_FACTS = 80
-# Rows of attempts that ended alike, attempts of one row, and of all rows.
-MOST_ALIKE, MOST_NAMED, MOST_NAMED_OF_ALL = 20, 20, 80
+# The rows of the table of attempts, the links in one row, and the links in all rows.
+MOST_GROUPS, MOST_LINKS_A_GROUP, MOST_LINKS = 20, 20, 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +40,21 @@ class CellRow:
     seen: str
     script: int
     waiting: bool
-    # What is seen is a preview's: nothing that counts is there yet.
-    early: bool
+    # `seen` comes from a preview, because no attempt that counts has ended yet.
+    is_preview: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRow:
-    """One check of the claim with what became of it, strongest first, each with the targets of which it is true."""
+    """One check of the claim with its results, strongest first. Each result has the targets that gave it."""
 
     check: CheckPart
     results: list[tuple[CheckResult, list[str]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
-    """What several targets printed alike, by the first attempt of the first of them."""
+class PrintedText:
+    """A text that one target or several printed. `attempt` is the first attempt of the first target."""
 
     labels: list[str]
     attempt: AttemptPart
@@ -71,7 +71,7 @@ class ComparisonRow:
 
 
 def without_erased(run: RunDocument) -> RunDocument:
-    """A run without the scripts of a withdrawn report: there is nothing left of them to look at."""
+    """The run. If its report was withdrawn, it has no scripts, because their text is erased."""
     return (
         run
         if run.withdrawn_at is None
@@ -85,28 +85,28 @@ def label_of(job: JobPart) -> str:
 
 
 def what_was_seen(job: JobPart) -> str:
-    """The words for a cell: what stood in the claim's place, else how the first attempt ended, else its preview."""
+    """The observation of a cell on one line: the finding of a check, else how the first attempt ended."""
     observed = next((finding.observed for finding in job.checks if finding.observed), "")
     if observed:
         return one_line(observed)
-    shown = _first_shown(job)
-    if shown is None:
+    attempt = _first_ended(job)
+    if attempt is None:
         return ""
-    if shown.exception is not None:
-        return one_line(f"{shown.exception.type}: {shown.exception.message}")
-    return one_line(shown.signal or shown.stdout or shown.stderr)
+    if attempt.exception is not None:
+        return one_line(f"{attempt.exception.type}: {attempt.exception.message}")
+    return one_line(attempt.signal or attempt.stdout or attempt.stderr)
 
 
-def _first_shown(job: JobPart) -> AttemptPart | None:
-    """The first attempt that counts and has ended; until there is one, the preview."""
+def _first_ended(job: JobPart) -> AttemptPart | None:
+    """The first attempt that counts and has ended. Until there is one, the preview if it has ended."""
     ended = [attempt for attempt in job.attempts if attempt.outcome is not None]
     previews = [attempt for attempt in ended if attempt.kind is AttemptKind.PREVIEW]
     return next((attempt for attempt in ended if attempt.counted), next(iter(previews), None))
 
 
-def _is_early(job: JobPart) -> bool:
-    shown = _first_shown(job)
-    return shown is not None and shown.kind is AttemptKind.PREVIEW
+def _shows_preview(job: JobPart) -> bool:
+    attempt = _first_ended(job)
+    return attempt is not None and attempt.kind is AttemptKind.PREVIEW
 
 
 def cells_of(run: RunDocument) -> list[CellRow]:
@@ -119,45 +119,45 @@ def cells_of(run: RunDocument) -> list[CellRow]:
             seen=what_was_seen(job),
             script=numbers.get(job.script, 1),
             waiting=job.state in OPEN_STATES,
-            early=_is_early(job),
+            is_preview=_shows_preview(job),
         )
         for job in run.jobs
     ]
 
 
 def findings_of(run: RunDocument, number: int) -> list[tuple[str, FindingPart]]:
-    """What became of a check on each target. Two checks may quote the same words: their findings come in the same order."""
+    """The findings of a check, each with the label of its target.
+
+    Two checks may quote the same words. Then their findings are in the order of the checks.
+    """
     checks = run.report.claim.checks
     before = sum(check.text == checks[number].text for check in checks[:number])
-    found = (
+    findings = (
         (label_of(job), [one for one in job.checks if one.text == checks[number].text]) for job in run.jobs
     )
-    return [(label, alike[before]) for label, alike in found if len(alike) > before]
+    return [(label, same_text[before]) for label, same_text in findings if len(same_text) > before]
 
 
 def checks_of(run: RunDocument) -> list[CheckRow]:
-    """The claim's checks, each with its results and where."""
+    """The checks of the claim, each with its results and their targets."""
     rows = []
     for number, check in enumerate(run.report.claim.checks):
-        found: dict[CheckResult, list[str]] = {}
+        labels: dict[CheckResult, list[str]] = {}
         for label, finding in findings_of(run, number):
-            found.setdefault(finding.result, []).append(label)
-        rows.append(
-            CheckRow(
-                check=check, results=[(result, found[result]) for result in CheckResult if result in found]
-            )
-        )
+            labels.setdefault(finding.result, []).append(label)
+        results = [(result, labels[result]) for result in CheckResult if result in labels]
+        rows.append(CheckRow(check=check, results=results))
     return rows
 
 
 def tally_of(run: RunDocument) -> list[tuple[Verdict, int]]:
-    """How many cells came to each verdict."""
+    """The number of cells with each verdict."""
     counts = Counter(job.verdict for job in run.jobs if job.verdict is not None)
     return [(verdict, counts[verdict]) for verdict in Verdict if counts[verdict]]
 
 
 def comparisons_of(run: RunDocument) -> list[ComparisonRow]:
-    """Comparisons with the labels of their cells; those that say something first."""
+    """Comparisons with the labels of their cells. Those that found a difference come first."""
     labels = {attempt.id: label for job in run.jobs for label in [label_of(job)] for attempt in job.attempts}
     rows = [
         ComparisonRow(
@@ -172,104 +172,105 @@ def comparisons_of(run: RunDocument) -> list[ComparisonRow]:
 
 
 def command_of(run: RunDocument) -> str:
-    """The command that repeats the run's strongest cell."""
+    """The command that repeats the cell with the strongest verdict."""
     label = next(iter([*run.where, *run.not_where, *(label_of(job) for job in run.jobs)]), "")
     target = f" --target {shlex.quote(label)}" if label else ""
     return f"samehere reproduce FILE{target}"
 
 
-def printed_of(run: RunDocument) -> list[Printed]:
-    """What was printed, each text once, by the first attempt of each cell; a preview while nothing that counts is there."""
-    found: dict[tuple[str, str], Printed] = {}
+def printed_texts(run: RunDocument) -> list[PrintedText]:
+    """The texts that the first attempt of each cell printed, each text once.
+
+    A preview is used until an attempt that counts has ended.
+    """
+    texts: dict[tuple[str, str], PrintedText] = {}
     for job in run.jobs:
-        early = _is_early(job)
-        shown = next(
-            (
-                attempt
-                for attempt in job.attempts
-                if (attempt.counted or early) and (attempt.stdout or attempt.stderr)
-            ),
-            None,
-        )
-        if shown is not None:
-            found.setdefault((shown.stdout, shown.stderr), Printed(labels=[], attempt=shown)).labels.append(
-                label_of(job)
-            )
-    return list(found.values())
+        attempt = _first_with_output(job)
+        if attempt is not None:
+            key = (attempt.stdout, attempt.stderr)
+            texts.setdefault(key, PrintedText(labels=[], attempt=attempt)).labels.append(label_of(job))
+    return list(texts.values())
+
+
+def _first_with_output(job: JobPart) -> AttemptPart | None:
+    use_preview = _shows_preview(job)
+    candidates = (attempt for attempt in job.attempts if attempt.counted or use_preview)
+    return next((attempt for attempt in candidates if attempt.stdout or attempt.stderr), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alike:
-    """Attempts of one cell that ended alike; `named` are those that a page has links for."""
+class AttemptGroup:
+    """Attempts of one cell that ended in the same way. The page has links to those in `linked`."""
 
     label: str
     job: str
     attempts: tuple[AttemptPart, ...]
-    named: tuple[AttemptPart, ...]
+    linked: tuple[AttemptPart, ...]
 
     @property
     def first(self) -> AttemptPart:
-        """By which the others go."""
+        """The attempt that stands for the others."""
         return self.attempts[0]
 
     @property
     def more(self) -> int:
-        """How many have no link of their own here."""
-        return len(self.attempts) - len(self.named)
+        """The number of attempts without a link."""
+        return len(self.attempts) - len(self.linked)
 
     @property
     def seconds(self) -> str:
-        """`0.91`, or `0.91 to 1.20`."""
-        found = sorted(attempt.wall_seconds for attempt in self.attempts if attempt.wall_seconds)
-        ends = list(dict.fromkeys(f"{seconds:.2f}" for seconds in (*found[:1], *found[-1:])))
+        """The shortest and the longest duration: `0.91`, or `0.91 to 1.20`."""
+        durations = sorted(attempt.wall_seconds for attempt in self.attempts if attempt.wall_seconds)
+        shortest_and_longest = (*durations[:1], *durations[-1:])
+        ends = list(dict.fromkeys(f"{seconds:.2f}" for seconds in shortest_and_longest))
         return " to ".join(ends)
 
     @property
     def nodes(self) -> list[str]:
-        """On which they ran, each once."""
+        """The nodes on which they ran, each once."""
         return list(dict.fromkeys(attempt.node for attempt in self.attempts if attempt.node))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempts:
-    """All attempts of a run as a table: `rows` of those alike, as many as a page shows, of `rows_all`."""
+class AttemptTable:
+    """All attempts of a run. `rows` has the groups on the page, and `rows_all` counts all groups."""
 
-    rows: list[Alike]
+    rows: list[AttemptGroup]
     rows_all: int
     all: int
     ended: int
 
 
-def attempts_alike(run: RunDocument) -> Attempts:
-    """Every attempt, in the order of the cells; those that ended alike in one row."""
-    found: dict[tuple[object, ...], list[AttemptPart]] = {}
+def attempt_table(run: RunDocument) -> AttemptTable:
+    """Every attempt, in the order of the cells. Attempts of a cell that ended in the same way are one row."""
+    groups: dict[tuple[object, ...], list[AttemptPart]] = {}
     for job in run.jobs:
         for one in job.attempts:
             why = None if one.reason is None else one.reason.detail
             ended = (one.outcome, one.signal, one.exit_status, why, None if one.outcome else one.state)
-            found.setdefault((job.id, one.kind, one.counted, one.start, *ended), []).append(one)
-    labels = {job.id: job for job in run.jobs}
-    rows: list[Alike] = []
-    left = MOST_NAMED_OF_ALL
-    for key, attempts in list(found.items())[:MOST_ALIKE]:
-        named = tuple(attempts[: max(1, min(MOST_NAMED, left))])
-        left -= len(named)
-        job = labels[str(key[0])]
-        rows.append(Alike(label=label_of(job), job=job.id, attempts=tuple(attempts), named=named))
-    every = [one for attempts in found.values() for one in attempts]
-    return Attempts(
-        rows=rows, rows_all=len(found), all=len(every), ended=sum(one.outcome is not None for one in every)
+            groups.setdefault((job.id, one.kind, one.counted, one.start, *ended), []).append(one)
+    jobs = {job.id: job for job in run.jobs}
+    rows: list[AttemptGroup] = []
+    links_left = MOST_LINKS
+    for key, attempts in list(groups.items())[:MOST_GROUPS]:
+        linked = tuple(attempts[: max(1, min(MOST_LINKS_A_GROUP, links_left))])
+        links_left -= len(linked)
+        job = jobs[str(key[0])]
+        rows.append(AttemptGroup(label=label_of(job), job=job.id, attempts=tuple(attempts), linked=linked))
+    every = [one for attempts in groups.values() for one in attempts]
+    return AttemptTable(
+        rows=rows, rows_all=len(groups), all=len(every), ended=sum(one.outcome is not None for one in every)
     )
 
 
 def traces_of(run: RunDocument) -> list[tuple[str, list[str]]]:
-    """What the operations of each traced cell show, with the cell's label."""
+    """The sentences about the operations of each traced cell, with the label of the cell."""
     return [(label_of(job), trace_sentences(job.trace)) for job in run.jobs if job.trace is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cards:
-    """Cards of a node of which the same is to be said."""
+class CardGroup:
+    """Cards of a node with the same model and state."""
 
     model: str
     state: CardState
@@ -277,17 +278,17 @@ class Cards:
     count: int
 
 
-def cards_alike(gpus: Iterable[Gpu]) -> list[Cards]:
-    """The cards of a node, those alike once, in their order."""
+def card_groups(gpus: Iterable[Gpu]) -> list[CardGroup]:
+    """The cards of a node in their order. Equal cards are one group."""
     counts = Counter((gpu.model, gpu.state, gpu.detail) for gpu in gpus)
     return [
-        Cards(model=model, state=state, detail=detail, count=count)
+        CardGroup(model=model, state=state, detail=detail, count=count)
         for (model, state, detail), count in counts.items()
     ]
 
 
-def packages_held(chain: ToolchainFacts) -> list[str]:
-    """What a toolchain holds, `torch 2.13.0` first, what most scripts import next."""
+def package_list(chain: ToolchainFacts) -> list[str]:
+    """The packages of a toolchain: `torch 2.13.0` first, then numpy, then the others by name."""
     versions = {**chain.packages, **({"torch": chain.torch} if chain.torch else {})}
     return [
         f"{name} {versions[name]}"

@@ -1,4 +1,4 @@
-"""From a comparison and an attempt to what their pages draw: labels, rows of values, one line about each."""
+"""The values for the pages of a comparison and of an attempt."""
 
 from __future__ import annotations
 
@@ -11,51 +11,57 @@ from app.judging.comparison.values import ValueComparison, ValueResult, distance
 from app.runs.lookup.comparisons import ComparisonDetails
 from app.runs.lookup.runs import AttemptDetails
 from app.targets.target import Target
-from app.web.views.environments import surroundings
+from app.web.views.environments import environment_views
 from worker.contract import CapturedValue
 
-# Rows of a table; the rest is in the JSON.
-MOST_HELD = 100
+# The rows of a table. The rest is in the JSON.
+MOST_CAPTURED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRow:
-    """A name on both sides. Where only an element differs, that is what is shown, with its place."""
+    """A value with the same name on both sides.
+
+    `place` is the first element that differs, if the value has several. `distance` says how far they differ.
+    """
 
     value: ValueComparison
     place: str
-    told: str
+    distance: str
     tolerance: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldRow:
+class CapturedRow:
     """A captured value of one attempt."""
 
     value: CapturedValue
-    shown: str
+    text: str
     statistics: str
 
 
-def label(attempt: AttemptDetails) -> str:
+def target_label(attempt: AttemptDetails) -> str:
     """The target as the command line writes it."""
     target = attempt.target
     return Target.model_validate(target.model_dump()).label()
 
 
-def values_of(found: ComparisonDetails) -> dict[str, Any]:
-    """What the page of a comparison draws; values that differ come first."""
+def comparison_values(details: ComparisonDetails) -> dict[str, Any]:
+    """The values for the template of a comparison. Captured values that differ come first."""
     rows = sorted(
-        (_value_row(value) for value in found.values),
+        (_value_row(value) for value in details.values),
         key=lambda row: _RANKS[row.value.result] + row.value.varies,
     )
     alike = [row for row in rows if row.value.result is ValueResult.IDENTICAL]
     return {
-        "found": found,
-        "target_labels": {"baseline": label(found.baseline), "candidate": label(found.candidate)},
+        "details": details,
+        "target_labels": {
+            "baseline": target_label(details.baseline),
+            "candidate": target_label(details.candidate),
+        },
         "values": [row for row in rows if row.value.result is not ValueResult.IDENTICAL],
         "alike": alike,
-        "cause": sentence(found.comparison.cause),
+        "cause": sentence(details.comparison.cause),
     }
 
 
@@ -70,11 +76,11 @@ _RANKS = {
 
 def _value_row(value: ValueComparison) -> ValueRow:
     place = "" if not value.first_differing else f"at {value.first_differing}"
-    return ValueRow(value=value, place=place, told=distance_text(value), tolerance=_tolerance(value))
+    return ValueRow(value=value, place=place, distance=distance_text(value), tolerance=_tolerance(value))
 
 
 def _tolerance(value: ValueComparison) -> str:
-    """What `torch.testing.assert_close` would say."""
+    """Whether `torch.testing.assert_close` passes with default tolerances, and which ones would pass."""
     if value.result is not ValueResult.DIFFERENT or value.passes_default is None or not value.differing:
         return ""
     default = f"the default (rtol {value.default_rtol:g}, atol {value.default_atol:g})"
@@ -90,15 +96,18 @@ def _tolerance(value: ValueComparison) -> str:
 
 
 def attempt_values(attempt: AttemptDetails) -> dict[str, Any]:
-    """What the page of an attempt draws."""
-    seen = attempt.observation
-    held = [] if seen is None else [_held_row(value) for value in seen.values[:MOST_HELD]]
-    around = {attempt.environment_digest or "": attempt.environment} if attempt.environment else {}
-    return {"attempt": attempt, "held": held, "surroundings": surroundings(around)}
+    """The values for the template of an attempt."""
+    values = [] if attempt.observation is None else attempt.observation.values[:MOST_CAPTURED]
+    environment = {attempt.environment_digest or "": attempt.environment} if attempt.environment else {}
+    return {
+        "attempt": attempt,
+        "captured": [_captured_row(value) for value in values],
+        "environments": environment_views(environment),
+    }
 
 
-def _held_row(value: CapturedValue) -> HeldRow:
-    return HeldRow(value=value, shown=value_text(value), statistics=_statistics(value))
+def _captured_row(value: CapturedValue) -> CapturedRow:
+    return CapturedRow(value=value, text=value_text(value), statistics=_statistics(value))
 
 
 def _statistics(value: CapturedValue) -> str:

@@ -1,4 +1,4 @@
-"""The sentences at the head of a page, for people who don't read English every day: no byte of report or script."""
+"""The sentences at the head of a page, in simple English. They never contain text of a report or a script."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from app.runs.run_object.document import RunDocument
 from app.states import OPEN_STATES
 from app.web.views.runs import label_of
 
-# Of a run that goes on: a "no" needs all attempts.
+# A target with one of these settings tests for a cause: memory is filled, or operations are traced.
+_CAUSE_TESTS = {"fill", "trace"}
 NOT_DECIDED = "It happens. Whether it is a bug is not decided here."
 
 
 def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR0911 - one sentence a verdict
-    """The verdict in one short sentence; `tried_more` says that earlier runs of the report had other targets."""
-    targets, when = _tried(run), " last" if tried_more else ""
+    """The verdict in one short sentence.
+
+    While the run goes on, only verdicts that more attempts can't undo are named. With `tried_more` it says
+    "last", because earlier runs of the report had other targets.
+    """
+    targets, when = _count_targets(run), " last" if tried_more else ""
     match run.verdict or (run.so_far if run.so_far in DEVIATIONS else None):
         case Verdict.NEEDS_INFO:
             return "The report lacks something, so nothing was run."
@@ -25,45 +30,46 @@ def headline(run: RunDocument, *, tried_more: bool = False) -> str:  # noqa: PLR
         case Verdict.FLAKY:
             return f"It happens, as reported, but not every time: {_rate(run)}."
         case Verdict.DIFFERENT:
-            return f"Something else happens than what is reported, on {_share(len(run.not_where), targets, when)}."
+            where = _share(len(run.not_where), targets, when)
+            return f"Something else happens than what is reported, on {where}."
         case Verdict.NOT_REPRODUCED if run.scope is Scope.AS_REPORTED:
-            return f"It does not happen, also not where it was reported, on {_share(len(run.not_where), targets, when)}."
+            where = _share(len(run.not_where), targets, when)
+            return f"It does not happen on {where}, not even in the reported environment."
         case Verdict.NOT_REPRODUCED:
             return f"It does not happen on {_share(len(run.not_where), targets, when)}."
         case Verdict.CANNOT_SHOW:
             ran = "The script ran. The report claims nothing that can be checked there."
-            return ran if _ran(run) else "We can't show it: something is missing here."
+            return ran if _has_run(run) else "We could not test it: something that it needs is missing here."
         case Verdict.OBSERVED:
             return "The script ran. The report claims nothing that can be checked."
         case Verdict.NO_RESULT:
-            return "There is no result. That is trouble of ours, and says nothing about the report."
+            return "No result. Something failed on our side; this says nothing about the report."
         case _:
             return "Nothing is decided yet." if run.state in OPEN_STATES else "Nothing was decided."
 
 
 def what_is_missing(run: RunDocument) -> str:
-    """What the headline leaves open where nothing could be shown."""
-    return run.summary if run.verdict is Verdict.CANNOT_SHOW and not _ran(run) else ""
+    """The missing thing, if the headline says that something is missing."""
+    return run.summary if run.verdict is Verdict.CANNOT_SHOW and not _has_run(run) else ""
 
 
-def _ran(run: RunDocument) -> bool:
-    """Whether a target showed what the script does, though nothing of a claim."""
+def _has_run(run: RunDocument) -> bool:
+    """Whether the script ran on a target, though nothing of the claim could be checked."""
     return any(job.verdict is Verdict.OBSERVED for job in run.jobs)
 
 
-def _tried(run: RunDocument) -> int:
-    """How many targets speak of the claim: one that is there to test for a cause speaks where the claim is seen in it."""
+def _count_targets(run: RunDocument) -> int:
+    """The number of targets that say something about the claim.
+
+    A target that tests for a cause counts only if the claim was seen there.
+    """
     return len(
         {
             label_of(job)
             for job in run.jobs
-            if not _TESTS.intersection(job.target.settings) or label_of(job) in run.where
+            if not _CAUSE_TESTS.intersection(job.target.settings) or label_of(job) in run.where
         }
     )
-
-
-# Settings of targets that test for a cause: memory that is filled, operations that are looked into.
-_TESTS = {"fill", "trace"}
 
 
 def _share(some: int, of: int, when: str) -> str:
@@ -83,31 +89,34 @@ def _rate(run: RunDocument) -> str:
 
 
 def defect_words(run: RunDocument, *, why: bool = True) -> str:
-    """Whether it is a bug, as far as a test says so, and `why`; empty where nothing was seen."""
+    """Whether it is a bug, if a test decides that, and `why`. Empty if nothing was seen."""
     if not run.seen and run.defect is not Defect.YES:
         return ""
     cause = sentence(run.cause) if why else ""
     if run.defect is Defect.YES:
         return f"It is a bug. {cause}".strip()
     if run.defect is Defect.NO:
-        return f"It is no bug. {cause}".strip()
+        return f"It is not a bug. {cause}".strip()
     return f"{NOT_DECIDED} {cause}".strip()
 
 
 def as_reported(run: RunDocument, differing: Sequence[str]) -> str:
-    """Whether it was tried where the reporter saw it; `differing` are the fields of that place that no machine of the run shares."""
+    """Whether it was tried in the environment of the report.
+
+    `differing` has the fields of that environment that no machine of the run shares.
+    """
     if run.scope is Scope.AS_REPORTED:
         return "yes"
     fields = run.scope_differs or list(differing)
-    # A version or a system that the report does not name is not known to be another.
+    # If the report does not name its version or its system, nobody knows whether ours is another one.
     unnamed = [name for name in fields if name in _NAMED_BY_REPORTS and name not in run.report.environment]
     names, unknown = (
         ", ".join(some[:4]) for some in ([name for name in fields if name not in unnamed], unnamed)
     )
     if names:
-        return f"no, other: {names}"
+        return f"no, different: {names}"
     if not run.report.environment:
-        return "the report names no place"
+        return "the report names no environment"
     return (
         f"not known: the report does not name {unknown}"
         if unknown

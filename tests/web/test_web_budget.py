@@ -1,4 +1,4 @@
-"""The room of a page: no text takes more than there is, each is told from its beginning, and what is cut says so."""
+"""The budget of a page: no text takes more bytes than there are, each shows its beginning, and a cut text says so."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_what_fits_is_no_heavier(text: str, most: int) -> None:
 
 @given(st.lists(TEXTS, max_size=12), st.integers(0, 2_000))
 def test_a_page_takes_no_more_than_it_has_and_the_first_words_of_each(texts: list[str], size: int) -> None:
-    with text_budget.room(size) as page:
+    with text_budget.page_budget(size) as page:
         shown = [text_budget.clip(text) for text in texts]
         blocks = [text_budget.ends(text) for text in texts]
         assert page.left >= 0
@@ -44,9 +44,11 @@ def test_without_a_page_only_the_own_limit_counts() -> None:
 
 def test_marks_are_kept_as_far_as_there_is_room() -> None:
     line = [Piece(text="same "), Piece(text="<b>", differs=True), Piece(text=" end")]
-    assert text_budget.marked(line) == "same <mark>&lt;b&gt;</mark> end"
-    with text_budget.room(0):
-        cut = str(text_budget.marked([Piece(text="ab", differs=number % 2 == 0) for number in range(200)]))
+    assert text_budget.mark_differences(line) == "same <mark>&lt;b&gt;</mark> end"
+    with text_budget.page_budget(0):
+        cut = str(
+            text_budget.mark_differences([Piece(text="ab", differs=number % 2 == 0) for number in range(200)])
+        )
     assert cut.startswith("<mark>ab</mark>ab<mark>ab</mark>")
     assert cut.endswith("…")
     assert len(cut) < 200

@@ -1,0 +1,38 @@
+"""The page that shows two attempts side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import Response
+
+from app.http.access import CanRead
+from app.http.state import SessionDep
+from app.runs.lookup.comparisons import compare_attempts, comparison
+from app.web.formats import Format, as_json, negotiate_format
+from app.web.pages import page
+from app.web.views.side_by_side import comparison_values
+
+router = APIRouter(include_in_schema=False)
+Id = Annotated[str, Query(max_length=100)]
+
+
+@router.get("/compare")
+def get_compare(
+    *,
+    request: Request,
+    session: SessionDep,
+    _may: CanRead,
+    baseline: Id = "",
+    candidate: Id = "",
+    comparison_id: Annotated[str, Query(alias="id", max_length=100)] = "",
+) -> Response:
+    """Two attempts by their ids, or a stored comparison by its id. Without any id: a form."""
+    one, other = baseline.strip(), candidate.strip()
+    if not (comparison_id or one or other):
+        return page("compare_form.html")
+    details = comparison(session, comparison_id) if comparison_id else compare_attempts(session, one, other)
+    if negotiate_format("", request)[1] is Format.JSON:
+        return as_json(details)
+    return page("compare.html", **comparison_values(details))

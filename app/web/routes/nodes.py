@@ -1,0 +1,35 @@
+"""The page of the nodes, their toolchains, and the quarantine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from app.http.access import CanRead
+from app.http.state import BrokerDep, SessionDep
+from app.runs.maintenance.quarantine import active_quarantines
+from app.runs.rows.nodes import list_nodes
+from app.web.pages import page
+from app.web.views.grouped_rows import toolchain_rows
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/nodes")
+def get_nodes(
+    session: SessionDep,
+    broker: BrokerDep,
+    _may: CanRead,
+    start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
+) -> Response:
+    """The machines that run scripts."""
+    nodes = list_nodes(session, broker)
+    return page(
+        "nodes.html",
+        nodes=nodes,
+        start=start,
+        toolchains=toolchain_rows(nodes),
+        quarantines=active_quarantines(session),
+    )

@@ -1,0 +1,125 @@
+"""The list of reports, the page of one report, and its texts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from app.errors import NotFoundError
+from app.http.access import CanRead, CanSubmit
+from app.http.problems import status_of
+from app.http.state import SessionDep, SettingsDep
+from app.runs.lookup.history import history
+from app.runs.lookup.reports import ReportDetails, list_reports, report_details, source_digest
+from app.runs.lookup.runs import run_document
+from app.runs.rows.presets import known_presets
+from app.runs.submission.relaunch import relaunch
+from app.search.fields import FIELDS
+from app.search.terms import QueryError
+from app.targets.planning.run_request import RunRequest
+from app.web.formats import Format, address_of, as_file, as_json, as_markdown, as_text, negotiate_format
+from app.web.pages import html_response, page, render, render_cached
+from app.web.views import reports as views
+
+router = APIRouter(include_in_schema=False)
+MOST_LISTED = 30
+
+
+@router.get("/reports")
+def get_reports(
+    session: SessionDep,
+    _may: CanRead,
+    q: Annotated[str, Query(max_length=300)] = "",
+    cursor: str | None = None,
+) -> Response:
+    """The reports that match a query, newest first."""
+    try:
+        reports = list_reports(session, cursor=cursor, limit=MOST_LISTED, query=q)
+    except QueryError as error:
+        return page("reports.html", status=status_of(error), reports=None, q=q, problem=error, fields=FIELDS)
+    return page("reports.html", reports=reports, q=q, problem=None, fields=FIELDS)
+
+
+@router.get("/reports/{report_id}")
+def get_report(
+    *,
+    report_id: str,
+    request: Request,
+    session: SessionDep,
+    settings: SettingsDep,
+    _may: CanRead,
+    start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
+    older: Annotated[int, Query(ge=0, le=10_000)] = 0,
+    rows: Annotated[Literal["", "each"], Query()] = "",
+) -> Response:
+    """The permanent page of a report: its current verdict, where it happens, and since when."""
+    name, chosen = negotiate_format(report_id, request)
+    report = report_details(session, name)
+    if chosen is Format.JSON:
+        return as_json(report)
+    address = address_of(request, f"/reports/{name}")
+    if report.withdrawn_at is not None:
+        return _withdrawn_page(report, chosen, address)
+    state = source_digest(session, report)
+
+    def render_text() -> str:
+        current = views.current_run(report)
+        run = None if current is None else run_document(session, current.id, settings=settings)
+        points = history(session, name, scripts=report.report.scripts)
+        values = views.report_values(
+            report, run, points, address=address, start=start, older=older, each=rows == "each"
+        )
+        if chosen is Format.MARKDOWN:
+            return values["markdown"] or f"This report was not run yet: {address}\n"
+        return render("report.html", **values, presets=known_presets(settings).values())
+
+    sources = None if state is None else f"{state} {chosen} {address} {start} {older} {rows}"
+    text = render_cached(sources, render_text)
+    return as_markdown(text) if chosen is Format.MARKDOWN else html_response(text)
+
+
+def _withdrawn_page(report: ReportDetails, chosen: Format, address: str) -> Response:
+    if chosen is Format.MARKDOWN:
+        return as_markdown(f"This report was withdrawn: {address}\n")
+    return page("report_withdrawn.html", report=report)
+
+
+@router.post("/reports/{report_id}/runs")
+def post_report_run(
+    report_id: str,
+    session: SessionDep,
+    settings: SettingsDep,
+    _may: CanSubmit,
+    preset: Annotated[str, Form()] = "",
+) -> Response:
+    """Run a report again."""
+    document = relaunch(session, report_id, RunRequest(preset=preset or None), settings=settings)
+    return RedirectResponse(f"/runs/{document.id}", status_code=303)
+
+
+@router.get("/reports/{report_id}/text")
+def get_text(report_id: str, session: SessionDep, _may: CanRead) -> Response:
+    """The text that was submitted."""
+    return as_text(_with_texts(report_details(session, report_id)).text)
+
+
+@router.get("/reports/{report_id}/scripts/{number}")
+def get_script(report_id: str, number: int, session: SessionDep, _may: CanRead) -> Response:
+    """A script of a report in the form that is run."""
+    scripts = _with_texts(report_details(session, report_id)).report.scripts
+    if not 1 <= number <= len(scripts):
+        raise NotFoundError("The report has no script with this number.")
+    return as_file(
+        scripts[number - 1].script,
+        f"script-{report_id[-8:]}-{number}.py",
+        media_type="text/x-python; charset=utf-8",
+    )
+
+
+def _with_texts(report: ReportDetails) -> ReportDetails:
+    """The report itself. Raises NotFoundError if its texts are erased."""
+    if report.withdrawn_at is not None:
+        raise NotFoundError("This report was withdrawn: its text and its scripts are erased.")
+    return report

@@ -1,0 +1,63 @@
+"""The page of a run, and the part of it that changes while the run goes on."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Cookie, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from app.errors import ConflictError
+from app.http.access import CanRead, CanSubmit
+from app.http.state import SessionDep, SettingsDep
+from app.runs.lifecycle.cancel import cancel_run
+from app.runs.lookup.runs import run_document
+from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
+from app.web.pages import page
+from app.web.views.markdown_copy import run_markdown
+from app.web.views.run_page import run_values
+
+router = APIRouter(include_in_schema=False)
+WITHDRAW_COOKIE = "samehere_withdraw"
+
+
+@router.get("/runs/{run_id}")
+def get_run(
+    *,
+    run_id: str,
+    request: Request,
+    session: SessionDep,
+    settings: SettingsDep,
+    _may: CanRead,
+    start: Annotated[int, Query(alias="from", ge=0, le=10_000)] = 0,
+    secret: Annotated[str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100)] = None,
+) -> Response:
+    """A run. Its page is updated while the run goes on. The submitter gets a link to withdraw the report."""
+    name, chosen = negotiate_format(run_id, request)
+    run = run_document(session, name, settings=settings)
+    if chosen is Format.JSON:
+        return as_json(run)
+    address = address_of(request, f"/runs/{name}")
+    if chosen is Format.MARKDOWN:
+        return as_markdown(run_markdown(run, address=address))
+    url = None if secret is None else f"/withdraw/{quote(secret, safe='')}"
+    return page("run.html", **run_values(run, address=address, start=start), withdraw_url=url)
+
+
+@router.get("/runs/{run_id}/fragment")
+def get_run_fragment(
+    run_id: str, request: Request, session: SessionDep, settings: SettingsDep, _may: CanRead
+) -> Response:
+    """The part of a run's page that changes."""
+    run = run_document(session, run_id, settings=settings)
+    return page("run_body.html", **run_values(run, address=address_of(request, f"/runs/{run.id}")))
+
+
+@router.post("/runs/{run_id}/cancel")
+def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> Response:
+    """Cancel a run. If it has finished in the meantime, its page shows the result."""
+    with suppress(ConflictError):
+        cancel_run(session, run_id)
+    return RedirectResponse(f"/runs/{run_id}", status_code=303)
