@@ -148,7 +148,7 @@ def test_a_fault_of_ours_shows_nothing(
     answer = web.client.get("/api/v1/runs")
     check(answer, 500, "fault")
     assert "secret" not in answer.text
-    monkeypatch.setattr("app.web.routes.reports.list_reports", fail)
+    monkeypatch.setattr("app.web.routes.home.list_reports", fail)
     page = web.client.get("/")
     assert page.status_code == 500
     assert "secret" not in page.text

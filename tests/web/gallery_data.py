@@ -147,15 +147,9 @@ def _huge(stage: Stage) -> dict[str, str]:
         ),
         Outcome.RAISED,
     )
-    lines = "".join(
-        f"print('line {number} of what was printed, with a number {number / 7:.9f}')\n"
-        for number in range(2000)
-    )
-    printed = (
-        "".join(
-            f"line {number} of what was printed, with a number {number / 7:.9f}\n" for number in range(4500)
-        )
-    )[: 255 * 1024]
+    texts = [f"line {number} of the output, with a number {number / 7:.9f}" for number in range(4500)]
+    lines = "".join(f"print('{line}')\n" for line in texts[:2000])
+    printed = "".join(f"{line}\n" for line in texts)[: 255 * 1024]
     long, long_report = _submit(
         stage,
         lines,

@@ -112,7 +112,7 @@ def test_an_attempt_that_is_not_recorded(web: Web) -> None:
     first, second, _ = web.stage.dispatch()
     answer = web.client.get("/compare", params={"baseline": first.attempt_id, "candidate": second.attempt_id})
     assert (answer.status_code, list(faults(answer.text))) == (409, [])
-    assert "only what was recorded can be compared" in Page(answer.text).text
+    assert "only recorded attempts can be compared" in Page(answer.text).text
 
 
 @pytest.mark.browser

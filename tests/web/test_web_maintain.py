@@ -41,7 +41,7 @@ def test_a_run_is_overruled_and_the_measured_verdict_stays_in_sight(web: Web) ->
     run = submitted(web)
     assert Page(web.client.get(run).text).all("form", action=f"{run}/take-back") == []
     said = act(web, f"{run}/overrule", verdict="not_reproduced")
-    assert "Overruled: ○ not reproduced is the word of local" in " ".join(said.split())
+    assert "Overruled: local says ○ not reproduced" in " ".join(said.split())
     assert "The verdict above is the measured one" in said
     assert "● reproduced" in said
     assert "overruled: not reproduced" in Page(web.client.get(report_of(web, run)).text).text

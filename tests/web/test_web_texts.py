@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.visible_text import visible
 from app.web.text.ansi import with_colours
 from app.web.text.cutting import ends, head
-from app.web.text.untrusted import short_url
+from app.web.text.short_texts import short_url
 
 PAGE = (
     '<!doctype html><html lang="en"><head><title>t</title></head><body><h1>t</h1><pre>{}</pre></body></html>'

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from app import visible_text
 from app.judging.comparison.text_diff import Piece
-from app.web.text import cutting, untrusted
+from app.web.text import cutting, short_texts
 from app.web.text.ansi import with_colours
 from app.web.text.cutting import Cut
 
@@ -94,17 +94,17 @@ def visible(text: str) -> str:
 
 def one_line(text: str, most: int = 160) -> str:
     """The first words of a text on one line, for a table's cell."""
-    return _shorten(untrusted.one_line(text, most), characters=most, least=LEAST_LINE)
+    return _shorten(short_texts.one_line(text, most), characters=most, least=LEAST_LINE)
 
 
 def clip(text: str, most: int = 800) -> str:
     """The beginning of a text of several lines, for a table's cell."""
-    return _shorten(untrusted.clip(text, most), characters=most, least=LEAST_LINE)
+    return _shorten(short_texts.clip(text, most), characters=most, least=LEAST_LINE)
 
 
 def short_url(url: str) -> str:
     """An address without the parts that say nothing."""
-    return _shorten(untrusted.short_url(url), characters=2 * LEAST_LINE, least=LEAST_LINE)
+    return _shorten(short_texts.short_url(url), characters=2 * LEAST_LINE, least=LEAST_LINE)
 
 
 def mark_differences(line: Sequence[Piece]) -> Markup:

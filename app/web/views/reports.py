@@ -117,14 +117,9 @@ def report_values(
         return {**values, **_WITHOUT_RUN}
     tried_more, claim = _tried_more(run, points), claim_rows(run)
     differing = environment_differences(run)
-    every = views.comparisons_of(run)
-    comparisons = [
-        row
-        for row in every
-        if row.part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}
-    ]
     return {
         **values,
+        **_comparison_values(run),
         "headline": wording.headline(run, tried_more=tried_more),
         "missing": wording.what_is_missing(run),
         "since": since_sentence(grid),
@@ -137,9 +132,6 @@ def report_values(
         "both_shown": both_shown(claim),
         "place": differing,
         "distinguishing": distinguishing_fields(run),
-        "comparisons": comparisons[:MOST_COMPARED],
-        "comparisons_alike": len(every) - len(comparisons),
-        "comparisons_more": max(0, len(comparisons) - MOST_COMPARED),
         "traces": views.traces_of(run),
         "attempts": views.attempt_table(run),
         "command": views.command_of(run),
@@ -151,6 +143,21 @@ def report_values(
             run, address=address, grid=grid, tried_more=tried_more, overruling=report.overruled
         ),
         "live": run.state in OPEN_STATES,
+    }
+
+
+def _comparison_values(run: RunDocument) -> dict[str, Any]:
+    """The comparisons that found a difference, and the numbers of the others."""
+    every = views.comparisons_of(run)
+    comparisons = [
+        row
+        for row in every
+        if row.part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}
+    ]
+    return {
+        "comparisons": comparisons[:MOST_COMPARED],
+        "comparisons_alike": len(every) - len(comparisons),
+        "comparisons_more": max(0, len(comparisons) - MOST_COMPARED),
     }
 
 

@@ -19,7 +19,7 @@ from app.runs.run_object.document import (
     RunDocument,
 )
 from app.states import OPEN_STATES
-from app.web.text.untrusted import one_line
+from app.web.text.short_texts import one_line
 from worker.contract import AttemptKind, CardState, Gpu, ToolchainFacts
 
 # The limits of a run's page. The rest is on its next pages and on the pages of its cells.

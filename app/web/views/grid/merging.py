@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 from app.judging.judgement import Verdict
 from app.runs.lookup.history import Point
 from app.targets.target import label_without_toolchain
-from app.web.text.untrusted import one_line
+from app.web.text.short_texts import one_line
 from app.web.views.grid.table import Column, GridCell, Row
 
 # Here the observed value is a part of the result: another value is another result.
