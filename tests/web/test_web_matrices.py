@@ -88,7 +88,7 @@ def test_the_plan_is_run_as_it_was_typed(web: Web) -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"exclude": "gpu"}, "exclude is no pattern"),
+        ({"exclude": "gpu"}, "exclude is not a pattern"),
         ({"preset": "nix"}, "no such preset"),
         ({"text": " "}, "empty"),
         ({"exclude": "cpu cuda"}, "Nothing is left"),
