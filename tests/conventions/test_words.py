@@ -50,7 +50,7 @@ ADVERBS = frozenset(
 # For a variable these are the private dialect that this code once had; others, such as `known`, are in common use.
 NO_VARIABLES = frozenset(["asked", "found", "held", "kept", "made", "said", "shown", "told", "wanted"])
 # They end like participles and are none.
-NOUNS_IN_ED = frozenset(["embed", "feed", "need", "seed", "speed"])
+NOUNS_IN_ED = frozenset(["embed", "feed", "need", "seed", "reseed", "speed"])
 # Names that others rely on: fields of JSON and what the libraries call.
 CONTRACT_NAMES: frozenset[str] = frozenset({"now", "embedded", "shared"})
 QUESTION_WORDS = ("What", "Who", "Whom", "Whose", "Which", "How", "When", "Where", "Whether", "Why")

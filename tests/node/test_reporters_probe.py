@@ -102,7 +102,7 @@ def test_it_is_made_of_what_a_node_runs_word_for_word() -> None:
     names: dict[str, Any] = {"__name__": "not main"}
     exec(compile(probe_program(), "probe.py", "exec"), names)  # noqa: S102
     sources = reporter_sources()
-    del sources["reporter.py"]
+    del sources["program.py"]
     assert names["SOURCES"] == sources
 
 

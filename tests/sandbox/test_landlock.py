@@ -339,7 +339,7 @@ def test_a_folder_of_someone_else_is_not_used(sandbox_home: Path) -> None:
     if not AS_ROOT:
         pytest.skip("only root makes another user's folder")
     sandbox = Sandbox(slot=990, home=sandbox_home, level=Level.LANDLOCK)
-    assert isinstance(sandbox._backend, landlock.Landlocked)
+    assert isinstance(sandbox._backend, landlock.LandlockBackend)
     folder = sandbox._backend._folder
     folder.mkdir()
     os.chown(folder, PLAIN_UID, PLAIN_UID)
@@ -352,7 +352,7 @@ def test_a_folder_of_someone_else_is_not_used(sandbox_home: Path) -> None:
 
 def test_a_folder_that_stays_is_told(sandbox_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sandbox = Sandbox(slot=991, home=sandbox_home, level=Level.LANDLOCK)
-    assert isinstance(sandbox._backend, landlock.Landlocked)
+    assert isinstance(sandbox._backend, landlock.LandlockBackend)
     folder = sandbox._backend._folder
     folder.mkdir()
     monkeypatch.setattr(landlock, "remove_tree", lambda _: None)

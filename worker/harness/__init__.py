@@ -15,7 +15,7 @@ reads it:
     settings      object  text by name, the target's settings that apply after `import torch`:
                           deterministic, fill, tf32 ("on" | "off"), seed (decimal digits), trace
 
-**Config** of a paused interpreter, JSON, the same path. `worker.warm.zygote` writes it, `paused.py` reads it:
+**Config** of a paused interpreter, JSON, the same path. `worker.warm.zygote` writes it, `pause.py` reads it:
 
     control_fd     int          descriptor of the socket to the node
     forks          bool         whether each job gets a fork; else the interpreter takes one job and ends
@@ -109,7 +109,7 @@ def harness_sources() -> dict[str, bytes]:
 
 def paused_sources() -> dict[str, bytes]:
     """The program of a paused interpreter and the files that it loads: source text by path."""
-    return _sources("paused.py", _LOADED_BY_THE_PAUSED)
+    return _sources("pause.py", _LOADED_BY_THE_PAUSED)
 
 
 def _sources(program: str, loaded: tuple[str, ...]) -> dict[str, bytes]:
@@ -132,8 +132,10 @@ def known_answer_source() -> bytes:
 
 def reporter_sources() -> dict[str, str]:
     """The programs that make up `probe.py`, the file for reporters: source text by file name."""
-    names = ("probe.py", "watch.py", "values.py", "elements.py", "scrub.py", "reported.py", "reporter.py")
-    return {name: (_HERE / name).read_text(encoding="utf-8") for name in names}
+    names = ("probe.py", "watch.py", "values.py", "elements.py", "scrub.py")
+    sources = {name: _HERE / name for name in names}
+    sources |= {name: _HERE / "reporter" / name for name in ("customization.py", "program.py")}
+    return {name: path.read_text(encoding="utf-8") for name, path in sources.items()}
 
 
 def hook_source() -> str:

@@ -1,4 +1,4 @@
-"""Hides modules that the paused interpreter imported, until the script imports them. `paused.py` loads it."""
+"""Hides modules that the paused interpreter imported, until the script imports them. `pause.py` loads it."""
 
 import os
 import sys

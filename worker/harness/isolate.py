@@ -1,6 +1,6 @@
 """Gives a fork of the paused interpreter its own namespaces, folders and confinement, as in a sandbox.
 
-`paused.py` loads it. `worker.sandbox.isolation.bubblewrap` does the same for a cold start.
+`pause.py` loads it. `worker.sandbox.isolation.bubblewrap` does the same for a cold start.
 """
 
 import os

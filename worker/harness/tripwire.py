@@ -1,6 +1,6 @@
 """Ends a warm attempt in which the script does something that a warm start would have been too late for.
 
-`paused.py` loads it. The node then runs the attempt again from a cold start.
+`pause.py` loads it. The node then runs the attempt again from a cold start.
 """
 
 import os

@@ -18,7 +18,7 @@ from worker.sandbox import self_test
 from worker.sandbox.errors import SandboxUnavailableError, SetupError
 from worker.sandbox.isolation import advice, binary, gpu
 from worker.sandbox.isolation.bubblewrap import Bubblewrap, Identity
-from worker.sandbox.isolation.landlock import Landlocked
+from worker.sandbox.isolation.landlock import LandlockBackend
 from worker.sandbox.isolation.landlock import require as require_landlock
 from worker.sandbox.isolation.plain import Plain
 from worker.sandbox.job import Ending, SandboxJob, SandboxResult
@@ -42,7 +42,7 @@ _LIMITS_ONLY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Detected:
+class Detection:
     """The strongest level that works on this machine, or None. The detail says how to get a stronger one."""
 
     level: Level | None
@@ -115,7 +115,7 @@ class Sandbox:
 
     def _use_landlock(self) -> None:
         self._find_cgroup()
-        backend = Landlocked(
+        backend = LandlockBackend(
             identity=self._identity, slot=self.slot, memory_is_counted=self._parents is not None
         )
         self._backend, self.level = backend, Level.LANDLOCK
@@ -243,7 +243,7 @@ class Sandbox:
         supervised = supervise.SupervisedJob(
             limits=job.limits,
             level=self.level,
-            memory=self._backend.watched(memory, job),
+            memory=self._backend.memory_watch(memory, job),
             devices=processes.device_numbers(nodes),
             cancelled=cancelled,
             kill=lambda: backend.kill(started),
@@ -302,10 +302,10 @@ def _harder(started: Launch, leaf: cgroup.Leaf | None) -> Callable[[], None]:
     return kill
 
 
-def detect(*, home: Path) -> Detected:
+def detect(*, home: Path) -> Detection:
     """Find the strongest level with namespaces that works here, by running a job with the real policy."""
     try:
         sandbox = Sandbox(slot=PROBE_SLOT, home=home)
     except SandboxUnavailableError as error:
-        return Detected(None, str(error))
-    return Detected(sandbox.level, sandbox.level_detail)
+        return Detection(None, str(error))
+    return Detection(sandbox.level, sandbox.level_detail)

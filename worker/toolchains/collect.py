@@ -17,7 +17,7 @@ from worker.toolchains.store import ToolchainStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class PruneResult:
     """The result of `prune`: names that lost their build, and numbers of builds, packages and freed bytes.
 
     The names keep their locks, and are built again when they are needed.
@@ -29,7 +29,7 @@ class Pruned:
     bytes: int
 
 
-def prune(store: ToolchainStore, *, unused_seconds: float) -> Pruned:
+def prune(store: ToolchainStore, *, unused_seconds: float) -> PruneResult:
     """Remove builds and packages that were unused for this time.
 
     Raises ToolchainError while something is built.
@@ -45,7 +45,7 @@ def prune(store: ToolchainStore, *, unused_seconds: float) -> Pruned:
         raise ToolchainError("A toolchain is being built. Prune after the build.") from error
 
 
-def _prune(store: ToolchainStore, *, before: float) -> Pruned:
+def _prune(store: ToolchainStore, *, before: float) -> PruneResult:
     leads_to = {
         name: (store.root / name).resolve() for name in store.names() if (store.root / name).is_symlink()
     }
@@ -71,7 +71,7 @@ def _prune(store: ToolchainStore, *, before: float) -> Pruned:
         remove_tree(packages / key)
     store.delete_removed()
     _tidy(store)
-    return Pruned(
+    return PruneResult(
         names=sorted(names),
         environments=removed,
         packages=len(unused),

@@ -6,7 +6,7 @@ The output of marshal depends on the objects in the process. So each process com
 same order with the same hash seed, whatever the number of cores. Python 3.8 syntax.
 
 Standard input is a JSON object that `worker.toolchains.packages` writes: `folder` with the modules, their
-`names` below it, `shown`: the folder's path for attempts, and `part`, the number of this process.
+`names` below it, `inside`: the folder's path for attempts, and `part`, the number of this process.
 """
 
 import importlib.util
@@ -19,8 +19,8 @@ import warnings
 PARTS = 8
 
 
-def compile_part(names: "list[str]", shown: str, part: int) -> None:
-    """Compile every PARTS-th file, with `shown` as its folder in tracebacks.
+def compile_part(names: "list[str]", inside: str, part: int) -> None:
+    """Compile every PARTS-th file, with `inside` as its folder in tracebacks.
 
     Skips files that this Python can't compile.
     """
@@ -34,7 +34,7 @@ def compile_part(names: "list[str]", shown: str, part: int) -> None:
             compile(
                 name,
                 cached,
-                shown + "/" + name,
+                inside + "/" + name,
                 doraise=True,
                 invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
             )
@@ -45,4 +45,4 @@ def compile_part(names: "list[str]", shown: str, part: int) -> None:
 if __name__ == "__main__":
     compile_request = json.load(sys.stdin)
     os.chdir(compile_request["folder"])
-    compile_part(compile_request["names"], compile_request["shown"], compile_request["part"])
+    compile_part(compile_request["names"], compile_request["inside"], compile_request["part"])

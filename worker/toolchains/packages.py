@@ -245,7 +245,7 @@ def compile_modules(tree: Path, base: Interpreter, budget: Budget) -> None:
     source = Path(compiler.__file__).read_text(encoding="utf-8")
     program = f"import sys; sys.path[:] = [each for each in sys.path if each]\n{source}"
     command = [str(base.executable), "-S", "-B", "-c", program]
-    request = {"folder": str(tree), "names": names, "shown": INSIDE}
+    request = {"folder": str(tree), "names": names, "inside": INSIDE}
 
     def run(part: int) -> None:
         budget.run(

@@ -195,9 +195,11 @@ class ToolchainStore:
             return None
         folder = self.folder(name)
         real = folder.resolve()
-        shown = [real, *(Path(path) for path in manifest.needs)]
+        visible_paths = [real, *(Path(path) for path in manifest.needs)]
         binds = tuple(
-            Bind(str(path), str(path)) for path in _outermost(shown) if not path.is_relative_to(_ALWAYS_SHOWN)
+            Bind(str(path), str(path))
+            for path in _outermost(visible_paths)
+            if not path.is_relative_to(_ALWAYS_SHOWN)
         )
         # It is also shown at its own path, which installed
         # commands of older toolchains and links may contain.

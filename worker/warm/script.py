@@ -184,7 +184,7 @@ class _Reader:
             yield "import_order", "imports another package before torch"
 
     def _of_call(self, node: ast.Call) -> Iterator[tuple[str, str]]:
-        called = self._dotted(node.func)
+        called = self._dotted_name(node.func)
         if (
             called in _DYNAMIC
             or called.startswith(_DYNAMIC_CALLS)
@@ -201,13 +201,13 @@ class _Reader:
             yield "other_process_start", "starts processes by another method than fork"
 
     def _is_harmless_getattr(self, node: ast.Call) -> bool:
-        owner, name = self._dotted(node.args[0]), node.args[1]
+        owner, name = self._dotted_name(node.args[0]), node.args[1]
         if owner.partition(".")[0] in {"os", "sys", "builtins", "importlib", "__builtins__", "gc"}:
             return False
         return not (isinstance(name, ast.Constant) and name.value in {"environ", "modules", "__dict__"})
 
     def _of_name(self, node: ast.Name | ast.Attribute) -> Iterator[tuple[str, str]]:
-        name = self._dotted(node)
+        name = self._dotted_name(node)
         if isinstance(self._parents.get(node), ast.Attribute) and not name.endswith("environ"):
             return
         if name.endswith("os.environ") or name in {"os.environb", "posix.environ", "nt.environ"}:
@@ -258,11 +258,11 @@ class _Reader:
             elif name.value.startswith(READ_AT_START):
                 yield "environment", "sets an environment variable that libraries read when they start"
 
-    def _dotted(self, node: ast.expr) -> str:
+    def _dotted_name(self, node: ast.expr) -> str:
         """The full name of an expression by imports and attributes; `?` for a computed value."""
         match node:
             case ast.Attribute(value=value, attr=attr):
-                return f"{self._dotted(value)}.{attr}"
+                return f"{self._dotted_name(value)}.{attr}"
             case ast.Name(id=name):
                 return self._names.get(name, name)
             case _:

@@ -1,7 +1,7 @@
 """The node's side of a paused interpreter of one slot.
 
 It takes each job in a fork of itself. If the system does not permit that, it takes one job and ends.
-`worker/harness/paused.py` is the program and describes the messages.
+`worker/harness/pause.py` is the program and describes the messages.
 """
 
 from __future__ import annotations

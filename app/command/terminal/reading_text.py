@@ -58,14 +58,14 @@ def environment_lines(run: RunDocument) -> Iterator[str]:
     differing = environment_differences(run)
     if not run.environments:
         fields = [f"{name} {value}" for name, value in run.report.environment.items()]
-        yield f"The reporter's environment: {_joshortened(fields, most=80)}."
+        yield f"The reporter's environment: {_join_shortened(fields, most=80)}."
     elif differing:
         fields = [f"{field.name} {field.claimed} (here {', '.join(field.values[:2])})" for field in differing]
-        yield f"The reporter's environment was different: {_joshortened(fields, most=100)}."
+        yield f"The reporter's environment was different: {_join_shortened(fields, most=100)}."
     else:
         yield "Our environment matches everything that the report mentions."
 
 
-def _joshortened(fields: list[str], *, most: int) -> str:
+def _join_shortened(fields: list[str], *, most: int) -> str:
     """A few of the fields, each of at most `most` characters."""
     return ", ".join(one_line(field, most=most) for field in shorten(fields, most=SHOWN_FIELDS))

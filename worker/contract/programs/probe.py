@@ -43,7 +43,7 @@ SOURCES = {{
 def probe_program() -> str:
     """The text of the file."""
     sources = reporter_sources()
-    program = sources.pop("reporter.py")
+    program = sources.pop("program.py")
     parts = "\n".join(f"    {name!r}: r'''{_quotable(text)}'''," for name, text in sorted(sources.items()))
     return _HEAD.format(version=_version()) + _PARTS.format(sources=parts) + program
 

@@ -266,7 +266,7 @@ class Bubblewrap:
         return job.argv, launch.variables_of(job, library_path=library_path), job.working_directory
 
     @staticmethod
-    def watched(memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
+    def memory_watch(memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
         """The watch unchanged: the scratch folders have a size limit."""
         del job
         return memory

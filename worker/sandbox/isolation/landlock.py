@@ -110,7 +110,7 @@ def attributes_of(abi: int) -> bytes:
     return struct.pack(f"={len(fields)}Q", *fields)
 
 
-class Landlocked(Plain):
+class LandlockBackend(Plain):
     """Starts jobs of one slot.
 
     Each can reach only its scratch folder, the system's files, and its binds and devices.
@@ -136,7 +136,7 @@ class Landlocked(Plain):
         self._shared = SharedFiles(self._identity.effective, folder=_SHARED_MEMORY)
         return super().start(job)
 
-    def watched(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
+    def memory_watch(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
         """A watch that also checks the scratch folder and shared memory, whose size has no other limit."""
         if isinstance(memory, PolledMemory):
             memory.beside = self._shared

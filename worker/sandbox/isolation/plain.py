@@ -118,7 +118,7 @@ class Plain:
         del scratch
         return []
 
-    def watched(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
+    def memory_watch(self, memory: MemoryWatch, job: SandboxJob) -> MemoryWatch:
         """The watch unchanged."""
         del job
         return memory

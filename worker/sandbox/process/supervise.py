@@ -168,7 +168,7 @@ class Supervision:
     def _look(self, now: float, deadline: float) -> None:
         """Check the processes' memory and devices; measure their CPU time shortly before the limit."""
         pids = processes.tree(self._launch.init_pid)
-        exceeded = self._job.memory.exceeded(pids)
+        exceeded = self._job.memory.check_limits(pids)
         if exceeded is not None:
             self._end(Ending.MEMORY_LIMIT, exceeded)
         if self._job.devices:
@@ -202,7 +202,7 @@ class Supervision:
             if time.monotonic() < look_at:
                 return False
             look_at = time.monotonic() + interval
-            return self._job.memory.exceeded(processes.tree(self._launch.init_pid)) is not None
+            return self._job.memory.check_limits(processes.tree(self._launch.init_pid)) is not None
 
         self._take(selector, 0.0)
         try:
@@ -246,7 +246,7 @@ class Supervision:
     def _result(self, *, wall: float, is_gone: bool) -> SandboxResult:
         self._check_output()
         status, signal = self._status()
-        exceeded = self._job.memory.killed(signal)
+        exceeded = self._job.memory.check_kernel_kill(signal)
         # A kill for memory explains every other end, even the program's own exit status 0.
         if exceeded is not None and self._ending in (None, Ending.WALL_LIMIT):
             self._ending, self._detail = Ending.MEMORY_LIMIT, exceeded

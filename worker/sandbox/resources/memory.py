@@ -27,7 +27,7 @@ _PAUSE_PER_COST = 10
 class MemoryWatch(Protocol):
     """Watches a job's memory.
 
-    Call `exceeded` at each look, every `interval_seconds`, and `killed` after the end.
+    Call `check_limits` at each look, every `interval_seconds`, and `check_kernel_kill` after the end.
     """
 
     interval_seconds: float
@@ -36,10 +36,10 @@ class MemoryWatch(Protocol):
     def peak_bytes(self) -> int:
         """The most memory that was seen so far, in bytes."""
 
-    def exceeded(self, pids: Sequence[int]) -> str | None:
+    def check_limits(self, pids: Sequence[int]) -> str | None:
         """A sentence if the processes exceeded a limit, else None."""
 
-    def killed(self, signal: int | None) -> str | None:
+    def check_kernel_kill(self, signal: int | None) -> str | None:
         """A sentence if the kernel killed a process for memory, else None.
 
         `signal` is that of the program's end.
@@ -58,13 +58,13 @@ class CountedMemory:
         self._leaf = leaf
         self.peak_bytes = 0
 
-    def exceeded(self, pids: Sequence[int]) -> str | None:
+    def check_limits(self, pids: Sequence[int]) -> str | None:
         """Check for kills, and measure the memory without the page cache."""
         del pids
         self.peak_bytes = max(self.peak_bytes, self._leaf.used_bytes())
-        return self.killed(None)
+        return self.check_kernel_kill(None)
 
-    def killed(self, signal: int | None) -> str | None:
+    def check_kernel_kill(self, signal: int | None) -> str | None:
         """Whether any process was killed: a program may exit with 0 after its child was killed."""
         del signal
         return (
@@ -90,7 +90,7 @@ class PolledMemory:
         self.beside: SharedFiles | None = None
         self.peak_bytes = 0
 
-    def exceeded(self, pids: Sequence[int]) -> str | None:
+    def check_limits(self, pids: Sequence[int]) -> str | None:
         """Compare a cheap upper bound with the limit; count exactly only if it is above."""
         stored = self._stored_bytes()
         used = processes.resident_bytes(pids) + stored
@@ -107,7 +107,7 @@ class PolledMemory:
             return "the machine was about to run out of memory"
         return None
 
-    def killed(self, signal: int | None) -> str | None:
+    def check_kernel_kill(self, signal: int | None) -> str | None:
         """Assume a kill of this job if the machine's count of kills grew and SIGKILL ended the program."""
         if signal == _SIGKILL and processes.machine_oom_kills() > self._kills_before:
             return "the kernel killed the program because the machine ran out of memory"
@@ -172,10 +172,10 @@ class WatchedFolder:
         """The peak of memory, without the folder."""
         return self._memory.peak_bytes
 
-    def exceeded(self, pids: Sequence[int]) -> str | None:
+    def check_limits(self, pids: Sequence[int]) -> str | None:
         """Check memory first, then the folder."""
         now = time.monotonic()
-        exceeded = self._memory.exceeded(pids)
+        exceeded = self._memory.check_limits(pids)
         if exceeded is None and now >= self._next_look_at:
             used = stored_bytes(self._folder, most=self._limit)
             self._next_look_at = time.monotonic() + max(
@@ -187,9 +187,9 @@ class WatchedFolder:
                 )
         return exceeded
 
-    def killed(self, signal: int | None) -> str | None:
+    def check_kernel_kill(self, signal: int | None) -> str | None:
         """Whether the kernel killed a process for memory."""
-        return self._memory.killed(signal)
+        return self._memory.check_kernel_kill(signal)
 
 
 def stored_bytes(folder: Path, *, most: int) -> int:

@@ -1,9 +1,9 @@
 """Starts the harness in the process of a reporter's script.
 
-`reporter.py` writes it as `sitecustomize`, first on the path.
+`program.py` writes it as `sitecustomize`, first on the path.
 
 The report goes to a file, line by line: not every system can hand on a descriptor, and the script must not
-meet ours. `reporter.py` writes its config as a Python literal to the file `watched` beside it:
+meet ours. `program.py` writes its config as a Python literal to the file `watched` beside it:
 
     path     str | None  the script's own PYTHONPATH
     sources  str         folder with `watch.py`, `values.py` and `elements.py`
@@ -41,14 +41,14 @@ class File:
 def start(folder):
     """Start the harness, after restoring `sys.path` and PYTHONPATH for the script and its child processes."""
     with open(os.path.join(folder, "watched"), encoding="utf-8") as file:
-        # `reporter.py` wrote it. Importing json here would show in the script's sys.modules.
+        # `program.py` wrote it. Importing json here would show in the script's sys.modules.
         config = eval(file.read(), {"__builtins__": {}})  # noqa: S307
     if config["path"] is None:
         os.environ.pop("PYTHONPATH", None)
     else:
         os.environ["PYTHONPATH"] = config["path"]
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != folder]
-    names = {"__name__": "samehere_reported"}
+    names = {"__name__": "samehere_customization"}
     source = os.path.join(config["sources"], "watch.py")
     with open(source, "rb") as file:
         exec(compile(file.read(), source, "exec"), names)  # noqa: S102

@@ -196,7 +196,7 @@ def run(path, arguments, folder):
         with open(os.path.join(sources, name), "w", encoding="utf-8") as file:
             file.write(SOURCES[name])
     with open(os.path.join(customization, "sitecustomize.py"), "w", encoding="utf-8") as file:
-        file.write(SOURCES["reported.py"])
+        file.write(SOURCES["customization.py"])
     before = os.environ.get("PYTHONPATH")
     with open(os.path.join(customization, "watched"), "w", encoding="utf-8") as file:
         file.write(repr({"path": before, "sources": sources, "report": report, "bytes": REPORT_BYTES}))
