@@ -209,7 +209,7 @@ def test_two_acts_at_once_are_both_kept(web: Web) -> None:
 
 @pytest.mark.parametrize(
     ("reason", "says"),
-    [("", "at least 1 character belongs"), ("x" * 2001, "at most 2000 characters belongs")],
+    [("", "at least 1 character."), ("x" * 2001, "at most 2000 characters.")],
 )
 def test_a_reason_of_the_wrong_length_is_told_in_characters(web: Web, reason: str, says: str) -> None:
     run = web.post()

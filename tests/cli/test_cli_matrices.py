@@ -46,8 +46,8 @@ def test_the_presets_are_listed(home: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("reproduce", "FILE", "--exclude", "gpu"), "no pattern"),
-        (("reproduce", "FILE", "--include", "cpu:*"), "each setting's value"),
+        (("reproduce", "FILE", "--exclude", "gpu"), "not a pattern"),
+        (("reproduce", "FILE", "--include", "cpu:*"), "each setting needs a value"),
         (("reproduce", "FILE", "--preset", "nix"), "full"),
         (("reproduce", "FILE", "--dry-run", "--bundle", "b.json"), "runs nothing"),
         (("rerun", "x"), "26 characters"),

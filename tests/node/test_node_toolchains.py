@@ -218,7 +218,7 @@ def test_facts_follow_a_changed_environment(store: ToolchainStore, venv: Path) -
 
 
 def test_what_is_no_interpreter_is_refused(store: ToolchainStore, tmp_path: Path) -> None:
-    with pytest.raises(ToolchainError, match="There is no"):
+    with pytest.raises(ToolchainError, match="does not exist"):
         adopt(store, "x", python=tmp_path / "nothing")
     (tmp_path / "fake").write_text("not a program")
     with pytest.raises(ToolchainError, match="does not answer"):

@@ -240,7 +240,7 @@ def test_a_report_lists_its_bisections_page_by_page(stage: Stage) -> None:
 
 def test_what_has_no_series_is_refused_and_leaves_nothing(stage: Stage) -> None:
     report = report_of(stage)
-    with pytest.raises(InputError, match="two versions"):
+    with pytest.raises(InputError, match="two or more versions"):
         begin(stage, report, begin="2.13")
     with stage.session() as session:
         assert bisections_of_report(session, report).items == ()

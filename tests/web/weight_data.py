@@ -80,7 +80,9 @@ def fill(stage: Stage) -> dict[str, str]:
     with stage.session() as session:
         session.execute(text("UPDATE job SET verdict = 'observed' WHERE run_id = :run"), {"run": wide.id})
         session.execute(
-            update(RunRow).where(RunRow.id == wide.id).values(verdict="observed", rules=None, kept=None)
+            update(RunRow)
+            .where(RunRow.id == wide.id)
+            .values(verdict="observed", rules=None, withdrawn_record=None)
         )
     reports = {
         name: f"/reports/{run.report.id}" for name, run in _named(wide, tall, heavy, many, long, waits)

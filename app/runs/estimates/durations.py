@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import TYPE_CHECKING
 
 from app.runs.estimates.attempt_budget import GROWN
 from app.runs.run_object.document import Basis, CellEstimatePart, RangePart
-from app.storage.queries.queue.queue_position import AttemptDuration
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target, target_of
 from worker.contract import Device
+
+if TYPE_CHECKING:
+    from app.storage.queries.queue.queue_position import AttemptDuration
 
 # Beyond the script itself: the sandbox, the probe of the environment, and the messages.
 OVERHEAD_SECONDS = 10.0
