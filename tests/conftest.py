@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
+import structlog
 from psycopg import sql
 from running_service import SHARED_TOOLCHAINS, Service, start_service, stop_service
 from sqlalchemy import NullPool, create_engine
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from stage import Stage
 
 TEMPLATE = "samehere_template"
+
+# Without this, structlog draws every traceback with its variables, which takes half a minute for one.
+structlog.configure(
+    processors=[
+        structlog.processors.add_log_level,
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 # A shell ignores these signals for background programs, `nohup` the last one. Without this, every program
 # that the tests start would ignore them too.
