@@ -1,4 +1,4 @@
-"""Whether a card may give evidence, by what was seen of it."""
+"""Faults are found in the answer of a check and in the counters of the driver."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KNOWN = {answers_key(GPU, BUILD): {"exp": "0" * 16, "sin": "1" * 16}}
 
 def test_a_right_answer() -> None:
     assert faults(GOOD, [GPU], KNOWN) == []
-    # Of a model or a build that nobody knows yet, the exact part has to do.
+    # Without known answers for a model or a build, only the exact part is compared.
     assert faults(GOOD, [GPU], {}) == []
     assert (
         faults(
@@ -80,5 +80,5 @@ def test_faults_that_the_driver_counts(now: dict[str, object], words: str) -> No
     "now", [{}, {"temperature": 90}, {"ecc_corrected": 40}, {"xids": [79, 31]}, {"xids": [79, 13, 43]}]
 )
 def test_what_is_no_fault_of_the_card(now: dict[str, object]) -> None:
-    """A program that reads past its memory makes the driver report a fault, too: of the program."""
+    """The driver also reports faults of programs, such as a read past the end of their memory."""
     assert fault_of_driver(BEFORE, BEFORE.model_copy(update=now)) is None

@@ -26,23 +26,27 @@ torch.cuda.mem_get_info = lambda card: (1 << 24, 1 << 24)
 FAULT
 card = torch.device("cpu")
 parts = [*products(torch, card), *integers(torch, card), *memory(torch, card, 1 << 20)]
-print(json.dumps({"right": [name for name, right in parts if right], "wrong": [name for name, right in parts if not right],
+print(json.dumps({
+    "right": [name for name, right in parts if right],
+    "wrong": [name for name, right in parts if not right],
     "rounded": {name: digest(torch, value) for name, value in rounding(torch, card)}}))
 """
 FAULTS = {
     "": [],
-    "matmul, kept = None, torch.matmul\ndef flip(a, b):\n    c = kept(a, b)\n    c[1, 7, 9] += c.dtype == torch.float16\n    return c\n"
+    "matmul, exact = None, torch.matmul\ndef flip(a, b):\n    c = exact(a, b)\n"
+    "    c[1, 7, 9] += c.dtype == torch.float16\n    return c\n"
     "torch.matmul = flip": ["product float16"],
     "torch.Tensor.sort = lambda self: (self, None)": ["sort"],
-    "fill = torch.Tensor.fill_\ndef stuck(self, value):\n    fill(self, value)\n    self[77] &= 0xFE\n    return self\n"
+    "fill = torch.Tensor.fill_\ndef stuck(self, value):\n    fill(self, value)\n"
+    "    self[77] &= 0xFE\n    return self\n"
     "torch.Tensor.fill_ = stuck": ["memory ff", "memory 55"],
 }
 
 
 @pytest.fixture
 def python(toolchains: Path, toolchain: str) -> str:
-    found = ToolchainStore(toolchains).find(toolchain)
-    assert found is not None
+    chosen = ToolchainStore(toolchains).find(toolchain)
+    assert chosen is not None
     return str(Path(toolchains, toolchain, "bin", "python"))
 
 
@@ -51,14 +55,14 @@ def python(toolchains: Path, toolchain: str) -> str:
 )
 def test_what_is_computed_is_exact(python: str, fault: str, wrong: list[str]) -> None:
     program = ON_CPU.replace("FAULT", fault)
-    ran = subprocess.run(
+    process = subprocess.run(
         [python, "-c", program], input=known_answer_source(), capture_output=True, check=True, timeout=120
     )
-    said = json.loads(ran.stdout)
-    assert said["wrong"] == wrong
-    assert len(said["right"]) == 14 - len(wrong)
-    assert len(said["rounded"]) == 11
-    assert len(set(said["rounded"].values())) == 11
+    answer = json.loads(process.stdout)
+    assert answer["wrong"] == wrong
+    assert len(answer["right"]) == 14 - len(wrong)
+    assert len(answer["rounded"]) == 11
+    assert len(set(answer["rounded"].values())) == 11
 
 
 def test_without_a_driver_there_is_nothing() -> None:
@@ -74,15 +78,15 @@ def test_without_a_driver_there_is_nothing() -> None:
 @pytest.mark.sandbox
 def test_on_a_card(tmp_path: Path, toolchains: Path, toolchain: str, monkeypatch: pytest.MonkeyPatch) -> None:
     cards = find_gpus()[:1]
-    found = ToolchainStore(toolchains).find(toolchain)
-    if not cards or found is None or found.facts.cuda_build is None:
+    chosen = ToolchainStore(toolchains).find(toolchain)
+    if not cards or chosen is None or chosen.facts.cuda_build is None:
         pytest.skip("no NVIDIA card here, or a CPU build of torch")
-    # As on a model that nobody knows yet.
+    # No known answers: the first answer is stored.
     monkeypatch.setattr("worker.cards.watch._SHIPPED", tmp_path / "none.json")
     private_mounts.enter()
     tmp_path.chmod(0o755)
     sandbox = Sandbox(slot=6, home=tmp_path)
-    watch = CardWatch(cards, lambda: found, folder=tmp_path, check_seconds=600, check_memory_bytes=256 * MIB)
+    watch = CardWatch(cards, lambda: chosen, folder=tmp_path, check_seconds=600, check_memory_bytes=256 * MIB)
     watch.start()
     index = cards[0].index
     assert (watch.due(), watch.usable(), watch.cards()[0].state) == ([index], [index], CardState.UNCHECKED)
@@ -92,7 +96,7 @@ def test_on_a_card(tmp_path: Path, toolchains: Path, toolchain: str, monkeypatch
     assert reading is not None
     assert 10 < (reading.temperature or 0) < 110
     assert (reading.ecc_uncorrected, reading.xids) == (0, [])
-    # The same card, held against another answer.
+    # The same card is compared with another answer.
     learned = tmp_path / "known_answers.json"
     answers = json.loads(learned.read_text())
     (key,) = answers

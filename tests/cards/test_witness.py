@@ -1,4 +1,4 @@
-"""What computes on a card is seen from outside, whatever the script says of it."""
+"""The driver shows which cards a script computes on, whatever the script reports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from worker.toolchains import ToolchainStore
 
 
 class Driver:
-    """A driver of which a test says what computes on its cards."""
+    """A driver whose lists of processes a test sets."""
 
     def __init__(self) -> None:
         self.users: dict[int, list[int] | None] = {}
@@ -81,26 +81,32 @@ def test_a_driver_that_does_not_tell() -> None:
     assert witness.computed == []
 
 
-ASKS = "import torch\nprint(torch.cuda.is_available(), torch.cuda.device_count())\nprint((torch.ones(3) * 2).sum().item())\n"
+ASKS = (
+    "import torch\nprint(torch.cuda.is_available(), torch.cuda.device_count())\n"
+    "print((torch.ones(3) * 2).sum().item())\n"
+)
 COMPUTES = "import torch\nprint((torch.ones(3, device='cuda') * 2).sum().item())\n"
-CHILD = f"import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', {COMPUTES!r}], capture_output=True, text=True).stdout)\n"
+CHILD = (
+    "import subprocess, sys\n"
+    f"print(subprocess.run([sys.executable, '-c', {COMPUTES!r}], capture_output=True, text=True).stdout)\n"
+)
 CLAIMS = (
-    "import torch\ntorch.cuda.is_initialized = lambda: True\ntorch.cuda.memory_stats = lambda *a: {'allocated_bytes.all.allocated': 9}\n"
-    + ASKS
+    "import torch\ntorch.cuda.is_initialized = lambda: True\n"
+    "torch.cuda.memory_stats = lambda *a: {'allocated_bytes.all.allocated': 9}\n" + ASKS
 )
 
 
 @pytest.mark.sandbox
 def test_on_a_card(tmp_path: Path, toolchains: Path, toolchain: str) -> None:
     store = ToolchainStore(toolchains)
-    cards, found = find_gpus()[:1], store.find(toolchain)
-    if not cards or found is None or found.facts.cuda_build is None:
+    cards, chosen = find_gpus()[:1], store.find(toolchain)
+    if not cards or chosen is None or chosen.facts.cuda_build is None:
         pytest.skip("no NVIDIA card here, or a CPU build of torch")
     private_mounts.enter()
     tmp_path.chmod(0o755)
     sandbox = Sandbox(slot=6, home=tmp_path)
     watch = CardWatch(
-        cards, lambda: found, folder=tmp_path / "cards", check_seconds=600, check_memory_bytes=256 * MIB
+        cards, lambda: chosen, folder=tmp_path / "cards", check_seconds=600, check_memory_bytes=256 * MIB
     )
     executor = Executor(
         Identity("here", "x"), store, EnvironmentRecorder(tmp_path / "cache", probe_seconds=60)
@@ -122,7 +128,7 @@ def test_on_a_card(tmp_path: Path, toolchains: Path, toolchain: str) -> None:
 
     assert run(COMPUTES).observation.devices_computed == ["cuda:0"]
     assert run(CHILD).observation.devices_computed == ["cuda:0"]
-    asked = run(ASKS).observation
-    assert asked.devices_computed == []
-    assert f"/dev/nvidia{index}" in asked.devices_opened
+    observation = run(ASKS).observation
+    assert observation.devices_computed == []
+    assert f"/dev/nvidia{index}" in observation.devices_opened
     assert run(CLAIMS).observation.devices_computed == []

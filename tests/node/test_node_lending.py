@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.machine.lending import Closed, Lending, read_hours
+from worker.machine.lending import Closure, Lending, read_hours
 
 
 def at(text: str) -> datetime:
@@ -41,8 +41,8 @@ def at(text: str) -> datetime:
     ],
 )
 def test_hours(tmp_path: Path, hours: str, moment: str, open_: bool) -> None:  # noqa: FBT001
-    closed = Lending(tmp_path / "pause", read_hours(hours), clock=lambda: at(moment)).closed()
-    assert closed == (None if open_ else Closed("outside the hours that it is lent for"))
+    closure = Lending(tmp_path / "pause", read_hours(hours), clock=lambda: at(moment)).closure()
+    assert closure == (None if open_ else Closure("outside the hours that it is lent for"))
 
 
 @pytest.mark.parametrize(
@@ -54,26 +54,26 @@ def test_hours_that_are_none(hours: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "closed"),
+    ("content", "closure"),
     [
-        (b"", Closed("paused by its owner")),
-        (b"back on Monday\n", Closed("paused by its owner: back on Monday")),
-        (b"now\n", Closed("paused by its owner", at_once=True)),
-        (b"NOW", Closed("paused by its owner", at_once=True)),
-        (b"\xff", Closed("paused by its owner: \N{REPLACEMENT CHARACTER}")),
+        (b"", Closure("paused by its owner")),
+        (b"back on Monday\n", Closure("paused by its owner: back on Monday")),
+        (b"now\n", Closure("paused by its owner", at_once=True)),
+        (b"NOW", Closure("paused by its owner", at_once=True)),
+        (b"\xff", Closure("paused by its owner: \N{REPLACEMENT CHARACTER}")),
     ],
 )
-def test_the_pause_file(tmp_path: Path, content: bytes, closed: Closed) -> None:
+def test_the_pause_file(tmp_path: Path, content: bytes, closure: Closure) -> None:
     lending = Lending(tmp_path / "pause", ())
-    assert lending.closed() is None
+    assert lending.closure() is None
     lending.pause_file.write_bytes(content)
-    assert lending.closed() == closed
+    assert lending.closure() == closure
     lending.pause_file.unlink()
-    assert lending.closed() is None
+    assert lending.closure() is None
 
 
 def test_a_pause_file_that_is_a_folder_pauses_as_well(tmp_path: Path) -> None:
     (tmp_path / "pause").mkdir()
-    closed = Lending(tmp_path / "pause", ()).closed()
-    assert closed is not None
-    assert "can't be read" in closed.why
+    closure = Lending(tmp_path / "pause", ()).closure()
+    assert closure is not None
+    assert "can't be read" in closure.why

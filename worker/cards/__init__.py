@@ -1,1 +1,1 @@
-"""The node's NVIDIA cards: which there are, what state they are in, and whether they compute rightly."""
+"""The NVIDIA cards of the node: their list, their state, and the check that they compute correctly."""

@@ -1,7 +1,4 @@
-"""Whether a card may give evidence: what its last known-answer check said, and what the driver counted since. Pure.
-
-A card is sound while its last check passed, at most `seconds` ago, and the driver reported no fault since then.
-"""
+"""Finds the faults of a card in the answer of its check, and in the counters of the driver. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +11,14 @@ from worker.contract import CardReading, Gpu
 
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 _Name = Annotated[str, StringConstraints(pattern=r"^[\w .:]{1,60}$")]
-# By card model and build of torch, then by name of the computation.
+# Digests by card model and build of torch (`answers_key`), then by the name of the computation.
 KnownAnswers = Mapping[str, Mapping[str, str]]
 # Faults of the program, not of the card: https://docs.nvidia.com/deploy/xid-errors
 _XIDS_OF_PROGRAMS = frozenset({13, 31, 32, 43, 45, 68, 69})
 
 
 class Answer(BaseModel):
-    """What `known_answer.py` printed."""
+    """The output of `known_answer.py`. `digests` are by the number of the card, then by computation."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,7 +29,7 @@ class Answer(BaseModel):
 
 
 def read_answer(printed: bytes) -> Answer | None:
-    """None for whatever is no answer."""
+    """Parse the output of `known_answer.py`. None if it is not a valid answer."""
     try:
         return Answer.model_validate_json(printed.strip())
     except ValidationError:
@@ -40,30 +37,33 @@ def read_answer(printed: bytes) -> Answer | None:
 
 
 def answers_key(gpu: Gpu, build: Sequence[str]) -> str:
-    """What two cards have in common when their rounded answers must be equal: the model and the libraries."""
+    """The card model and the libraries. Cards with equal keys must give equal rounded answers."""
     return " | ".join([gpu.model, *build])
 
 
 def faults(answer: Answer, gpus: Sequence[Gpu], known: KnownAnswers) -> list[str]:
-    """What is wrong with the cards, as they were granted in this order; empty when all of it is right."""
+    """The faults of the cards, as sentences. `gpus` are in the order in which they were granted.
+
+    Computations without a known answer are not compared.
+    """
     if len(answer.digests) != len(gpus):
         return [f"{len(answer.digests)} of {len(gpus)} cards could be used"]
-    found = [f"card {name} is wrong" for name in answer.wrong] + [
+    messages = [f"card {name} is wrong" for name in answer.wrong] + [
         f"card {name} varies" for name in answer.varies
     ]
     for number, gpu in enumerate(gpus):
         stored = known.get(answers_key(gpu, answer.build), {})
         own = answer.digests.get(str(number), {})
-        found += [
+        messages += [
             f"card {number}: {name} is not what this model gives"
             for name in stored
             if own.get(name) != stored[name]
         ]
-    return found
+    return messages
 
 
 def fault_of_driver(before: CardReading, now: CardReading) -> str | None:
-    """What the driver counted meanwhile that makes the card's results doubtful."""
+    """The first fault that the driver counted between two readings. None if it counted none."""
     if now.ecc_uncorrected > before.ecc_uncorrected:
         return f"{now.ecc_uncorrected - before.ecc_uncorrected} memory error(s) that could not be corrected"
     severe = [xid for xid in now.xids[len(before.xids) :] if xid not in _XIDS_OF_PROGRAMS]

@@ -1,4 +1,4 @@
-"""What the driver tells of the cards, by NVML: which there are, their state, and whose processes are on them."""
+"""Reads from the driver, through NVML: the cards, their state, and the processes on them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _THROTTLED = {
 
 
 @contextmanager
-def opened() -> Iterator[Any]:
-    """The library, or None without driver or binding."""
+def open_nvml() -> Iterator[Any]:
+    """The initialized library. None if the driver or the Python binding is missing."""
     try:
         import pynvml
     except ImportError:
@@ -40,15 +40,15 @@ def opened() -> Iterator[Any]:
 
 
 def find_gpus() -> list[Gpu]:
-    """The cards whose device node is here; no serial number, no UUID."""
-    with opened() as nvml:
+    """The cards whose device node exists on this machine, without serial numbers and UUIDs."""
+    with open_nvml() as nvml:
         if nvml is None:
             return []
         driver = str(nvml.nvmlSystemGetDriverVersion())
-        found = []
+        gpus = []
         for minor, handle in _handles(nvml):
             with suppress(nvml.NVMLError):
-                # A card that fell off the bus is not offered.
+                # A card that fell off the bus raises an error here, and is left out.
                 major_capability, minor_capability = nvml.nvmlDeviceGetCudaComputeCapability(handle)
                 gpu = Gpu(
                     index=minor,
@@ -58,20 +58,23 @@ def find_gpus() -> list[Gpu]:
                     driver=driver,
                 )
                 if Path(f"/dev/nvidia{gpu.index}").exists():
-                    found.append(gpu)
-        return found
+                    gpus.append(gpu)
+        return gpus
 
 
 def device_nodes(granted: list[Gpu]) -> tuple[str, ...]:
-    """Exactly the nodes of the granted cards, and the two that every CUDA process needs."""
+    """The device nodes of the granted cards, and two for every CUDA process. Empty without cards."""
     if not granted:
         return ()
     return (*(f"/dev/nvidia{gpu.index}" for gpu in granted), "/dev/nvidiactl", "/dev/nvidia-uvm")
 
 
 def read_card(index: int, *, xids: list[int]) -> CardReading | None:
-    """None when the driver does not know the card any more. What a card does not count is zero."""
-    with opened() as nvml:
+    """The state of a card. None if the driver no longer knows the card.
+
+    A counter that the card does not have keeps its default.
+    """
+    with open_nvml() as nvml:
         handle = None if nvml is None else dict(_handles(nvml)).get(index)
         if nvml is None or handle is None:
             return None
@@ -97,11 +100,12 @@ Looker = AbstractContextManager[Callable[[int], list[int] | None]]
 
 @contextmanager
 def looker() -> Iterator[Callable[[int], list[int] | None]]:
-    """What tells, again and again, the ids of the processes that compute on a card, as the driver sees them; None when it can't be told.
+    """A function that lists the ids of the processes that compute on a card. It can be called many times.
 
-    A desktop that is drawn by it does not compute. In a container they may be those of other namespaces, or hidden.
+    It returns None if the driver does not answer. Processes that only draw on the card are not listed. In a
+    container the ids may be those of another namespace, or the driver may hide the processes.
     """
-    with opened() as nvml:
+    with open_nvml() as nvml:
         handles = {} if nvml is None else dict(_handles(nvml))
 
         def users_of(index: int) -> list[int] | None:
@@ -118,13 +122,13 @@ def looker() -> Iterator[Callable[[int], list[int] | None]]:
 
 
 def processes_on(index: int) -> list[int] | None:
-    """Ids of the processes that compute on the card right now; None when it can't be told."""
+    """The ids of the processes that compute on the card now. None if the driver does not answer."""
     with looker() as users_of:
         return users_of(index)
 
 
 def _handles(nvml: Any) -> Iterator[tuple[int, Any]]:
-    """By minor number: that of the device node."""
+    """The handle of each card, with the minor number of its device node."""
     for index in range(nvml.nvmlDeviceGetCount()):
         with suppress(nvml.NVMLError):
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
@@ -132,7 +136,7 @@ def _handles(nvml: Any) -> Iterator[tuple[int, Any]]:
 
 
 class FaultWatch:
-    """Listens for the driver's faults (Xid) in a thread of its own; they are kept by card, oldest first."""
+    """Collects the faults (Xid) that the driver reports, by card, in a thread of its own."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -148,11 +152,12 @@ class FaultWatch:
         self._thread.join(2 * _WAIT_MS / 1000)
 
     def xids(self, index: int) -> list[int]:
+        """The faults of a card since `start`, the oldest first."""
         with self._lock:
             return list(self._xids.get(index, ()))
 
     def _listen(self) -> None:
-        with opened() as nvml:
+        with open_nvml() as nvml:
             if nvml is None:
                 return
             events = nvml.nvmlEventSetCreate()

@@ -1,4 +1,7 @@
-"""Keeps watch over the cards of a node: checks them before they give evidence, and keeps from use what is faulty or taken by others."""
+"""Checks the cards of a node before attempts use them.
+
+A card that is faulty, or that other programs use, is out of use.
+"""
 
 from __future__ import annotations
 
@@ -36,22 +39,25 @@ class _Card:
     gpu: Gpu
     state: CardState = CardState.UNCHECKED
     detail: str = ""
-    # By the monotonic clock.
+    # The time of the next check, by the monotonic clock.
     check_at: float = 0.0
-    # When a check last passed, in seconds since 1970: what was seen since then rests on it.
+    # The time of the last check that passed, in seconds since 1970. Later results rely on it.
     sound_at: float | None = None
 
 
-class _Passed(BaseModel):
+class _PassRecord(BaseModel):
+    """The last check that passed, on disk. `tells` is `CardWatch._tells`."""
+
     sound_at: float
     boot: str
     tells: bool
 
 
 class CardWatch:
-    """One per node process. `toolchain` gives one whose torch can use a card, or None: then nothing can be checked.
+    """The cards of one node process.
 
-    `alone`: no card is given out on which somebody else computes.
+    `toolchain` returns a toolchain whose torch can use a card; without one, no card can be checked. With
+    `alone`, a card is out of use while another program computes on it.
     """
 
     def __init__(
@@ -73,7 +79,7 @@ class CardWatch:
         self._check_memory_bytes = check_memory_bytes
         self._lock = threading.Lock()
         self._faults = nvml.FaultWatch()
-        # Whether the driver tells us of processes in a sandbox: learnt by looking at a check.
+        # True if the driver lists processes in a sandbox. The last check that passed decides this.
         self._tells = False
         for card in self._cards.values():
             self._remember(card)
@@ -87,7 +93,7 @@ class CardWatch:
             self._faults.stop()
 
     def cards(self) -> list[Gpu]:
-        """All of them, with the state each is in."""
+        """All cards, with their states."""
         with self._lock:
             return [
                 card.gpu.model_copy(
@@ -97,12 +103,12 @@ class CardWatch:
             ]
 
     def select(self, indexes: Iterable[int]) -> list[Gpu]:
-        """These cards, without their state: what an attempt on them has in common with one on their like."""
-        wanted = set(indexes)
-        return [card.gpu for index, card in self._cards.items() if index in wanted]
+        """These cards, without their states."""
+        index_set = set(indexes)
+        return [card.gpu for index, card in self._cards.items() if index in index_set]
 
     def usable(self) -> list[int]:
-        """Those that may be given to an attempt."""
+        """The indexes of the cards that an attempt may use."""
         with self._lock:
             return [
                 index
@@ -112,27 +118,33 @@ class CardWatch:
 
     @property
     def count(self) -> int:
-        """How many there are, in whatever state."""
+        """The number of cards, in any state."""
         return len(self._cards)
 
     def is_in_use(self) -> bool:
-        """Whether somebody else computes on any of them."""
+        """True if another program was seen to compute on one of the cards."""
         with self._lock:
             return any(card.state is CardState.IN_USE for card in self._cards.values())
 
     def witness(self, indexes: Sequence[int]) -> Witness | None:
-        """Of these cards; None where the driver tells nothing of what runs in a sandbox."""
+        """A witness for these cards. None if the driver does not list the processes in a sandbox."""
         with self._lock:
             return Witness(indexes) if self._tells else None
 
     def due(self) -> list[int]:
-        """Those whose last check is too long ago; a faulty card is checked again too, and given out again once it passes."""
+        """The indexes of the cards that need a check now.
+
+        A faulty card is checked again too, and is in use again after it passes.
+        """
         now = time.monotonic()
         with self._lock:
             return [index for index, card in self._cards.items() if now >= card.check_at]
 
     def take(self, index: int) -> bool:
-        """Whether nobody else computes on a card whose lock is ours; else it is out of use for a while."""
+        """Look for other programs on a card whose lock is ours. False if there are any.
+
+        The card is then out of use until the next look.
+        """
         if not self._alone:
             return True
         if not nvml.processes_on(index):
@@ -140,23 +152,26 @@ class CardWatch:
         self._note(
             self._cards[index],
             CardState.IN_USE,
-            "a program of somebody else's computes on it",
+            "another program computes on it",
             again_in=_LOOK_AGAIN_SECONDS,
         )
         return False
 
     def readings(self, indexes: Sequence[int]) -> list[CardReading]:
-        """What the driver tells of these cards, each with when it last passed its check."""
-        found = [self.read(index) for index in indexes]
-        return [reading for reading in found if reading is not None]
+        """The states of these cards from the driver. Cards that the driver no longer knows are left out."""
+        readings = (self.read(index) for index in indexes)
+        return [reading for reading in readings if reading is not None]
 
     def condemn_faulty(self, before: Sequence[CardReading], after: Sequence[CardReading]) -> str | None:
-        """What the driver reported of a card between two readings, if anything: then it is out of use until a check passes."""
+        """The first fault that the driver reported between two readings. None if there is none.
+
+        The card is then out of use until a check passes.
+        """
         if len(after) < len(before):
             lost = next(
                 reading.index for reading in before if reading.index not in {other.index for other in after}
             )
-            return self._condemn(lost, "the driver does not know the card any more")
+            return self._condemn(lost, "the driver no longer knows the card")
         for earlier, later in zip(before, after, strict=True):
             fault = fault_of_driver(earlier, later)
             if fault is not None:
@@ -164,7 +179,10 @@ class CardWatch:
         return None
 
     def check(self, index: int, sandbox: Sandbox) -> bool:
-        """Whether the card computes rightly. In the slot's thread, with the card locked."""
+        """Check the card with known answers. False if it may not be used now.
+
+        True without a toolchain that can use a card. The caller holds the lock of the card.
+        """
         card = self._cards[index]
         if not self.take(index):
             return False
@@ -179,15 +197,15 @@ class CardWatch:
         with witness.watch():
             answer, trouble = self._ask(card.gpu, toolchain, sandbox)
         after = self.read(index)
-        found = [trouble] if answer is None else faults(answer, [card.gpu], self._known())
+        messages = [trouble] if answer is None else faults(answer, [card.gpu], self._known_answers())
         driver = None if before is None or after is None else fault_of_driver(before, after)
         if after is None:
-            found.append("the driver does not know it any more")
+            messages.append("the driver no longer knows it")
         if driver is not None:
-            found.append(driver)
-        if found:
-            self._note(card, CardState.FAULTY, found[0])
-            _log.error("card_faulty", card=index, model=card.gpu.model, found=found[:20])
+            messages.append(driver)
+        if messages:
+            self._note(card, CardState.FAULTY, messages[0])
+            _log.error("card_faulty", card=index, model=card.gpu.model, found=messages[:20])
             return False
         if answer is not None:
             self._learn(card.gpu, answer)
@@ -197,6 +215,7 @@ class CardWatch:
         return True
 
     def read(self, index: int) -> CardReading | None:
+        """The state of a card now. None if the driver does not know the card."""
         reading = nvml.read_card(index, xids=self._faults.xids(index))
         with self._lock:
             return (
@@ -218,30 +237,30 @@ class CardWatch:
             if state is CardState.SOUND:
                 card.sound_at = moment
         if state is CardState.SOUND:
-            passed = _Passed(sound_at=moment, boot=_boot(), tells=self._tells)
-            self._passed(card.gpu).write_text(passed.model_dump_json(), encoding="utf-8")
+            record = _PassRecord(sound_at=moment, boot=_boot(), tells=self._tells)
+            self._pass_file(card.gpu).write_text(record.model_dump_json(), encoding="utf-8")
         elif state is CardState.FAULTY:
-            self._passed(card.gpu).unlink(missing_ok=True)
+            self._pass_file(card.gpu).unlink(missing_ok=True)
 
-    def _passed(self, gpu: Gpu) -> Path:
-        """Where it is kept that the card passed, for the next start."""
+    def _pass_file(self, gpu: Gpu) -> Path:
+        """The file that tells the next start of the node when the card passed its check."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self._folder / f"passed-{gpu.index}.json"
 
     def _remember(self, card: _Card) -> None:
-        """A check that passed shortly before an earlier process ended still holds."""
+        """Use a recent check of an earlier process, if the machine has not restarted since."""
         try:
-            passed = _Passed.model_validate_json(self._passed(card.gpu).read_bytes())
+            record = _PassRecord.model_validate_json(self._pass_file(card.gpu).read_bytes())
         except (OSError, ValidationError):
             return
-        age = time.time() - passed.sound_at
-        if passed.boot == _boot() and 0 <= age < self._check_seconds:
+        age = time.time() - record.sound_at
+        if record.boot == _boot() and 0 <= age < self._check_seconds:
             card.state, card.sound_at, card.check_at = (
                 CardState.SOUND,
-                passed.sound_at,
+                record.sound_at,
                 time.monotonic() + self._check_seconds - age,
             )
-            self._tells = passed.tells
+            self._tells = record.tells
 
     def _ask(self, gpu: Gpu, toolchain: Toolchain, sandbox: Sandbox) -> tuple[Answer | None, str]:
         job = SandboxJob(
@@ -254,25 +273,25 @@ class CardWatch:
         )
         result = sandbox.run(job, cancelled=threading.Event())
         if result.ending is not Ending.EXITED or result.exit_status != 0:
-            said = result.stderr.tail or result.stderr.head
+            output = result.stderr.tail or result.stderr.head
             _log.warning(
                 "card_check_failed",
                 ending=result.ending,
                 exit_status=result.exit_status,
-                said=said[-2000:].decode("utf-8", "replace"),
+                said=output[-2000:].decode("utf-8", "replace"),
             )
             return None, f"its check ended with {result.ending} and exit status {result.exit_status}"
         answer = read_answer(result.stdout.head)
         return answer, "" if answer else "its check gave no readable answer"
 
-    def _known(self) -> KnownAnswers:
-        """What is shipped wins over what was learned here."""
+    def _known_answers(self) -> KnownAnswers:
+        """The known answers. Those that are shipped replace those that this node stored."""
         return {**_read(self._learned), **_read(_SHIPPED)}
 
     def _learn(self, gpu: Gpu, answer: Answer) -> None:
-        """The first answer of a model with these libraries, so that a later one or another card can be held against it."""
+        """Store the first answer of a card model with these libraries. Later answers are compared with it."""
         key = answers_key(gpu, answer.build)
-        if key in self._known():
+        if key in self._known_answers():
             return
         known = {**_read(self._learned), key: answer.digests["0"]}
         self._learned.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -282,7 +301,7 @@ class CardWatch:
 
 
 def watch_cards(settings: NodeSettings, toolchains: ToolchainStore) -> CardWatch:
-    """Over all cards of this machine, as the node's settings say."""
+    """The watch over all cards of this machine."""
     return CardWatch(
         nvml.find_gpus(),
         lambda: choose_for_cards(toolchains),
@@ -301,7 +320,7 @@ def _read(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _boot() -> str:
-    """Tells one start of the machine from another."""
+    """The id of this start of the machine. Empty if it can't be read."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""Looks from outside, by the driver, on which cards the processes of an attempt compute: what runs in them may say anything."""
+"""Asks the driver on which cards an attempt computes. The script's own report could be false."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 from worker.cards import nvml
 
-# A context on a card takes longer to make than that, and lasts until its process ends.
+# To create a context on a card takes longer than this, and the context lasts until its process ends.
 _LOOK_SECONDS = 0.05
 _END_SECONDS = 5.0
 
 
 class Witness:
-    """Of cards that nobody else may use meanwhile. `looker` opens what tells the processes on a card by its index."""
+    """Looks for processes on cards that only the attempt may use. `looker` opens the list of the driver."""
 
     def __init__(self, indexes: Sequence[int], *, looker: Callable[[], nvml.Looker] = nvml.looker) -> None:
         self._indexes = list(indexes)
@@ -24,12 +24,12 @@ class Witness:
 
     @property
     def computed(self) -> list[int]:
-        """The cards on which something computed while it looked, as numbers in the order in which they were given."""
+        """The cards on which a process computed, as positions in `indexes`."""
         return [number for number, index in enumerate(self._indexes) if index in self._computed]
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """From now until the end of the block; what an earlier block saw is forgotten."""
+        """Look until the end of the block. Results of an earlier block are deleted."""
         self._computed.clear()
         self._ending.clear()
         thread = threading.Thread(target=self._look, name="cards-witness", daemon=True)

@@ -1,30 +1,33 @@
-"""Which packages a report may bring into a toolchain: the operator's list, read once."""
+"""Reads the operator's list of the packages that a report may add to a toolchain."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-# Widely used, from wheels, and of use in scripts about numbers. Whatever they do, they do inside the sandbox.
+# Packages that are widely used in numeric scripts and have wheels. Their code runs only inside the sandbox.
 DEFAULT = (
-    "einops networkx numpy opt-einsum packaging pandas pyparsing python-dateutil pytz pyyaml regex scikit-learn scipy six sympy tabulate "
-    "threadpoolctl tqdm typing-extensions"
+    "einops networkx numpy opt-einsum packaging pandas pyparsing python-dateutil pytz pyyaml regex "
+    "scikit-learn scipy six sympy tabulate threadpoolctl tqdm typing-extensions"
 )
 _PACKAGE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?")
 _MOST_FILE = 1024 * 1024
 
 
-def read(said: str) -> frozenset[str]:
-    """Names with spaces or commas between them, or the path of a file with one a line and `#` before remarks. Raise ValueError."""
-    if said.startswith("/"):
+def read(text: str) -> frozenset[str]:
+    """The normalized names from a text with spaces or commas, or from a file if `text` is an absolute path.
+
+    In a file `#` starts a comment. Raises ValueError.
+    """
+    if text.startswith("/"):
         try:
-            with Path(said).open(encoding="utf-8") as file:
+            with Path(text).open(encoding="utf-8") as file:
                 lines = file.read(_MOST_FILE).splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"{said} can't be read") from error
-        said = " ".join(line.partition("#")[0] for line in lines)
-    names = [re.sub(r"[-_.]+", "-", name).lower() for name in re.split(r"[\s,]+", said) if name]
+            raise ValueError(f"{text} can't be read") from error
+        text = " ".join(line.partition("#")[0] for line in lines)
+    names = [re.sub(r"[-_.]+", "-", name).lower() for name in re.split(r"[\s,]+", text) if name]
     wrong = next((name for name in names if not _PACKAGE.fullmatch(name)), None)
     if wrong is not None:
-        raise ValueError(f"{wrong[:80]!r} is no name of a package")
+        raise ValueError(f"{wrong[:80]!r} is not the name of a package")
     return frozenset(names)

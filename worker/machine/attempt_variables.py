@@ -1,4 +1,7 @@
-"""Variables that an operator sets in every attempt, since the sandbox clears the node's own: what a machine needs, never secrets."""
+"""Checks the variables that an operator sets in every attempt. They must not be secrets.
+
+The sandbox clears the variables of the node, but some machines need variables of their own.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ from worker.machine.scrub import scrub
 MOST = 32
 MOST_CHARACTERS = 200
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
-# Ours: what the sandbox and the target's own settings decide, or what would change which program runs.
+# The sandbox or the settings of a target set these, or they could change which program runs.
 _RESERVED = re.compile(
     r"(?:PATH|HOME|USER|LOGNAME|LANG|TMPDIR|LC_.*|LD_.*|PYTHON.*|SAMEHERE_.*|BASH_.*|ENV|IFS|SHELL)"
 )
-# By parts of the name: a script reads all of its variables, and whoever reads the result sees these.
+# Parts of names that suggest a secret. Every script can read the variables, and every result shows them.
 _SECRET = frozenset({"AUTH", "CERT", "COOKIE", "KEY", "KEYS", "PASS", "PASSWD", "PRIVATE", "PWD"})
 _SECRET_WITHIN = ("APIKEY", "CREDENTIAL", "PASSPHRASE", "PASSWORD", "SECRET", "TOKEN")
 
 
 def check(variables: Mapping[str, str]) -> dict[str, str]:
-    """Raise ValueError, in words for the operator, for what must not or could not be set and recorded."""
+    """A copy of the variables. Raises ValueError, with a message for the operator, if one may not be set."""
     if len(variables) > MOST:
         raise ValueError(f"at most {MOST} variables")
     for name, value in variables.items():
@@ -39,11 +42,12 @@ def check(variables: Mapping[str, str]) -> dict[str, str]:
             )
         if not environment_fields({name: value}):
             raise ValueError(
-                f"the value of {name} looks like a path or an identity of this machine, which no result may hold"
+                f"the value of {name} looks like a path or an identity of this machine, "
+                "which no result may hold"
             )
     return dict(variables)
 
 
 def environment_fields(variables: Mapping[str, str]) -> Environment:
-    """As fields of an environment: two nodes that set different ones are not the same."""
+    """The variables as fields of an environment. Other variables make another environment."""
     return scrub({f"variable.{name}": value for name, value in variables.items()})

@@ -1,4 +1,4 @@
-"""A connection to the broker, beside the one of Celery: for heartbeats and cancellations."""
+"""A connection to the broker for heartbeats and cancellations. Celery has its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TIMEOUT_SECONDS = 5.0
 
 
 def connect(broker_url: str) -> redis.Redis:
-    """A client that connects at the first command. A server that does not answer is an error after 5 seconds."""
+    """A client that connects at the first command. A command fails after 5 seconds without an answer."""
     return redis.Redis.from_url(
         redis_url(broker_url),
         socket_timeout=_TIMEOUT_SECONDS,

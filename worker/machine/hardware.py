@@ -1,4 +1,4 @@
-"""What this machine's processor is. No host name, no serial number."""
+"""Reads the facts about this machine's processor, without host name and serial number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FLAGS_OF_INTEREST = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """The first processor that /proc/cpuinfo lists, and how many may be used."""
+    """The first processor that /proc/cpuinfo lists. `cores` is the number that this process may use."""
 
     model: str
     vendor: str

@@ -1,4 +1,4 @@
-"""When a node works: the hours its owner lends the machine for, and the file by which it is had back at any time."""
+"""Decides when a node may work: in the hours that its owner sets, and without a pause file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WINDOW = re.compile(
-    rf"^(?:({'|'.join(_DAYS)})(?:-({'|'.join(_DAYS)}))?\s+)?([01]?\d|2[0-3]):([0-5]\d)-(?:([01]?\d|2[0-3]):([0-5]\d)|(24):(00))$",
+    rf"^(?:({'|'.join(_DAYS)})(?:-({'|'.join(_DAYS)}))?\s+)?"
+    r"([01]?\d|2[0-3]):([0-5]\d)-"
+    r"(?:([01]?\d|2[0-3]):([0-5]\d)|(24):(00))$",
     re.IGNORECASE,
 )
 _MOST_BYTES = 200
@@ -19,7 +21,7 @@ AT_ONCE = "now"
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From a minute of certain days on, for some minutes, past midnight too."""
+    """A period that starts on certain days (0 is Monday), at a minute of the day. It may pass midnight."""
 
     days: frozenset[int]
     start: int
@@ -35,37 +37,41 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
-    """Why the node takes nothing; `at_once` gives back what runs as well."""
+class Closure:
+    """The reason why the node takes no attempts. With `at_once` it also stops those that run."""
 
     why: str
     at_once: bool = False
 
 
 def read_hours(text: str) -> tuple[Window, ...]:
-    """`22:00-07:00, sat-sun 00:00-24:00`, in the machine's own time; empty for always. Raise ValueError with what is wrong."""
+    """Parse hours such as `22:00-07:00, sat-sun 00:00-24:00`, in local time. Empty for always.
+
+    Raises ValueError.
+    """
     return tuple(_window(part.strip()) for part in text.split(",") if part.strip())
 
 
 def _window(text: str) -> Window:
-    found = _WINDOW.match(text)
-    if found is None:
+    match = _WINDOW.match(text)
+    if match is None:
         raise ValueError(
-            f"not hours: write them as 22:00-07:00, or with days as sat-sun 00:00-24:00; several with commas. Got: {text[:60]!r}"
+            "not hours: write them as 22:00-07:00, or with days as sat-sun 00:00-24:00; several with commas. "
+            f"Got: {text[:60]!r}"
         )
-    first, last = (None if day is None else _DAYS.index(day.lower()) for day in found.group(1, 2))
+    first, last = (None if day is None else _DAYS.index(day.lower()) for day in match.group(1, 2))
     days = (
         range(7)
         if first is None
         else [(first + step) % 7 for step in range(((first if last is None else last) - first) % 7 + 1)]
     )
-    start = int(found[3]) * 60 + int(found[4])
-    end = 24 * 60 if found[7] else int(found[5]) * 60 + int(found[6])
+    start = int(match[3]) * 60 + int(match[4])
+    end = 24 * 60 if match[7] else int(match[5]) * 60 + int(match[6])
     return Window(frozenset(days), start, (end - start) % (24 * 60) or 24 * 60)
 
 
 class Lending:
-    """Asked again and again; reads the file anew each time."""
+    """The hours and the pause file of a node. The file is read at each call."""
 
     def __init__(
         self, pause_file: Path, hours: tuple[Window, ...], *, clock: Callable[[], datetime] = datetime.now
@@ -74,22 +80,22 @@ class Lending:
         self._hours = hours
         self._clock = clock
 
-    def closed(self) -> Closed | None:
-        """None while the node may work."""
+    def closure(self) -> Closure | None:
+        """The reason why the node may not work now. None if it may work."""
         try:
             with self.pause_file.open("rb") as file:
                 word = file.read(_MOST_BYTES).decode("utf-8", "replace").strip()
         except FileNotFoundError:
             word = None
         except OSError as error:
-            # Whoever put something there meant to have the machine back.
-            return Closed(f"the pause file can't be read: {error.strerror}")
+            # Somebody put something there, so the owner wants the machine back.
+            return Closure(f"the pause file can't be read: {error.strerror}")
         if word is not None:
             at_once = word.lower() == AT_ONCE
-            return Closed(
+            return Closure(
                 "paused by its owner" if at_once or not word else f"paused by its owner: {word}",
                 at_once=at_once,
             )
         if self._hours and not any(window.covers(self._clock()) for window in self._hours):
-            return Closed("outside the hours that it is lent for")
+            return Closure("outside the hours that it is lent for")
         return None

@@ -1,4 +1,4 @@
-"""Slots and cards belong to one attempt at a time on the whole machine, whichever process runs it."""
+"""File locks: on the whole machine only one attempt at a time uses a slot or a card."""
 
 from __future__ import annotations
 
@@ -13,37 +13,41 @@ from typing import Self
 
 
 class LockFolderError(Exception):
-    """The folder of the locks is somebody else's; the message says whose and what to do."""
+    """The folder of the locks is not safe. The message says what to do."""
 
 
 def host_folder() -> Path:
-    """Where all nodes of this user on this machine lock, whatever their homes: root in /run, others among the temporary files."""
+    """The folder of the locks for all nodes of this user on this machine.
+
+    It is in /run for root, and among the temporary files for others.
+    """
     if os.geteuid() == 0 and os.access("/run", os.W_OK):
         return Path("/run/samehere-locks")
     return Path(tempfile.gettempdir(), f"samehere-locks-{os.geteuid()}")
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make it, and raise LockFolderError where another user could have made it, or may write to it."""
+    """Create the folder. Raises LockFolderError if another user owns it or may write to it."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise LockFolderError(
-            f"{folder}, in which slots and cards are locked, must be a folder that uid {os.geteuid()} owns and nobody else writes to; "
+            f"{folder}, in which slots and cards are locked, must be a folder that "
+            f"uid {os.geteuid()} owns and nobody else writes to; "
             "remove it, or name another by SAMEHERE_LOCKS"
         )
 
 
 class HostLock:
-    """A file lock; it is gone with its holder, however that ends."""
+    """An exclusive file lock. The kernel releases it when the process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd = -1
 
     def acquire(self, *, wait: bool = False) -> bool:
-        """Whether it is ours now."""
+        """Take the lock. False if somebody else has it and `wait` is False."""
         if self._fd >= 0:
             raise RuntimeError("the lock is already held here")
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -54,16 +58,16 @@ class HostLock:
             except BlockingIOError:
                 os.close(fd)
                 return False
-            if self._is_still(fd):
+            if self._is_current(fd):
                 break
             os.close(fd)
-        # Whoever tidies temporary files goes by their age.
+        # Programs that delete old temporary files go by the age of a file.
         os.utime(fd)
         self._fd = fd
         return True
 
-    def _is_still(self, fd: int) -> bool:
-        """Whether the file that was locked is the one that others would lock: it may have been removed meanwhile."""
+    def _is_current(self, fd: int) -> bool:
+        """False if the locked file was removed or replaced meanwhile: others would then lock another file."""
         try:
             return os.path.samestat(os.fstat(fd), self._path.lstat())
         except FileNotFoundError:
@@ -85,7 +89,10 @@ class HostLock:
 
 
 class SharedLock:
-    """A file lock that many hold at the same time, or one alone; it is gone with its holder, however that ends. Never waits when alone."""
+    """A file lock that several processes share, or that one has `alone`.
+
+    The kernel releases it when the process ends.
+    """
 
     def __init__(self, path: Path, *, alone: bool = False) -> None:
         self._path = path
@@ -93,7 +100,7 @@ class SharedLock:
         self._fd = -1
 
     def acquire(self) -> bool:
-        """Whether it is held now: shared after a wait; alone only where nobody holds it."""
+        """Take the lock. A shared lock waits. With `alone`: False if somebody else has the lock."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -125,16 +132,16 @@ def slot_lock(folder: Path, number: int) -> HostLock:
 
 
 def acquire_gpus(folder: Path, indexes: list[int], count: int) -> dict[int, HostLock] | None:
-    """Locks on `count` of the cards, all or none."""
-    held: dict[int, HostLock] = {}
+    """Locks on `count` of the cards, by index. None, and no lock, if fewer are free."""
+    locks: dict[int, HostLock] = {}
     for index in indexes:
-        if len(held) == count:
+        if len(locks) == count:
             break
         lock = HostLock(folder / f"gpu-{index}.lock")
         if lock.acquire():
-            held[index] = lock
-    if len(held) == count:
-        return held
-    for lock in held.values():
+            locks[index] = lock
+    if len(locks) == count:
+        return locks
+    for lock in locks.values():
         lock.release()
     return None

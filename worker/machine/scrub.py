@@ -1,4 +1,4 @@
-"""Takes private values out of an environment: paths of users, identities of cards, the host's name."""
+"""Removes private values from an environment: paths of users, identities of cards, the host's name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _MAX_TEXT = 1000
 
 
 def scrub(environment: Environment) -> Environment:
-    """Drop whatever looks like a path of someone's or a card's identity; the probe asks for neither, packages and drivers may tell."""
+    """Remove fields that look private, or that are too long. Sorts by name.
+
+    The probe asks for no private values, but packages and drivers may report some.
+    """
     clean: Environment = {}
     for name, value in list(environment.items())[:_MAX_KEYS]:
         texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
@@ -27,6 +30,6 @@ def scrub(environment: Environment) -> Environment:
 
 @cache
 def _host_name() -> str:
-    """Only where it can be told from an ordinary word."""
+    """The host's name. Empty if it is short or common, since ordinary words could contain it."""
     name = platform.node()
     return name if len(name) > 5 and name not in {"localhost", "sandbox"} else ""

@@ -1,4 +1,4 @@
-"""What an operator can set on a node, by environment variables that begin with SAMEHERE_."""
+"""The settings of a node, from environment variables that begin with SAMEHERE_."""
 
 from __future__ import annotations
 
@@ -16,37 +16,42 @@ from worker.machine.locks import host_folder
 
 
 def default_slots() -> int:
-    """Half the cores, at most four: attempts of torch take all cores they are given."""
+    """Half the cores, at most four, because torch uses all cores that it gets."""
     return max(1, min(4, len(os.sched_getaffinity(0)) // 2))
 
 
 class NodeSettings(BaseSettings):
-    """Read once at start; each field is set by SAMEHERE_ and its name in capitals."""
+    """The settings, read at the start. The variable of a field is SAMEHERE_ and its name in capitals."""
 
     model_config = SettingsConfigDict(env_prefix="SAMEHERE_", frozen=True, extra="ignore")
 
-    home: Path = Field(default_factory=default_home, description="Where all state lives.")
+    home: Path = Field(default_factory=default_home, description="The folder with all state.")
     toolchains: Path | None = Field(
         default=None, description="Folder of the toolchains; default: `toolchains` in the home."
     )
     locks: Path | None = Field(
         default=None,
-        description="Folder of the locks on slots and cards; default: one for all nodes of this user on this machine.",
+        description="Folder of the locks on slots and cards; default: one for all nodes of this user on this "
+        "machine.",
     )
     node_name: str = Field(
         default="local",
         pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$",
-        description="The node's public name; never the host's.",
+        description="The public name of the node. Do not use the host name.",
     )
     slots: int = Field(
-        default_factory=default_slots, ge=1, le=96, description="How many attempts may run at the same time."
+        default_factory=default_slots,
+        ge=1,
+        le=96,
+        description="The number of attempts that may run at the same time.",
     )
     level: Level | None = Field(
-        default=None, description="Insist on this isolation level; default: the strongest that works."
+        default=None, description="Use only this isolation level; default: the strongest that works."
     )
     variables: dict[str, str] = Field(
         default={},
-        description='Variables set in every attempt, as JSON: {"NCCL_NVLS_ENABLE": "0"}; recorded with it, never secrets.',
+        description='Variables for every attempt, as JSON: {"NCCL_NVLS_ENABLE": "0"}. '
+        "Results show them, so do not set secrets.",
     )
     broker_url: str = Field(
         default="", description="Redis or Valkey, for `node` only: redis://, rediss:// or redis+socket://."
@@ -55,40 +60,40 @@ class NodeSettings(BaseSettings):
         default=5.0,
         gt=0,
         le=60,
-        description="How often the node's broker key is refreshed; it lives three times as long.",
+        description="Time between two heartbeats. A heartbeat expires after three times as long.",
     )
     hello_seconds: float = Field(
-        default=60.0, gt=0, description="How often the node says again what it offers."
+        default=60.0, gt=0, description="Time between two messages with the node's offer."
     )
     drain_seconds: float = Field(
-        default=60.0, ge=0, description="After SIGTERM: how long running attempts may take to end."
+        default=60.0, ge=0, description="Time after SIGTERM in which running attempts may end."
     )
     hours: str = Field(
         default="",
-        description="When it works, in local time: `22:00-07:00, sat-sun 00:00-24:00`; default: always.",
+        description="Hours in which the node works, in local time: `22:00-07:00, sat-sun 00:00-24:00`; "
+        "default: always.",
     )
     pause_file: Path | None = Field(
         default=None,
-        description="While this file is there, nothing new is taken; with the word `now` in it what runs is given back too. "
+        description="While this file exists, the node takes no attempts. If it contains the word `now`, "
+        "the node also stops the running ones, and other nodes run them. "
         "Default: `pause` in the node's folder in the home.",
     )
     card_check_seconds: float = Field(
         default=600.0,
         gt=0,
-        description="A GPU that is to be used has passed a check with known answers within this time.",
+        description="A GPU is used only if it passed a check with known answers within this time.",
     )
     card_check_memory_bytes: int = Field(
-        default=2 * GIB, ge=0, description="How much of a GPU's memory the check writes and reads."
+        default=2 * GIB, ge=0, description="The amount of a GPU's memory that the check writes and reads."
     )
-    cards_alone: bool = Field(
-        default=True, description="Use no GPU on which a program of somebody else's computes."
-    )
+    cards_alone: bool = Field(default=True, description="Use no GPU on which another program computes.")
     warm: bool = Field(
         default=True,
-        description="Start attempts from a paused interpreter where they ask for it and it changes nothing.",
+        description="Start attempts from a paused interpreter if they ask for it and it changes no result.",
     )
     warm_memory_bytes: int = Field(
-        default=GIB, ge=0, description="What paused interpreters may take together; each takes about 170 MiB."
+        default=GIB, ge=0, description="Memory limit for all paused interpreters; each takes about 170 MiB."
     )
     warm_jobs: int = Field(
         default=200, ge=1, description="A paused interpreter is replaced after this many attempts."
@@ -100,47 +105,48 @@ class NodeSettings(BaseSettings):
         default=0.02,
         ge=0,
         le=1,
-        description="The share of warm attempts that are run cold as well, and compared.",
+        description="The share of warm attempts that also run cold, for a comparison.",
     )
     toolchain_seconds: float = Field(
-        default=1800.0, gt=0, description="How long the build of a toolchain may take."
+        default=1800.0, gt=0, description="Time limit for the build of a toolchain."
     )
     toolchain_bytes: int = Field(
-        default=24 * GIB, gt=0, description="How large the wheels of one toolchain may be, unpacked."
+        default=24 * GIB, gt=0, description="Size limit for the unpacked wheels of one toolchain."
     )
     toolchain_wait_seconds: float = Field(
         default=180.0,
         ge=0,
         le=600,
-        description="How long an attempt waits for a toolchain that is built when it is needed; 0: never.",
+        description="The time that an attempt waits for the build of its toolchain; 0: nothing is built.",
     )
     packages_allowed: str = Field(
         default=allowed_packages.DEFAULT,
-        description="Packages that a report may bring into a toolchain: names with spaces, or the path of a file with one a line.",
+        description="Packages that a report may add to a toolchain: names with spaces between them, "
+        "or the path of a file with one name a line.",
     )
     probe_seconds: float = Field(
-        default=180.0, gt=0, le=600, description="Wall limit of the probe that records an environment."
+        default=180.0, gt=0, le=600, description="Time limit for the probe that records an environment."
     )
     message_bytes: int = Field(
-        default=8 * 1024 * 1024, ge=64 * 1024, description="The longest message that is read."
+        default=8 * 1024 * 1024, ge=64 * 1024, description="The longest message that the node reads."
     )
 
     @field_validator("variables")
     @classmethod
-    def _check_variables(cls, given: dict[str, str]) -> dict[str, str]:
-        return attempt_variables.check(given)
+    def _check_variables(cls, variables: dict[str, str]) -> dict[str, str]:
+        return attempt_variables.check(variables)
 
     @field_validator("hours")
     @classmethod
-    def _check_hours(cls, given: str) -> str:
-        read_hours(given)
-        return given
+    def _check_hours(cls, text: str) -> str:
+        read_hours(text)
+        return text
 
     @field_validator("packages_allowed")
     @classmethod
-    def _check_packages(cls, given: str) -> str:
-        allowed_packages.read(given)
-        return given
+    def _check_packages(cls, text: str) -> str:
+        allowed_packages.read(text)
+        return text
 
     @property
     def toolchain_folder(self) -> Path:
@@ -155,7 +161,7 @@ class NodeSettings(BaseSettings):
         return self.home / "cache"
 
     def lending(self, node: str) -> Lending:
-        """When this node works."""
+        """The hours and the pause file of a node."""
         return Lending(self.pause_file or self.home / "nodes" / node / "pause", read_hours(self.hours))
 
     def spool_folder(self, node: str) -> Path:

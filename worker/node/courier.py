@@ -1,4 +1,4 @@
-"""Carries a node's messages to the recorder, in order, through outages of the broker."""
+"""Sends a node's messages to the recorder, in order, also after an outage of the broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ephemeral = Hello | Started | Draining
 
 
 class Courier:
-    """One thread sends; results wait on disk, the rest in memory."""
+    """Sends from one thread. Results wait on disk, other messages in memory."""
 
     def __init__(self, app: Celery, spool: Spool) -> None:
         self._app = app
@@ -29,7 +29,7 @@ class Courier:
         self._outgoing: queue.SimpleQueue[Path | Ephemeral | None] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
-        # What a former life of this node could not deliver goes first.
+        # Results that an earlier process of this node could not deliver go first.
         for path in spool.pending():
             self._outgoing.put(path)
 
@@ -37,11 +37,11 @@ class Courier:
         self._thread.start()
 
     def send(self, message: Ephemeral | Result) -> None:
-        """Returns when a result is safe on disk, and at once for anything else."""
+        """Queue a message. A result is safe on disk when this returns."""
         self._outgoing.put(self._spool.add(message) if isinstance(message, Result) else message)
 
     def stop(self, seconds: float) -> None:
-        """Send what waits if the broker takes it in time; results stay on disk otherwise."""
+        """Wait until all messages are sent, but at most `seconds`. Results that are not sent stay on disk."""
         self._outgoing.put(None)
         self._thread.join(seconds)
         self._stopped.set()
@@ -55,7 +55,7 @@ class Courier:
                 self._spool.remove(item)
 
     def _deliver(self, message: FromNode) -> bool:
-        """False only when the node ends first."""
+        """Send one message, and try again until it works. False if the node ends first."""
         body = from_node.dump_python(message, mode="json")
         failures = 0
         while not self._stopped.is_set():

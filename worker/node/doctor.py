@@ -1,4 +1,4 @@
-"""Says whether this machine can be a node, and what is missing."""
+"""Examines whether this machine can be a node, and reports the faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIRST = "samehere toolchain add torch-2.13-cpu torch==2.13.0 numpy"
 
 
 def examine(settings: NodeSettings) -> Examination:
-    """Runs small jobs in the real sandbox."""
+    """All checks of this machine. They run small jobs in the real sandbox."""
     sandbox = examine_sandbox(home=settings.home, level=settings.level)
     return replace(sandbox, checks=(*sandbox.checks, _processor(), _gpus(), *_toolchains(settings)))
 
@@ -27,17 +27,17 @@ def is_usable(examination: Examination, *, named: Level | None) -> bool:
     A weaker level is enough if the operator `named` it.
     """
     ready = any(check.ok for check in examination.checks if check.name.startswith("toolchain "))
-    held = all(check.ok for check in examination.checks if check.name == "attack from inside")
+    withstands = all(check.ok for check in examination.checks if check.name == "attack from inside")
     reached = examination.level
     enough = reached is not None and (reached.satisfies(Level.NAMESPACES) or reached is named)
-    return enough and held and ready
+    return enough and withstands and ready
 
 
 def _toolchains(settings: NodeSettings) -> list[Check]:
-    found = ToolchainStore(settings.toolchain_folder).list()
-    if not found:
+    toolchains = ToolchainStore(settings.toolchain_folder).list()
+    if not toolchains:
         return [Check("toolchains", ok=False, found="none", cure=f"add one: {_FIRST}")]
-    return [_toolchain(facts, builds=settings.toolchain_wait_seconds > 0) for facts in found]
+    return [_toolchain(facts, builds=settings.toolchain_wait_seconds > 0) for facts in toolchains]
 
 
 def _toolchain(facts: ToolchainFacts, *, builds: bool) -> Check:
@@ -45,19 +45,19 @@ def _toolchain(facts: ToolchainFacts, *, builds: bool) -> Check:
     if facts.state == "ready":
         return Check(name, ok=True, found=f"torch {facts.torch or 'none'}")
     if facts.state == "locked":
-        found = "locked, and built when it is needed" if builds else "locked"
+        finding = "locked, and built when it is needed" if builds else "locked"
         return Check(
-            name, ok=builds, found=found, cure="" if builds else f"samehere toolchain build {facts.name}"
+            name, ok=builds, found=finding, cure="" if builds else f"samehere toolchain build {facts.name}"
         )
     return Check(name, ok=False, found=facts.state, cure=facts.detail)
 
 
 def _gpus() -> Check:
     gpus = find_gpus()
-    found = ", ".join(
+    listing = ", ".join(
         f"{gpu.index}: {gpu.model}, sm{gpu.capability.replace('.', '')}, driver {gpu.driver}" for gpu in gpus
     )
-    return Check("GPUs by NVML", ok=True, found=found or "none")
+    return Check("GPUs by NVML", ok=True, found=listing or "none")
 
 
 def _processor() -> Check:

@@ -17,7 +17,7 @@ from celery import signals
 from worker.contract import Attempt, Draining, Heartbeat
 from worker.contract.names import cancel_key, heartbeat_key
 from worker.machine.broker import connect
-from worker.machine.lending import Closed
+from worker.machine.lending import Closure
 from worker.machine.settings import NodeSettings
 from worker.node.courier import Courier
 from worker.node.parts import build_node
@@ -36,7 +36,7 @@ class Node:
     def __init__(self, settings: NodeSettings) -> None:
         self._settings = settings
         self._lending = settings.lending(settings.node_name)
-        self._closed: Closed | None = None
+        self._closure: Closure | None = None
         self._celery = make_celery(settings.broker_url, settings.node_name)
         self._broker = connect(settings.broker_url)
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
@@ -147,15 +147,15 @@ class Node:
 
     def _open_or_close(self) -> bool:
         """Pause or resume the pool if the machine's owner takes it back or lends it. True if that changed."""
-        before, self._closed = self._closed, self._lending.closed()
-        if self._closed == before:
+        before, self._closure = self._closure, self._lending.closure()
+        if self._closure == before:
             return False
-        if self._closed is None:
+        if self._closure is None:
             _log.info("node_opened")
             self._pool.resume()
         else:
-            _log.info("node_closed", why=self._closed.why, at_once=self._closed.at_once)
-            self._pool.pause(at_once=self._closed.at_once)
+            _log.info("node_closed", why=self._closure.why, at_once=self._closure.at_once)
+            self._pool.pause(at_once=self._closure.at_once)
         return True
 
     def _cancel_flagged(self) -> None:
@@ -168,7 +168,7 @@ class Node:
                 self._broker.srem(key, attempt_id)
 
     def _send_heartbeat(self) -> None:
-        draining = self._draining.is_set() or self._closed is not None
+        draining = self._draining.is_set() or self._closure is not None
         heartbeat = Heartbeat(
             node=self._identity.node,
             instance=self._identity.instance,

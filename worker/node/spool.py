@@ -1,4 +1,4 @@
-"""Results on disk until the broker has them."""
+"""Stores results on disk until the broker has them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Spool:
-    """Written and synced before anything is sent; read back in the order of writing."""
+    """A folder of results. Each is written and synced before it is sent; the order is that of writing."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -39,13 +39,13 @@ class Spool:
         return path
 
     def pending(self) -> list[Path]:
-        """Oldest first; leftovers of a write that was cut off are removed."""
+        """The files of all results, the oldest first. Removes the rest of an interrupted write."""
         for leftover in self._folder.glob("*.writing"):
             leftover.unlink(missing_ok=True)
         return sorted(self._folder.glob(f"*{_SUFFIX}"), key=_number)
 
     def read(self, path: Path) -> Result | None:
-        """None, and out of the way, when the file is not one of ours any more."""
+        """The result in a file. None if the file is gone, or is not a valid result; then it is renamed."""
         try:
             return Result.model_validate_json(path.read_bytes())
         except FileNotFoundError:

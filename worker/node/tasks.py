@@ -17,7 +17,7 @@ _log = structlog.get_logger(__name__)
 
 
 def make_celery(broker_url: str, node: str) -> Celery:
-    """Nothing but JSON, no results, no gossip, no remote control."""
+    """A Celery application that accepts only JSON, without results and remote control."""
     app = Celery("samehere-node", broker=celery_url(broker_url), set_as_current=False)
     queue = Queue(node_queue(node), durable=True)
     app.conf.update(
@@ -26,7 +26,7 @@ def make_celery(broker_url: str, node: str) -> Celery:
         result_backend=None,
         task_ignore_result=True,
         task_store_errors_even_if_ignored=False,
-        # Early: an attempt that dies with its node is leased again by the dispatcher, never by the broker.
+        # Acknowledge early: the dispatcher, not the broker, repeats an attempt that dies with its node.
         task_acks_late=False,
         task_queues=[queue],
         task_default_queue=queue.name,
@@ -51,13 +51,13 @@ def make_celery(broker_url: str, node: str) -> Celery:
 
 
 def register_attempt(app: Celery, run: Callable[[Attempt], None]) -> None:
-    """`run` blocks until the attempt has its result."""
+    """Register the task. `run` returns when the attempt has its result."""
 
     @app.task(name=TASK_ATTEMPT, ignore_result=True)
     def attempt(message: object) -> None:
         try:
-            asked = Attempt.model_validate(message)
+            parsed_attempt = Attempt.model_validate(message)
         except ValidationError as error:
             _log.error("attempt_unreadable", errors=error.error_count())
             return
-        run(asked)
+        run(parsed_attempt)
