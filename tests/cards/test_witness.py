@@ -37,7 +37,7 @@ class Driver:
 
         yield users_of
 
-    def opened(self) -> Looker:
+    def open_looker(self) -> Looker:
         return self.looker()
 
 
@@ -50,7 +50,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def test_cards_are_named_in_the_order_in_which_they_were_given() -> None:
     driver = Driver()
-    witness = Witness([5, 2], looker=driver.opened)
+    witness = Witness([5, 2], looker=driver.open_looker)
     with witness.watch():
         assert driver.looked.wait(5)
         assert witness.computed == []
@@ -66,7 +66,7 @@ def test_cards_are_named_in_the_order_in_which_they_were_given() -> None:
 def test_what_ends_at_once_is_looked_at_once() -> None:
     driver = Driver()
     driver.users = {0: [1]}
-    witness = Witness([0], looker=driver.opened)
+    witness = Witness([0], looker=driver.open_looker)
     with witness.watch():
         pass
     assert witness.computed == [0]
@@ -75,7 +75,7 @@ def test_what_ends_at_once_is_looked_at_once() -> None:
 def test_a_driver_that_does_not_tell() -> None:
     driver = Driver()
     driver.users = {0: None}
-    witness = Witness([0], looker=driver.opened)
+    witness = Witness([0], looker=driver.open_looker)
     with witness.watch():
         assert driver.looked.wait(5)
     assert witness.computed == []

@@ -1,4 +1,4 @@
-"""What an operator sets in every attempt arrives there, is recorded, and is neither a secret nor a way to change what runs."""
+"""The operator's variables reach every attempt and its record. Secrets and reserved names are refused."""
 
 from __future__ import annotations
 

@@ -69,14 +69,14 @@ class Place(ABC):
 
     @abstractmethod
     def _is_time_to_prepare(self, seconds_late: float) -> bool:
-        """`seconds_late`: how long it has been time to prepare."""
+        """True if the place may prepare now. `seconds_late` is the time since the preparation was due."""
 
     @abstractmethod
     def _check_cards(self, sandbox: Sandbox, lock: HostLock) -> None:
         """Check the cards that are due, if this kind of place does so."""
 
     def _make_sandbox(self) -> Sandbox:
-        """Raise SandboxUnavailableError if this machine gives no acceptable isolation."""
+        """The sandbox of this place. Raises SandboxUnavailableError if this machine gives no acceptable isolation."""
         try:
             return Sandbox(slot=self._number, home=self._settings.home, level=self._settings.level)
         except OSError as error:
