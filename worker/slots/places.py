@@ -76,7 +76,7 @@ class Place(ABC):
         """Check the cards that are due, if this kind of place does so."""
 
     def _make_sandbox(self) -> Sandbox:
-        """The sandbox of this place. Raises SandboxUnavailableError if this machine gives no acceptable isolation."""
+        """The sandbox of this place. Raises SandboxUnavailableError if the isolation is too weak."""
         try:
             return Sandbox(slot=self._number, home=self._settings.home, level=self._settings.level)
         except OSError as error:
