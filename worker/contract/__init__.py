@@ -1,6 +1,7 @@
-"""The versioned messages between the trusted side and a node: one attempt in, one result out, and what surrounds them.
+"""The versioned messages between the service and a node. Bytes and seconds, as the names say.
 
-Carried as JSON: one object per line on the stream of `python -m worker`, or as the only argument of a Celery task.
+A message is JSON: one object per line on the stream of `python -m worker`, or the only argument of a Celery
+task.
 """
 
 from __future__ import annotations
@@ -11,19 +12,24 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from worker.contract.message import Message
-from worker.contract.trace import Trace
+from worker.contract.observation import CapturedValue as CapturedValue
+from worker.contract.observation import CardReading as CardReading
+from worker.contract.observation import ExceptionFacts as ExceptionFacts
+from worker.contract.observation import Observation as Observation
+from worker.contract.observation import Scalar as Scalar
+from worker.contract.observation import ValueStatistics as ValueStatistics
 
 CONTRACT_VERSION = 1
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
-Scalar = str | int | float | bool | None
-# What was found, flat and dotted (`torch.version`, `cpu.model`, `blas.path`), so that two environments compare field by field.
+# The facts of a machine and a toolchain by dotted name (`torch.version`, `cpu.model`, `blas.path`). It is
+# flat, so that two environments can be compared field by field.
 Environment = dict[str, Scalar | list[str]]
 
 
 class Device(StrEnum):
-    """The device a target grants."""
+    """The device that a target grants."""
 
     CPU = "cpu"
     CUDA = "cuda"
@@ -35,21 +41,21 @@ def cards_needed(device: Device, gpus: int) -> int:
 
 
 class AttemptKind(StrEnum):
-    """A preview is shown and never counted; a repeat is counted."""
+    """A preview is shown early and never counted. A repeat is counted."""
 
     PREVIEW = "preview"
     REPEAT = "repeat"
 
 
 class Start(StrEnum):
-    """How the interpreter starts: by itself, or from one that is paused after its imports."""
+    """How the interpreter starts: as a new process, or as a fork of one that is paused after its imports."""
 
     COLD = "cold"
     WARM = "warm"
 
 
 class Level(StrEnum):
-    """The isolation that was in force, strongest first."""
+    """The isolation levels, strongest first."""
 
     NAMESPACES_CGROUP = "ns+seccomp+cgroup"
     NAMESPACES = "ns+seccomp"
@@ -58,16 +64,16 @@ class Level(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 is the strongest."""
+        """The position in the order of strength; 0 is the strongest."""
         return list(Level).index(self)
 
     def satisfies(self, required: Level) -> bool:
-        """Whether this level is at least as strong as the required one."""
+        """True if this level is at least as strong as the required one."""
         return self.rank <= required.rank
 
 
 class Outcome(StrEnum):
-    """What mechanically happened to an attempt; the first that applies, in this order."""
+    """How an attempt ended: the first of these that applies. The end alone says nothing about the claim."""
 
     LOST = "lost"
     CANCELLED = "cancelled"
@@ -87,7 +93,7 @@ class Outcome(StrEnum):
 
 
 class WhoCanAct(StrEnum):
-    """Who could change the outcome or the missing verdict."""
+    """The role that can change the outcome, or bring the missing verdict."""
 
     REPORTER = "reporter"
     MAINTAINER = "maintainer"
@@ -97,7 +103,7 @@ class WhoCanAct(StrEnum):
 
 
 class Reason(Message):
-    """Why, by a stable code, with a detail for people and who can do something about it."""
+    """A reason: a stable code, a detail for people, and who can do something about it."""
 
     code: str
     detail: str = ""
@@ -105,7 +111,11 @@ class Reason(Message):
 
 
 class Limits(Message):
-    """What an attempt may use. Bytes and seconds."""
+    """The limits of an attempt.
+
+    At most `stream_bytes` of each stream are stored; at `stream_kill_bytes` the attempt is stopped.
+    `result_bytes` limits the JSON of a result, and `scratch_bytes` the files that an attempt writes.
+    """
 
     wall_seconds: float = Field(default=60.0, gt=0, le=600)
     memory_bytes: int = Field(default=4 * GIB, ge=64 * MIB)
@@ -117,7 +127,11 @@ class Limits(Message):
 
 
 class Attempt(Message):
-    """One execution of one script on one target: everything a node has to know."""
+    """One execution of one script on one target, with everything that a node has to know.
+
+    `toolchain` is a name, `settings` are those of `worker.contract.names.SETTINGS`, and `lease_no` counts the
+    leases of this attempt.
+    """
 
     type: Literal["attempt"] = "attempt"
     contract: int = CONTRACT_VERSION
@@ -131,7 +145,7 @@ class Attempt(Message):
     gpus: int = Field(default=0, ge=0)
     settings: dict[str, str] = Field(default_factory=dict)
     limits: Limits = Field(default_factory=Limits)
-    # Strangers' code is refused below this level.
+    # The attempt is refused at a weaker level.
     required_level: Level = Level.NAMESPACES
 
     @property
@@ -141,20 +155,20 @@ class Attempt(Message):
 
 
 class Cancel(Message):
-    """Asks a node to stop an attempt."""
+    """A request to stop an attempt."""
 
     type: Literal["cancel"] = "cancel"
     attempt_id: str
 
 
 class Drain(Message):
-    """Asks a node to finish what runs and to take nothing more."""
+    """A request to finish the running attempts and take nothing more."""
 
     type: Literal["drain"] = "drain"
 
 
 class CardState(StrEnum):
-    """Whether a card may be given to attempts: only the first two may."""
+    """The state of a card. Attempts get only cards that are sound or unchecked."""
 
     SOUND = "sound"
     UNCHECKED = "unchecked"
@@ -163,7 +177,11 @@ class CardState(StrEnum):
 
 
 class Gpu(Message):
-    """One card of a node; no serial number, no UUID. `sound_at` is when a check last passed, in seconds since 1970."""
+    """One card of a node, without serial number or UUID.
+
+    `index` is the minor number of the device node. `capability` is CUDA's, such as `9.0`. `detail` is the
+    reason for the state. `sound_at` is the time of the last check that passed, in seconds since 1970.
+    """
 
     index: int
     model: str
@@ -175,22 +193,12 @@ class Gpu(Message):
     sound_at: float | None = None
 
 
-class CardReading(Message):
-    """What the driver tells of a card at one time: degrees Celsius, counts since it was loaded, faults (Xid) since the node's start."""
-
-    index: int
-    temperature: int | None = None
-    ecc_corrected: int = 0
-    ecc_uncorrected: int = 0
-    remapping_failed: bool = False
-    throttled: list[str] = Field(default_factory=list)
-    xids: list[int] = Field(default_factory=list)
-    # Of the node's clock: what was seen after the same passed check rests on it together.
-    sound_at: float | None = None
-
-
 class ToolchainFacts(Message):
-    """What a toolchain on a node holds, as its trusted probe found it. One that is `locked` is built when it is needed."""
+    """A toolchain of a node, as its trusted probe found it. A `locked` one is built when an attempt needs it.
+
+    `packages` maps names to versions. `torch` and `cuda_build` are versions, None if there is no torch or it
+    is built without CUDA. `mkl`: its torch uses MKL. `detail` is the reason for the state.
+    """
 
     name: str
     state: Literal["ready", "locked", "building", "failed"]
@@ -198,18 +206,21 @@ class ToolchainFacts(Message):
     packages: dict[str, str] = Field(default_factory=dict)
     torch: str | None = None
     cuda_build: str | None = None
-    # What torch's kernels were compiled for, such as `sm_90` or `compute_90`; empty where that is not known.
+    # The architectures of torch's CUDA kernels, such as `sm_90` or `compute_90`; empty if they are unknown.
     kernels: list[str] = Field(default_factory=list)
-    # The toolchain that this one adds packages to.
+    # The name of the toolchain that this one adds packages to, if any.
     base: str = ""
     mkl: bool = False
-    # The values of `cpu-isa` that change anything with this toolchain on this node's CPU.
+    # The values of the setting `cpu-isa` that have an effect with this toolchain on this node's CPU.
     cpu_isa: list[str] = Field(default_factory=list)
     detail: str = ""
 
 
 class Hello(Message):
-    """A node's first word, and again whenever what it offers changes."""
+    """The first message of a node; it is sent again when the node's offer changes, and from time to time.
+
+    `instance` identifies one start of the node. `slots` is the number of attempts at the same time.
+    """
 
     type: Literal["hello"] = "hello"
     contracts: list[int] = Field(default_factory=lambda: [CONTRACT_VERSION])
@@ -220,9 +231,10 @@ class Hello(Message):
     level_detail: str = ""
     gpus: list[Gpu] = Field(default_factory=list)
     toolchains: list[ToolchainFacts] = Field(default_factory=list)
-    # How many previews it takes at a time, beside its slots: it runs them warm or sends them back, and never runs them cold.
+    # The number of previews at the same time, beside the slots. The node runs a preview warm or not at all.
     previews: int = 0
-    # Whether it builds a toolchain that is locked when an attempt asks for it, and what it adds to one that is there (`add_layers`).
+    # True if the node builds a locked toolchain when an attempt needs it, and adds allowed packages to a
+    # toolchain (see `worker.contract.names.add_layers`).
     builds: bool = False
     packages_allowed: list[str] = Field(default_factory=list)
     cpu_model: str = ""
@@ -232,7 +244,7 @@ class Hello(Message):
 
 
 class Started(Message):
-    """An attempt left the node's queue and runs."""
+    """An attempt has started to run."""
 
     type: Literal["started"] = "started"
     node: str
@@ -241,83 +253,8 @@ class Started(Message):
     lease_no: int
 
 
-class ExceptionFacts(Message):
-    """An uncaught exception, by its qualified type and its message."""
-
-    type: str
-    message: str = ""
-
-
-class ValueStatistics(Message):
-    """Of a captured value's elements. Moments are of the finite ones; None where there are none."""
-
-    least: float | None = None
-    greatest: float | None = None
-    mean: float | None = None
-    nan: int = 0
-    positive_infinite: int = 0
-    negative_infinite: int = 0
-    zero: int = 0
-
-
-class CapturedValue(Message):
-    """A number, tensor or array as a script held it: by the harness, so it may withhold a verdict, never clear one.
-
-    `name` is a top-level name at the end of the script, or `print[k]` for the k-th tensor that was formatted.
-    `digest` is `sha256:` of the elements, little-endian, row by row; `data` is those bytes in base64, empty when there are many.
-    """
-
-    name: str
-    origin: Literal["final", "printed"] = "final"
-    kind: Literal["tensor", "array", "number"] = "number"
-    dtype: str
-    shape: list[int] = Field(default_factory=list)
-    device: str = "cpu"
-    digest: str = ""
-    data: str = ""
-    statistics: ValueStatistics | None = None
-
-
-class Observation(Message):
-    """What an attempt showed. Text is decoded with replacement; the digests are of the bytes, whole."""
-
-    exit_status: int | None = None
-    signal: str | None = None
-    exception: ExceptionFacts | None = None
-    stdout: str = ""
-    stderr: str = ""
-    stdout_bytes: int = 0
-    stderr_bytes: int = 0
-    stdout_digest: str = ""
-    stderr_digest: str = ""
-    truncated: bool = False
-    # By the harness, in the script's process: may withhold a verdict, never clear one.
-    devices_used: list[str] = Field(default_factory=list)
-    # From outside: device nodes that a process of the attempt held open.
-    devices_opened: list[str] = Field(default_factory=list)
-    # From outside, by the driver: the granted cards on which a process of the attempt computed; None where it does not tell.
-    devices_computed: list[str] | None = None
-    # The granted cards after the attempt.
-    cards: list[CardReading] = Field(default_factory=list)
-    # Numeric flags at the end of the script, and those that the script changed from how it found them.
-    flags: dict[str, Scalar] = Field(default_factory=dict)
-    flags_changed: dict[str, Scalar] = Field(default_factory=dict)
-    # Final top-level values and tensors that were formatted, in that order of origin; how many more there were.
-    values: list[CapturedValue] = Field(default_factory=list)
-    values_omitted: int = 0
-    # With the target's setting `trace` only.
-    trace: Trace | None = None
-    hash_seed: str | None = None
-    wall_seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    peak_memory_bytes: int = 0
-    # At the wall limit only: whether the processes idled, and where they stood.
-    idle: bool | None = None
-    stacks: str = ""
-
-
 class Result(Message):
-    """One attempt's outcome; the node delivers it at least once, the recorder keeps the first."""
+    """The result of one attempt. The node delivers it at least once; the recorder stores the first."""
 
     type: Literal["result"] = "result"
     contract: int = CONTRACT_VERSION
@@ -327,7 +264,7 @@ class Result(Message):
     lease_no: int
     kind: AttemptKind = AttemptKind.REPEAT
     start: Start = Start.COLD
-    # Why an attempt that asked for a warm start had a cold one.
+    # The reason why an attempt that asked for a warm start had a cold one.
     start_reason: Reason | None = None
     level: Level | None = None
     outcome: Outcome
@@ -337,7 +274,7 @@ class Result(Message):
 
 
 class Draining(Message):
-    """A node takes nothing more; what it was given and has not started goes to others."""
+    """The node takes nothing more. Its attempts that have not started go to other nodes."""
 
     type: Literal["draining"] = "draining"
     node: str
@@ -345,14 +282,20 @@ class Draining(Message):
 
 
 class Refused(Message):
-    """A line on the stream that is no message; nothing was done."""
+    """The answer of the stream to a line that is no message or an attempt that it can't take.
+
+    It is also the only message of a stream that can't start on this machine.
+    """
 
     type: Literal["refused"] = "refused"
     detail: str
 
 
 class Heartbeat(Message):
-    """The value of a node's broker key, which expires by itself."""
+    """The value of the node's key on the broker. The key expires if the node does not refresh it.
+
+    `running` are the ids of the attempts that run or wait on the node.
+    """
 
     node: str
     instance: str
