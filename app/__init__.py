@@ -1,1 +1,4 @@
-"""The trusted side: intake, planning, judging, storage, REST and pages. Imports of the node's code only `worker.contract`."""
+"""The trusted side: intake, planning, judging, storage, REST and pages.
+
+It imports `worker.contract` and nothing else of the node's code.
+"""

@@ -3,7 +3,7 @@
     .venv/bin/python bench/two_checkouts.py OTHER [--rounds 10] [--out bench/results/two_checkouts.json]
 
 OTHER is a checkout of samehere with its own .venv. Each checkout gets a service of its own with the recorded
-history of the demo. Both are asked in turns, so that a noisy machine disturbs both alike. The figure to look at is
+history of the demo. Both are asked in turns, so that a noisy machine disturbs both alike. The main figure is
 the median of the ratios of the pairs, this checkout to the other one.
 """
 

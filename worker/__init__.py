@@ -1,1 +1,4 @@
-"""What a node runs: attempts in sandboxes. Never imports `app`; installable without a web framework or a database driver."""
+"""The code of a node: it runs attempts in sandboxes.
+
+It never imports `app`. It needs neither a web framework nor a database driver.
+"""

@@ -1,4 +1,7 @@
-"""The node's command line: `python -m worker` is the stream; `node`, `toolchain` and `doctor` are its other sides."""
+"""The node's command line: `python -m worker` runs the stream of JSON lines.
+
+`node`, `toolchain` and `doctor` are its commands.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from worker.machine.settings import NodeSettings
 from worker.sandbox.isolation import private_mounts
 from worker.toolchains import command as toolchain_command
 
-# Set by `samehere`, which becomes this process: its help then calls the program by that name.
+# `samehere` sets it and then becomes this process, so that the help shows the name that the user typed.
 PROGRAM_VARIABLE = "SAMEHERE_PROGRAM"
 _BAD_INPUT = 2
 _NO_SANDBOX = 3
@@ -41,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         case _:
             from worker.node.stream import run_stream
 
-            # Before there is a second thread: all slots share what of root's own folders must be shown.
+            # Before a second thread starts, since all slots share these mounts of root's folders.
             private_mounts.enter()
             return run_stream(settings)
 
@@ -62,7 +65,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_node_options(node)
     node.set_defaults(command="node")
     doctor = commands.add_parser(
-        "doctor", help="what this machine can do as a node, and what is missing", epilog="%(prog)s --json"
+        "doctor",
+        help="shows the isolation, cards and toolchains of this machine, and how to fix problems",
+        epilog="%(prog)s --json",
     )
     doctor.add_argument("--json", action="store_true")
     doctor.set_defaults(command="doctor")
@@ -122,9 +127,8 @@ def _doctor(settings: NodeSettings, *, as_json: bool) -> int:
         if examination.more:
             _say(f"to get more: {examination.more}")
         for check in examination.checks:
-            _say(
-                f"{'ok' if check.ok else 'NO'}  {check.name}: {check.found}{'; ' + check.cure if check.cure else ''}"
-            )
+            cure = f"; {check.cure}" if check.cure else ""
+            _say(f"{'ok' if check.ok else 'NO'}  {check.name}: {check.found}{cure}")
     return 0 if is_usable(examination, named=settings.level) else 1
 
 

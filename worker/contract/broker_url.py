@@ -1,4 +1,4 @@
-"""The URL of the broker: Celery and redis-py spell a Unix socket differently, and an operator may write either form.
+"""The URL of the broker, in the forms of Celery and of redis-py. They spell a Unix socket differently.
 
 Accepted forms of a socket: `unix:///path?db=2`, `redis+socket:///path?virtual_host=2` and `redis+unix:///path`.
 A URL with a host (`redis://`, `rediss://`) is the same for both clients.

@@ -1,4 +1,4 @@
-"""What all messages have in common."""
+"""The base of all messages between a node and the service."""
 
 from __future__ import annotations
 

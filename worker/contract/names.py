@@ -1,10 +1,9 @@
-"""The names that both sides use: of tasks, queues and broker keys, of what a target may ask for, of toolchains with more packages."""
+"""Names that both sides use: Celery tasks, queues, broker keys, settings, layered toolchains."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Celery: names of tasks and queues, and the broker keys, in one place for both sides.
 TASK_ATTEMPT = "worker.attempt"
 TASK_FROM_NODE = "app.from_node"
 QUEUE_RECORDER = "recorder"
@@ -16,16 +15,17 @@ def node_queue(node: str) -> str:
 
 
 def heartbeat_key(node: str) -> str:
-    """The broker key a node refreshes; gone when the node is."""
+    """The broker key that a node refreshes. It expires soon after the node ends."""
     return f"samehere:heartbeat:{node}"
 
 
 def cancel_key(node: str) -> str:
-    """The broker set of attempt ids that a node should stop."""
+    """The broker key of the set of attempt ids that a node must stop."""
     return f"samehere:cancel:{node}"
 
 
-# The settings a target may ask for, and their values; None means a whole number. What each does is in `worker.contract.target_settings`.
+# The settings of a target and their allowed values; None means a whole number. The module
+# `worker.contract.target_settings` applies them.
 SETTINGS: dict[str, tuple[str, ...] | None] = {
     "deterministic": ("on",),
     "fill": ("nan",),
@@ -33,18 +33,24 @@ SETTINGS: dict[str, tuple[str, ...] | None] = {
     "cpu-isa": ("avx2", "sse4.2", "compatible"),
     "tf32": ("on", "off"),
     "seed": None,
-    # Keeps what every operation of torch was given and gave, and holds it against float64: for causes, not for values.
+    # Records inputs and outputs of every torch operation and compares them with float64, to find causes.
     "trace": ("on",),
 }
 
 
 def add_layers(toolchain: str, packages: Iterable[str]) -> str:
-    """The name of a toolchain with more packages, `torch-2.13-cpu+einops`; a node that allows them builds it when it is asked for."""
+    """The name of a toolchain with added packages, such as `torch-2.13-cpu+einops`.
+
+    A node that allows the packages builds it when an attempt needs it.
+    """
     return "+".join([toolchain, *sorted(set(packages))])
 
 
 def split_layers(name: str, toolchains: Iterable[str]) -> tuple[str, list[str]] | None:
-    """Which of the toolchains is meant, and the packages that are added to it. A `+` in the name of one of them counts as part of it."""
+    """The toolchain and the added packages that a name stands for; None if it names no layered toolchain.
+
+    A `+` inside the name of one of `toolchains` is part of that name.
+    """
     bases = [base for base in toolchains if name.startswith(f"{base}+")]
     if not bases:
         return None

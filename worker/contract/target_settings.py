@@ -1,4 +1,4 @@
-"""What each setting of a target means on a node: environment variables, and what the harness does after `import torch`."""
+"""The effect of each setting of a target: variables, and actions of the harness after `import torch`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from worker.contract import Reason, WhoCanAct
 from worker.contract.names import SETTINGS
 
-# MKL and torch read these when they start, so they can't be had in a process that is already running.
+# MKL and torch read these variables when they start, so a running process can't change them.
 CPU_ISA_VARIABLES: dict[str, dict[str, str]] = {
     "avx2": {
         "MKL_ENABLE_INSTRUCTIONS": "AVX2",
@@ -24,9 +24,10 @@ CPU_ISA_VARIABLES: dict[str, dict[str, str]] = {
     },
     "compatible": {"MKL_CBWR": "COMPATIBLE", "ATEN_CPU_CAPABILITY": "default"},
 }
-# The CPU must be able to do what is asked for.
+# The flag of the CPU that each value needs.
 _CPU_ISA_FLAG = {"avx2": "avx2", "sse4.2": "sse4_2", "compatible": ""}
-# MKL obeys MKL_ENABLE_INSTRUCTIONS on Intel's own CPUs only: elsewhere it takes one path whatever is asked (measured on AMD EPYC).
+# MKL obeys MKL_ENABLE_INSTRUCTIONS on Intel CPUs only. Elsewhere it ignores the variable (measured on AMD
+# EPYC).
 _INTEL_ONLY = frozenset({"avx2", "sse4.2"})
 _HARNESS_SETTINGS = frozenset({"deterministic", "fill", "tf32", "seed", "trace"})
 MAX_THREADS = 4096
@@ -42,7 +43,7 @@ class AppliedSettings:
 
 
 class SettingError(ValueError):
-    """A setting that this node doesn't know or can't bring about; carries the reason."""
+    """A setting that this node doesn't know or can't apply. `reason` says why."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(detail)
@@ -61,7 +62,7 @@ def effective_cpu_isa(*, mkl: bool, vendor: str, flags: frozenset[str]) -> list[
 
 
 def apply_settings(settings: Mapping[str, str], *, cpu_isa: list[str]) -> AppliedSettings:
-    """Raise SettingError when one is unknown, malformed or without effect here."""
+    """Variables and actions for these settings. Raises SettingError for one that can't be applied."""
     applied = AppliedSettings()
     for name, value in settings.items():
         if name not in SETTINGS:
@@ -97,7 +98,7 @@ def _variables(name: str, value: str) -> dict[str, str]:
         case "deterministic" | "fill":
             return {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "TORCHINDUCTOR_DETERMINISTIC": "1"}
         case "tf32" if value == "off":
-            # Below torch's own switch, so that it also holds for a script that turns TF32 on itself.
+            # This acts below torch's own switch, so it also holds for a script that switches TF32 on.
             return {"NVIDIA_TF32_OVERRIDE": "0"}
         case _:
             return {}

@@ -1,4 +1,4 @@
-"""What a node tells of the operations of a script, where the target asks for a trace."""
+"""Messages about a script's torch operations, for targets with `trace=on`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ _Element = FiniteFloat | Literal["inf", "-inf", "nan"]
 
 
 class TracedSide(Message):
-    """What one device gave in an operation, beside float64: the largest error, also in units of the last place, and what neighbours span.
+    """The result of one operation on one device, compared with float64 on the same inputs.
 
-    `explained`: whether rounding can have made all of it, None where that can't be told; `reduced`: with the factors cut as TF32 cuts them.
-    `worst` is the element that is furthest off and what float64 gives there; what is not finite is a word.
+    `error` is the largest absolute error, `ulps` the same in units in the last place of the dtype. `span` is
+    how far float64 results lie apart when the inputs move by one unit in the last place.
+    `explained` is True if rounding can cause the whole error, None if unknown. `reduced` says that this holds
+    only with inputs cut to TF32. `worst` is the element with the largest error and its float64 value; values
+    that are not finite are words.
     """
 
     side: Literal["cpu", "cuda"]
@@ -30,7 +33,11 @@ class TracedSide(Message):
 
 
 class TracedOperation(Message):
-    """The `number`-th operation of a script. With two sides the gaps between them, None where one is finite and the other is not."""
+    """One operation of a script; `number` counts from 1.
+
+    With two sides, `gap`, `relative_gap` and `input_gap` are the largest differences between them: absolute,
+    relative, and relative between the inputs. A gap is None if only one side is finite.
+    """
 
     number: _Count
     name: Annotated[str, StringConstraints(pattern=r"^aten::[a-z0-9_]{1,80}$")]
@@ -44,10 +51,11 @@ class TracedOperation(Message):
 
 
 class Trace(Message):
-    """How the numbers of a script came about, by the harness: `pairs` are operations that the CPU and a card both did.
+    """The torch operations of a script, compared with float64 by the harness.
 
-    `asked` are those whose outputs differ, and those in no pair; `answered` of them were held against float64, and the counts are of
-    their sides. `whole`: nothing was left out for want of room.
+    `pairs` counts operations that the CPU and a card both ran. `asked` counts those whose outputs differ and
+    those without a pair; `answered` of them were compared with float64. `unexplained`, `unjudged` and
+    `reduced` count their sides. `whole` is False if operations were skipped for lack of space.
     """
 
     operations_seen: _Count

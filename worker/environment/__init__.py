@@ -1,4 +1,4 @@
-"""What was found: the trusted probe that records an environment, and its keeper on the node."""
+"""The trusted probe that records an environment, and the cache of its results on the node."""
 
 from worker.environment.capture import EnvironmentRecorder
 

@@ -1,4 +1,4 @@
-"""Runs the probe once per toolchain, cards and settings, and keeps what it said."""
+"""Runs the probe once per toolchain, cards and settings, and caches its answer."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _TRACE = re.compile(rb', "trace": "on"|"trace": "on", |"trace": "on"')
 
 
 class ProbeFailedError(Exception):
-    """The environment could not be recorded; the message holds no byte of the probe's output."""
+    """The environment could not be recorded. The message holds nothing of the probe's output."""
 
 
 class EnvironmentRecorder:
-    """One per node process; threads of several slots share it, and its files outlive it."""
+    """Records environments. All slots of a node process share one; its cache files stay after it ends."""
 
     def __init__(self, cache_folder: Path, *, probe_seconds: float) -> None:
         self._folder = cache_folder / "environments"
@@ -45,14 +45,17 @@ class EnvironmentRecorder:
     def record(
         self, job: SandboxJob, sandbox: Sandbox, *, toolchain: Toolchain, granted: Sequence[Gpu]
     ) -> Environment:
-        """The environment in which `job` runs: same binds, devices, variables and settings. Raise ProbeFailedError."""
+        """The environment of `job`, found with its binds, devices, variables and settings.
+
+        Raises ProbeFailedError.
+        """
         probe = self._probe_job(job, toolchain)
         key = self._key(probe, toolchain, granted)
         with self._lock:
             known = self._known.get(key) or self._read(key)
             asking = self._asking.setdefault(key, threading.Lock())
         if known is None:
-            # Whoever asks the same meanwhile waits for the answer.
+            # Other threads with the same question wait for the answer.
             with asking:
                 known = self._known.get(key)
                 if known is None:
@@ -65,13 +68,13 @@ class EnvironmentRecorder:
 
     def _probe_job(self, job: SandboxJob, toolchain: Toolchain) -> SandboxJob:
         harness = {path: content for path, content in job.files.items() if path.startswith("/run/samehere/")}
-        # Values are captured of a script only; how much of them may be told is a limit like those below.
+        # The probe captures no values, so the limit on them must not change the key.
         config = _NO_VALUES.sub(b'"report_bytes": 0', harness.get(HARNESS_CONFIG_PATH, b"{}"))
-        # Nothing that is found depends on seed and trace, and of seeds there are as many as anyone asks for.
+        # No answer depends on the seed and the trace, and there may be any number of seeds.
         harness[HARNESS_CONFIG_PATH] = _TRACE.sub(b"", _SEED.sub(b'"seed": "0"', config))
         variables = {name: value for name, value in job.variables.items() if name != "PYTHONHASHSEED"}
         argv = (toolchain.python_inside, PROBE_PATH)
-        # Of the limits only that on memory is the job's own: the rest can't change what is found.
+        # Only the job's memory limit can change the answer.
         limits = self._limits.model_copy(update={"memory_bytes": job.limits.memory_bytes})
         return replace(
             job, argv=argv, files={**harness, PROBE_PATH: probe_source()}, variables=variables, limits=limits
@@ -83,7 +86,7 @@ class EnvironmentRecorder:
             raise ProbeFailedError(f"the probe of the environment could not be started: {result.detail}")
         if result.ending is not Ending.EXITED or result.exit_status != 0:
             raise ProbeFailedError(
-                f"the probe of the environment ended with {result.ending} and exit status {result.exit_status}"
+                f"the probe of the environment ended with {result.ending}, exit status {result.exit_status}"
             )
         try:
             lines = (result.stdout.head + result.stdout.tail).decode("utf-8", "replace").strip().splitlines()
@@ -92,7 +95,7 @@ class EnvironmentRecorder:
             raise ProbeFailedError("the probe of the environment gave no readable answer") from error
 
     def _key(self, probe: SandboxJob, toolchain: Toolchain, granted: Sequence[Gpu]) -> str:
-        """All that the answer depends on; a reboot into another kernel or another driver asks again."""
+        """A digest of all that the answer depends on, also of the kernel and the driver."""
         cpu = read_cpu()
         parts = [
             hashlib.sha256(probe_source() + probe.files.get(HARNESS_PATH, b"")).hexdigest(),

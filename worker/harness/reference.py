@@ -32,7 +32,7 @@ SINGLE_STEPS = {
     "erf", "erfc", "sigmoid", "floor", "ceil", "round", "trunc", "frac", "add", "sub", "mul", "div", "pow",
     "square", "maximum", "minimum", "where", "relu", "clamp", "lerp", "atan2", "hypot",
 }  # fmt: skip
-# How many outputs are results. Of all other operations only
+# How many outputs are results. For other operations only
 # the first output is one; the rest serve a later step.
 RESULTS = {
     "_linalg_slogdet": 2,

@@ -1,1 +1,1 @@
-"""What the harness and the sandbox report, turned into an observation."""
+"""Reports of the harness and the sandbox, turned into an observation."""

@@ -1,4 +1,7 @@
-"""Reads the values that the harness captured out of what a script's side wrote: hostile, so a schema, caps, and digests computed again."""
+"""Reads the values that the harness captured.
+
+They are untrusted: form and size are checked, and digests are computed again.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ _MAX_NAME = 200
 _MAX_DIMENSIONS = 64
 _MAX_LENGTH = 2**63
 MOST_OMITTED = 10**6
-# Of one value and of all. The harness keeps to the same.
+# Limits in bytes for one value and for all together. The harness has the same limits.
 _DATA_BYTES = 4 * KIB
 _ALL_DATA_BYTES = 64 * KIB
 _DTYPE = re.compile(r"(?:torch\.)?[a-z][a-z0-9_]{0,31}")
 _DEVICE = re.compile(r"[a-z]{1,16}(?::[0-9]{1,3})?")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-# Bytes of an element; an `int` takes a multiple.
+# Bytes of an element by dtype. A Python `int` takes a multiple of 8.
 ITEM_BYTES = {
     "float": 8, "int": 8, "complex": 16, "bool": 1,
     **{f"{kind}{bits}": bits // 8 for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
@@ -32,7 +35,7 @@ ITEM_BYTES = {
 
 
 class ValueReader:
-    """Keeps the well-formed ones, as many as fit."""
+    """Collects well-formed values within the limits."""
 
     def __init__(self) -> None:
         self.values: list[CapturedValue] = []
@@ -40,7 +43,7 @@ class ValueReader:
         self._data_bytes = 0
 
     def take(self, message: dict[str, object]) -> None:
-        """One captured value."""
+        """Take one captured value from its message."""
         value = _value(message)
         if value is None:
             return
@@ -55,7 +58,7 @@ class ValueReader:
         self.values.append(value)
 
     def take_omitted(self, message: dict[str, object]) -> None:
-        """How many the harness had no room or time for."""
+        """Count the values that the harness omitted."""
         omitted = _count(message.get("omitted"))
         self.omitted += omitted or 0
 
@@ -100,30 +103,31 @@ def _shape(shape: object) -> list[int] | None:
 
 
 def _agree(digest: str, data: str, dtype: str, shape: list[int]) -> bool:
-    """Whether the bytes are those of the digest and as many as the shape says; without bytes there is nothing to disagree."""
+    """Whether the bytes fit the digest, the dtype and the shape. Without bytes they fit."""
     if not data:
         return math.prod(shape) > 0 or digest == f"sha256:{hashlib.sha256(b'').hexdigest()}"
     if len(data) > 2 * _DATA_BYTES:
         return False
     try:
-        held = base64.b64decode(data, validate=True)
+        content = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return False
-    if len(held) > _DATA_BYTES or f"sha256:{hashlib.sha256(held).hexdigest()}" != digest:
+    if len(content) > _DATA_BYTES or f"sha256:{hashlib.sha256(content).hexdigest()}" != digest:
         return False
     item = ITEM_BYTES.get(dtype.removeprefix("torch."))
     if dtype == "int":
-        return not shape and len(held) > 0 and len(held) % 8 == 0
-    return item is not None and len(held) == item * math.prod(shape)
+        return not shape and len(content) > 0 and len(content) % 8 == 0
+    return item is not None and len(content) == item * math.prod(shape)
 
 
-def _statistics(found: object) -> ValueStatistics | None:
-    if not isinstance(found, dict):
+def _statistics(statistics: object) -> ValueStatistics | None:
+    if not isinstance(statistics, dict):
         return None
     counts = {
-        name: _count(found.get(name, 0)) for name in ("nan", "positive_infinite", "negative_infinite", "zero")
+        name: _count(statistics.get(name, 0))
+        for name in ("nan", "positive_infinite", "negative_infinite", "zero")
     }
-    moments = {name: found.get(name) for name in ("least", "greatest", "mean")}
+    moments = {name: statistics.get(name) for name in ("least", "greatest", "mean")}
     if None in counts.values() or not all(value is None or _is_finite(value) for value in moments.values()):
         return None
     return ValueStatistics.model_validate({**moments, **counts})

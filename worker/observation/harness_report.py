@@ -1,4 +1,7 @@
-"""Reads what the script's side wrote on its channel: hostile bytes, of which only well-formed facts of bounded size are kept."""
+"""Reads the report that the harness wrote on its channel.
+
+The bytes are untrusted: only well-formed facts of limited size are taken.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ _DEVICE = re.compile(r"cpu|cuda:[0-9]{1,3}")
 
 @dataclass(slots=True)
 class HarnessReport:
-    """Empty where the script ended without it (by a signal, `os._exit`) or silenced it."""
+    """The facts of a report. Empty if the script ended by a signal or `os._exit`, or silenced the harness."""
 
     exception: ExceptionFacts | None = None
-    # The exception's message was the script's own code to compose: the traceback has it.
+    # The script's own code makes the message, so the harness did not ask for it. The traceback has it.
     message_withheld: bool = False
     flags_at_import: dict[str, Scalar] = field(default_factory=dict)
     flags_at_end: dict[str, Scalar] = field(default_factory=dict)
@@ -37,7 +40,7 @@ class HarnessReport:
     values_omitted: int = 0
     ended: bool = False
     trace: Trace | None = None
-    # In a fork of a paused interpreter: the script did what a fork would have been too late for.
+    # In a fork of a paused interpreter: the script did something for which the fork came too late.
     tripped: bool = False
 
     @property
@@ -104,16 +107,16 @@ def _read_exception(read: HarnessReport, message: dict[str, object]) -> None:
 def _flags(flags: object) -> dict[str, Scalar]:
     if not isinstance(flags, dict):
         return {}
-    kept: dict[str, Scalar] = {}
+    scalars: dict[str, Scalar] = {}
     for name, value in list(flags.items())[:_MAX_FLAGS]:
         if not isinstance(name, str) or not _FLAG_NAME.fullmatch(name):
             continue
-        kept[name] = _scalar(value)
-    return kept
+        scalars[name] = _scalar(value)
+    return scalars
 
 
 def _scalar(value: object) -> Scalar:
-    """None for what no other reader of JSON would take."""
+    """The value, or None if other JSON readers would refuse it."""
     match value:
         case str():
             return storable_text(value[:_MAX_NAME])

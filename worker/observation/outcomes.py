@@ -1,4 +1,4 @@
-"""How an attempt ended, mechanically: the first outcome of the contract's order that applies, and why."""
+"""Finds the outcome of an attempt: the first in the contract's order that applies, and its reason."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _FILE_SIZE = Reason(
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """An outcome; a reason wherever something of ours had a part in it."""
+class AttemptEnd:
+    """An outcome, with a reason if one of our limits or actions caused it."""
 
     outcome: Outcome
     reason: Reason | None = None
@@ -30,17 +30,21 @@ class Ended:
 
 def judge_ending(
     result: SandboxResult, limits: Limits, *, exception: ExceptionFacts | None, stderr: str
-) -> Ended:
+) -> AttemptEnd:
     ours = _ours(result, limits)
     if ours is not None:
         return ours
     if _died_of_memory(result, limits, exception=exception, stderr=stderr):
-        return Ended(Outcome.OUT_OF_MEMORY, _memory_reason(limits))
+        return AttemptEnd(Outcome.OUT_OF_MEMORY, _memory_reason(limits))
     if result.signal is not None:
-        return Ended(Outcome.CRASHED)
+        return AttemptEnd(Outcome.CRASHED)
     if result.exit_status == 0:
-        return Ended(Outcome.COMPLETED)
-    return Ended(Outcome.EXITED) if exception is None else Ended(Outcome.RAISED, _limit_behind(exception))
+        return AttemptEnd(Outcome.COMPLETED)
+    return (
+        AttemptEnd(Outcome.EXITED)
+        if exception is None
+        else AttemptEnd(Outcome.RAISED, _limit_behind(exception))
+    )
 
 
 def signal_name(number: int | None) -> str | None:
@@ -52,15 +56,15 @@ def signal_name(number: int | None) -> str | None:
         return f"SIG{number}"
 
 
-def _ours(result: SandboxResult, limits: Limits) -> Ended | None:
-    """What we did to it; None when it ended by itself."""
+def _ours(result: SandboxResult, limits: Limits) -> AttemptEnd | None:
+    """The end of an attempt that we stopped; None if it ended by itself."""
     if result.ending is Ending.EXITED:
         return _by_signal_of_a_limit(result, limits)
     outcome, code, detail, who = {
         Ending.NOT_REAPED: (
             Outcome.LOST,
             "not_reaped",
-            "The attempt was killed and did not go; its slot is held back.",
+            "The attempt was killed but did not end; its slot stays blocked.",
             WhoCanAct.OPERATOR,
         ),
         Ending.CANCELLED: (Outcome.CANCELLED, "cancelled", "Stopped on request.", WhoCanAct.NOBODY),
@@ -84,20 +88,20 @@ def _ours(result: SandboxResult, limits: Limits) -> Ended | None:
             WhoCanAct.OPERATOR,
         ),
     }[result.ending]
-    return Ended(outcome, Reason(code=code, detail=detail, who_can_act=who))
+    return AttemptEnd(outcome, Reason(code=code, detail=detail, who_can_act=who))
 
 
-def _by_signal_of_a_limit(result: SandboxResult, limits: Limits) -> Ended | None:
-    """Anyone can send these to oneself; only of the processor's time is seen whether the limit was reached."""
+def _by_signal_of_a_limit(result: SandboxResult, limits: Limits) -> AttemptEnd | None:
+    """The end by a signal of a limit. A script can send itself SIGXCPU, so the processor time is checked."""
     if result.signal == signal.SIGXCPU and result.cpu_seconds >= processor_seconds(limits):
         reason = Reason(
             code="time_limit",
             detail="Stopped at the limit on processor time.",
             who_can_act=WhoCanAct.OPERATOR,
         )
-        return Ended(Outcome.TIMED_OUT, reason)
+        return AttemptEnd(Outcome.TIMED_OUT, reason)
     if result.signal == signal.SIGXFSZ:
-        return Ended(Outcome.OUTPUT_EXCEEDED, _FILE_SIZE)
+        return AttemptEnd(Outcome.OUTPUT_EXCEEDED, _FILE_SIZE)
     return None
 
 
@@ -109,7 +113,7 @@ def _memory_reason(limits: Limits) -> Reason:
 def _died_of_memory(
     result: SandboxResult, limits: Limits, *, exception: ExceptionFacts | None, stderr: str
 ) -> bool:
-    """Whether it was our limit that ended it, told from a script that would ask for too much anywhere."""
+    """Whether our memory limit ended it, and not a request that is too large for any machine."""
     near_limit = result.peak_memory_bytes > limits.memory_bytes // 2
     if result.signal == signal.SIGKILL or result.exit_status == _KILLED:
         return near_limit
@@ -117,11 +121,11 @@ def _died_of_memory(
         return near_limit and "std::bad_alloc" in stderr[-4096:]
     if exception is None:
         return False
-    asked = _ASKED_FOR.search(exception.message) if "DefaultCPUAllocator" in exception.message else None
-    if asked:
+    request = _ASKED_FOR.search(exception.message) if "DefaultCPUAllocator" in exception.message else None
+    if request:
         return (
-            _fits_the_machine(int(asked[1]))
-            and result.peak_memory_bytes + int(asked[1]) > limits.memory_bytes // 2
+            _fits_the_machine(int(request[1]))
+            and result.peak_memory_bytes + int(request[1]) > limits.memory_bytes // 2
         )
     return near_limit and exception.type in {"MemoryError", "numpy._core._exceptions._ArrayMemoryError"}
 
@@ -131,7 +135,7 @@ def _fits_the_machine(size: int) -> bool:
 
 
 def _limit_behind(exception: ExceptionFacts) -> Reason | None:
-    """A limit of ours that showed itself to the script as an error."""
+    """The limit of ours that the script saw as this error; None if there is none."""
     if exception.type == "OSError" and exception.message.startswith("[Errno 28]"):
         return Reason(
             code="scratch_limit",
@@ -139,7 +143,7 @@ def _limit_behind(exception: ExceptionFacts) -> Reason | None:
             who_can_act=WhoCanAct.OPERATOR,
         )
     if exception.type == "OSError" and exception.message.startswith("[Errno 27]"):
-        # Python ignores the signal.
+        # Python ignores SIGXFSZ and raises this error instead.
         return _FILE_SIZE
     threads = exception.type == "RuntimeError" and exception.message == "can't start new thread"
     if threads or (exception.type == "BlockingIOError" and exception.message.startswith("[Errno 11]")):

@@ -1,4 +1,4 @@
-"""Reads the exception that a traceback on stderr ends with, for scripts whose harness could not say it."""
+"""Reads the exception that a traceback on stderr ends with, for scripts whose harness could not report it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_MESSAGE = 8192
 
 
 def read_traceback(stderr: str) -> ExceptionFacts | None:
-    """The last traceback's last line, with what follows it: messages have several lines. None when there is no traceback."""
+    """The exception of the last traceback, with all lines of its message; None without a traceback."""
     start = stderr.rfind("\n" + _HEAD)
     start = 0 if start < 0 and stderr.startswith(_HEAD) else start + 1
     if start == 0 and not stderr.startswith(_HEAD):
@@ -27,7 +27,7 @@ def read_traceback(stderr: str) -> ExceptionFacts | None:
 
 
 def _read_syntax_error(stderr: str) -> ExceptionFacts | None:
-    """A script that doesn't compile has a traceback without a head."""
+    """The error of a script that doesn't compile: its traceback has no first line."""
     lines = stderr.splitlines()
     if (
         lines

@@ -46,7 +46,7 @@ _LAYOUT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foundation:
-    """What a build starts from: an interpreter, and the folders of a base toolchain without a lock.
+    """The start of a build: an interpreter, and the folders of a base toolchain without a lock.
 
     `paths`: folders to add to the path. `needs`: folders that must be shown as well. `stamp`: changes with
     the base. `fact_folders`: folders with packages that belong to the facts.
