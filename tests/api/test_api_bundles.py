@@ -1,4 +1,6 @@
-"""Bundles over REST: what one service ran another keeps, as contributed, once, and it decides nothing alone."""
+"""Bundles over REST: what one service ran another keeps, as contributed, once, and it decides nothing
+alone.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +158,9 @@ def test_two_that_come_at_once_are_one_run(web: Web) -> None:
 
 
 def test_it_goes_to_the_report_that_is_named(web: Web) -> None:
-    """The text of the bundle is another, as a thread has more comments later; the script is the one of the report."""
+    """The text of the bundle is another, as a thread has more comments later; the script is the one of the
+    report.
+    """
     report = web.post(script=None, report=REPORT, claim=None, repeats=3)["report"]["id"]
     bundle = from_elsewhere(exported(web, script=None, report=REPORT + "\nThanks.\n", claim=None))
     run = give(web, bundle, params={"report": report}).json()

@@ -1,4 +1,6 @@
-"""Two acts that wait for each other: Postgres ends one of them, and whoever sent it is told to send it again; nothing is half done."""
+"""Two acts that wait for each other: Postgres ends one of them, and whoever sent it is told to send it
+again; nothing is half done.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The events of a run as a stream, over real HTTP: in order, replayed, ending with the run, costing no session meanwhile."""
+"""The events of a run as a stream, over real HTTP: in order, replayed, ending with the run, costing no
+session meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ def held_sessions(stage: Stage) -> int:
     """Connections that sit in a transaction."""
     with stage.session() as session:
         counted = text(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in%'"  # noqa: E501
         )
         return int(session.scalar(counted) or 0)
 

@@ -1,4 +1,6 @@
-"""Lists: newest first, page by page, each item once; reports by words and by address; the matrix; the fleet."""
+"""Lists: newest first, page by page, each item once; reports by words and by address; the matrix; the
+fleet.
+"""
 
 from __future__ import annotations
 

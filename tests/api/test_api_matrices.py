@@ -1,4 +1,6 @@
-"""Matrices over REST: presets and patterns, plans with what they would take, places in line, cells stopped, run again and added."""
+"""Matrices over REST: presets and patterns, plans with what they would take, places in line, cells stopped,
+run again and added.
+"""
 
 from __future__ import annotations
 

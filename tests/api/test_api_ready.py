@@ -1,4 +1,6 @@
-"""A service with a node of its own is ready once that node is known: what is submitted before could not be planned."""
+"""A service with a node of its own is ready once that node is known: what is submitted before could not be
+planned.
+"""
 
 from __future__ import annotations
 

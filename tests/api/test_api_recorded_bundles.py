@@ -1,4 +1,6 @@
-"""What real cards gave, as bundles by the whole service or the command there: taken in here, and judged as it is right."""
+"""What real cards gave, as bundles by the whole service or the command there: taken in here, and judged as
+it is right.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Each page and list asks the database as often with many rows as with few, and every question has an index."""
+"""Each page and list asks the database as often with many rows as with few, and every question has an
+index.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +146,7 @@ INSERT INTO bisection (id, report_id, axis, points, error, most_attempts, side_b
   FROM generate_series(1, {reports}) n
   ON CONFLICT DO NOTHING;
 UPDATE report SET main_script = 'd' || right(id, 8)::int WHERE id LIKE '00%';
-"""
+"""  # noqa: E501
 # What the page of everything does: few nodes, and tables that hold what is open.
 ALWAYS_SMALL = {"node", "change", "quarantine"}
 
@@ -196,7 +198,9 @@ def filled(settings: ServiceSettings) -> Iterator[tuple[Web, dict[str, str]]]:
 
 
 def fill(postgres: EmbeddedPostgres, settings: ServiceSettings, *, reports: int) -> None:
-    """So many reports with all that belongs to them, and none of the one that is asked for; references are not checked."""
+    """So many reports with all that belongs to them, and none of the one that is asked for; references are
+    not checked.
+    """
     name = str(settings.database_url).partition("@/")[2].partition("?")[0]
     with psycopg.connect(
         postgres.admin_url.replace("/postgres?", f"/{name}?"), autocommit=True

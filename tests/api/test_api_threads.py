@@ -11,7 +11,7 @@ from api.web_client import Web
 from app.runs.rows import similar_reports
 from app.storage.models import ReportRow, ScriptRow
 
-CODE = "import math\nvalues = [1.0, 2.0, 4.0]\nfor value in values:\n    print(math.log(value), round(value, 3))\nprint(math.fsum(values))\n"
+CODE = "import math\nvalues = [1.0, 2.0, 4.0]\nfor value in values:\n    print(math.log(value), round(value, 3))\nprint(math.fsum(values))\n"  # noqa: E501
 RENAMED = CODE.replace("value", "number").replace("import math\n", "import math  # why not\n\n")
 OTHER_NUMBERS = CODE.replace("4.0", "8.0")
 SOMETHING_ELSE = "import os\nassert os.sep == '/', os.getcwd()\n"

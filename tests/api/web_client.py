@@ -1,4 +1,6 @@
-"""The application in this process, before a real database and a real broker, with a stage on which tests play the nodes."""
+"""The application in this process, before a real database and a real broker, with a stage on which tests
+play the nodes.
+"""
 
 from __future__ import annotations
 

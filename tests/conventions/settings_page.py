@@ -1,4 +1,6 @@
-"""Writes the tables of docs/settings.md from the settings themselves: `python tests/conventions/settings_page.py`."""
+"""Writes the tables of docs/settings.md from the settings themselves: `python
+tests/conventions/settings_page.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The container files hold together: targets that exist, modules that exist, a node that has neither database nor web framework."""
+"""The container files hold together: targets that exist, modules that exist, a node that has neither
+database nor web framework.
+"""
 
 from __future__ import annotations
 

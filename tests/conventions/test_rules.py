@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical"}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
-# Where a transaction may end: the one place that makes sessions, and what stands outside of requests and tasks.
+# Where a transaction may end: the one place that makes sessions, and what stands outside of requests and
+# tasks.
 MAY_COMMIT = {"app/storage/session.py"}
 MAY_READ_THE_CLOCK = {"app/clock.py"}
 

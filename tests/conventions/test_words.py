@@ -47,7 +47,8 @@ PARTICIPLES = frozenset(
 ADVERBS = frozenset(
     ["again", "afterwards", "already", "anew", "ever", "lately", "later", "now", "often", "once", "soon"]
 )
-# For a variable these are the private dialect that this code once had; others, such as `known`, are in common use.
+# For a variable these are the private dialect that this code once had; others, such as `known`, are in
+# common use.
 NO_VARIABLES = frozenset(["asked", "found", "held", "kept", "made", "said", "shown", "told", "wanted"])
 # They end like participles and are none.
 NOUNS_IN_ED = frozenset(["embed", "feed", "need", "seed", "reseed", "speed"])
@@ -72,7 +73,9 @@ def is_bare(name: str) -> bool:
 
 
 def bare_definitions(tree: ast.AST) -> Iterator[str]:
-    """Classes and functions that are named by a bare participle or adverb. Properties are named like values."""
+    """Classes and functions that are named by a bare participle or adverb. Properties are named like
+    values.
+    """
     for node in ast.walk(tree):
         is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if is_function and any(

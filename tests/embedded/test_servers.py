@@ -26,7 +26,8 @@ from app.errors import SetupError
 from app.settings import SERVICE_UID
 
 ROOT = os.geteuid() == 0
-# A checkout below root's closed home is shown to other uids by a private view, and these tests are about life without one.
+# A checkout below root's closed home is shown to other uids by a private view, and these tests are about
+# life without one.
 CLOSED = first_blocker(Path(launch.__file__).parents[2], 65533) is not None
 reachable = pytest.mark.skipif(CLOSED, reason="the checkout lies where other users can't reach it")
 OWN_UID = SERVICE_UID if ROOT else os.geteuid()
@@ -42,7 +43,7 @@ print(postgres.start(), valkey.start(), postgres.process.pid, valkey.process.pid
 time.sleep(600)
 """
 
-START_AND_STOP = "import sys, pathlib, app.embedded.postgres as p; s = p.EmbeddedPostgres(pathlib.Path(sys.argv[1])); s.start(); s.stop()"
+START_AND_STOP = "import sys, pathlib, app.embedded.postgres as p; s = p.EmbeddedPostgres(pathlib.Path(sys.argv[1])); s.start(); s.stop()"  # noqa: E501
 
 
 def modes(*paths: Path) -> dict[str, tuple[int, int, int]]:
@@ -136,7 +137,9 @@ def test_no_folder_changes_its_mode_or_owner(home: Path) -> None:
 @reachable
 @pytest.mark.skipif(not ROOT, reason="only root may lose CAP_SYS_ADMIN")
 def test_root_without_mount_namespaces(home: Path) -> None:
-    """A container that lacks CAP_SYS_ADMIN: works where the uid can reach the home, and says what to do where it can't."""
+    """A container that lacks CAP_SYS_ADMIN: works where the uid can reach the home, and says what to do
+    where it can't.
+    """
     argv = ["setpriv", "--bounding-set", "-sys_admin", sys.executable, "-c", START_AND_STOP]
     (home / "closed").mkdir(mode=0o700)
     done = subprocess.run([*argv, str(home)], capture_output=True, text=True, timeout=60, check=False)
@@ -249,7 +252,8 @@ def test_kill_9_of_the_supervisor_ends_them_and_the_next_start_works(home: Path)
         connection.execute("CREATE TABLE kept AS SELECT 7 AS n")
     supervisor.kill()
     supervisor.communicate()
-    # At once, while the old servers may still be on their way out; then once more, to see that the first ones are gone.
+    # At once, while the old servers may still be on their way out; then once more, to see that the first
+    # ones are gone.
     again, postgres_url, _, new_pids = start_supervisor(home)
     with psycopg.connect(postgres_url) as connection:
         assert connection.execute("SELECT n FROM kept").fetchone() == (7,)
@@ -326,7 +330,7 @@ def test_a_server_that_can_not_start_says_why(home: Path, postgres_server: Embed
 
 
 def test_a_left_over_that_ignores_the_first_signal_is_ended(home: Path) -> None:
-    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('x', flush=True); time.sleep(600)"
+    code = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('x', flush=True); time.sleep(600)"  # noqa: E501
     left = subprocess.Popen([sys.executable, "-c", code], cwd=home, stdout=subprocess.PIPE)
     assert left.stdout is not None
     left.stdout.read(1)

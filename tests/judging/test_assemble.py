@@ -164,12 +164,12 @@ def test_the_json_has_every_field_of_the_contract() -> None:
     told = json.loads(document(job(*three("loss nan\n"))).model_dump_json(by_alias=True))
     assert told["schema"] == 1
     run = (
-        "id state verdict so_far seen defect cause summary scope where not_where newest without_result ask report jobs comparisons"
+        "id state verdict so_far seen defect cause summary scope where not_where newest without_result ask report jobs comparisons"  # noqa: E501
         " environments created_at finished_at"
     )
     of_job = "id script target state verdict reason matched of rate_upper_bound rate_interval checks attempts"
     of_attempt = (
-        "id kind start node level outcome reason exit_status signal exception stdout stderr truncated devices_used wall_seconds"
+        "id kind start node level outcome reason exit_status signal exception stdout stderr truncated devices_used wall_seconds"  # noqa: E501
         " peak_memory_bytes environment"
     )
     assert set(run.split()) <= told.keys()

@@ -1,4 +1,6 @@
-"""A run as one document: read back as it was, and refused, in words that say what to do, when anything is wrong with it."""
+"""A run as one document: read back as it was, and refused, in words that say what to do, when anything is
+wrong with it.
+"""
 
 from __future__ import annotations
 

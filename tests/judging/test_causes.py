@@ -120,7 +120,7 @@ def test_a_gap_that_goes_without_tf32_is_reduced_precision() -> None:
 
 WIDE = "cpu [1.0, 2.0]\ncuda [1.001, 2.002]\n"
 TRACED = {
-    "number": 1, "name": "aten::mm", "dtype": "torch.float32", "inputs_agree": True, "gap": 1e-7, "relative_gap": 1e-7, "input_gap": 0.0,
+    "number": 1, "name": "aten::mm", "dtype": "torch.float32", "inputs_agree": True, "gap": 1e-7, "relative_gap": 1e-7, "input_gap": 0.0,  # noqa: E501
     "sides": [{"side": "cpu", "explained": True}, {"side": "cuda", "explained": True}],
 }  # fmt: skip
 SEEN = Trace(

@@ -1,4 +1,6 @@
-"""What counts as a change between two cells: equal environments but for one version, no rates by chance, no change of words only."""
+"""What counts as a change between two cells: equal environments but for one version, no rates by chance, no
+change of words only.
+"""
 
 from __future__ import annotations
 

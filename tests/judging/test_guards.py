@@ -71,7 +71,7 @@ def test_a_part_for_the_gpu_alone_is_a_path_not_taken() -> None:
         (f"{ASKS}    with torch.no_grad():\n        model()\n", True),
         (f"{ASKS}    main()\nelse:\n    other()\n", False),
         (
-            f"{ASKS}    model.cuda()\n    torch.cuda.manual_seed(0)\n    print(torch.cuda.get_device_name())\n",
+            f"{ASKS}    model.cuda()\n    torch.cuda.manual_seed(0)\n    print(torch.cuda.get_device_name())\n",  # noqa: E501
             False,
         ),
         ("if not torch.cuda.is_available():\n    main()\n", False),

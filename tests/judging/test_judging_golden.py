@@ -106,7 +106,9 @@ def recorded(name: str, entry: dict[str, Any], number: int, *, used: list[str]) 
 
 
 def on_cards() -> list[Any]:
-    """Every recorded series, and what is right of it. Two attempts of `sometimes` are no series: both may fail."""
+    """Every recorded series, and what is right of it. Two attempts of `sometimes` are no series: both may
+    fail.
+    """
     rows = []
     for name, case in CASES.items():
         for where, entries in case["observed"].items():

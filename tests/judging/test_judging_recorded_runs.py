@@ -1,4 +1,6 @@
-"""Run objects recorded on a machine with a GPU are judged again: today's rules give the verdicts that are right."""
+"""Run objects recorded on a machine with a GPU are judged again: today's rules give the verdicts that are
+right.
+"""
 
 from __future__ import annotations
 

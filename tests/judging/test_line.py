@@ -96,7 +96,8 @@ def test_a_free_place_is_taken_at_once() -> None:
 
 
 def test_what_waits_and_runs_before_it_is_counted_over_all_places() -> None:
-    # Four places in all: twelve cells of about three attempts of four seconds are ahead, and four attempts are held.
+    # Four places in all: twelve cells of about three attempts of four seconds are ahead, and four attempts
+    # are held.
     crowd = [cell for number in range(12) for cell in others(f"r{number:02}", CPU)]
     [place] = places("r99", mine(CPU), crowd, load=fleet_load(by_node={"n": 2, "g": 2}))
     assert place.position == 13

@@ -1,4 +1,6 @@
-"""A package that is missing: named where the name is well known, and a lack whether the script found out or the node did."""
+"""A package that is missing: named where the name is well known, and a lack whether the script found out or
+the node did.
+"""
 
 from __future__ import annotations
 

@@ -85,17 +85,17 @@ def test_sentences() -> None:
     first, second, third = trace_sentences(trace(operation(), SLOGDET))
     assert first == "5 operations ran on the CPU and on the GPU; some gave different numbers."
     assert second.startswith(
-        "Operation 1, aten::addmm (float32, 4×16) on equal inputs: 6e-08 apart; the CPU is within 3e-08 (0.5 ULP)"
+        "Operation 1, aten::addmm (float32, 4×16) on equal inputs: 6e-08 apart; the CPU is within 3e-08 (0.5 ULP)"  # noqa: E501
     )
     assert third.startswith(
-        "Operation 5, aten::_linalg_slogdet (float32, one number) on inputs that already differ amplified a small"
+        "Operation 5, aten::_linalg_slogdet (float32, one number) on inputs that already differ amplified a small"  # noqa: E501
     )
     assert third.endswith("inputs 1.4e-07 apart (relative), results 0.054 apart (relative).")
     alone = operation("aten::cos", sides=[WRONG], inputs_agree=None, gap=None)
     (compared, wrong) = trace_sentences(trace(alone, pairs=0, unexplained=1))
     assert compared == "Compared with float64: 1 of 1 operation."
     assert (
-        "the CPU gave 0.99 where float64 gives -0.99, and is further off than rounding of its inputs allows (3e-07)"
+        "the CPU gave 0.99 where float64 gives -0.99, and is further off than rounding of its inputs allows (3e-07)"  # noqa: E501
         in wrong
     )
     assert "there may be more differences" in trace_sentences(trace(operation(), whole=False))[-1]

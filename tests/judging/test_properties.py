@@ -1,4 +1,6 @@
-"""What holds for any attempts: judging is total, blind to order and to trouble of ours, and never denies what was seen."""
+"""What holds for any attempts: judging is total, blind to order and to trouble of ours, and never denies
+what was seen.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Properties of judging claims of speed and of missing errors: total, blind to order, never a "no" beside what was met."""
+"""Properties of judging claims of speed and of missing errors: total, blind to order, never a "no" beside
+what was met.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is claimed and what is expected say the same, written otherwise: then the writing is what is judged."""
+"""Where the claimed and the expected value are the same number, its spelling is judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What `app.judging.comparison.values` says of tolerances is what torch does: asked in the sandbox, with the toolchain's own torch."""
+"""What `app.judging.comparison.values` says of tolerances is what torch does: asked in the sandbox, with
+the toolchain's own torch.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ for case in json.loads(base64.b64decode(CASES)):
             answer[name] = [passes(case, **{name: case[name] * factor, other: 0.0}) for factor in (1.0, case["less"])]
     answers.append(answer)
 print(json.dumps(answers))
-"""
+"""  # noqa: E501
 
 
 def element_bytes(dtype: str, draw: random.Random) -> list[bytes]:

@@ -59,13 +59,13 @@ SCRIPTS = {
     "torch import error": BROKEN_TORCH.format("import not_there") + "import torch\n",
     "torch caught": BROKEN_TORCH.format("1/0")
     + "try:\n    import torch\nexcept ZeroDivisionError as e:\n    import traceback; traceback.print_exc()\n",
-    "thread": "import threading\nt = threading.Thread(target=lambda: 1/0)\nt.start(); t.join()\nprint('after')",
+    "thread": "import threading\nt = threading.Thread(target=lambda: 1/0)\nt.start(); t.join()\nprint('after')",  # noqa: E501
     "at exit": "import atexit\natexit.register(lambda: print('bye'))\nraise RuntimeError('x')",
-    "loud str": "class E(Exception):\n    def __str__(self):\n        print('str called')\n        return 'mine'\n\nraise E()\n",
+    "loud str": "class E(Exception):\n    def __str__(self):\n        print('str called')\n        return 'mine'\n\nraise E()\n",  # noqa: E501
     "warning": "import warnings\nwarnings.warn('careful')\n",
     "descriptor": "f = open('/tmp/x', 'w')\nprint(f.fileno())",
     "own hook": "import sys\nsys.excepthook = lambda *a: print('mine', a[0].__name__)\n1/0\n",
-    "environment": "import os, sys\nprint(sorted(k for k in os.environ if 'SAMEHERE' in k.upper()), sys.argv, sys.flags.isolated)",
+    "environment": "import os, sys\nprint(sorted(k for k in os.environ if 'SAMEHERE' in k.upper()), sys.argv, sys.flags.isolated)",  # noqa: E501
 }
 
 
@@ -152,7 +152,7 @@ print(json.dumps({
     "hook": sys.excepthook is sys.__excepthook__,
     "torch": [torch.are_deterministic_algorithms_enabled(), str(torch.get_default_dtype())],
 }))
-"""
+"""  # noqa: E501
 
 
 def test_what_it_leaves_behind(python: str, execute: Execute, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_what_it_leaves_behind(python: str, execute: Execute, tmp_path: Path) ->
 
 
 def test_flags_that_a_script_changes(execute: Execute) -> None:
-    script = "import torch\ntorch.set_default_dtype(torch.float64)\ntorch.use_deterministic_algorithms(True)\ntorch.set_num_threads(1)\n"
+    script = "import torch\ntorch.set_default_dtype(torch.float64)\ntorch.use_deterministic_algorithms(True)\ntorch.set_num_threads(1)\n"  # noqa: E501
     seen = execute(script).observation
     changed = {name: value for name, value in seen.flags_changed.items() if name != "threads"}
     assert changed == {"default_dtype": "torch.float64", "deterministic": True}
@@ -205,7 +205,7 @@ def test_a_card_that_was_not_given_was_not_used(execute: Execute) -> None:
 def test_whoever_asks_for_torch_before_the_import_changes_nothing(execute: Execute) -> None:
     """As transformers do."""
     script = (
-        "import importlib.util\nfor _ in range(2): print(importlib.util.find_spec('torch').__class__.__name__)\n"
+        "import importlib.util\nfor _ in range(2): print(importlib.util.find_spec('torch').__class__.__name__)\n"  # noqa: E501
         "import torch\nprint(torch.are_deterministic_algorithms_enabled())"
     )
     result = execute(script, settings={"deterministic": "on"})

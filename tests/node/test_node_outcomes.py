@@ -131,7 +131,7 @@ def ended(exception: ExceptionFacts | None = None, stderr: str = "", **fields: o
 
 def test_memory_that_our_limit_took_is_told_from_a_request_that_fails_anywhere() -> None:
     def refused(size: int) -> ExceptionFacts:
-        message = f"[enforce fail] . DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes. Error code 12"
+        message = f"[enforce fail] . DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes. Error code 12"  # noqa: E501
         return ExceptionFacts(type="RuntimeError", message=message)
 
     assert ended(refused(2**60), exit_status=1) == (Outcome.RAISED, "")
@@ -171,7 +171,7 @@ def test_every_ending_has_an_outcome() -> None:
 
 
 def test_tracebacks_are_read_from_their_end() -> None:
-    text = 'noise\nTraceback (most recent call last):\n  File "x", line 1, in <module>\n    1/0\nZeroDivisionError: division by zero\n'
+    text = 'noise\nTraceback (most recent call last):\n  File "x", line 1, in <module>\n    1/0\nZeroDivisionError: division by zero\n'  # noqa: E501
     assert read_traceback(text) == ExceptionFacts(type="ZeroDivisionError", message="division by zero")
     assert read_traceback(
         text
@@ -190,7 +190,7 @@ def test_a_report_is_hostile() -> None:
         deep,
         b"\xff",
         b"null",
-        b'{"kind": "end", "devices": ["cuda:0", "<b>", 7, "cuda:\xd9\xa3"], "flags": {"a": {"b": 1}, "B!": 1, "threads": 2, "big": 1e999}}',
+        b'{"kind": "end", "devices": ["cuda:0", "<b>", 7, "cuda:\xd9\xa3"], "flags": {"a": {"b": 1}, "B!": 1, "threads": 2, "big": 1e999}}',  # noqa: E501
     ]
     read = read_report(b"\n".join(lines))
     assert read.devices == ["cuda:0"]

@@ -28,7 +28,7 @@ import random, torch
 print(torch.get_num_threads(), torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled(),
       torch.utils.deterministic.fill_uninitialized_memory, torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
 print(random.random(), torch.rand(1).item())
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.sandbox

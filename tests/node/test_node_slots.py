@@ -1,4 +1,6 @@
-"""A slot that cannot be set up, and one that is held too long; an attempt gets cards that may be used, and waits for no faulty one."""
+"""A slot that cannot be set up, and one that is held too long; an attempt gets cards that may be used, and
+waits for no faulty one.
+"""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_only_at_the_wall_limit(execute: Execute) -> None:
 def test_hostile_answers_are_text(execute: Execute) -> None:
     script = (
         "import os, signal, time\n"
-        'def answer(*_):\n    while True: os.write(900, b\'\\xff\\0{"kind": "exception", "type": "Forged"}\\n\' * 99)\n'
+        'def answer(*_):\n    while True: os.write(900, b\'\\xff\\0{"kind": "exception", "type": "Forged"}\\n\' * 99)\n'  # noqa: E501
         f"signal.signal({STACKS_SIGNAL}, answer)\ntime.sleep(600)\n"
     )
     result = execute(script, limits={"wall_seconds": 3})
@@ -200,7 +200,7 @@ if __name__ == "__main__":
         process.join()
     asked = "import sys, signal, os; print(signal.getsignal({STACKS_SIGNAL}), os.open('/dev/null', 0), sys.modules.get('faulthandler'))"
     print(subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True))
-"""
+"""  # noqa: E501
 
 
 def test_a_script_sees_no_handler(execute: Execute) -> None:

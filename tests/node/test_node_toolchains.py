@@ -187,7 +187,7 @@ if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(1) as pool: print(pool.map(abs, [-1]))
     print(subprocess.check_output([sys.executable, "-c", "import filelock; print(filelock.__cached__)"], text=True).strip())
     filelock.FileLock(3.5)
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.sandbox

@@ -1,4 +1,6 @@
-"""How the numbers of a script came about: operations are held against float64, whatever the script did to its own."""
+"""How the numbers of a script came about: operations are held against float64, whatever the script did to
+its own.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +51,11 @@ library.impl("cos", lambda x: torch.sin(x + torch.pi / 2) * 1.01, "CPU")
 library.impl("cos.out", lambda x, out: out.copy_(torch.sin(x + torch.pi / 2) * 1.01), "CPU")
 """
 BESIDE = {
-    "nested": "torch.cos(torch.ones(3))\nn = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])\nn + n\n",
+    "nested": "torch.cos(torch.ones(3))\nn = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])\nn + n\n",  # noqa: E501
     "sparse": "torch.cos(torch.ones(3))\ns = torch.eye(3).to_sparse()\n(s + s) @ torch.ones(3, 1)\n",
-    "in a thread": "thread = threading.Thread(target=lambda: torch.cos(torch.ones(3)))\nthread.start()\nthread.join()\n",
+    "in a thread": "thread = threading.Thread(target=lambda: torch.cos(torch.ones(3)))\nthread.start()\nthread.join()\n",  # noqa: E501
     "out": "torch.cos(torch.ones(3), out=torch.empty(3))\n",
-    "replaced": "torch.cos(torch.ones(3))\nimport subprocess, json, tempfile\nsubprocess.run = json.loads = torch.save = None\n",
+    "replaced": "torch.cos(torch.ones(3))\nimport subprocess, json, tempfile\nsubprocess.run = json.loads = torch.save = None\n",  # noqa: E501
 }
 # What whole numbers become is the script's to say.
 DOUBLES = """
@@ -89,7 +91,7 @@ for optimizer in (torch.optim.SGD(weights, lr=0.1, momentum=0.9), torch.optim.Ad
         optimizer.step()
 overflow = torch.full((3,), 3e38) * 10
 print((overflow - overflow).sum().item(), torch.nn.LSTM(48, 8)(a)[0].sum().item())
-"""
+"""  # noqa: E501
 
 
 def trace_of(result: Result) -> Trace:
@@ -148,7 +150,7 @@ def test_what_rounds_is_no_defect(execute: Execute) -> None:
 
 @pytest.mark.sandbox
 def test_a_trace_changes_nothing_of_what_is_seen(execute: Execute) -> None:
-    script = "import torch\ntorch.manual_seed(0)\nx = torch.rand(5, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad, len(vars()))"
+    script = "import torch\ntorch.manual_seed(0)\nx = torch.rand(5, requires_grad=True)\n(x * x).sum().backward()\nprint(x.grad, len(vars()))"  # noqa: E501
     plain, traced = execute(script), execute(script, settings=TRACED)
     assert plain.observation.stdout == traced.observation.stdout
     assert plain.environment == traced.environment
@@ -194,7 +196,7 @@ def paired(python: str, tmp_path: Path, source: str) -> dict[str, Any]:
         .replace("/run/samehere/rounding_check.py", str(HARNESS / "rounding_check.py"))
     )
     program.write_text(
-        f"import json\n{text}\ntrace = Trace()\ntrace.__enter__()\nfor side in ('cpu', 'cuda'):\n    before = len(trace.operations)\n"
+        f"import json\n{text}\ntrace = Trace()\ntrace.__enter__()\nfor side in ('cpu', 'cuda'):\n    before = len(trace.operations)\n"  # noqa: E501
         f"    def step():\n{source}\n    step()\n    for one in trace.operations[before:]: one.side = side\n"
         "trace.__exit__(None, None, None)\nprint(json.dumps(message(trace)))\n"
     )
@@ -207,10 +209,10 @@ PAIRS = {
     "ill conditioned": """
         noise = torch.arange(16.0).reshape(4, 4).sin() if side == "cpu" else torch.arange(16.0).reshape(4, 4).cos()
         torch.logdet(torch.mm(0.4 + 1e-7 * noise, torch.eye(4)))
-""",
+""",  # noqa: E501
     "the same": "        torch.ones(3, 3).exp().sum()",
     "nothing": "        pass",
-    "another count": "        x = torch.linspace(1, 2, 9)\n        [x := x.sin() for _ in range(3 if side == 'cpu' else 5)]",
+    "another count": "        x = torch.linspace(1, 2, 9)\n        [x := x.sin() for _ in range(3 if side == 'cpu' else 5)]",  # noqa: E501
 }
 
 
@@ -246,14 +248,16 @@ torch.save([
     {"number": number, "name": "aten::_log_softmax_backward_data", "overload": "", "inputs_agree": True, "sides": [{**side, "out": [one]}]}
     for number, one in enumerate(given)
 ], sys.argv[1])
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.sandbox
 def test_what_cancels_within_a_step_of_many_is_rounding(
     toolchains: Path, toolchain: str, tmp_path: Path
 ) -> None:
-    """As an H200 gave it for a cross entropy near zero: half a unit of the exponential, of which a difference to one is left."""
+    """As an H200 gave it for a cross entropy near zero: half a unit of the exponential, of which a
+    difference to one is left.
+    """
     found = ToolchainStore(toolchains).find(toolchain)
     assert found is not None
     held = str(tmp_path / "held")

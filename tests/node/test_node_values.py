@@ -117,7 +117,7 @@ def test_statistics_are_of_the_finite(execute: Execute) -> None:
 
 def test_limits_are_kept_and_said(execute: Execute) -> None:
     script = (
-        "import torch\nlarge = torch.ones(5_000_000)\nfor n in range(80): globals()['v%d' % n] = torch.full((900,), float(n))\n"
+        "import torch\nlarge = torch.ones(5_000_000)\nfor n in range(80): globals()['v%d' % n] = torch.full((900,), float(n))\n"  # noqa: E501
         "del n\nfor n in range(40): str(large[n])\ndel n\n"
     )
     seen = execute(script).observation
@@ -148,7 +148,7 @@ def test_what_is_printed(execute: Execute) -> None:
 
 def test_children_and_those_that_are_cut_off_are_silent(execute: Execute) -> None:
     forked = execute(
-        "import os, torch\nx = 1\nif os.fork() == 0:\n    print(torch.ones(2)); raise SystemExit(0)\nos.wait()\n"
+        "import os, torch\nx = 1\nif os.fork() == 0:\n    print(torch.ones(2)); raise SystemExit(0)\nos.wait()\n"  # noqa: E501
     ).observation
     assert [value.name for value in forked.values] == ["x"]
     assert execute("import os\nx = 1\nos._exit(0)\n").observation.values == []

@@ -1,4 +1,6 @@
-"""`probe.py`, as a reporter has it: one file, in a Python that is not ours, not only on Linux, with nothing private in what it prints."""
+"""`probe.py`, as a reporter has it: one file, in a Python that is not ours, not only on Linux, with nothing
+private in what it prints.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +142,7 @@ def test_every_end_is_seen(place: Path, script: str, status: int | None, name: s
 
 
 def test_an_exception_is_found_where_the_script_left_no_time_for_the_watch(place: Path) -> None:
-    script = "import traceback, os\ntry:\n    1 / 0\nexcept Exception:\n    traceback.print_exc()\n    os._exit(1)\n"
+    script = "import traceback, os\ntry:\n    1 / 0\nexcept Exception:\n    traceback.print_exc()\n    os._exit(1)\n"  # noqa: E501
     probe = read(run(place, script))
     assert probe.exception is not None
     assert (probe.exception.type, probe.exception.message) == ("ZeroDivisionError", "division by zero")

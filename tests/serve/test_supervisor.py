@@ -1,4 +1,6 @@
-"""`samehere serve` as an operator meets it: it starts, repairs itself, refuses what is unsafe and ends cleanly."""
+"""`samehere serve` as an operator meets it: it starts, repairs itself, refuses what is unsafe and ends
+cleanly.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Bisections over simulated reproducers: the right answer within the stated error, at any rate, in either direction, side by side."""
+"""Bisections over simulated reproducers: the right answer within the stated error, at any rate, in either
+direction, side by side.
+"""
 
 from __future__ import annotations
 

@@ -395,7 +395,6 @@ def test_numbers_that_are_said_to_be_wrong_are_traced(script: str, claim: str, t
 
 
 def test_a_script_without_torch_has_no_operations_to_trace() -> None:
-    report = read(
-        "import numpy\nprint(numpy.cos(1.0))\n", form="script", claim="the last value is 0.54, expected 0.55"
-    )
+    script = "import numpy\nprint(numpy.cos(1.0))\n"
+    report = read(script, form="script", claim="the last value is 0.54, expected 0.55")
     assert not [label for label in labels(planned(report=report)) if "trace" in label]

@@ -1,4 +1,6 @@
-"""Which toolchains a run covers: versions, the reporter's nearest, kernels for the card, and packages that are added."""
+"""Which toolchains a run covers: versions, the reporter's nearest, kernels for the card, and packages that
+are added.
+"""
 
 from __future__ import annotations
 

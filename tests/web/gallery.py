@@ -1,4 +1,6 @@
-"""Draws every page in every state: `make screenshots` fills docs/gallery; `--serve` keeps a filled web running to look at."""
+"""Draws every page in every state: `make screenshots` fills docs/gallery; `--serve` keeps a filled web
+running to look at.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ def file_name(name: str, scheme: str, width: int) -> str:
 
 def index(names: Iterable[str]) -> str:
     """The page that shows them all."""
-    head = "Each page in each state, as `make screenshots` drew it: recorded history, and states made up to be hard."
+    head = "Each page in each state, as `make screenshots` drew it: recorded history, and states made up to be hard."  # noqa: E501
     parts = [f"# Gallery\n\n{head}\n"]
     for name in names:
         views = VIEWS if name in IN_ALL else VIEWS[:1]

@@ -19,7 +19,7 @@ from worker.contract import Device, ExceptionFacts, Observation, Outcome
 ISSUES = "https://github.com/example/torch/issues/"
 VERSIONS = ("2.9", "2.10", "2.11", "2.12", "2.13")
 CPU = "torch-2.13-cuda"
-COLOURS = "\x1b[1mstep\x1b[0m 1 \x1b[32mok\x1b[0m\n\x1b[31mstep 2 failed: 3.5 against 3.25\x1b[0m\n\x1b[33mwarning: slow\x1b[0m\n"
+COLOURS = "\x1b[1mstep\x1b[0m 1 \x1b[32mok\x1b[0m\n\x1b[31mstep 2 failed: 3.5 against 3.25\x1b[0m\n\x1b[33mwarning: slow\x1b[0m\n"  # noqa: E501
 HEBREW = "הפונקציה מחזירה תוצאה שגויה עבור קלט ריק"
 ARABIC = "النتيجة ليست نفسها على وحدة المعالجة"
 
@@ -241,13 +241,13 @@ def _back(stage: Stage, run_id: str, *, days: int) -> None:
         values = {"run": run_id, "by": timedelta(days=days)}
         session.execute(
             text(
-                "UPDATE run SET created_at = created_at - :by, finished_at = finished_at - :by WHERE id = :run"
+                "UPDATE run SET created_at = created_at - :by, finished_at = finished_at - :by WHERE id = :run"  # noqa: E501
             ),
             values,
         )
         session.execute(
             text(
-                "UPDATE report SET created_at = least(created_at, (SELECT min(created_at) FROM run WHERE report_id = report.id))"
+                "UPDATE report SET created_at = least(created_at, (SELECT min(created_at) FROM run WHERE report_id = report.id))"  # noqa: E501
             )
         )
         newest = "(SELECT max(finished_at) FROM run WHERE report_id = report.id)"

@@ -1,4 +1,6 @@
-"""What the demo begins with, and what maintainers and a bisection do to it, for pictures: recordings of real machines."""
+"""What the demo begins with, and what maintainers and a bisection do to it, for pictures: recordings of
+real machines.
+"""
 
 from __future__ import annotations
 

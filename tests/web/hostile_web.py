@@ -20,7 +20,8 @@ from app.runs.submission.submit import Submission, submit
 from app.targets.target import Target
 from worker.contract import CapturedValue, Device, ExceptionFacts, Observation, Outcome, Reason
 
-# Whatever a stranger may write anywhere, in one string: tags, attributes, comments, bidi, colours, a long line.
+# Whatever a stranger may write anywhere, in one string: tags, attributes, comments, bidi, colours, a long
+# line.
 EVIL = '</pre></textarea><script>alert(1)</script><img src=x onerror=alert(1)>\'" onload="x '
 EVIL += "\u202eevil\u2066 \x1b[31mred\x1b[0m {{7*7}} <!-- -->"
 TARGETS = (Target(device=Device.CPU), Target(device=Device.CPU, settings={"threads": "1"}))

@@ -1,4 +1,6 @@
-"""The page of a bisection: it fills in while that goes on, by the events of its run, and without JavaScript by itself."""
+"""The page of a bisection: it fills in while that goes on, by the events of its run, and without JavaScript
+by itself.
+"""
 
 from __future__ import annotations
 

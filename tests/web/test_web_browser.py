@@ -1,4 +1,6 @@
-"""The pages in a real browser: they fill in, they work without scripts, nothing is injected, everybody can read them."""
+"""The pages in a real browser: they fill in, they work without scripts, nothing is injected, everybody can
+read them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ FAINT = """() => {
     if (ratio < 4.5) found.push(`${element.tagName}.${element.className} ${element.textContent.trim().slice(0, 40)} ${ratio.toFixed(2)}`);
   }
   return found;
-}"""
+}"""  # noqa: E501
 
 
 @contextmanager
@@ -147,7 +149,7 @@ def test_the_keyboard_reaches_everything(web: Web, browser: Browser) -> None:
             page.keyboard.press("Tab")
             names.append(
                 page.evaluate(
-                    "document.activeElement.textContent.trim() || document.activeElement.getAttribute('aria-label')"
+                    "document.activeElement.textContent.trim() || document.activeElement.getAttribute('aria-label')"  # noqa: E501
                 )
             )
         assert names == ["samehere", "Reports", "Changes", "Nodes", "Compare", "Submit", "Search reports"]

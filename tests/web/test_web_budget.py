@@ -1,4 +1,6 @@
-"""The budget of a page: no text takes more bytes than there are, each shows its beginning, and a cut text says so."""
+"""The budget of a page: no text takes more bytes than there are, each shows its beginning, and a cut text
+says so.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def test_a_page_takes_no_more_than_it_has_and_the_first_words_of_each(texts: lis
     heavy = sum(text_budget.weight(text) for text in shown) + sum(
         text_budget.weight(cut.text) + text_budget.weight(cut.tail) for cut in blocks
     )
-    # The sign of what is cut weighs three bytes, and a text of which only the first words fit has them in any case.
+    # The sign of what is cut weighs three bytes, and a text of which only the first words fit has them in
+    # any case.
     assert heavy <= size + len(texts) * (text_budget.LEAST_LINE + 3 + text_budget.LEAST_BLOCK)
     for text, said, cut in zip(texts, shown, blocks, strict=True):
         assert said == short_texts.clip(text) or said.endswith("…")

@@ -1,4 +1,6 @@
-"""The page of two attempts: what differs is marked, what cannot be said is said, and every page that has two attempts leads to it."""
+"""The page of two attempts: what differs is marked, what cannot be said is said, and every page that has
+two attempts leads to it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""From the first page of the demo to what regressed with the newest toolchain, as someone who has never seen it."""
+"""From the first page of the demo to what regressed with the newest toolchain, as someone who has never
+seen it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ PAGE_BYTES = 100_000
 
 @pytest.fixture
 def demo(stage: Stage, tmp_path: Path) -> Iterator[Web]:
-    """A demo with what regressed with the newest version of numpy and one that was fixed, on it and on the one before."""
+    """A demo with what regressed with the newest version of numpy and one that was fixed, on it and on the
+    one before.
+    """
     for path in (HISTORY / "lab-cpu").iterdir():
         bundle = json.loads(gzip.decompress(path.read_bytes()))
         told = any(

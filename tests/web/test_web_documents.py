@@ -1,4 +1,6 @@
-"""The same address as a page, as JSON and as Markdown; what a page does not show is one link away, and no page is heavy."""
+"""The same address as a page, as JSON and as Markdown; what a page does not show is one link away, and no
+page is heavy.
+"""
 
 from __future__ import annotations
 

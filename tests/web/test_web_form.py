@@ -1,4 +1,6 @@
-"""The form: it takes what was pasted, says what is wrong beside the field, and loses nothing that was typed."""
+"""The form: it takes what was pasted, says what is wrong beside the field, and loses nothing that was
+typed.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from app.visible_text import visible
 from app.web.text.short_texts import one_line
 
 # Text that a script can print once its bytes were decoded, with many of the characters that hide or reorder.
-HOSTILE = "\x00\x07\x08\x1b\x7f\x85\x9b\u00ad\u061c\u115f\u180e\u200b\u200e\u202e\u2028\u2066\u3164\ufeff\ufff9\U000e0041\U0010ffff"
+HOSTILE = "\x00\x07\x08\x1b\x7f\x85\x9b\u00ad\u061c\u115f\u180e\u200b\u200e\u202e\u2028\u2066\u3164\ufeff\ufff9\U000e0041\U0010ffff"  # noqa: E501
 FILLERS = "\u115f\u1160\u3164\uffa0\u2800"
 texts = st.text(st.one_of(st.characters(), st.sampled_from(HOSTILE)))
 

@@ -1,4 +1,6 @@
-"""What people come for, in a real browser, with scripts and without: submit, watch, find, compare, repeat, copy."""
+"""What people come for, in a real browser, with scripts and without: submit, watch, find, compare, repeat,
+copy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A report's page is drawn once for as long as nothing that it tells has changed, and says what one that is drawn anew says."""
+"""A report's page is drawn once for as long as nothing that it tells has changed, and says what one that is
+drawn anew says.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The forms of maintainers, the submitter's link, and what pages say of overruled, closed, held back and withdrawn things."""
+"""The forms of maintainers, the submitter's link, and what pages say of overruled, closed, held back and
+withdrawn things.
+"""
 
 from __future__ import annotations
 

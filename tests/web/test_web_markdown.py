@@ -1,4 +1,6 @@
-"""Markdown for an issue: what strangers wrote stands in fences that nothing in it can end; the rest is words of ours."""
+"""Markdown for an issue: what strangers wrote stands in fences that nothing in it can end; the rest is
+words of ours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Pages around matrices, without JavaScript: the plan before it runs, queue positions, cells cancelled, rerun and added."""
+"""Pages around matrices, without JavaScript: the plan before it runs, queue positions, cells cancelled,
+rerun and added.
+"""
 
 from __future__ import annotations
 

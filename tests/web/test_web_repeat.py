@@ -1,4 +1,6 @@
-"""The file that repeats a cell: the script unchanged, settings around it, the right answer, and nothing of a stranger as code of ours."""
+"""The file that repeats a cell: the script unchanged, settings around it, the right answer, and nothing of
+a stranger as code of ours.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from app.targets.target import Target
 from worker.contract import Device, Observation, Outcome
 from worker.contract.programs.repeat import MOST_PRINTED, RecordedAttempt, repeat_program
 
-SCRIPT = "import os\nprint('threads', os.environ.get('OMP_NUM_THREADS'), os.environ['PYTHONHASHSEED'])\nprint('sum', 5)\n"
+SCRIPT = "import os\nprint('threads', os.environ.get('OMP_NUM_THREADS'), os.environ['PYTHONHASHSEED'])\nprint('sum', 5)\n"  # noqa: E501
 
 
 def run_it(program: str, folder: Path, *, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
@@ -84,7 +86,7 @@ def test_what_hung_there_is_stopped_here_and_what_it_printed_is_kept(tmp_path: P
     assert "\nbefore\n" in done.stdout
     assert "this run was stopped too" in done.stdout
     # With all that it started, and however far it came.
-    script = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(77)'])\nwhile True: print('on')\n"
+    script = "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(77)'])\nwhile True: print('on')\n"  # noqa: E501
     endless = recorded(script=script, stdout="on\n" * 9, exit_status=None, ended="timed_out", seconds=1.2)
     done = run_it(repeat_program(endless).replace("max(20, ", "max(2, "), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -113,7 +115,7 @@ def test_a_package_that_is_missing_here_is_no_answer(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "no_such_thing is not installed here. Install no_such_thing==1.5 " in done.stdout
     assert "The same result" not in done.stdout
-    caught = "import sys, traceback\ntry:\n    import no_such_thing\nexcept ImportError:\n    traceback.print_exc()\nprint('sum', 5)\n"
+    caught = "import sys, traceback\ntry:\n    import no_such_thing\nexcept ImportError:\n    traceback.print_exc()\nprint('sum', 5)\n"  # noqa: E501
     assert run_it(repeat_program(recorded(script=caught, stdout="sum 5\n")), tmp_path).returncode == 0
     # There it was missing, too: that is what is compared.
     error = "ModuleNotFoundError: No module named 'no_such_thing'"
@@ -175,7 +177,7 @@ def test_a_long_text_is_compared_by_its_digest(tmp_path: Path) -> None:
 
 @pytest.mark.sandbox
 def test_settings_of_torch_hold(tmp_path: Path, toolchains: Path, toolchain: str) -> None:
-    script = "import torch, sys\nprint(torch.are_deterministic_algorithms_enabled(), torch.initial_seed(), sys.argv[1:], __name__)\n"
+    script = "import torch, sys\nprint(torch.are_deterministic_algorithms_enabled(), torch.initial_seed(), sys.argv[1:], __name__)\n"  # noqa: E501
     target = recorded(
         script=script, settings={"deterministic": "on", "seed": "11"}, stdout="True 11 [] __main__\n"
     )
@@ -229,7 +231,7 @@ def test_versions_are_pinned_as_tools_read_them() -> None:
         recorded(python="3.12.3", packages={"torch": "2.13.0+cpu", "numpy": "2.5.2", "x y": "1", "z": "1\n#"})
     )
     assert (
-        '# requires-python = "==3.12.*"\n# dependencies = [\n#   "numpy==2.5.2",\n#   "torch==2.13.0",\n# ]\n# ///'
+        '# requires-python = "==3.12.*"\n# dependencies = [\n#   "numpy==2.5.2",\n#   "torch==2.13.0",\n# ]\n# ///'  # noqa: E501
         in program
     )
 

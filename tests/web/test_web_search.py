@@ -1,4 +1,6 @@
-"""The search of reports on its page: what was typed stays, what is wrong is said beside it, and what can be asked is told."""
+"""The search of reports on its page: what was typed stays, what is wrong is said beside it, and what can be
+asked is told.
+"""
 
 from __future__ import annotations
 

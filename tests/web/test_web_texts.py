@@ -1,4 +1,6 @@
-"""Long, coloured and hostile texts on pages: cut with what was left out counted, and coloured without obeying anything else."""
+"""Long, coloured and hostile texts on pages: cut with what was left out counted, and coloured without
+obeying anything else.
+"""
 
 from __future__ import annotations
 

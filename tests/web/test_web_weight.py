@@ -1,5 +1,6 @@
-"""No page weighs more than 100 kB before images, in the hugest states: what is counted is the page as sent, without compression, together
-with the style sheets and scripts that it brings. What a reader typed into a form and gets back in it is not counted as the page's.
+"""No page weighs more than 100 kB before images, in the hugest states: what is counted is the page as sent,
+without compression, together with the style sheets and scripts that it brings. What a reader typed into a
+form and gets back in it is not counted as the page's.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def test_no_page_is_heavy_in_the_hugest_states(web: Web) -> None:
     paths = fill(web.stage)
     weights, asked = look_at_all(web, paths)
     assert {path: size for path, size in weights.items() if size > HEAVIEST} == {}
-    # A page of another address is not forgotten: each has been looked at, but those that need a secret or are tested below.
+    # A page of another address is not forgotten: each has been looked at, but those that need a secret or
+    # are tested below.
     pages = [
         route
         for route in create_app(web.stage.settings).routes

@@ -1,4 +1,6 @@
-"""States that make pages heavy: 400 cells that all differ, 400 rows, heavy text anywhere, many runs, nodes, points and acts."""
+"""States that make pages heavy: 400 cells that all differ, 400 rows, heavy text anywhere, many runs, nodes,
+points and acts.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ from worker.contract import (
 
 NODE = "lab-with-a-long-name-1"
 VERSIONS, SETTINGS = 40, 10
-# What weighs most for its length: hidden characters are spelled out in twelve bytes, quotation marks are escaped, colours are elements.
+# What weighs most for its length: hidden characters are spelled out in twelve bytes, quotation marks are
+# escaped, colours are elements.
 HEAVY = (
     "\u202e\u2066\u200b" * 40 + "\"'<&>" * 20 + "\x1b[31mx\x1b[0my" * 20 + "\U0001f600" * 20 + "\n"
 ) * 900
