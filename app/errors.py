@@ -43,7 +43,7 @@ class NotFoundError(SamehereError):
 
 
 class ConflictError(SamehereError):
-    """The present state does not allow this: 409."""
+    """The present state of a run, report or other object does not allow the request: 409."""
 
     code = "conflict"
 

@@ -30,7 +30,10 @@ LOCK_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The user of a server. `drop_to` is its own uid if we are root, else None: then it runs as we do."""
+    """The user that an embedded server runs as.
+
+    `drop_to` is a separate uid if we are root. Else it is None, and the server runs as our own user.
+    """
 
     drop_to: int | None
 

@@ -118,7 +118,7 @@ def _description(status: int) -> dict[str, Any]:
 
 
 def describe(application: FastAPI) -> None:
-    """Add the schema of problem documents to the OpenAPI document. `problem_responses` refers to it."""
+    """Add the schema of error answers to the OpenAPI document. `problem_responses` refers to it."""
     make_document = application.openapi
 
     def openapi() -> dict[str, Any]:

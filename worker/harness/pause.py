@@ -71,7 +71,7 @@ def reseed():
 
 
 def find_problem():
-    """Why a fork of this process would differ from a process of its own; "" if it would not."""
+    """Why a fork of this process would differ from a fresh process, as text; "" if it would not."""
     # numpy's BLAS ends its threads before a fork, and a fork
     # starts its own. Threads of others would be missing there.
     pid = os.fork()

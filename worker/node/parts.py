@@ -21,7 +21,7 @@ from worker.warm import WarmStarts, make_warm_starts
 
 @dataclass(frozen=True, slots=True)
 class NodeParts:
-    """The parts of one node process."""
+    """The objects of one node process: identity, toolchains, cards, slots and warm starts."""
 
     identity: Identity
     toolchains: ToolchainStore
@@ -33,7 +33,10 @@ class NodeParts:
     on_demand: OnDemand | None
 
     def start(self) -> None:
-        """Raises SandboxUnavailableError or LockFolderError if this machine can't run attempts."""
+        """Start the card watch and the slots.
+
+        Raises SandboxUnavailableError or LockFolderError if this machine can't run attempts.
+        """
         self.cards.start()
         self.pool.start()
 

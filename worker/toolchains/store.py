@@ -307,7 +307,7 @@ class ToolchainStore:
             shutil.rmtree(self.work_folder(name), ignore_errors=True)
 
     def forget(self, name: str) -> None:
-        """Remove the lock and the state of a name that leads to no build."""
+        """Remove the lock file and the state of a name that has no build."""
         self.delete_state(name)
         (self.root / ".recipes" / f"{name}.json").unlink(missing_ok=True)
 

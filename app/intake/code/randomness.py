@@ -115,7 +115,7 @@ def _imports(tree: ast.Module) -> dict[str, str]:
 
 
 def is_unseeded(tree: ast.Module) -> bool:
-    """True if the script draws from a generator and does not seed it."""
+    """True if the script draws from a random number generator and does not seed it."""
     imports = _imports(tree)
     draw_families: set[str] = set()
     seed_families: set[str] = set()

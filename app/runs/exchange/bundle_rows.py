@@ -23,7 +23,7 @@ MOST_CANDIDATES = 50
 
 
 def find_report(session: Session, bundle: Bundle, reading: Reading) -> ReportRow | None:
-    """The stored report that a bundle belongs to: one with the same text, else one with the same address."""
+    """The stored report of a bundle: with the same text, else with the same source URL, or None."""
     if not reading.scripts:
         return None
     candidates = queries.having_main_script(session, reading.scripts[0].digest, limit=MOST_CANDIDATES)

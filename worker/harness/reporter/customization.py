@@ -58,7 +58,7 @@ def start(folder):
 
 
 def import_own_customization():
-    """Import the reporter's own `sitecustomize`, which this file hid, if there is one."""
+    """Import the user's own `sitecustomize`, if there is one. This file took its name."""
     ours = sys.modules.pop("sitecustomize", None)
     try:
         __import__("sitecustomize")

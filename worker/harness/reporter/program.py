@@ -285,7 +285,7 @@ def last_line(text):
 
 
 def values_of(messages):
-    """Yield the captured values, as dicts, and at the end the number of omitted ones if there are any."""
+    """Yield each captured value as a dict; at the end, if values were omitted, their number as an int."""
     values = [message for message in messages if message.get("kind") == "value"]
     for message in values[:MOST_VALUES]:
         value = {name: content for name, content in message.items() if name != "kind"}

@@ -176,7 +176,7 @@ class Bubblewrap:
         passed: Sequence[int],
         nests: bool,
     ) -> RunningSandbox:
-        """Start another program in the job's place, which takes jobs later. Raises SetupError.
+        """Start `command` in the sandbox of `job`; it waits there and takes jobs later. Raises SetupError.
 
         `nests`: the program creates a sandbox for each job itself, and has the rights for that.
         """

@@ -81,7 +81,7 @@ def find_abi() -> int:
 def require(identity: Identity) -> int:
     """The kernel's version of Landlock.
 
-    Raises SandboxUnavailableError if a job could signal its own supervision.
+    Raises SandboxUnavailableError if a job with this identity could send signals to its supervisor.
     """
     abi = find_abi()
     if identity.uid is None and abi < SCOPES_ABI:
