@@ -28,7 +28,7 @@ def tensor(name: str, *numbers: float, dtype: str = "torch.float32", **more: Any
 
 
 def showing(stdout: str, *values: CapturedValue, stderr: str = "", **more: Any) -> Observation:
-    """What a script showed that ended well."""
+    """The observation of a script that ended well."""
     return Observation(
         exit_status=0,
         stdout=stdout,

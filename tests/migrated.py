@@ -1,4 +1,4 @@
-"""Whether a database has the schema of this version."""
+"""Checks whether a database has the schema of this version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what: every route has a place in this table, so that none is open by mistake."""
+"""Access: every route has a row in this table, so none is open by mistake."""
 
 from __future__ import annotations
 

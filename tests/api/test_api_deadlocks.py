@@ -37,7 +37,7 @@ SEND: dict[str, tuple[Send, str]] = {
 
 @pytest.fixture
 def connection_string(postgres: EmbeddedPostgres, settings: ServiceSettings) -> str:
-    """Of the superuser, who may say how soon a deadlock is looked for."""
+    """The superuser's; it may set how soon a deadlock is detected."""
     name = str(settings.database_url).partition("@/")[2].partition("?")[0]
     return postgres.admin_url.replace("/postgres?", f"/{name}?")
 

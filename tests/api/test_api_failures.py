@@ -1,6 +1,6 @@
-"""What fails behind the web: a commit, the database, the broker.
+"""Failures behind the web: a commit, the database, the broker.
 
-Never half, never a 202 for what is not kept.
+Nothing is half done, and no 202 is answered for a request that was not stored.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ def test_a_stopped_run_goes_on_where_it_was_stopped(web: Web) -> None:
     act(web, f"{run['id']}/cancel", 200)
     again = act(web, f"{run['id']}/rerun", which="undecided")
     assert [job["state"] for job in again["jobs"]] == ["judged", "queued"]
-    # What the node still says of the attempt that was stopped is nobody's.
+    # Later messages of the node about the stopped attempt are ignored.
     web.stage.say(result(second, node="n", outcome=Outcome.CANCELLED))
     done = web.finish(run["id"])
     assert (done["state"], [job["verdict"] for job in done["jobs"]]) == (

@@ -1,6 +1,4 @@
-"""What real cards gave, as bundles by the whole service or the command there: taken in here, and judged as
-it is right.
-"""
+"""Bundles recorded on real cards are imported here and get the right verdicts."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from api.web_client import Web
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 EXPECTED: dict[str, Any] = json.loads((RECORDINGS / "cases_expected.json").read_text())
 BUNDLES = sorted((RECORDINGS / "bundles").glob("*/*.json"))
-# What only a trace shows; recorded with one.
+# These need a trace and were recorded with one.
 NEEDS_TRACE = {"ill_conditioned", "rounding", "unexplained"}
 
 
@@ -45,7 +43,7 @@ def test_a_recorded_run_is_judged_as_is_right(web: Web, path: Path) -> None:
     for attempt in [
         attempt for job in run["jobs"] if job["target"]["device"] == "cuda" for attempt in job["attempts"]
     ]:
-        # What ends by a signal says nothing more.
+        # An attempt that ends by a signal prints nothing more.
         assert attempt["devices_used"] or attempt["signal"], attempt
     if case is None:
         return

@@ -161,7 +161,7 @@ def paths() -> list[str]:
 
 @contextmanager
 def asked() -> Iterator[list[tuple[str, Any]]]:
-    """What the database is asked meanwhile."""
+    """The statements that the database gets meanwhile."""
     found: list[tuple[str, Any]] = []
 
     def note(

@@ -28,7 +28,7 @@ def plain_toolchains(session_home: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def whole(session_home: Path, plain_toolchains: Path) -> Iterator[Whole]:
-    """A service with a node. What a test kills is running again when the test ends."""
+    """A service with a node. Each part that a test kills runs again when the test ends."""
     home = session_home / "chaos"
     home.mkdir(mode=0o711)
     whole = Whole(home=home, toolchains=plain_toolchains)

@@ -1,4 +1,4 @@
-"""However `samehere serve` ends during a run, it leaves no process, mount or socket.
+"""`samehere serve` leaves no process, mount or socket, however it ends during a run.
 
 The next start continues the run.
 """

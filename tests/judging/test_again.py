@@ -1,4 +1,4 @@
-"""Which cells are worth running again."""
+"""The cells that are worth a rerun."""
 
 from __future__ import annotations
 

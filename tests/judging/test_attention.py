@@ -1,4 +1,4 @@
-"""Which group of reports that want attention a report is in, and how versions are ordered and told apart."""
+"""The attention group of a report, and the order of versions."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def test_what_was_kept_comes_back_and_is_judged_the_same() -> None:
     first = bundle.jobs[0].attempts[0].result
     assert first is not None
     assert first.environment["cpu.flags"] == ["avx2"]
-    # What only we may say is said anew: the digests of a stream and of a value that came whole.
+    # Only we may compute the digests of streams and values, so they are computed again.
     assert first.observation.stdout_digest != "sha256:" + "0" * 64
     assert first.observation.values[0].digest != VALUE.digest
 

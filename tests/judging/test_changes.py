@@ -1,6 +1,4 @@
-"""What counts as a change between two cells: equal environments but for one version, no rates by chance, no
-change of words only.
-"""
+"""Changes between two cells: environments equal but for one version; no chance rates, no mere rewording."""
 
 from __future__ import annotations
 

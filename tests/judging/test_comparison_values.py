@@ -1,4 +1,4 @@
-"""What captured values add to a comparison, and what they must not."""
+"""Captured values in a comparison: what they add, and that they don't decide alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands of a report: whatever is contributed, the word is that of our own runs."""
+"""The current verdict of a report comes from our own runs, whatever is contributed."""
 
 from __future__ import annotations
 

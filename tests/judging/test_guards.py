@@ -1,4 +1,4 @@
-"""What a script leaves out without a GPU is no evidence against a claim."""
+"""A part that a script skips without a GPU is no evidence against a claim."""
 
 from __future__ import annotations
 

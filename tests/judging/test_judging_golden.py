@@ -1,4 +1,4 @@
-"""What was recorded on real cards, judged: each verdict is one that was settled by hand."""
+"""Attempts recorded on real cards are judged; each expected verdict was settled by hand."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ SLOGDET = operation(
             trace(operation(), SLOGDET.model_copy(update={"gap": None, "relative_gap": None})),
             "ill_conditioned",
         ),
-        # What was far apart before stays so: nothing was made of little.
+        # Inputs that were far apart stay far apart: nothing was amplified.
         (trace(operation(), SLOGDET.model_copy(update={"input_gap": 0.01})), "rounding"),
         (trace(operation(relative_gap=0.02, dtype="torch.bfloat16")), "rounding"),
         (trace(operation(), reduced=1), "reduced_precision"),

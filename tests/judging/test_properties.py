@@ -1,6 +1,4 @@
-"""What holds for any attempts: judging is total, blind to order and to trouble of ours, and never denies
-what was seen.
-"""
+"""Judging is total, ignores the order and our own failures, and never denies a sighting."""
 
 from __future__ import annotations
 

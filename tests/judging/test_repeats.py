@@ -1,4 +1,4 @@
-"""How many attempts a verdict needs: early stop, growth, and exactness."""
+"""The number of attempts for a verdict: early stop, growth, exact plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the claimed and the expected value are the same number, its spelling is judged."""
+"""If the claimed and the expected value are the same number, its spelling is judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a claimed value stands in what is printed; what only a card says; another way of starting."""
+"""The position of a claimed value in the output; parts that only a card prints; other ways to start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read of the values in a report: hostile bytes, of which only what is consistent is kept."""
+"""Reading captured values: the bytes are untrusted, and only consistent values are taken."""
 
 from __future__ import annotations
 

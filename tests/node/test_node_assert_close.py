@@ -1,6 +1,4 @@
-"""What `app.judging.comparison.values` says of tolerances is what torch does: asked in the sandbox, with
-the toolchain's own torch.
-"""
+"""`app.judging.comparison.values` agrees with torch about tolerances; torch is asked in the sandbox."""
 
 from __future__ import annotations
 

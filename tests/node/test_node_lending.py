@@ -1,4 +1,4 @@
-"""When a node works: hours, and a file that stops it."""
+"""The times when a node works: hours, and a file that stops it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How attempts end, by tiny scripts in the real sandbox, and by the rules alone where that is enough."""
+"""The ends of attempts: tiny scripts in the real sandbox, and the rules alone where they suffice."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_every_ending_has_an_outcome() -> None:
         assert (outcome is Outcome.COMPLETED) == (ending is Ending.EXITED)
         assert bool(code) == (ending is not Ending.EXITED)
     assert ended(signal=25) == (Outcome.OUTPUT_EXCEEDED, "file_size_limit")
-    # Who sends it to itself has not used the time.
+    # A script that sends itself the signal has not used the time.
     assert ended(signal=24) == (Outcome.CRASHED, "")
     assert ended(signal=24, cpu_seconds=1e6) == (Outcome.TIMED_OUT, "time_limit")
     assert ended(ExceptionFacts(type="OSError", message="[Errno 27] File too large"), exit_status=1) == (

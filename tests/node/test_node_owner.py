@@ -23,7 +23,7 @@ def test_a_machine_is_had_back_and_lent_again(
     service.hear("hello")
     service.give("long", "import time; time.sleep(250)", toolchain)
     assert service.hear("started")["attempt_id"] == "long"
-    # What runs may end, and nothing new begins.
+    # Running attempts may end, and no new one starts.
     pause.touch()
     assert heartbeat(service, draining=True)["free_slots"] == 0
     service.give("later", "print(1)", toolchain)
@@ -94,7 +94,7 @@ def test_a_card_is_checked_before_it_gives_evidence(
 
 
 def until_card(service: Service, state: str) -> dict[str, Any]:
-    """What the node says of its first card once it is in this state."""
+    """The detail of the first card once it is in this state."""
     for _ in range(20):
         card: dict[str, Any] = service.hear("hello")["gpus"][0]
         if card["state"] == state:

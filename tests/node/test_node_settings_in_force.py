@@ -1,4 +1,4 @@
-"""What a target asks for is in force, and the probe says so; what can't be is refused."""
+"""Settings of a target are in force and the probe reports them; impossible ones are refused."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ for _ in range(12):
 def test_stacks_are_capped(execute: Execute) -> None:
     result = execute(MANY_FRAMES.replace("{name}", "n" * 200), limits={"wall_seconds": 5})
     assert STACKS_BYTES // 2 < len(result.observation.stacks) <= STACKS_BYTES
-    # Of a process with many threads both ends are kept: its main thread comes last.
+    # For a process with many threads both ends are shown, since its main thread comes last.
     first = processes(result.observation.stacks)[0][1]
     assert "[...]" in first
     assert first.rstrip().endswith("in <module>")

@@ -168,7 +168,7 @@ def test_sigterm_cancels_and_leaves_nothing(talk: Talk, toolchain: str) -> None:
 
 
 def test_two_streams_share_the_machines_slots(tmp_path: Path, toolchains: Path, toolchain: str) -> None:
-    # Of two homes: the slots, their uids and the cards are the machine's.
+    # Two homes share the slots, their uids and the cards of the machine.
     streams = [Talk(tmp_path / name, toolchains, "--slots", "1") for name in ("one", "other")]
     spans: list[list[str]] = []
     script = "import time\nstart = time.time()\ntime.sleep(1)\nprint(start, time.time())"

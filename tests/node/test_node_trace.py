@@ -1,6 +1,4 @@
-"""How the numbers of a script came about: operations are held against float64, whatever the script did to
-its own.
-"""
+"""Traces: operations are compared with float64, whatever the script did to its own process."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ BESIDE = {
     "out": "torch.cos(torch.ones(3), out=torch.empty(3))\n",
     "replaced": "torch.cos(torch.ones(3))\nimport subprocess, json, tempfile\nsubprocess.run = json.loads = torch.save = None\n",  # noqa: E501
 }
-# What whole numbers become is the script's to say.
+# The script decides the dtype of whole numbers.
 DOUBLES = """
 import torch
 torch.set_default_dtype(torch.float64)
@@ -144,7 +142,7 @@ def test_what_rounds_is_no_defect(execute: Execute) -> None:
     assert trace.answered == trace.asked
     assert [(one.name, one.dtype, one.sides) for one in trace.operations] == []
     assert trace.unexplained == 0
-    # Of equal numbers more than one order is right, of singular vectors more than one sign; remainders jump.
+    # Equal numbers have several right orders, and singular vectors two right signs; remainders jump.
     assert trace.unjudged <= 10
 
 

@@ -252,7 +252,7 @@ hw.optional.arm.FEAT_I8MM: 0
 hw.optional.arm.FEAT_DotProd: 1
 hw.optional.AdvSIMD: 1
 """
-# What a Mac is to the program: no /proc, no os-release, another platform, and its own tool.
+# A Mac, as the program sees it: no /proc, no os-release, another platform, and its own tool.
 ELSEWHERE = """\
 import builtins, os, platform, sys
 opened = builtins.open

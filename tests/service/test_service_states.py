@@ -1,6 +1,4 @@
-"""Whatever nodes do in whatever order: nothing is recorded twice, evidence is of one environment, and all
-runs end.
-"""
+"""In any order of events: no result is recorded twice, evidence has one environment, all runs end."""
 
 from __future__ import annotations
 

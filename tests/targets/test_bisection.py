@@ -63,7 +63,7 @@ def test_the_answer_is_right_within_the_stated_error_and_attempts_stay_few(
         found, _, attempts = simulate(points, expected(kind, points, first), rate, draw, slots=slots)
         wrong += (found.kind, found.before, found.after) != (kind, first - 1, first)
         needed.append(attempts)
-    # Of 60 at an error of 1 %, more than 3 would be by chance once in 300 times.
+    # With 60 runs at an error of 1 %, more than 3 wrong ones happen by chance once in 300 times.
     assert wrong <= 3
     assert sorted(needed)[rounds // 2] <= most * (1.3 if slots > 1 else 1)
 

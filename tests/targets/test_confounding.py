@@ -1,4 +1,4 @@
-"""Which cell is missing between two targets that differ in more than one axis."""
+"""The missing cell between two targets that differ in more than one axis."""
 
 from __future__ import annotations
 

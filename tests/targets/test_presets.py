@@ -60,7 +60,7 @@ def test_device_has_a_cell_for_each_kind_of_card() -> None:
         "cuda/sm90@torch-2.13-cu130",
     ]
     assert codes(planned(preset="device", fleet=two_kinds())) == [None] * 3
-    # Of one kind there is no other to tell it from: it is the same cell as that of quick.
+    # With one kind only, the cell equals that of quick.
     assert labels(planned(preset="device", fleet=BOTH)) == labels(planned(preset="quick", fleet=BOTH))
 
 

@@ -1,4 +1,4 @@
-"""What a quarantine leaves of a node's offer."""
+"""The offer of a node with some of its parts in quarantine."""
 
 from __future__ import annotations
 

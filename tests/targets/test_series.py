@@ -1,4 +1,4 @@
-"""What a bisection lacks is said with the command that adds it."""
+"""A bisection says which toolchains it lacks, with the command that adds them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Which toolchains a run covers: versions, the reporter's nearest, kernels for the card, and packages that
-are added.
-"""
+"""The toolchains of a run: versions, the reporter's nearest, kernels for the card, added packages."""
 
 from __future__ import annotations
 
@@ -182,7 +180,7 @@ def test_packages_that_are_missing_are_added_where_a_node_allows_them() -> None:
     assert cells(planned(fleet, report("torch, einops, sklearn, numpy, os"))) == [
         ("cpu@torch-2.13-cpu+einops+scikit-learn", None)
     ]
-    # What nobody adds is left to the attempt, which says what is missing.
+    # A package that nobody adds is left to the attempt, which then says that it is missing.
     assert cells(planned(fleet, report("torch, einops, requests"))) == [("cpu@torch-2.13-cpu+einops", None)]
     assert cells(planned(node(*TORCHES), report("torch, einops"))) == [("cpu@torch-2.13-cpu", None)]
     assert cells(planned(fleet, report("torch, einops"), "cpu@torch-2.11")) == [

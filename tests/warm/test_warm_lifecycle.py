@@ -1,4 +1,4 @@
-"""However a warm job ends, it leaves nothing, its end is reported correctly, and the next job starts."""
+"""A warm job leaves nothing, its end is reported correctly, and the next job starts, however it ends."""
 
 from __future__ import annotations
 

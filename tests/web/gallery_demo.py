@@ -1,6 +1,4 @@
-"""What the demo begins with, and what maintainers and a bisection do to it, for pictures: recordings of
-real machines.
-"""
+"""Pictures of the demo: its recorded history, acts of maintainers, and a bisection."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
-# What an address of ours may start with; `https://` is for the issue's.
+# Allowed beginnings of our links; `https://` is for the issue's.
 ADDRESSES = ("/", "#", "https://", "http://", "?")
 
 
@@ -64,7 +64,7 @@ class Page(HTMLParser):
 
 
 def faults(source: str) -> Iterator[str]:
-    """What a page must not have, or lacks."""
+    """The faults of a page: forbidden parts and missing ones."""
     page = Page(source)
     for element in page.elements:
         yield from (

@@ -88,7 +88,7 @@ def test_byte_for_byte_needs_every_digest() -> None:
     other = [*same, point("2.3", stdout_digest="sha256:2")]
     assert not build_grid(other, ["s"]).rows[0].cells[0].exact
     assert not build_grid([point("2.1"), point("2.2")], ["s"]).rows[0].cells[0].exact
-    # What happens now and then prints this or that: only the first attempts are alike.
+    # A flaky script prints different texts: only the first attempts are alike.
     sometimes = [
         point(version, Verdict.FLAKY, day=day, stdout_digest="sha256:1")
         for version in ("2.1", "2.2")

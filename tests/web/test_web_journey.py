@@ -1,6 +1,4 @@
-"""What people come for, in a real browser, with scripts and without: submit, watch, find, compare, repeat,
-copy.
-"""
+"""Journeys in a real browser, with and without scripts: submit, watch, find, compare, repeat, copy."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A report's page is drawn once for as long as nothing that it tells has changed, and says what one that is
-drawn anew says.
-"""
+"""A report's page is rendered once until something on it changes; then it equals a freshly rendered page."""
 
 from __future__ import annotations
 

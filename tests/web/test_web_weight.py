@@ -1,6 +1,7 @@
-"""No page weighs more than 100 kB before images, in the hugest states: what is counted is the page as sent,
-without compression, together with the style sheets and scripts that it brings. What a reader typed into a
-form and gets back in it is not counted as the page's.
+"""No page weighs more than 100 kB before images, in the largest states.
+
+A page counts as sent, without compression, with its style sheets and scripts. Text that a reader typed into a
+form does not count.
 """
 
 from __future__ import annotations
@@ -103,5 +104,5 @@ def _what_is_posted_is_light(web: Web, paths: dict[str, str]) -> None:
 
 
 def page_of(text: str) -> bytes:
-    """What somebody typed, as a form gives it back."""
+    """A typed text, as a form shows it again."""
     return page("cell_form.html", run_id="", target=text, problem=None).body

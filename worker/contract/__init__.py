@@ -18,6 +18,7 @@ from worker.contract.observation import ExceptionFacts as ExceptionFacts
 from worker.contract.observation import Observation as Observation
 from worker.contract.observation import Scalar as Scalar
 from worker.contract.observation import ValueStatistics as ValueStatistics
+from worker.contract.trace import Trace as Trace
 
 CONTRACT_VERSION = 1
 
