@@ -45,7 +45,7 @@ def test_ask_look_list_and_cancel(web: Web) -> None:
     assert ([item["id"] for item in listed["items"]], listed["next"]) == ([body["id"]], None)
     page = web.client.get(f"/bisections/{body['id']}")
     assert page.status_code == 200
-    assert "Since which torch" in page.text
+    assert "Bisection over torch" in page.text
     assert "2.12.1" in page.text
     assert web.client.get(f"/bisections/{body['id']}/fragment").status_code == 200
     cancelled = web.client.post(f"/api/v1/bisections/{body['id']}/cancel")

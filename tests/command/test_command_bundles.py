@@ -194,7 +194,7 @@ def test_what_a_reporter_pastes_is_read_here(web: Web, environment: dict[str, st
     assert run["report"]["probe"]["whole"] is True
     for path in (f"/runs/{run['id']}", f"/reports/{run['report']['id']}"):
         page = web.client.get(path).text
-        assert "At the reporter" in page
+        assert "On the reporter's machine" in page
         assert "RuntimeError: boom" in page
 
 

@@ -92,7 +92,7 @@ def test_two_cells_are_compared(web: Web, browser: Browser) -> None:
         page.locator("#compared a").first.click()
         expect(page.locator(".verdict strong")).to_have_text("Not the same.")
         expect(page.locator("mark").first).to_have_text("5")
-        expect(page.locator("table.held")).to_contain_text("1 ULP of float32")
+        expect(page.locator("table.values")).to_contain_text("1 ULP of float32")
         heads = page.get_by_role("heading", level=2).all_text_contents()
         assert heads[0].startswith("Environments")
 

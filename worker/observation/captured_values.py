@@ -103,7 +103,7 @@ def _shape(shape: object) -> list[int] | None:
 
 
 def _agree(digest: str, data: str, dtype: str, shape: list[int]) -> bool:
-    """Whether the bytes fit the digest, the dtype and the shape. Without bytes they fit."""
+    """Whether bytes fit digest, dtype and shape. Without bytes it checks empty shapes only."""
     if not data:
         return math.prod(shape) > 0 or digest == f"sha256:{hashlib.sha256(b'').hexdigest()}"
     if len(data) > 2 * _DATA_BYTES:
