@@ -106,7 +106,7 @@ def test_a_run_is_stopped_by_its_button(web: Web, browser: Browser) -> None:
     run_id = web.stage.submit().document.id
     with opened(browser, web.url) as page:
         page.goto(f"/runs/{run_id}")
-        page.get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Cancel", exact=True).click()
         expect(page.locator("#part-verdict")).to_contain_text("cancelled")
     assert web.stage.run(run_id).state == "cancelled"
 
