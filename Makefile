@@ -16,7 +16,7 @@ TORCH_INDEX ?=
 TOOLCHAIN ?= torch-2.13-cpu
 PYTEST_ARGS ?=
 # Tests wait more than they compute: two at a time take half the time of one.
-WORKERS ?= 2
+WORKERS ?= 3
 ARGS ?=
 
 BIN := .venv/bin
@@ -59,7 +59,7 @@ test: .venv/dev toolchain ## run all tests: real Postgres, real broker, real san
 	  { apt-get update -q && apt-get install -yq --no-install-recommends chromium; } >/dev/null 2>&1 || true; fi; \
 	has_browser >/dev/null || $(BIN)/playwright install chromium >/dev/null 2>&1 \
 	  || echo "no chromium can be installed: the tests marked 'browser' will say so" >&2
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --durations 10 $(PYTEST_ARGS)
 
 serve: toolchain ## start the service on http://127.0.0.1:8000; with a recorded history: make serve ARGS=--demo
 	$(BIN)/samehere serve $(ARGS)
