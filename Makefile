@@ -15,7 +15,7 @@ TORCH_SPEC ?= torch==2.13.0
 TORCH_INDEX ?=
 TOOLCHAIN ?= torch-2.13-cpu
 PYTEST_ARGS ?=
-# Tests wait more than they compute: two at a time take half the time of one.
+# Tests wait more than they compute, so three at a time fill two cores.
 WORKERS ?= 3
 ARGS ?=
 
