@@ -69,6 +69,10 @@ def upgrade() -> None:
         sa.Column("since", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_toolchain")),
     )
+    _create_change()
+
+
+def _create_change() -> None:
     op.create_table(
         "change",
         sa.Column("id", _id(), nullable=False),

@@ -31,6 +31,32 @@ AT_ONCE = {"fastupdate": "off"}
 
 
 def upgrade() -> None:
+    _create_report_search()
+    _create_report_cell()
+    op.create_table(
+        "run_document",
+        sa.Column("run_id", C, nullable=False),
+        sa.Column("made_from", sa.Text(), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["run_id"], ["run.id"], name=op.f("fk_run_document_run_id_run"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("run_id", name=op.f("pk_run_document")),
+    )
+    op.drop_index("ix_run_report_id", table_name="run")
+    op.create_index(op.f("ix_run_report_id_id"), "run", ["report_id", "id"], unique=False)
+    op.create_index(op.f("ix_run_state"), "run", ["state"], unique=False)
+    op.create_index(
+        "ix_script_bands",
+        "script",
+        [sa.text(f"({BANDS})")],
+        unique=False,
+        postgresql_using="gin",
+        postgresql_with=AT_ONCE,
+    )
+
+
+def _create_report_search() -> None:
     op.create_table(
         "report_search",
         sa.Column("report_id", C, nullable=False),
@@ -59,6 +85,9 @@ def upgrade() -> None:
         postgresql_with=AT_ONCE,
     )
     op.create_index(op.f("ix_report_search_rules"), "report_search", ["rules"], unique=False)
+
+
+def _create_report_cell() -> None:
     op.create_table(
         "report_cell",
         sa.Column("report_id", C, nullable=False),
@@ -82,27 +111,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("report_id", "script", "label", name=op.f("pk_report_cell")),
     )
     op.create_index(op.f("ix_report_cell_toolchain"), "report_cell", ["toolchain"], unique=False)
-    op.create_table(
-        "run_document",
-        sa.Column("run_id", C, nullable=False),
-        sa.Column("made_from", sa.Text(), nullable=False),
-        sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["run_id"], ["run.id"], name=op.f("fk_run_document_run_id_run"), ondelete="CASCADE"
-        ),
-        sa.PrimaryKeyConstraint("run_id", name=op.f("pk_run_document")),
-    )
-    op.drop_index("ix_run_report_id", table_name="run")
-    op.create_index(op.f("ix_run_report_id_id"), "run", ["report_id", "id"], unique=False)
-    op.create_index(op.f("ix_run_state"), "run", ["state"], unique=False)
-    op.create_index(
-        "ix_script_bands",
-        "script",
-        [sa.text(f"({BANDS})")],
-        unique=False,
-        postgresql_using="gin",
-        postgresql_with=AT_ONCE,
-    )
 
 
 def downgrade() -> None:

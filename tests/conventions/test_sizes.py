@@ -35,10 +35,7 @@ def test_a_source_file_can_be_read_at_once(path: Path) -> None:
     relative = path.relative_to(ROOT)
     source = path.read_text()
     assert len(source.splitlines()) <= FILE_LINES
-    generated = relative.parts[:2] == ("migrations", "versions")
-    limit = (
-        FILE_LINES if generated else TEST_FUNCTION_LINES if relative.parts[0] == "tests" else FUNCTION_LINES
-    )
+    limit = TEST_FUNCTION_LINES if relative.parts[0] == "tests" else FUNCTION_LINES
     assert list(long_functions(source, limit)) == []
 
 
