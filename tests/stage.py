@@ -15,8 +15,8 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from app.runs.lifecycle.dispatch import dispatch
-from app.runs.lifecycle.reap import reap
 from app.runs.lifecycle.record import receive
+from app.runs.lifecycle.recover import recover
 from app.runs.lookup.runs import run_document
 from app.runs.run_object.document import RunDocument
 from app.runs.submission.submit import Submission, SubmitResult, submit
@@ -153,12 +153,12 @@ class Stage:
             Started(node=node, instance=instance, attempt_id=attempt.attempt_id, lease_no=attempt.lease_no)
         )
 
-    def reap(self, *, steady: bool = True) -> None:
+    def recover(self, *, steady: bool = True) -> None:
         """A round of reaping; by default the service has been up for a long time."""
         if steady:
             self.broker.redis.set(RECORDER_SINCE, 1)
             self.broker.steady_seconds = lambda: 10_000.0  # type: ignore[method-assign]  # the broker was started a moment ago
-        reap(self.factory, self.broker, settings=self.settings)
+        recover(self.factory, self.broker, settings=self.settings)
 
     def let_leases_end(self) -> None:
         with self.session() as session:

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from app.embedded.launch import NO_VIEW_STATUS
-from app.embedded.process import (
+from app.embedded.server import (
     READY_SECONDS,
     EmbeddedServer,
     Identity,

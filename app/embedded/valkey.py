@@ -8,7 +8,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from app.embedded.process import EmbeddedServer, Program, end_holders, socket_folder, wheel_folder
+from app.embedded.server import EmbeddedServer, Program, end_holders, socket_folder, wheel_folder
 from app.settings import SERVICE_UID
 
 SOCKET = "valkey.sock"

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import FrameType
 
 from app.embedded.postgres import EmbeddedPostgres
-from app.embedded.process import EmbeddedServer
+from app.embedded.server import EmbeddedServer
 from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError
 from app.runs.rows.presets import known_presets
-from app.serve.child import Backoff, Child, can_drop_to, installation
+from app.serve.child_process import Backoff, Child, can_drop_to, installation
 from app.serve.database import migrate
 from app.serve.demo import demo_environment, load_history
 from app.serve.exposure import is_loopback, require_isolation, require_token

@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 QUEUE_DISPATCHER = "dispatcher"
 TASK_DISPATCH = "app.dispatch"
-TASK_REAP = "app.reap"
+TASK_RECOVER = "app.recover"
 TASK_RERUN = "app.rerun"
 
 # Our own key for unacknowledged messages: we must not restore those of the nodes.

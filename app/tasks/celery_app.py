@@ -15,10 +15,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
 from app.errors import UnavailableError
-from app.runs.lifecycle import dispatch, reap, record
+from app.runs.lifecycle import dispatch, record, recover
 from app.runs.submission import scheduled_reruns
 from app.settings import ServiceSettings
-from app.storage.broker import TASK_DISPATCH, TASK_REAP, TASK_RERUN, Broker
+from app.storage.broker import TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, Broker
 from app.storage.session import is_unavailable, make_engine, session_factory
 from worker.contract.names import TASK_FROM_NODE
 
@@ -65,7 +65,7 @@ def _round(service: Service, name: str) -> None:
         elif name == TASK_RERUN:
             scheduled_reruns.rerun_round(service.factory, settings=service.settings)
         else:
-            reap.reap(service.factory, service.broker, settings=service.settings)
+            recover.recover(service.factory, service.broker, settings=service.settings)
     except (SQLAlchemyError, UnavailableError) as error:
         log.warning("round_failed", task=name, problem=type(error).__name__)
     except Exception:  # the task boundary
@@ -94,9 +94,9 @@ def build(settings: ServiceSettings | None = None) -> Service:
     def dispatch_round() -> None:
         _round(service, TASK_DISPATCH)
 
-    @application.task(name=TASK_REAP)
+    @application.task(name=TASK_RECOVER)
     def reap_round() -> None:
-        _round(service, TASK_REAP)
+        _round(service, TASK_RECOVER)
 
     @application.task(name=TASK_RERUN)
     def rerun_round() -> None:
@@ -104,7 +104,7 @@ def build(settings: ServiceSettings | None = None) -> Service:
 
     # Celery has built-in tasks that call other tasks. A node could ask for them, so they are removed.
     application.finalize()
-    for name in set(application.tasks) - {TASK_FROM_NODE, TASK_DISPATCH, TASK_REAP, TASK_RERUN}:
+    for name in set(application.tasks) - {TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN}:
         application.tasks.unregister(name)
 
     @worker_ready.connect(weak=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from celery import Celery
 
 from app.settings import ServiceSettings
-from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_REAP, TASK_RERUN, make_celery
+from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, make_celery
 
 
 def scheduled_application(settings: ServiceSettings) -> Celery:
@@ -16,7 +16,7 @@ def scheduled_application(settings: ServiceSettings) -> Celery:
     application = make_celery(settings)
     every = {
         TASK_DISPATCH: settings.sweep_seconds,
-        TASK_REAP: settings.sweep_seconds,
+        TASK_RECOVER: settings.sweep_seconds,
         TASK_RERUN: settings.rerun_seconds,
     }
     application.conf.beat_schedule = {

@@ -20,7 +20,7 @@ import redis
 from app.embedded import launch
 from app.embedded.launch import first_blocker
 from app.embedded.postgres import EmbeddedPostgres
-from app.embedded.process import Identity, end_holders, socket_folder, wheel_folder
+from app.embedded.server import Identity, end_holders, socket_folder, wheel_folder
 from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError
 from app.settings import SERVICE_UID

@@ -14,8 +14,8 @@ from app.judging.cause.random_draws import draws_on_device
 from app.judging.check.checks import judge_check
 from app.judging.comparison.comparison import compare
 from app.judging.judgement import CheckResult, ComparisonResult, JudgedCell, Verdict
+from app.judging.verdict.attempts_needed import next_attempts
 from app.judging.verdict.job import evidence_of, judge_job
-from app.judging.verdict.repeats import next_attempts
 from app.judging.verdict.run import judge_run
 from app.judging.verdict.summary import summarise
 from app.targets.planning.plan import RepeatPlan

@@ -221,7 +221,7 @@ def test_what_is_no_interpreter_is_refused(store: ToolchainStore, tmp_path: Path
     with pytest.raises(ToolchainError, match="does not exist"):
         adopt(store, "x", python=tmp_path / "nothing")
     (tmp_path / "fake").write_text("not a program")
-    with pytest.raises(ToolchainError, match="does not answer"):
+    with pytest.raises(ToolchainError, match="does not work as a Python interpreter"):
         adopt(store, "x", python=tmp_path / "fake")
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import NullPool, create_engine
 from sqlalchemy.orm import Session
 
 from app.embedded.postgres import EmbeddedPostgres
-from app.embedded.process import holders
+from app.embedded.server import holders
 from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError, UnavailableError
 from app.runs.maintenance.tokens import Scope, create

@@ -18,7 +18,7 @@ import pytest
 from running_service import Service, free_port, is_ready, service_environment, start_service, stop_service
 
 from app.errors import SetupError
-from app.serve.child import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Backoff, Child
+from app.serve.child_process import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Backoff, Child
 from app.serve.exposure import is_loopback, require_isolation
 from app.settings import SERVICE_UID, ServiceSettings
 from worker.contract import Level

@@ -75,7 +75,7 @@ def test_a_late_result_of_an_older_lease_is_refused(stage: Stage) -> None:
     run_id = stage.submit(repeats=1).document.id
     [first] = stage.dispatch()
     stage.let_leases_end()
-    stage.reap()
+    stage.recover()
     [second] = stage.dispatch()
     assert (second.attempt_id, second.lease_no) == (first.attempt_id, 2)
     stage.say(result(first, node="n1", outcome=Outcome.COMPLETED))
@@ -142,7 +142,7 @@ def test_a_heartbeat_keeps_the_lease_of_what_runs(stage: Stage) -> None:
     for _ in range(3):
         stage.let_leases_end()
         stage.beat("n1", running=[attempt.attempt_id])
-        stage.reap()
+        stage.recover()
     row = stage.attempts(run_id)[0]
     assert (row.state, row.lease_no) == ("running", 1)
 
@@ -154,10 +154,10 @@ def test_nobody_is_dead_before_results_are_drained(stage: Stage) -> None:
     stage.start(attempt, node="n1")
     stage.let_leases_end()
     stage.broker.redis.lpush(QUEUE_RECORDER, "{}")
-    stage.reap()
+    stage.recover()
     assert stage.attempts(run_id)[0].state == "running"
     stage.broker.redis.delete(QUEUE_RECORDER)
-    stage.reap(steady=False)
+    stage.recover(steady=False)
     assert stage.attempts(run_id)[0].state == "queued"
 
 
@@ -168,7 +168,7 @@ def test_nobody_is_dead_before_the_recorder_has_been_up_for_a_lease(stage: Stage
     stage.start(attempt, node="n1")
     stage.let_leases_end()
     stage.broker.recorder_started()
-    stage.reap(steady=False)
+    stage.recover(steady=False)
     assert stage.attempts(run_id)[0].state == "running"
 
 
@@ -195,7 +195,7 @@ def test_waiting_in_a_nodes_queue_is_not_held_against_an_attempt(stage: Stage) -
     for _ in range(5):
         [attempt] = stage.dispatch()
         stage.let_leases_end()
-        stage.reap()
+        stage.recover()
     assert attempt.lease_no == 5
     assert stage.attempts(run_id)[0].state == "queued"
 
@@ -210,7 +210,7 @@ def test_a_job_of_a_dead_node_starts_again_elsewhere_and_ends_in_a_verdict(stage
     stage.node("n2", slots=8)
     stage.die("n1")
     stage.let_leases_end()
-    stage.reap()
+    stage.recover()
     [job] = stage.jobs(run_id)
     assert (job.generation, job.node) == (2, None)
     # A result of the dead node is no evidence any more: its job has moved on.
@@ -266,10 +266,10 @@ def test_attempts_for_which_no_node_comes_back_are_lost_in_the_end(stage: Stage)
     stage.say(result(good, node="n1"))
     stage.die("n1")
     stage.let_leases_end()
-    stage.reap()
+    stage.recover()
     assert stage.run(run_id).state == "running"
     stage.let_wait()
-    stage.reap()
+    stage.recover()
     document = stage.run(run_id)
     assert document.state == "finished"
     assert document.verdict is Verdict.REPRODUCED
@@ -285,7 +285,7 @@ def test_a_flag_that_was_lost_is_set_again(stage: Stage) -> None:
     with stage.session() as session:
         cancel_run(session, run_id)
     stage.broker.redis.delete("samehere:cancel:n1")
-    stage.reap()
+    stage.recover()
     assert stage.broker.redis.smembers("samehere:cancel:n1") == {attempt.attempt_id.encode()}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from stage import Stage, result
 
+from app.judging.verdict.attempts_needed import MIXED, MIXED_COLD
 from app.judging.verdict.rates import rate_interval
-from app.judging.verdict.repeats import MIXED, MIXED_COLD
 from app.runs.rows.events import events_after
 from worker.contract import Attempt, AttemptKind, Observation, Outcome, Reason, Start
 
@@ -162,7 +162,7 @@ def test_a_lease_that_ends_takes_it_along(shown: Stage) -> None:
     shown.dispatch()
     shown.let_leases_end()
     shown.die("n1")
-    shown.reap()
+    shown.recover()
     assert kinds(shown, run_id) == [("repeat", "cold", "queued")]
 
 

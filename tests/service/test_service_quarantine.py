@@ -124,7 +124,7 @@ def test_a_job_that_is_bound_to_it_and_waits_goes_elsewhere(stage: Stage) -> Non
     give(stage, stage.dispatch()[:1], node="lab")
     hold(stage, "node", "lab", since=now())
     stage.node("other")
-    stage.reap()
+    stage.recover()
     assert finish(stage, node="other") == 5
     assert stage.run(run_id).jobs[0].of == 5
 
@@ -191,7 +191,7 @@ def test_a_toolchain_and_what_builds_on_it(stage: Stage) -> None:
     # The attempt waits for as long as the quarantine lasts: that is no absence.
     stage.let_wait()
     two_chains(stage)
-    stage.reap()
+    stage.recover()
     assert stage.dispatch() == []
     assert [state for state, _, _ in shown(stage.run(mine))] == ["recorded"] * 2 + ["queued"] * 2
     job = stage.run(on(stage, TOOLCHAIN)).jobs[0]
@@ -278,7 +278,7 @@ def test_many_runs_are_reopened_in_rounds(stage: Stage, monkeypatch: pytest.Monk
     held = hold(stage, "node", "lab")
     assert (held.reopened, held.to_reopen) == (2, 3)
     for expected in (4, 5, 5):
-        stage.reap(steady=False)
+        stage.recover(steady=False)
         assert sum(stage.run(run_id).state == "running" for run_id in runs) == expected
     with stage.session() as session:
         [row] = use.active_quarantines(session)

@@ -88,10 +88,10 @@ class Nodes(RuleBasedStateMachine):
         self.stage.say(Draining(node=name, instance=str(self.instance[name])))
 
     @rule(late=st.booleans())
-    def reap(self, *, late: bool) -> None:
+    def recover(self, *, late: bool) -> None:
         if late:
             self.stage.let_leases_end()
-        self.stage.reap()
+        self.stage.recover()
 
     @rule(number=st.integers(0, 3))
     def cancel(self, number: int) -> None:
@@ -155,7 +155,7 @@ class Nodes(RuleBasedStateMachine):
         for _ in range(60):
             for name in NODES:
                 self.restart_node(name)
-            self.stage.reap()
+            self.stage.recover()
             self.given.clear()
             self.dispatch()
             for node, instance, attempt in self.given:

@@ -7,7 +7,7 @@ from stage import CLAIM, SCRIPT, Stage, together
 
 from app.errors import IdempotencyError, UnavailableError
 from app.runs.lifecycle.dispatch import dispatch
-from app.runs.lifecycle.reap import reap
+from app.runs.lifecycle.recover import recover
 from app.runs.submission.submit import Submission, submit
 from app.settings import ServiceSettings
 from app.storage.broker import QUEUE_DISPATCHER, Broker
@@ -69,7 +69,7 @@ def test_a_submission_is_kept_while_the_broker_is_down(stage: Stage) -> None:
     with pytest.raises(UnavailableError), factory.begin() as session:
         dispatch(session, broken, settings=stage.settings)
     with pytest.raises(UnavailableError):
-        reap(factory, broken, settings=stage.settings)
+        recover(factory, broken, settings=stage.settings)
     engine.dispose()
     assert [row.state for row in stage.attempts(run_id)] == ["queued"] * 3
     assert len(stage.dispatch()) == 3

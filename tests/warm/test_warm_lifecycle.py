@@ -48,7 +48,7 @@ def below(pid: int) -> list[int]:
 
 
 def lives(pid: int) -> bool:
-    """Whether the process ended. A zombie did: this test process may have to reap orphans."""
+    """Whether the process ended. A zombie did: this test process may have to recover orphans."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -12,7 +12,7 @@ from app.runs.lookup.history import Point
 from app.targets.target import Target
 from app.web.views.grid.build import MOST_CELLS, MOST_COLUMNS, MOST_ROWS, build_grid
 from app.web.views.grid.merging import result_key
-from app.web.views.grid.since import since_sentence
+from app.web.views.grid.since_sentence import since_sentence
 from app.web.views.grid.table import Grid, span_name
 from worker.contract import Device, Reason
 

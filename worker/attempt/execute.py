@@ -12,8 +12,9 @@ from pathlib import Path
 import structlog
 
 from worker.attempt.identity import Identity
-from worker.attempt.job import RefusedError, apply_target, check_attempt, make_job, operator_reason
+from worker.attempt.refusal import RefusedError, check_attempt, operator_reason
 from worker.attempt.result import make_result, read_result
+from worker.attempt.sandbox_job import apply_target, make_job
 from worker.cards.witness import Witness
 from worker.contract import (
     Attempt,

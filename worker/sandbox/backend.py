@@ -78,7 +78,7 @@ class Sandbox:
         if not sys.platform.startswith("linux"):
             raise SandboxUnavailableError("a node needs Linux: the sandbox uses its namespaces")
         # A killed job's process in an uninterruptible call
-        # then becomes our child, so that we can reap it later.
+        # then becomes our child, so that we can recover it later.
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         if level is Level.LIMITS_ONLY:
             self.level_detail = _LIMITS_ONLY

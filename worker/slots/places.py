@@ -12,7 +12,7 @@ from worker.contract import Level
 from worker.machine.locks import HostLock, slot_lock
 from worker.machine.settings import NodeSettings
 from worker.sandbox import Sandbox, SandboxUnavailableError
-from worker.slots.grants import Entry, Grants
+from worker.slots.next_attempt import Entry, Grants
 from worker.slots.runner import Runner
 from worker.slots.work_queue import LOOK_AGAIN_SECONDS, WorkQueue
 

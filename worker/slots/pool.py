@@ -15,7 +15,7 @@ from worker.contract import Attempt, Level, Outcome, Reason
 from worker.machine.locks import prepare_folder
 from worker.machine.settings import NodeSettings
 from worker.sandbox import Sandbox
-from worker.slots.grants import Grants
+from worker.slots.next_attempt import Grants
 from worker.slots.places import PreviewPlace, Slot
 from worker.slots.runner import Deliver, Runner
 from worker.slots.work_queue import WorkQueue

@@ -20,7 +20,7 @@ from worker.contract import (
     WhoCanAct,
 )
 from worker.sandbox import Sandbox
-from worker.slots.grants import Entry, Grant
+from worker.slots.next_attempt import Entry, Grant
 from worker.slots.work_queue import WorkQueue
 
 _log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from worker.contract import Attempt
 from worker.machine.locks import HostLock
-from worker.slots.grants import Entry, Grant, Grants
+from worker.slots.next_attempt import Entry, Grant, Grants
 
 # The time after which a place sees that another process released a slot or a card.
 LOOK_AGAIN_SECONDS = 0.05

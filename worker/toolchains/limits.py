@@ -116,7 +116,7 @@ class Budget:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process and all of its process group, and reap it."""
+    """Kill the process and all of its process group, and recover it."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

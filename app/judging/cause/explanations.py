@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from app.intake.reading import Script
-from app.judging.output.numbers import numbers_in
 from app.judging.output.printed_lines import MOST_CHARACTERS
+from app.judging.output.printed_numbers import numbers_in
 from worker.contract import Observation, Scalar
 
 # The results of these operations have no fixed signs or order.

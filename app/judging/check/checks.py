@@ -40,9 +40,9 @@ from app.judging.check.reach import (
 from app.judging.check.speed import is_slower, ratio_in
 from app.judging.check.spelling import judge_spelling
 from app.judging.judgement import CheckResult, Finding
-from app.judging.output.numbers import matches as same_number
-from app.judging.output.numbers import numbers_in, same_value
 from app.judging.output.printed_lines import is_duration, nearest_line
+from app.judging.output.printed_numbers import matches as same_number
+from app.judging.output.printed_numbers import numbers_in, same_value
 from app.judging.output.sides import lines_of_sides
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result

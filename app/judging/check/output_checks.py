@@ -8,9 +8,9 @@ import signal as signals
 from app.intake.claim.claims import Check
 from app.intake.claim.vocabulary import DTYPE
 from app.judging.judgement import CheckResult
-from app.judging.output.numbers import Number, numbers_in
-from app.judging.output.numbers import matches as same_number
 from app.judging.output.printed_lines import found_lines
+from app.judging.output.printed_numbers import Number, numbers_in
+from app.judging.output.printed_numbers import matches as same_number
 from app.judging.output.sides import lines_of_sides, side_of, side_says, sides_agree
 from app.judging.output.value_position import has_label, lines_with, numbers_of, shown_numbers, shows_constant
 from worker.contract import Outcome, Result

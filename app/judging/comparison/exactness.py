@@ -11,7 +11,7 @@ from app.judging.comparison.closeness import LONGEST_INTEGER
 from app.judging.comparison.dtypes import Kind, format_of, multi_index, ordinal, round_to
 from app.judging.comparison.values import elements_of
 from app.judging.judgement import CheckResult, Finding
-from app.judging.output.numbers import Number, matches, near, numbers_in, same_value
+from app.judging.output.printed_numbers import Number, matches, near, numbers_in, same_value
 from worker.contract import CapturedValue
 
 # The most elements of one value. Among more, the nearest may be chance.

@@ -12,9 +12,9 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.judging.comparison.alignment import MOST_PAIRS, Block, unequal_blocks
-from app.judging.output.numbers import Number, numbers_in, same_value
 from app.judging.output.printed_lines import MOST_CHARACTERS as LONGEST_READ
 from app.judging.output.printed_lines import tokens_of, without_times
+from app.judging.output.printed_numbers import Number, numbers_in, same_value
 
 MOST_ROWS = 100
 MOST_CHARACTERS = 400

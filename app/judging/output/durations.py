@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from statistics import median
 
-from app.judging.output.numbers import Number, numbers_in
 from app.judging.output.printed_lines import MOST_CHARACTERS
+from app.judging.output.printed_numbers import Number, numbers_in
 from app.judging.output.sides import name_of
 
 _SECONDS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from app.judging.output.numbers import Number, matches, numbers_in, same_value
+from app.judging.output.printed_numbers import Number, matches, numbers_in, same_value
 
 Token = str | Number
 # Three or more numbers with dots between them are a version or an address, and count as one word.

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 
 from app.intake.claim.vocabulary import DESIRED, RIGHT, any_of
-from app.judging.output.numbers import Number, numbers_in, same_value
 from app.judging.output.printed_lines import tokens_of
+from app.judging.output.printed_numbers import Number, numbers_in, same_value
 
 # A number with more digits than this does not match by chance.
 _CHANCE_DIGITS = 3

@@ -13,7 +13,7 @@ from app.judging.check.places import exclusion_of
 from app.judging.check.reach import NO_SIDES, NOT_ADDED, TOO_FEW_ATTEMPTS, TOO_NOISY, commonest, lack_of
 from app.judging.check.speed import judge_ratios, ratio_in, spread
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
-from app.judging.output.numbers import near, numbers_in
+from app.judging.output.printed_numbers import near, numbers_in
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
 from app.judging.verdict.variation import Variation, judge_repeats
 from app.targets.planning.plan import RepeatPlan

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.judging.comparison.environments import environment_digest
 from app.runs.lifecycle.doubt import doubt_cards, rests_on
-from app.runs.lifecycle.leases import end_lease, void_leases
+from app.runs.lifecycle.end_lease import end_lease, void_leases
 from app.runs.lifecycle.settle import remove_preview, restart_job, settle_job
 from app.runs.rows.events import emit
 from app.runs.rows.nodes import NODE_NAME, note_toolchains

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.intake.reading import Reading
+from app.judging.verdict.attempts_needed import most_warm, next_attempts
 from app.judging.verdict.job import judge_job
-from app.judging.verdict.repeats import most_warm, next_attempts
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.lifecycle.bisection import continue_bisection

@@ -10,8 +10,8 @@ from typing import Protocol
 from app.errors import NodeError
 from app.intake.reading import Reading
 from app.judging.judgement import JobJudgement
+from app.judging.verdict.attempts_needed import next_attempts
 from app.judging.verdict.job import judge_job
-from app.judging.verdict.repeats import next_attempts
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.local.jobs import LocalAttempt, LocalJob
 from app.runs.local.node_stream import NodeStream

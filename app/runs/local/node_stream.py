@@ -17,7 +17,7 @@ from typing import IO
 
 from pydantic import ValidationError
 
-from app.embedded.process import launch_argv
+from app.embedded.server import launch_argv
 from app.errors import NodeError, SetupError
 from app.targets.fleet import usable
 from worker.contract import FromNode, Hello, Level, Refused, ToNode, from_node, to_node

@@ -12,7 +12,7 @@ from app.errors import InputError
 from app.intake.claim.claims import Claim
 from app.intake.reading import Reading, Script, ScriptRole
 from app.judging.comparison.environments import differing_fields
-from app.judging.verdict.repeats import may_vary
+from app.judging.verdict.attempts_needed import may_vary
 from app.judging.verdict.sighting import (
     Sighting,
     attempts_of_trial,

@@ -10,7 +10,7 @@ from app.clock import now
 from app.ids import new_id
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
-from app.judging.verdict.repeats import next_attempts
+from app.judging.verdict.attempts_needed import next_attempts
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.plan_document import state_of
 from app.runs.lifecycle.finish import store_end

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.errors import ConflictError, NotFoundError
 from app.ids import is_id, new_id
-from app.judging.verdict.repeats import next_attempts
+from app.judging.verdict.attempts_needed import next_attempts
 from app.judging.verdict.rerunnable import Which, is_rerunnable
 from app.runs.lifecycle.finish import reopen_job, reopen_run
 from app.runs.lifecycle.report_verdict import store_report_verdict

@@ -16,7 +16,7 @@ from app.web.text.labels import VERDICTS
 from app.web.views import runs as views
 from app.web.views import wording
 from app.web.views.environments import distinguishing_fields
-from app.web.views.grid.since import since_sentence
+from app.web.views.grid.since_sentence import since_sentence
 from app.web.views.grid.table import Grid
 from app.web.views.runs import label_of
 

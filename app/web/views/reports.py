@@ -17,7 +17,7 @@ from app.web.views import runs as views
 from app.web.views import wording
 from app.web.views.environments import distinguishing_fields
 from app.web.views.grid.build import build_grid
-from app.web.views.grid.since import since_sentence
+from app.web.views.grid.since_sentence import since_sentence
 from app.web.views.markdown_copy import run_markdown
 
 MOST_COMPARED = 6

@@ -239,7 +239,7 @@ def _sweep_uid(uid: int) -> None:
 
 
 def _end(pids: Sequence[int]) -> None:
-    """Kill these processes, and reap those that became our children; waits up to _SWEEP_SECONDS."""
+    """Kill these processes, and recover those that became our children; waits up to _SWEEP_SECONDS."""
     deadline = time.monotonic() + _SWEEP_SECONDS
     waiting = list(pids)
     while waiting and time.monotonic() < deadline:

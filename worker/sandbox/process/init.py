@@ -67,7 +67,7 @@ def serve(
         _signal.signal(SIGINT, handler)
         start(control, config, prctl)
         return
-    status, user, system, peak = reap(program)
+    status, user, system, peak = recover(program)
     if not confined:
         kill_rest()
     wall = time.monotonic() - began
@@ -177,7 +177,7 @@ def limit_to(kind: int, soft: int, hard: int) -> None:
     resource.setrlimit(kind, (min(soft, top), top))
 
 
-def reap(program: int) -> tuple[int, float, float, int]:
+def recover(program: int) -> tuple[int, float, float, int]:
     """Reap processes until the program ends.
 
     Returns its wait status, CPU times in seconds and peak memory in KiB.

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session, sessionmaker
 from app.clock import now
 from app.runs.lifecycle.dispatch import living
 from app.runs.lifecycle.doubt import reopen_pending
-from app.runs.lifecycle.leases import end_lease, lock_held_attempts, lose
+from app.runs.lifecycle.end_lease import end_lease, lock_held_attempts, lose
 from app.runs.lifecycle.settle import restart_job
 from app.runs.rows.quarantined_parts import current_quarantines
 from app.settings import ServiceSettings
@@ -29,7 +29,7 @@ from worker.contract import Heartbeat, Hello
 log = structlog.get_logger(__name__)
 
 
-def reap(factory: sessionmaker[Session], broker: Broker, *, settings: ServiceSettings) -> None:
+def recover(factory: sessionmaker[Session], broker: Broker, *, settings: ServiceSettings) -> None:
     """Do one round. Raises UnavailableError when the broker is down: then no node can be taken for dead."""
     with factory() as session:
         rows = node_queries.all_nodes(session)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import app
-from app.embedded.process import launch_argv
+from app.embedded.server import launch_argv
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 30.0

@@ -8,7 +8,7 @@ import pytest
 from judging_builders import CPU, NO_CUDA, check, claim, prints, raises, result, script, several
 
 from app.intake.claim.claims import CheckKind, Claim, Over
-from app.judging.verdict.repeats import MIXED, MIXED_COLD, may_vary, most_warm, next_attempts
+from app.judging.verdict.attempts_needed import MIXED, MIXED_COLD, may_vary, most_warm, next_attempts
 from app.targets.planning.plan import RepeatPlan
 from worker.contract import Outcome, Result, Start
 

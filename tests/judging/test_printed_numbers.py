@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.judging.output.numbers import Number, matches, near, numbers_in, same_value
+from app.judging.output.printed_numbers import Number, matches, near, numbers_in, same_value
 
 
 def number_of(text: str) -> Number | None:
