@@ -15,7 +15,7 @@ import psycopg
 import pytest
 import structlog
 from psycopg import sql
-from running_service import SHARED_TOOLCHAINS, Service, start_service, stop_service
+from running_service import ENVIRONMENTS_VARIABLE, SHARED_TOOLCHAINS, Service, start_service, stop_service
 from sqlalchemy import NullPool, create_engine
 from sqlalchemy.orm import Session
 
@@ -41,6 +41,18 @@ structlog.configure(
 for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number is signal.SIGINT else signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The first process makes the folder of recorded environments; parallel workers inherit it."""
+    if ENVIRONMENTS_VARIABLE not in os.environ:
+        folder = os.environ[ENVIRONMENTS_VARIABLE] = tempfile.mkdtemp(prefix="samehere-environments-")
+
+        def remove() -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+            del os.environ[ENVIRONMENTS_VARIABLE]
+
+        config.add_cleanup(remove)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -23,6 +23,8 @@ SHARED_TOOLCHAINS = Path(
     or Path(os.environ.get("SAMEHERE_HOME") or default_home()) / "toolchains"
 )
 READY_SECONDS = 90.0
+# Names the folder in which all nodes of one test run keep recorded environments.
+ENVIRONMENTS_VARIABLE = "TESTS_ENVIRONMENTS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +42,22 @@ class Service:
         return service_environment(self.home)
 
 
+def share_environments(home: Path) -> None:
+    """Let the nodes of a home use the environments that others of this test run have recorded.
+
+    A recorded environment is found by all that it depends on, so a node may take it from any home.
+    Recording one costs a start of torch.
+    """
+    folder = os.environ.get(ENVIRONMENTS_VARIABLE)
+    link = home / "cache" / "environments"
+    if folder is not None and not link.exists():
+        link.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        link.symlink_to(folder, target_is_directory=True)
+
+
 def service_environment(home: Path) -> dict[str, str]:
-    """An environment for `samehere` commands: own home, shared toolchains."""
+    """An environment for `samehere` commands: own home, shared toolchains and recorded environments."""
+    share_environments(home)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     own = {
         "SAMEHERE_HOME": str(home),

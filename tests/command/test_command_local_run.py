@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from default_limits import read
+from running_service import share_environments
 
 from app.errors import NodeError, SetupError
 from app.intake.reading import Reading
@@ -55,6 +56,7 @@ class Heard:
 
 @pytest.fixture(autouse=True)
 def _own_home(home: Path, toolchains: Path, toolchain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    share_environments(home)
     monkeypatch.setenv("SAMEHERE_HOME", str(home))
     monkeypatch.setenv("SAMEHERE_TOOLCHAINS", str(toolchains))
     monkeypatch.setenv("SAMEHERE_SLOTS", "1")

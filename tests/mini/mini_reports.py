@@ -7,17 +7,13 @@ of the answer that never varies), and `varies` (the parts that may differ from r
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from command_runs import Command, run_process
+
 FOLDER = Path(__file__).parent
-ROOT = FOLDER.parents[1]
-# An attempt in a mini report lasts seconds; the rest is the start of the node and its probe.
-COMMAND_SECONDS = 240
 DEFAULT_OPTIONS = ["--target", "cpu", "--repeats", "1", "--wall", "10"]
 SHOWN_CHARACTERS = 600
 
@@ -39,20 +35,11 @@ def expectation(folder: Path) -> dict[str, Any]:
     return read
 
 
-def run_mini(folder: Path, *, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+def run_mini(folder: Path, *, command: Command = run_process) -> dict[str, Any]:
     """Run the command on a mini report, and return the stable part of its answer."""
     expected = expectation(folder)
     options = expected.get("options", DEFAULT_OPTIONS)
-    argv = [sys.executable, "-m", "app.cli", "reproduce", str(source_of(folder)), "--json", *options]
-    ended = subprocess.run(
-        argv,
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_SECONDS,
-        check=False,
-    )
+    ended = command(["reproduce", str(source_of(folder)), "--json", *options])
     if not ended.stdout:
         return {"exit_status": ended.returncode, "stderr": ended.stderr}
     return stable_part(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from broker_service import NODE, Service, StartNode
+from running_service import share_environments
 
 from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
@@ -25,7 +26,9 @@ Execute = Callable[..., Result]
 
 @pytest.fixture(scope="session")
 def node_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("node-home")
+    home = tmp_path_factory.mktemp("node-home")
+    share_environments(home)
+    return home
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +70,7 @@ def service(broker_url: str) -> Iterator[Service]:
 @pytest.fixture
 def start_node(tmp_path: Path, toolchains: Path, broker_url: str) -> Iterator[StartNode]:
     started: list[subprocess.Popen[bytes]] = []
+    share_environments(tmp_path)
 
     def start(**variables: str) -> subprocess.Popen[bytes]:
         base = {
@@ -74,6 +78,8 @@ def start_node(tmp_path: Path, toolchains: Path, broker_url: str) -> Iterator[St
             "SAMEHERE_TOOLCHAINS": str(toolchains),
             "SAMEHERE_BROKER_URL": broker_url,
             "SAMEHERE_HEARTBEAT_SECONDS": "1",
+            # A paused interpreter costs a start of torch. Tests that need one ask for it.
+            "SAMEHERE_WARM": "false",
         }
         command = [sys.executable, "-m", "worker", "node", "--name", NODE, "--slots", "1"]
         with (tmp_path / "node.log").open("ab") as log:

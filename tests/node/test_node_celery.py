@@ -26,7 +26,7 @@ from worker.node.tasks import make_celery
 def test_an_attempt_there_and_back_and_a_clean_end(
     service: Service, start_node: StartNode, toolchain: str
 ) -> None:
-    node = start_node()
+    node = start_node(SAMEHERE_WARM="true")
     hello = service.hear()
     assert (hello["type"], hello["node"], hello["slots"]) == ("hello", NODE, 1)
     assert toolchain in [facts["name"] for facts in hello["toolchains"]]
@@ -52,7 +52,7 @@ def test_an_attempt_there_and_back_and_a_clean_end(
 def test_a_preview_has_a_place_beside_the_slots(
     service: Service, start_node: StartNode, toolchain: str
 ) -> None:
-    start_node()
+    start_node(SAMEHERE_WARM="true")
     assert service.hear("hello")["previews"] == 1
     torch = "import torch\nprint(torch.ones(2).sum().item())\n"
     service.give("first", torch, toolchain, kind="preview", start="warm", limits={"wall_seconds": 10})
@@ -173,7 +173,7 @@ def test_results_of_a_former_life_come_before_the_new_hello(
 def test_a_killed_node_comes_back_and_takes_more(
     service: Service, start_node: StartNode, toolchain: str
 ) -> None:
-    first = start_node()
+    first = start_node(SAMEHERE_WARM="true")
     hello = service.hear("hello")
     service.give("a", "import time; time.sleep(100)", toolchain)
     service.hear("started")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from running_service import share_environments
 
 pytestmark = pytest.mark.sandbox
 
@@ -25,6 +26,7 @@ class Talk:
     """A stream process, line by line."""
 
     def __init__(self, home: Path, toolchains: Path, *options: str, wrapper: Sequence[str] = ()) -> None:
+        share_environments(home)
         variables = {
             **os.environ,
             "SAMEHERE_HOME": str(home),
