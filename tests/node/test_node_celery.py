@@ -141,6 +141,26 @@ def test_after_the_grace_it_ends_without_a_word(
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_after_a_restart_the_lease_of_the_new_start_is_run(
+    service: Service, start_node: StartNode, toolchain: str, number: signal.Signals
+) -> None:
+    """The message of the older lease still lies in the queue; the hello of the new start ends that lease."""
+    node = start_node()
+    instance = service.hear("hello")["instance"]
+    node.send_signal(number)
+    node.wait(20)
+    service.give("a", "import time; time.sleep(2); print('a')", toolchain, instance=instance)
+    start_node()
+    instance = service.hear("hello")["instance"]
+    service.give("a", "import time; time.sleep(2); print('a')", toolchain, lease_no=2, instance=instance)
+    assert service.hear("started")["lease_no"] == 2
+    heard = service.hear("result")
+    assert (heard["lease_no"], heard["observation"]["stdout"]) == (2, "a\n")
+    assert service.client.llen(QUEUE_RECORDER) == 0
+
+
+@pytest.mark.sandbox
 def test_what_expired_never_starts(service: Service, start_node: StartNode, toolchain: str) -> None:
     service.give("old", "print(1)", toolchain, expires=0.5)
     time.sleep(1)

@@ -131,13 +131,15 @@ class Attempt(Message):
     """One execution of one script on one target, with everything that a node has to know.
 
     `toolchain` is a name, `settings` are those of `worker.contract.names.SETTINGS`, and `lease_no` counts the
-    leases of this attempt.
+    leases of this attempt. `instance` is the start of the node that has the lease; empty: any start may run
+    it.
     """
 
     type: Literal["attempt"] = "attempt"
     contract: int = CONTRACT_VERSION
     attempt_id: str
     lease_no: int = 1
+    instance: str = ""
     kind: AttemptKind = AttemptKind.REPEAT
     start: Start = Start.COLD
     script: str

@@ -56,6 +56,8 @@ class Node:
         """The exit status. Raises SandboxUnavailableError if this machine gives no acceptable isolation."""
         self._parts.start()
         self._courier.start()
+        # The dispatcher acts on the hello at once, and gives work only to a node whose heartbeat it sees.
+        self._try_heartbeat()
         self._send_hello()
         register_attempt(self._celery, self._run_attempt)
         pulse = threading.Thread(target=self._pulse, name="heartbeat", daemon=True)
@@ -83,9 +85,13 @@ class Node:
     def _run_attempt(self, attempt: Attempt) -> None:
         """Run an attempt, or wait for a slot first. The heartbeat names it in both cases.
 
-        Called in a thread of Celery's pool.
+        Called in a thread of Celery's pool. A message for an earlier start of this node is dropped: our hello
+        ends its lease, and the next lease comes in a message of its own.
         """
         if self._draining.is_set():
+            return
+        if attempt.instance not in {"", self._identity.instance}:
+            _log.info("stale_lease_dropped", attempt_id=attempt.attempt_id, lease_no=attempt.lease_no)
             return
         done = self._pool.submit(attempt)
         if done is not None:
@@ -178,6 +184,12 @@ class Node:
         )
         lifetime = max(1, round(3 * self._settings.heartbeat_seconds))
         self._broker.set(heartbeat_key(self._identity.node), heartbeat.model_dump_json(), ex=lifetime)
+
+    def _try_heartbeat(self) -> None:
+        try:
+            self._send_heartbeat()
+        except redis.RedisError as error:
+            self._note_outage(error)
 
     def _delete_heartbeat(self) -> None:
         """Delete the key, so that other nodes get this node's attempts before it expires."""

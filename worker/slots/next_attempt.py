@@ -17,6 +17,7 @@ from worker.sandbox import Sandbox
 class Entry:
     """An attempt that waits or runs in this process."""
 
+    # With the newest lease: a later lease of the same attempt replaces it.
     attempt: Attempt
     # Set to ask the running attempt to stop.
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -28,6 +29,17 @@ class Entry:
     @property
     def is_preview(self) -> bool:
         return self.attempt.kind is AttemptKind.PREVIEW
+
+    def take_over(self, attempt: Attempt) -> None:
+        """Go on under a newer lease. The thread that waits for the end of the older one is released."""
+        self.attempt = attempt
+        released, self.done = self.done, threading.Event()
+        released.set()
+
+    def is_same_work(self, attempt: Attempt) -> bool:
+        """True if the other message differs from this one by its lease alone."""
+        lease = {"lease_no": attempt.lease_no, "instance": attempt.instance}
+        return self.attempt.model_copy(update=lease) == attempt
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from worker.sandbox import Sandbox
 from worker.slots.next_attempt import Grants
 from worker.slots.places import PreviewPlace, Slot
 from worker.slots.runner import Deliver, Runner
-from worker.slots.work_queue import WorkQueue
+from worker.slots.work_queue import Arrival, WorkQueue
 
 PREVIEW_PLACES = 1
 
@@ -143,19 +143,24 @@ class SlotPool:
     def submit(self, attempt: Attempt) -> threading.Event | None:
         """Add an attempt. The event is set once its result is delivered or another node is to run it.
 
-        None if the attempt is already here, or if the pool takes none.
+        A newer lease of an attempt that is here takes it over; then Started is delivered again, under that
+        lease. None if the attempt is already here under this lease or a newer one, or if the pool takes none.
         """
-        entry = self._queue.submit(attempt)
-        return None if entry is None else entry.done
+        answer = self._queue.submit(attempt)
+        if answer is None:
+            return None
+        arrival, done = answer
+        if arrival is Arrival.TAKEN_OVER:
+            self._runner.send_started(attempt)
+        return done
 
     def cancel(self, attempt_id: str) -> bool:
         """Stop an attempt; its outcome is CANCELLED. False if it is not here."""
         with self._queue.changed:
-            if self._queue.stop_running(attempt_id):
-                return True
+            is_running = self._queue.stop_running(attempt_id)
             entry = self._queue.remove_waiting(attempt_id)
         if entry is None:
-            return False
+            return is_running
         reason = Reason(code="cancelled", detail="Stopped on request.")
         self._runner.finish(entry, self._executor.without_run(entry.attempt, Outcome.CANCELLED, reason))
         return True

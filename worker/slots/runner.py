@@ -49,16 +49,7 @@ class Runner:
     def run(self, grant: Grant, sandbox: Sandbox) -> bool:
         """Run the attempt and deliver its result. False if its processes could not be killed."""
         attempt = grant.entry.attempt
-        # A preview ends too soon for anyone to use that it has started.
-        if attempt.kind is not AttemptKind.PREVIEW:
-            self._deliver(
-                Started(
-                    node=self._identity.node,
-                    instance=self._identity.instance,
-                    attempt_id=attempt.attempt_id,
-                    lease_no=attempt.lease_no,
-                )
-            )
+        self.send_started(attempt)
         try:
             result = self._execute(grant, sandbox)
         except Exception:  # noqa: BLE001
@@ -73,11 +64,26 @@ class Runner:
         self.finish(grant.entry, result)
         return result.outcome is not Outcome.LOST
 
+    def send_started(self, attempt: Attempt) -> None:
+        """Deliver that an attempt runs, under its lease."""
+        # A preview ends too soon for anyone to use that it has started.
+        if attempt.kind is AttemptKind.PREVIEW:
+            return
+        self._deliver(
+            Started(
+                node=self._identity.node,
+                instance=self._identity.instance,
+                attempt_id=attempt.attempt_id,
+                lease_no=attempt.lease_no,
+            )
+        )
+
     def finish(self, entry: Entry, result: Result) -> None:
-        """Deliver the result unless other nodes run the attempt, and end it."""
-        if not self._queue.is_silent(entry):
-            self._deliver(result)
-        self._queue.end(entry)
+        """End the attempt, and deliver its result under its newest lease, unless other nodes run it."""
+        lease_no = self._queue.end(entry)
+        if lease_no is not None:
+            self._deliver(result.model_copy(update={"lease_no": lease_no}))
+        entry.done.set()
 
     def prepare(self, sandbox: Sandbox) -> None:
         """Prepare the next warm start, until the queue closes."""

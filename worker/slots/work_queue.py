@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
+from enum import StrEnum
 
 from worker.contract import Attempt
 from worker.machine.locks import HostLock
@@ -12,17 +14,34 @@ from worker.slots.next_attempt import Entry, Grant, Grants
 # The time after which a place sees that another process released a slot or a card.
 LOOK_AGAIN_SECONDS = 0.05
 
+# How many ended attempts are remembered, to know an older lease of them that comes late.
+MOST_ENDED = 1000
+
 Takes = Callable[[Entry], bool]
 
 
+class Arrival(StrEnum):
+    """The effect of a message on the queue."""
+
+    # The attempt waits for a place.
+    WAITS = "waits"
+    # The attempt runs already, and goes on under the lease of this message.
+    TAKEN_OVER = "taken_over"
+
+
 class WorkQueue:
-    """One queue for all places of a process. `changed` guards it; the places wait on it for work."""
+    """One queue for all places of a process. `changed` guards it; the places wait on it for work.
+
+    A newer lease of an attempt takes its entry over. An older one changes nothing.
+    """
 
     def __init__(self, grants: Grants) -> None:
         self.changed = threading.Condition()
         self._grants = grants
         self._waiting: list[Entry] = []
         self._running: dict[str, Entry] = {}
+        # The newest lease of each attempt that ended here, the latest last.
+        self._ended: OrderedDict[str, int] = OrderedDict()
         self._paused = False
         self._closing = False
         self._abandoned = False
@@ -38,22 +57,45 @@ class WorkQueue:
     def attempt_ids(self) -> list[str]:
         """The ids of the attempts that run or wait."""
         with self.changed:
-            return [*self._running, *(entry.attempt.attempt_id for entry in self._waiting)]
+            # An attempt that is being stopped may wait here under a newer lease, too.
+            return list(
+                dict.fromkeys([*self._running, *(entry.attempt.attempt_id for entry in self._waiting)])
+            )
 
     def count_repeats(self) -> int:
         """The number of attempts that run or wait and are no previews."""
         with self.changed:
             return sum(not entry.is_preview for entry in [*self._running.values(), *self._waiting])
 
-    def submit(self, attempt: Attempt) -> Entry | None:
-        """Add an attempt. None if it is already here, or if the queue is paused or closing."""
+    def submit(self, attempt: Attempt) -> tuple[Arrival, threading.Event] | None:
+        """Add an attempt, or let a newer lease take it over. The event is set at its end under this lease.
+
+        None if it is already here under this lease or a newer one, if such a lease of it has ended, if it was
+        cancelled, or if the queue is paused or closing.
+        """
+        attempt_id = attempt.attempt_id
         with self.changed:
-            if self._closing or self._paused or attempt.attempt_id in self.attempt_ids():
+            if self._closing or self._paused or attempt.lease_no < self._ended.get(attempt_id, 0):
                 return None
+            running = self._running.get(attempt_id)
+            waiting = next((each for each in self._waiting if each.attempt.attempt_id == attempt_id), None)
+            present = [each for each in (running, waiting) if each is not None]
+            if any(attempt.lease_no <= each.attempt.lease_no for each in present):
+                return None
+            if waiting is not None:
+                waiting.take_over(attempt)
+                return Arrival.WAITS, waiting.done
+            if running is not None and running.cancelled.is_set() and not running.silent:
+                # A request to stop names the attempt, not the lease.
+                return None
+            if running is not None and not running.silent and running.is_same_work(attempt):
+                running.take_over(attempt)
+                return Arrival.TAKEN_OVER, running.done
+            # It starts after the one that runs, whose result counts for nobody.
             entry = Entry(attempt)
             self._waiting.append(entry)
             self.changed.notify_all()
-            return entry
+            return Arrival.WAITS, entry.done
 
     def stop_running(self, attempt_id: str) -> bool:
         """Ask a running attempt to stop. False if it does not run here."""
@@ -97,7 +139,7 @@ class WorkQueue:
         """
         with self.changed:
             if lock.acquire():
-                grant = self._grants.take(self._waiting, takes)
+                grant = self._grants.take(self._waiting, lambda entry: self._may_start(entry, takes))
                 if grant is not None:
                     self._running[grant.entry.attempt.attempt_id] = grant.entry
                     return grant
@@ -106,16 +148,22 @@ class WorkQueue:
                 self.changed.wait(LOOK_AGAIN_SECONDS)
         return None
 
-    def is_silent(self, entry: Entry) -> bool:
-        """True if no result of this attempt is to be delivered."""
-        with self.changed:
-            return self._abandoned or entry.silent
+    def end(self, entry: Entry) -> int | None:
+        """Take no more leases for an attempt that has its result. The lease under which it is delivered.
 
-    def end(self, entry: Entry) -> None:
-        """The attempt no longer runs here."""
+        None if no result is to be delivered. Set `entry.done` after the delivery.
+        """
         with self.changed:
-            self._running.pop(entry.attempt.attempt_id, None)
-        entry.done.set()
+            attempt = entry.attempt
+            if self._running.get(attempt.attempt_id) is entry:
+                del self._running[attempt.attempt_id]
+            self._ended[attempt.attempt_id] = max(
+                attempt.lease_no, self._ended.pop(attempt.attempt_id, attempt.lease_no)
+            )
+            while len(self._ended) > MOST_ENDED:
+                self._ended.popitem(last=False)
+            self.changed.notify_all()
+            return None if self._abandoned or entry.silent else attempt.lease_no
 
     def close(self) -> None:
         """Take nothing more; what waits still runs."""
@@ -161,4 +209,7 @@ class WorkQueue:
             self._paused = False
 
     def _has_work(self, takes: Takes) -> bool:
-        return any(takes(entry) for entry in self._waiting)
+        return any(self._may_start(entry, takes) for entry in self._waiting)
+
+    def _may_start(self, entry: Entry, takes: Takes) -> bool:
+        return entry.attempt.attempt_id not in self._running and takes(entry)

@@ -262,6 +262,7 @@ def _lease(
     message = Attempt(
         attempt_id=attempt.id,
         lease_no=attempt.lease_no,
+        instance=hello.instance,
         kind=attempt.kind,
         start=attempt.start,
         script=text,
