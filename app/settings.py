@@ -5,26 +5,24 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr
 
 from app.limits import ReadLimits
 from worker.contract import GIB, KIB, MIB, Level, Limits
 from worker.contract.home import default_home
+from worker.contract.log_settings import LogSettings
 
 # The user of the embedded servers and of the web, if root starts the service.
 SERVICE_UID = 47100
 
 
-class ServiceSettings(BaseSettings):
+class ServiceSettings(LogSettings):
     """The settings of the service. The end of a name is its unit: seconds, bytes or days."""
-
-    model_config = SettingsConfigDict(env_prefix="SAMEHERE_", frozen=True, extra="ignore")
 
     home: Path = Field(default_factory=default_home, description="the folder for all stored data")
     # Without these two, `samehere serve` starts an embedded Postgres and an embedded Valkey.
-    database_url: str | None = Field(default=None, description="postgresql://… of your own server")
-    broker_url: str | None = Field(
+    database_url: SecretStr | None = Field(default=None, description="postgresql://… of your own server")
+    broker_url: SecretStr | None = Field(
         default=None, description="redis://… or redis+socket:///path of your own server"
     )
     service_uid: int = Field(
@@ -144,6 +142,18 @@ class ServiceSettings(BaseSettings):
     import_issues: int = Field(
         default=10_000, ge=1, description="`samehere import-issues` refuses a file with more issues"
     )
+
+    def reveal_database_url(self) -> str | None:
+        """The URL of the database with its password. Give it to a driver, and to nothing that is shown."""
+        return self.database_url.get_secret_value() if self.database_url is not None else None
+
+    def reveal_broker_url(self) -> str | None:
+        """The URL of the broker with its password. Give it to a client, and to nothing that is shown."""
+        return self.broker_url.get_secret_value() if self.broker_url is not None else None
+
+    def with_database(self, url: str) -> ServiceSettings:
+        """These settings with another database."""
+        return self.model_copy(update={"database_url": SecretStr(url)})
 
     @property
     def most_database_connections(self) -> int:

@@ -64,6 +64,6 @@ connection = context.config.attributes.get("connection")
 if connection is not None:
     migrate(connection)
 else:
-    engine = create_engine(driver_url(ServiceSettings().database_url or ""), poolclass=pool.NullPool)
+    engine = create_engine(driver_url(ServiceSettings().reveal_database_url() or ""), poolclass=pool.NullPool)
     with engine.connect() as own:
         migrate(own)

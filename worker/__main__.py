@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -28,12 +27,13 @@ _NO_SANDBOX = 3
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
-    log_to_stderr(logging.DEBUG)
     try:
         settings = _settings(parsed)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         return _complain(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    # The other commands are run by people, or by `samehere`, which shows the log to people.
+    log_to_stderr("node", settings, form=None if parsed.command == "node" else "text")
     match parsed.command:
         case "node":
             return _node(settings)
@@ -104,7 +104,7 @@ def _node(settings: NodeSettings) -> int:
     from worker.node.service import run_node
     from worker.sandbox import SandboxUnavailableError
 
-    if not settings.broker_url:
+    if not settings.reveal_broker_url():
         return _complain(
             "SAMEHERE_BROKER_URL is not set: the Redis or Valkey of the service, such as redis://10.0.0.1:6379/0"
         )

@@ -90,7 +90,7 @@ class _NewEvents:
     """Waits until the broker says that a run has new events. Without a broker it waits for a fixed time."""
 
     def __init__(self, state: WebState, run_id: str) -> None:
-        self._redis = Redis.from_url(redis_url(str(state.settings.broker_url)))
+        self._redis = Redis.from_url(redis_url(state.settings.reveal_broker_url() or ""))
         self._pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
         self._channel = run_channel(run_id)
         self._listening = False

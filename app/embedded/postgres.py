@@ -56,6 +56,9 @@ timezone = 'UTC'
 log_timezone = 'UTC'
 log_line_prefix = '%m [%p] '
 log_checkpoints = off
+# A detail or a statement may hold text of a report.
+log_error_verbosity = terse
+log_min_error_statement = panic
 client_encoding = 'UTF8'
 """
 HBA = "local all all scram-sha-256\n"

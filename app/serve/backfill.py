@@ -14,6 +14,7 @@ from app.runs.rows.search_index import index_all_reports
 from app.serve.database import database
 from app.settings import ServiceSettings
 from app.storage.session import make_engine, session_factory
+from worker.contract.log import log_to_stderr
 
 _KINDS: Mapping[str, Callable[[sessionmaker[Session]], int]] = {
     "search": index_all_reports,
@@ -32,9 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("kind", choices=_KINDS, help="the search index, or the current verdict")
     kind = parser.parse_args(arguments).kind
     settings = ServiceSettings()
+    log_to_stderr("backfill", settings)
     try:
         with database(settings) as url:
-            engine = make_engine(settings.model_copy(update={"database_url": url}))
+            engine = make_engine(settings.with_database(url))
             try:
                 count = _KINDS[kind](session_factory(engine, None))
             finally:

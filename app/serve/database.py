@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from app.embedded.postgres import EmbeddedPostgres
 from app.errors import SetupError
 from app.settings import ServiceSettings
+from worker.contract.log import log_to_stderr
 
 
 def migrate(database_url: str) -> None:
@@ -34,8 +35,9 @@ def database(settings: ServiceSettings) -> Iterator[str]:
 
     Only the last one is migrated here. Raises SetupError.
     """
-    if settings.database_url is not None:
-        yield settings.database_url
+    own = settings.reveal_database_url()
+    if own is not None:
+        yield own
         return
     server = EmbeddedPostgres(settings.home, service_uid=settings.service_uid)
     running = server.attach()
@@ -52,8 +54,10 @@ def database(settings: ServiceSettings) -> Iterator[str]:
 
 def main() -> int:
     """`python -m app.serve.database`: migrate your own database before the service starts."""
+    settings = ServiceSettings()
+    log_to_stderr("migrate", settings)
     try:
-        with database(ServiceSettings()) as url:
+        with database(settings) as url:
             migrate(url)
     except SetupError as error:
         sys.stderr.write(f"{error.message}\n")

@@ -45,7 +45,7 @@ def load_history(database_url: str, settings: ServiceSettings, *, folder: Path =
     from app.runs.exchange.replay import replay
     from app.storage.session import make_engine, session_factory
 
-    engine = make_engine(settings.model_copy(update={"database_url": database_url}))
+    engine = make_engine(settings.with_database(database_url))
     try:
         with session_factory(engine, None).begin() as session:
             return replay(session, folder)

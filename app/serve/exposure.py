@@ -31,7 +31,7 @@ def require_token(settings: ServiceSettings, database_url: str) -> None:
 
     if is_loopback(settings.host):
         return
-    engine = make_engine(settings.model_copy(update={"database_url": database_url}))
+    engine = make_engine(settings.with_database(database_url))
     try:
         with session_factory(engine, None).begin() as session:
             has_tokens = any_tokens(session)

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
+import structlog
+
 from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.server import EmbeddedServer
 from app.embedded.valkey import EmbeddedValkey
@@ -23,7 +25,11 @@ from app.serve.child_process import Backoff, Child, can_drop_to, installation
 from app.serve.database import migrate
 from app.serve.demo import demo_environment, load_history
 from app.serve.exposure import is_loopback, require_isolation, require_token
+from app.serve.output import Follower, Output, short_line
 from app.settings import ServiceSettings
+from worker.contract.log import without_password
+
+log = structlog.get_logger(__name__)
 
 TICK_SECONDS = 0.1
 IDLE_TICK_SECONDS = 1.0
@@ -52,6 +58,8 @@ class Supervisor:
         self._ready = False
         self._backoffs: dict[str, Backoff] = {}
         self._started: dict[str, float] = {}
+        self._output = Output(settings)
+        self._followers: dict[str, Follower] = {}
 
     def run(self) -> int:
         """Serve until SIGTERM or SIGINT, then return 0. Raises SetupError if the service can't work."""
@@ -102,10 +110,10 @@ class Supervisor:
         settings = self._settings
         require_isolation(settings)
         known_presets(settings)
-        database_url = settings.database_url or self._serve_by(
+        database_url = settings.reveal_database_url() or self._serve_by(
             EmbeddedPostgres(settings.home, service_uid=settings.service_uid)
         )
-        broker_url = settings.broker_url or self._serve_by(
+        broker_url = settings.reveal_broker_url() or self._serve_by(
             EmbeddedValkey(settings.home, service_uid=settings.service_uid)
         )
         migrate(database_url)
@@ -114,12 +122,13 @@ class Supervisor:
         if settings.demo:
             inherited = demo_environment(settings, inherited)
             count = load_history(database_url, settings)
-            _say(f"recorded history: {count} runs added")
+            log.info("history_added", runs=count)
         node_environment = {
             **inherited,
             "SAMEHERE_HOME": str(settings.home.absolute()),
             "SAMEHERE_BROKER_URL": broker_url,
             "PYTHONUNBUFFERED": "1",
+            "SAMEHERE_LOG_FORM": self._output.form,
         }
         own_environment = {
             **node_environment,
@@ -145,7 +154,8 @@ class Supervisor:
             )
         for child in self._children:
             self._begin(child)
-        _say(f"another node on this machine: SAMEHERE_BROKER_URL={broker_url} samehere node --name NAME")
+        address = without_password(broker_url)
+        log.info("node_command", command=f"SAMEHERE_BROKER_URL={address} samehere node --name NAME")
 
     def _own_uid(self, view: list[Path]) -> int | None:
         """The uid for web, recorder and beat if we are root. The node stays root: its slots need that."""
@@ -154,9 +164,9 @@ class Supervisor:
         uid = self._settings.service_uid
         if can_drop_to(uid, view):
             return uid
-        _say(
-            f"web, recorder and beat run as root: uid {uid} can't reach the installation, "
-            "and this container allows no private view of it"
+        log.warning(
+            "children_run_as_root",
+            detail=f"uid {uid} can't reach the installation, and this container allows no private view of it",
         )
         return None
 
@@ -166,6 +176,7 @@ class Supervisor:
 
     def _start_server(self, server: EmbeddedServer) -> str:
         self._started[server.name] = time.monotonic()
+        self._followers.setdefault(server.name, Follower(server.log))
         return server.start()
 
     def _begin(self, child: Child) -> None:
@@ -189,7 +200,7 @@ class Supervisor:
                 sys.stdout.flush()
 
     def _pass_on(self, seconds: float) -> None:
-        """Wait for output of the children and write it to stderr, each line with the child's name."""
+        """Wait for output of the children, and pass it on together with that of the servers."""
         for key, _ in self._selector.select(seconds):
             chunk = os.read(key.fd, 65536)
             if not chunk:
@@ -197,33 +208,38 @@ class Supervisor:
                 key.fileobj.close()  # type: ignore[union-attr]
                 continue
             for line in key.data.lines(chunk):
-                _say(line, origin=key.data.name)
+                self._output.pass_on(key.data.name, line)
+        for name, follower in self._followers.items():
+            for line in follower.lines():
+                self._output.pass_on(name, line)
 
     def _after_end(self, child: Child, status: int) -> None:
         self._pass_on(0)
         if status in SETUP_STATUSES:
             hint = " (samehere serve --no-node starts no node)" if child.name == "node" else ""
-            raise SetupError(f"the {child.name} can't run{hint}: {child.last_line}")
+            raise SetupError(f"the {child.name} can't run{hint}: {short_line(child.last_line)}")
         if not self._ready and child.backoff.failures >= FAILURES_BEFORE_READY:
             raise SetupError(
                 f"the {child.name} ended {child.backoff.failures} times "
-                f"before it was ready: {child.last_line}"
+                f"before it was ready: {short_line(child.last_line)}"
             )
         wait = child.backoff.start_at - time.monotonic()
-        _say(f"the {child.name} ended with status {status}; it starts again in {max(wait, 0):.1f} s")
+        log.warning(
+            "child_ended", child=child.name, status=status, starts_again_in_seconds=round(max(wait, 0.0), 1)
+        )
 
     def _revive(self, server: EmbeddedServer, now: float) -> None:
         backoff = self._backoffs.setdefault(server.name, Backoff())
         if server.is_running() or now < backoff.start_at:
             return
         backoff.note_end(now, ran_seconds=now - self._started[server.name])
-        _say(f"the embedded {server.name} ended; it starts again")
+        log.warning("server_ended", server=server.name)
         try:
             self._start_server(server)
         except SetupError as error:
             if backoff.failures >= FAILURES_BEFORE_READY:
                 raise
-            _say(error.message)
+            log.warning("server_not_started", server=server.name, detail=error.message)
 
     def _end(self) -> None:
         """Stop the web first: no new work comes in. The recorder outlives the node and stores its results."""
@@ -233,6 +249,7 @@ class Supervisor:
                     self._end_child(child)
         for server in reversed(self._servers):
             server.stop()
+        self._pass_on(0)
         self._selector.close()
 
     def _end_child(self, child: Child) -> None:
@@ -273,11 +290,3 @@ def serve(settings: ServiceSettings, *, with_node: bool = True) -> int:
 
 def _url_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _say(text: str, *, origin: str = "serve") -> None:
-    try:
-        sys.stderr.write(f"{origin:<8} | {text}\n")
-    except (BrokenPipeError, OSError):
-        # The reader of our output is gone. The service goes on without output.
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115

@@ -17,6 +17,7 @@ from app.errors import SetupError, UnavailableError
 from app.runs.rows.presets import known_presets
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings
+from worker.contract.log import log_to_stderr
 
 # Event streams never end by themselves. They are closed so many seconds after the web begins to stop.
 GRACE_SECONDS = 3
@@ -30,12 +31,13 @@ def main(arguments: list[str] | None = None) -> int:
     )
     fd = parser.parse_args(arguments).fd
     settings = ServiceSettings()
+    log_to_stderr("web", settings)
     try:
         # Checked here, too: the web may run as another user than the supervisor.
         known_presets(settings)
         # With an inherited socket the supervisor has checked this.
         if fd is None:
-            require_token(settings, settings.database_url or "")
+            require_token(settings, settings.reveal_database_url() or "")
     except SetupError as error:
         sys.stderr.write(f"{error.message}\n")
         return 2
@@ -46,6 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         _application(settings),
         host=settings.host,
         port=settings.port,
+        log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,

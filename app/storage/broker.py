@@ -56,10 +56,11 @@ def make_celery(settings: ServiceSettings) -> Celery:
 
     Raises UnavailableError without a broker URL.
     """
-    if settings.broker_url is None:
+    url = settings.reveal_broker_url()
+    if url is None:
         raise UnavailableError("SAMEHERE_BROKER_URL is not set; `samehere serve` sets it for its own broker.")
     visibility = max(1, int(settings.lease_seconds / 2))
-    application = Celery("samehere", broker=celery_url(settings.broker_url), set_as_current=False)
+    application = Celery("samehere", broker=celery_url(url), set_as_current=False)
     application.conf.update(
         accept_content=["json"],
         task_serializer="json",
@@ -120,7 +121,7 @@ class Broker:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.celery = make_celery(settings)
-        url = redis_url(str(settings.broker_url))
+        url = redis_url(settings.reveal_broker_url() or "")
         timeouts = (
             {"socket_timeout": 5}
             if url.startswith("unix://")

@@ -39,17 +39,20 @@ def to_json(value: Any) -> str:
 
 def make_engine(settings: ServiceSettings) -> Engine:
     """An engine on `settings.database_url`."""
-    if settings.database_url is None:
+    url = settings.reveal_database_url()
+    if url is None:
         raise UnavailableError(
             "SAMEHERE_DATABASE_URL is not set; `samehere serve` sets it for its own database."
         )
     return create_engine(
-        driver_url(settings.database_url),
+        driver_url(url),
         pool_size=settings.database_pool_size,
         max_overflow=settings.most_database_connections - settings.database_pool_size,
         pool_timeout=5,
         pool_pre_ping=True,
         json_serializer=to_json,
+        # The values may be text of a report, and errors are logged.
+        hide_parameters=True,
         connect_args={
             "connect_timeout": 5,
             "application_name": "samehere",

@@ -6,8 +6,10 @@ import argparse
 import logging
 import sys
 import warnings
+from typing import Any
 
 from celery.exceptions import SecurityWarning
+from celery.signals import setup_logging
 
 from app.settings import ServiceSettings
 from app.storage.broker import QUEUE_DISPATCHER
@@ -43,6 +45,10 @@ def _beat() -> int:
     return 0
 
 
+def _keep_log(**_facts: Any) -> None:
+    """The log is set up already."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one of the two processes until it is stopped."""
     parser = argparse.ArgumentParser(prog="python -m app.tasks", description=__doc__)
@@ -53,7 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
         help="queues that a worker consumes (default: %(default)s)",
     )
     chosen = parser.parse_args(arguments)
-    log_to_stderr()
+    log_to_stderr("recorder" if chosen.process == "worker" else "beat", ServiceSettings())
+    # A receiver keeps Celery from setting up a log of its own.
+    setup_logging.connect(_keep_log, weak=False)
     # Celery warns when it runs as root, as in a container. Only JSON is accepted, and no untrusted code runs
     # here.
     warnings.filterwarnings("ignore", category=SecurityWarning)

@@ -129,7 +129,7 @@ def test_another_service_takes_it_as_a_new_report(
     bundle = exported(
         web, script=None, report=REPORT, claim=None, title="A loss", source_url="https://example.org/issues/7"
     )
-    with serving(settings.model_copy(update={"database_url": other_database})) as elsewhere:
+    with serving(settings.with_database(other_database)) as elsewhere:
         answer = give(elsewhere, bundle, params={"by": "Ada"})
         assert answer.status_code == 201, answer.text
         run = answer.json()

@@ -38,7 +38,7 @@ SEND: dict[str, tuple[Send, str]] = {
 @pytest.fixture
 def connection_string(postgres: EmbeddedPostgres, settings: ServiceSettings) -> str:
     """The superuser's; it may set how soon a deadlock is detected."""
-    name = str(settings.database_url).partition("@/")[2].partition("?")[0]
+    name = (settings.reveal_database_url() or "").partition("@/")[2].partition("?")[0]
     return postgres.admin_url.replace("/postgres?", f"/{name}?")
 
 

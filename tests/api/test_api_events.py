@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import httpx2
 import pytest
+from pydantic import SecretStr
 from running_web import Web, web_of
 from sqlalchemy import text
 from stage import Stage, result
@@ -181,7 +182,7 @@ def test_many_streams_hold_no_session(over_http: Web) -> None:
 
 def test_a_stream_goes_on_without_a_broker(stage: Stage) -> None:
     stage.node("n")
-    with web_of(stage, broker_url="redis+socket:///nonexistent/socket") as web:
+    with web_of(stage, broker_url=SecretStr("redis+socket:///nonexistent/socket")) as web:
         run_id = stage.submit().document.id
         with following(web, run_id) as follower:
             follower.wait_for("run.created")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from pydantic import SecretStr
 from running_web import serve, web_of
 from sqlalchemy import text
 from stage import CLAIM, SCRIPT, Stage
@@ -109,7 +110,7 @@ def test_a_database_that_goes_away_and_comes_back(home: Path, broker_url: str) -
 
 def test_without_a_broker_a_submission_is_kept(stage: Stage) -> None:
     stage.node("n")
-    with web_of(stage, broker_url="redis+socket:///nonexistent/socket") as web:
+    with web_of(stage, broker_url=SecretStr("redis+socket:///nonexistent/socket")) as web:
         answer = web.client.post("/api/v1/runs", json=BODY)
         assert answer.status_code == 202
         assert web.client.get(answer.headers["location"]).json()["state"] == "queued"

@@ -37,7 +37,7 @@ def runs(service: Service) -> list[dict[str, Any]]:
 def test_it_starts_with_the_history_and_what_is_submitted_runs_here(home: Path) -> None:
     service = start_service(home, "--demo")
     try:
-        assert f"recorded history: {RECORDED} runs added" in service.log.read_text()
+        assert f'"runs": {RECORDED}, "event": "history_added"' in service.log.read_text()
         assert len(runs(service)) == RECORDED
         with urllib.request.urlopen(service.url, timeout=20) as answer:  # noqa: S310  # our own
             page = answer.read().decode()
@@ -60,7 +60,7 @@ def test_it_starts_with_the_history_and_what_is_submitted_runs_here(home: Path) 
         assert stop_service(service) == 0
     again = start_service(home, "--demo", "--no-node")
     try:
-        assert "recorded history: 0 runs added" in again.log.read_text()
+        assert '"runs": 0, "event": "history_added"' in again.log.read_text()
         assert len(runs(again)) == RECORDED + 1
     finally:
         assert stop_service(again) == 0

@@ -31,15 +31,17 @@ class Processes:
         self.stage = stage
         self.environment = {
             **os.environ,
-            "SAMEHERE_DATABASE_URL": str(stage.settings.database_url),
-            "SAMEHERE_BROKER_URL": str(stage.settings.broker_url),
+            "SAMEHERE_DATABASE_URL": stage.settings.reveal_database_url() or "",
+            "SAMEHERE_BROKER_URL": stage.settings.reveal_broker_url() or "",
             "SAMEHERE_LEASE_SECONDS": str(stage.settings.lease_seconds),
             "SAMEHERE_SWEEP_SECONDS": "1",
             "SAMEHERE_HOME": home,
         }
         self.home = home
         self.running: list[subprocess.Popen[bytes]] = []
-        self.node = Celery("node", broker=celery_url(str(stage.settings.broker_url)), set_as_current=False)
+        self.node = Celery(
+            "node", broker=celery_url(stage.settings.reveal_broker_url() or ""), set_as_current=False
+        )
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(

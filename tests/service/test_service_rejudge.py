@@ -203,7 +203,7 @@ def test_the_command(
 ) -> None:
     run_id = finished(stage)
     as_of_old(stage, run_id)
-    monkeypatch.setenv("SAMEHERE_DATABASE_URL", stage.settings.database_url or "")
+    monkeypatch.setenv("SAMEHERE_DATABASE_URL", stage.settings.reveal_database_url() or "")
     how: dict[str, Any] = {"report": None, "every": True, "apply": False, "reason": None, "as_json": False}
     capsys.readouterr()
     assert command(**how) == 0

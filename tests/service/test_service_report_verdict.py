@@ -95,7 +95,7 @@ def test_rows_from_before_are_filled_by_a_command(stage: Stage) -> None:
     kept = report_of(stage, report_id)
     with stage.session() as session:
         session.execute(update(ReportRow).values(verdict=None, attention=None, verified_at=None))
-    variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.database_url or ""}
+    variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.reveal_database_url() or ""}
     done = subprocess.run(
         [sys.executable, "-m", "app.serve.backfill", "standing"],
         env=variables,

@@ -199,7 +199,7 @@ def test_older_rows_are_made_findable_by_a_command(stage: Stage, filled: dict[st
         session.execute(delete(ReportCellRow))
         session.execute(update(ReportSearchRow).values(rules=0, facets=[]))
     assert found(stage, "device:cpu") == set()
-    variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.database_url or ""}
+    variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.reveal_database_url() or ""}
     done = subprocess.run(
         [sys.executable, "-m", "app.serve.backfill", "search"],
         env=variables,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, field_validator
 
 from worker.contract import GIB, Level
 from worker.contract.home import default_home
+from worker.contract.log_settings import LogSettings
 from worker.machine import allowed_packages, attempt_variables
 from worker.machine.lending import Lending, read_hours
 from worker.machine.locks import host_folder
@@ -20,10 +20,8 @@ def default_slots() -> int:
     return max(1, min(4, len(os.sched_getaffinity(0)) // 2))
 
 
-class NodeSettings(BaseSettings):
+class NodeSettings(LogSettings):
     """The settings, read at the start. The variable of a field is SAMEHERE_ and its name in capitals."""
-
-    model_config = SettingsConfigDict(env_prefix="SAMEHERE_", frozen=True, extra="ignore")
 
     home: Path = Field(default_factory=default_home, description="The folder with all state.")
     toolchains: Path | None = Field(
@@ -53,8 +51,8 @@ class NodeSettings(BaseSettings):
         description='Variables for every attempt, as JSON: {"NCCL_NVLS_ENABLE": "0"}. '
         "Results show them, so do not set secrets.",
     )
-    broker_url: str = Field(
-        default="", description="Redis or Valkey, for `node` only: redis://, rediss:// or redis+socket://."
+    broker_url: SecretStr | None = Field(
+        default=None, description="Redis or Valkey, for `node` only: redis://, rediss:// or redis+socket://."
     )
     heartbeat_seconds: float = Field(
         default=5.0,
@@ -147,6 +145,10 @@ class NodeSettings(BaseSettings):
     def _check_packages(cls, text: str) -> str:
         allowed_packages.read(text)
         return text
+
+    def reveal_broker_url(self) -> str:
+        """The URL of the broker with its password; empty without a broker. Show it to nobody."""
+        return self.broker_url.get_secret_value() if self.broker_url is not None else ""
 
     @property
     def toolchain_folder(self) -> Path:

@@ -30,6 +30,10 @@ _TICK_SECONDS = 1.0
 _GOODBYE_SECONDS = 5.0
 
 
+def _keep_log(**_facts: Any) -> None:
+    """The log is set up already."""
+
+
 class Node:
     """One node process. `run` returns after the process was asked to end."""
 
@@ -37,8 +41,8 @@ class Node:
         self._settings = settings
         self._lending = settings.lending(settings.node_name)
         self._closure: Closure | None = None
-        self._celery = make_celery(settings.broker_url, settings.node_name)
-        self._broker = connect(settings.broker_url)
+        self._celery = make_celery(settings.reveal_broker_url(), settings.node_name)
+        self._broker = connect(settings.reveal_broker_url())
         self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
         self._parts = build_node(settings, self._courier.send, on_broker=True)
         self._identity = self._parts.identity
@@ -62,6 +66,8 @@ class Node:
         register_attempt(self._celery, self._run_attempt)
         pulse = threading.Thread(target=self._pulse, name="heartbeat", daemon=True)
         pulse.start()
+        # A receiver keeps Celery from setting up a log of its own.
+        signals.setup_logging.connect(_keep_log, weak=False)
         signals.worker_shutting_down.connect(self._on_shutdown, weak=False)
         # The node may be root, since the attempts that it runs never are.
         warnings.filterwarnings("ignore", message="You're running the worker with superuser")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from app.command.service.configuration import load_settings
 from app.errors import SetupError, UnavailableError
+from worker.contract.log import log_to_stderr
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session, sessionmaker
@@ -29,8 +30,9 @@ def service_database() -> Iterator[sessionmaker[Session]]:
             f"The service is not installed here ({error.name}): pip install 'samehere[service,embedded]'."
         ) from error
     settings = load_settings()
+    log_to_stderr("samehere", settings)
     with database(settings) as url:
-        engine = make_engine(settings.model_copy(update={"database_url": url}))
+        engine = make_engine(settings.with_database(url))
         try:
             yield session_factory(engine, None)
         except OperationalError as error:
