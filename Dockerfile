@@ -11,30 +11,34 @@
 # mount, umount2 and pivot_root allowed unconditionally. `samehere doctor` inside the container says what is
 # missing. See docs/security.md.
 
-ARG PYTHON=3.12
+# The whole version, so that two builds of one commit start from one Python. Raise it for a newer patch release.
+ARG PYTHON=3.12.12
 
 FROM python:${PYTHON}-slim-bookworm AS base
-ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 SAMEHERE_HOME=/var/lib/samehere
+ENV PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 SAMEHERE_HOME=/var/lib/samehere
 # samehere needs no name for its uid, but some libraries do. This user owns the state and nothing else.
 RUN useradd --uid 47000 --user-group --home-dir /var/lib/samehere --shell /usr/sbin/nologin samehere \
  && install -d -o samehere -g samehere -m 0755 /var/lib/samehere
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY app app
 COPY worker worker
 COPY migrations migrations
 
 FROM base AS web
-RUN pip install '.[service]' && rm -rf /src
-WORKDIR /var/lib/samehere
+RUN pip install --constraint constraints.txt '.[service]' && rm -rf /src
+WORKDIR /
 USER samehere
 EXPOSE 8000
-HEALTHCHECK --interval=15s --timeout=5s CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=4)"]
-CMD ["python", "-m", "app.serve.web"]
+# Ready means that the web answers and reaches the database and the broker.
+HEALTHCHECK --interval=15s --timeout=10s --start-period=60s CMD ["python", "-P", "-c", "import os, urllib.request as r; r.urlopen(f\"http://127.0.0.1:{os.environ.get('SAMEHERE_PORT', '8000')}/readyz\", timeout=8)"]
+CMD ["python", "-P", "-m", "app.serve.web"]
 
 FROM base AS node
-RUN pip install '.[node]' && rm -rf /src
-WORKDIR /var/lib/samehere
+RUN pip install --constraint constraints.txt '.[node]' && rm -rf /src
+WORKDIR /
 USER samehere
 VOLUME /var/lib/samehere
-CMD ["python", "-m", "worker", "node"]
+# The broker has a fresh heartbeat of this node.
+HEALTHCHECK --interval=30s --timeout=15s --start-period=60s CMD ["python", "-P", "-m", "worker", "health"]
+CMD ["python", "-P", "-m", "worker", "node"]

@@ -22,7 +22,7 @@ ARGS ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
 
-.PHONY: help setup toolchain demo test serve lint bench screenshots clean
+.PHONY: help setup toolchain demo test serve lint bench screenshots constraints containers clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -38,13 +38,13 @@ setup: .venv/installed ## create .venv with everything but the development tools
 	$(PIP) --upgrade 'pip>=25.1'
 	@touch $@
 
-.venv/installed: .venv/pip pyproject.toml
-	$(PIP) --editable '.[node,service,embedded]'
+.venv/installed: .venv/pip pyproject.toml constraints.txt
+	$(PIP) --constraint constraints.txt --editable '.[node,service,embedded]'
 	@$(BIN)/python -m compileall -q app worker migrations
 	@touch $@
 
 .venv/dev: .venv/installed
-	$(PIP) --group dev
+	$(PIP) --constraint constraints.txt --group dev
 	@touch $@
 
 toolchain: .venv/installed ## build the toolchain with torch, once
@@ -76,6 +76,18 @@ bench: .venv/dev toolchain ## measure, as ratios within one run
 
 screenshots: .venv/dev ## draw every page in every state into docs/gallery
 	PYTHONPATH=.:tests $(BIN)/python tests/web/gallery.py
+
+# Without .venv/installed, which a contradiction between pyproject.toml and constraints.txt would stop.
+constraints: .venv/pip ## write the newest versions of our dependencies into constraints.txt
+	$(PIP) uv
+	@echo '# Versions of everything that samehere installs for itself, written by `make constraints`.' > .venv/constraints
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --no-annotate --no-header \
+	  --no-emit-index-url --no-emit-find-links pyproject.toml --all-extras --group dev --group containers >> .venv/constraints
+	@mv .venv/constraints constraints.txt
+
+containers: .venv/installed ## try the whole compose file with podman: build, run, kill, run again, take down
+	$(PIP) --constraint constraints.txt --group containers
+	$(BIN)/python -P containers/trial.py $(ARGS)
 
 clean: ## remove .venv and caches, and keep SAMEHERE_HOME
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from app.limits import ReadLimits
 from worker.contract import GIB, KIB, MIB, Level, Limits
 from worker.contract.home import default_home
 from worker.contract.log_settings import LogSettings
+from worker.contract.secret_file import complete_urls
 
 # The user of the embedded servers and of the web, if root starts the service.
 SERVICE_UID = 47100
@@ -24,6 +26,12 @@ class ServiceSettings(LogSettings):
     database_url: SecretStr | None = Field(default=None, description="postgresql://… of your own server")
     broker_url: SecretStr | None = Field(
         default=None, description="redis://… or redis+socket:///path of your own server"
+    )
+    database_password_file: Path | None = Field(
+        default=None, description="file with the password of the database; the URL then has none"
+    )
+    broker_password_file: Path | None = Field(
+        default=None, description="file with the password of the broker; the URL then has none"
     )
     service_uid: int = Field(
         default=SERVICE_UID,
@@ -142,6 +150,11 @@ class ServiceSettings(LogSettings):
     import_issues: int = Field(
         default=10_000, ge=1, description="`samehere import-issues` refuses a file with more issues"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_passwords(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return complete_urls(settings, ("database", "broker"))
 
     def reveal_database_url(self) -> str | None:
         """The URL of the database with its password. Give it to a driver, and to nothing that is shown."""

@@ -23,6 +23,9 @@ from worker.toolchains import command as toolchain_command
 PROGRAM_VARIABLE = "SAMEHERE_PROGRAM"
 _BAD_INPUT = 2
 _NO_SANDBOX = 3
+_NO_BROKER = (
+    "SAMEHERE_BROKER_URL is not set: the Redis or Valkey of the service, such as redis://10.0.0.1:6379/0"
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = _settings(parsed)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        return _complain(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        # The message of a rule over several settings names them itself.
+        where = f"{'.'.join(map(str, first['loc']))}: " if first["loc"] else ""
+        return _complain(where + first["msg"])
     # The other commands are run by people, or by `samehere`, which shows the log to people.
     log_to_stderr("node", settings, form=None if parsed.command == "node" else "text")
     match parsed.command:
@@ -39,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _node(settings)
         case "toolchain":
             return toolchain_command.run(settings, parsed)
+        case "health":
+            return _health(settings)
         case "doctor":
             return _doctor(settings, as_json=parsed.json)
         case _:
@@ -71,6 +78,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     doctor.add_argument("--json", action="store_true")
     doctor.set_defaults(command="doctor")
+    health = commands.add_parser(
+        "health",
+        help="ends with 0 if the broker has a heartbeat of this node, for a health check",
+        epilog="SAMEHERE_NODE_NAME=lab-1 %(prog)s",
+    )
+    health.set_defaults(command="health")
     toolchain_command.add_parser(commands)
     return parser
 
@@ -105,15 +118,24 @@ def _node(settings: NodeSettings) -> int:
     from worker.sandbox import SandboxUnavailableError
 
     if not settings.reveal_broker_url():
-        return _complain(
-            "SAMEHERE_BROKER_URL is not set: the Redis or Valkey of the service, such as redis://10.0.0.1:6379/0"
-        )
+        return _complain(_NO_BROKER)
     try:
         private_mounts.enter()
         return run_node(settings)
     except (SandboxUnavailableError, LockFolderError) as error:
         _complain(str(error))
         return _NO_SANDBOX
+
+
+def _health(settings: NodeSettings) -> int:
+    from worker.node.health import problem_of
+
+    if not settings.reveal_broker_url():
+        return _complain(_NO_BROKER)
+    problem = problem_of(settings)
+    if problem is not None:
+        sys.stderr.write(problem + "\n")
+    return 0 if problem is None else 1
 
 
 def _doctor(settings: NodeSettings, *, as_json: bool) -> int:

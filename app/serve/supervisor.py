@@ -39,6 +39,8 @@ FAILURES_BEFORE_READY = 5
 NODE = "local"
 # So long the node may finish its attempts. The others are leased again after the next start.
 DRAIN_SECONDS = 10
+# Children get whole URLs instead, each its own, since they may not be able to read the files.
+OWN_VARIABLES = ("SAMEHERE_DATABASE_URL", "SAMEHERE_DATABASE_PASSWORD_FILE", "SAMEHERE_BROKER_PASSWORD_FILE")
 
 
 class _StopError(BaseException):
@@ -118,7 +120,7 @@ class Supervisor:
         )
         migrate(database_url)
         require_token(settings, database_url)
-        inherited = {name: value for name, value in os.environ.items() if name != "SAMEHERE_DATABASE_URL"}
+        inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
         if settings.demo:
             inherited = demo_environment(settings, inherited)
             count = load_history(database_url, settings)

@@ -14,7 +14,10 @@ LogForm = Literal["json", "text"]
 class LogSettings(BaseSettings):
     """The fields of the log; `ServiceSettings` and `NodeSettings` inherit them."""
 
-    model_config = SettingsConfigDict(env_prefix="SAMEHERE_", frozen=True, extra="ignore")
+    # An error never shows a value, since it may be a password.
+    model_config = SettingsConfigDict(
+        env_prefix="SAMEHERE_", frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     log_level: LogLevel = Field(
         default="info",

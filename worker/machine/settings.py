@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from worker.contract import GIB, Level
 from worker.contract.home import default_home
 from worker.contract.log_settings import LogSettings
+from worker.contract.secret_file import complete_urls
 from worker.machine import allowed_packages, attempt_variables
 from worker.machine.lending import Lending, read_hours
 from worker.machine.locks import host_folder
@@ -53,6 +55,9 @@ class NodeSettings(LogSettings):
     )
     broker_url: SecretStr | None = Field(
         default=None, description="Redis or Valkey, for `node` only: redis://, rediss:// or redis+socket://."
+    )
+    broker_password_file: Path | None = Field(
+        default=None, description="File with the password of the broker; the URL then has none."
     )
     heartbeat_seconds: float = Field(
         default=5.0,
@@ -128,6 +133,11 @@ class NodeSettings(LogSettings):
     message_bytes: int = Field(
         default=8 * 1024 * 1024, ge=64 * 1024, description="The longest message that the node reads."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_password(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        return complete_urls(settings, ("broker",))
 
     @field_validator("variables")
     @classmethod

@@ -19,7 +19,10 @@ def load_settings(**options: Any) -> ServiceSettings:
         return ServiceSettings(**{name: value for name, value in options.items() if value is not None})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        name = str(first["loc"][0]) if first["loc"] else "settings"
+        if not first["loc"]:
+            # The message of a rule over several settings names them.
+            raise SetupError(f"{first['msg'].removeprefix('Value error, ')}.", code="bad_setting") from None
+        name = str(first["loc"][0])
         source = f"--{name}" if options.get(name) is not None else f"SAMEHERE_{name.upper()}"
         raise SetupError(f"{source}: {first['msg']}.", code="bad_setting") from error
 
