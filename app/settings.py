@@ -45,6 +45,12 @@ class ServiceSettings(LogSettings):
         description="connections that one process keeps open; under load it opens as many again",
     )
 
+    postgres_programs: Path | None = Field(
+        default=None,
+        description="folder of pg_dump, pg_restore and psql for `samehere dump` and `samehere restore`;"
+        " default: those of the embedded Postgres, or of the machine",
+    )
+
     host: str = Field(
         default="127.0.0.1", description="address of the web; until a token exists, only loopback is allowed"
     )

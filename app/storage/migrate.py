@@ -9,6 +9,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine, pool
 
 from app.storage.session import driver_url
@@ -54,4 +55,17 @@ def head() -> str | None:
 
 def is_migrated(connection: Connection) -> bool:
     """Whether the database has this version's schema."""
-    return MigrationContext.configure(connection).get_current_revision() == head()
+    return revision(connection) == head()
+
+
+def revision(connection: Connection) -> str | None:
+    """The revision of a database's schema, or None if it has no schema of ours."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def is_known(revision: str) -> bool:
+    """Whether this version knows a revision, so that it can migrate from it."""
+    try:
+        return ScriptDirectory.from_config(_configuration()).get_revision(revision) is not None
+    except CommandError:
+        return False

@@ -1,8 +1,9 @@
-"""Commands of the service's operator: `serve`, `judge-again` and `token`."""
+"""Commands of the service's operator: `serve`, `judge-again`, `dump`, `restore` and `token`."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -65,6 +66,28 @@ def judge_again(
     raise typer.Exit(
         rejudge.judge_again(report=report, every=every, apply=apply, reason=reason, as_json=json)
     )
+
+
+@service.command(epilog="Example: samehere dump samehere-2026-11-29.dump")
+def dump(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")], *, json: Json = False
+) -> None:
+    """Write the whole database of this service into one file. The service may run."""
+    from app.command import backup
+
+    backup.dump(file, as_json=json)
+
+
+@service.command(epilog="Example: samehere restore samehere-2026-11-29.dump")
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `samehere dump` wrote.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Read a dump into an empty database, or into a new home. The service must not run."""
+    from app.command import backup
+
+    backup.restore(file, as_json=json)
 
 
 @tokens.command(
