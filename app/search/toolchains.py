@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
+
+from worker.contract.versions import parse_version
 
 FORMS = (
     "torch>=2.11, torch=2.13, torch>=2.1,<2.11, or the name of a toolchain; "
@@ -62,10 +64,7 @@ def _version(package: str, toolchain: str, packages: Mapping[str, str]) -> Versi
     named = _NAMED.match(toolchain)
     if package not in known and named is not None and canonicalize_name(named[1]) == package:
         known[package] = named[2]
-    try:
-        return Version(known[package])
-    except (KeyError, InvalidVersion):
-        return None
+    return parse_version(known.get(package))
 
 
 def matching_toolchains(

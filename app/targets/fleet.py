@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from app.targets.target import Target
 from worker.contract import CardState, Device, Gpu, Hello, Level, Reason, ToolchainFacts, WhoCanAct
 from worker.contract.names import split_layers
+from worker.contract.versions import parse_release
 
 
 def serves(facts: ToolchainFacts, device: Device) -> bool:
@@ -67,14 +68,7 @@ def newest_first(toolchains: Iterable[ToolchainFacts], device: Device) -> list[T
 def _age(facts: ToolchainFacts, device: Device) -> tuple[Version, bool, Version, str]:
     # For the CPU, the CPU build of a release is preferred to its CUDA build.
     plain = (facts.cuda_build is None) == (device is Device.CPU)
-    return _release(facts.torch), plain, _release(facts.packages.get("numpy")), facts.name
-
-
-def _release(version: str | None) -> Version:
-    try:
-        return Version(Version(version or "0").base_version)
-    except InvalidVersion:
-        return Version("0")
+    return parse_release(facts.torch), plain, parse_release(facts.packages.get("numpy")), facts.name
 
 
 def is_meant(name: str, requested: str) -> bool:
@@ -195,7 +189,7 @@ def has_kernels(kernels: Sequence[str], capability: str) -> bool:
     """
     major, _, minor = capability.partition(".")
     parsed = [match for kernel in kernels if (match := _KERNEL.fullmatch(kernel))]
-    if not parsed or not major.isdigit() or not minor.isdigit():
+    if not parsed or not re.fullmatch(r"[0-9]{1,4}\.[0-9]{1,4}", capability):
         return True
     card = (int(major), int(minor))
     return any(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from app.intake.reading import Need, NeedKind, Reading, Script
 from app.targets.fleet import nearest_lack, newest_first, serves, usable_toolchains
 from app.targets.target import Target
 from worker.contract import Device, Hello, Level, ToolchainFacts
 from worker.contract.names import add_layers
+from worker.contract.versions import parse_version
 
 # Nodes refuse longer names.
 _MOST_NAME = 100
@@ -94,10 +94,7 @@ def _version(facts: ToolchainFacts, package: str) -> str | None:
 
 def _release(version: object) -> int | None:
     """One number that sorts by major, minor and micro; None without a valid version."""
-    try:
-        parsed = Version(version) if isinstance(version, str) else None
-    except InvalidVersion:
-        return None
+    parsed = parse_version(version)
     return (
         None
         if parsed is None

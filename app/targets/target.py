@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from worker.contract import Device, cards_needed
+from worker.contract.bounds import Name, SettingValues
 
 
 class Target(BaseModel):
@@ -17,9 +18,9 @@ class Target(BaseModel):
 
     device: Device = Device.CPU
     gpus: int = Field(default=0, ge=0, le=16)
-    capability: str | None = None  # such as "sm90"
-    toolchain: str = ""
-    settings: dict[str, str] = Field(default_factory=dict)
+    capability: Name | None = None  # such as "sm90"
+    toolchain: Name = ""
+    settings: SettingValues = Field(default_factory=dict)
 
     @property
     def cards_needed(self) -> int:

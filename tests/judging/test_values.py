@@ -234,7 +234,7 @@ def test_without_elements_digest_and_statistics_speak() -> None:
     )
 
 
-@pytest.mark.parametrize("shape", [[3], [-1], [10**9, 10**9], [0], []])
+@pytest.mark.parametrize("shape", [[3], [10**9, 10**9], [0], []])
 @pytest.mark.parametrize("data", ["", "!!", "AAAA", "AAAAAAAAAAA="])
 def test_what_a_node_says_may_not_fit(shape: list[int], data: str) -> None:
     one = CapturedValue(name="x", dtype="torch.float32", shape=shape, data=data, digest="sha256:1")

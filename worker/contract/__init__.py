@@ -11,22 +11,33 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from worker.contract.bounds import (
+    Count,
+    CutName,
+    MachineCount,
+    Moment,
+    Name,
+    Names,
+    Packages,
+    SettingValues,
+    SmallCount,
+    Stream,
+    Text,
+)
+from worker.contract.bounds import Environment as Environment
+from worker.contract.bounds import Explanation as Explanation
+from worker.contract.bounds import Scalar as Scalar
 from worker.contract.message import Message
 from worker.contract.observation import CapturedValue as CapturedValue
 from worker.contract.observation import CardReading as CardReading
 from worker.contract.observation import ExceptionFacts as ExceptionFacts
 from worker.contract.observation import Observation as Observation
-from worker.contract.observation import Scalar as Scalar
 from worker.contract.observation import ValueStatistics as ValueStatistics
 from worker.contract.trace import Trace as Trace
 
 CONTRACT_VERSION = 1
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
-
-# The facts of a machine and a toolchain by dotted name (`torch.version`, `cpu.model`, `blas.path`). It is
-# flat, so that two environments can be compared field by field.
-Environment = dict[str, Scalar | list[str]]
 
 
 class Device(StrEnum):
@@ -106,8 +117,8 @@ class WhoCanAct(StrEnum):
 class Reason(Message):
     """A reason: a stable code, a detail for people, and who can do something about it."""
 
-    code: str
-    detail: str = ""
+    code: Name
+    detail: Explanation = ""
     who_can_act: WhoCanAct = WhoCanAct.NOBODY
 
 
@@ -119,12 +130,12 @@ class Limits(Message):
     """
 
     wall_seconds: float = Field(default=60.0, gt=0, le=600)
-    memory_bytes: int = Field(default=4 * GIB, ge=64 * MIB)
-    stream_bytes: int = Field(default=256 * KIB, ge=KIB)
-    stream_kill_bytes: int = Field(default=64 * MIB, ge=KIB)
-    result_bytes: int = Field(default=4 * MIB, ge=16 * KIB)
-    scratch_bytes: int = Field(default=1 * GIB, ge=MIB)
-    processes_per_core: int = Field(default=128, ge=1)
+    memory_bytes: Count = Field(default=4 * GIB, ge=64 * MIB)
+    stream_bytes: Count = Field(default=256 * KIB, ge=KIB)
+    stream_kill_bytes: Count = Field(default=64 * MIB, ge=KIB)
+    result_bytes: Count = Field(default=4 * MIB, ge=16 * KIB)
+    scratch_bytes: Count = Field(default=1 * GIB, ge=MIB)
+    processes_per_core: MachineCount = Field(default=128, ge=1)
 
 
 class Attempt(Message):
@@ -136,17 +147,17 @@ class Attempt(Message):
     """
 
     type: Literal["attempt"] = "attempt"
-    contract: int = CONTRACT_VERSION
-    attempt_id: str
-    lease_no: int = 1
-    instance: str = ""
+    contract: SmallCount = CONTRACT_VERSION
+    attempt_id: Name
+    lease_no: SmallCount = 1
+    instance: Name = ""
     kind: AttemptKind = AttemptKind.REPEAT
     start: Start = Start.COLD
-    script: str
-    toolchain: str
+    script: Stream
+    toolchain: Name
     device: Device = Device.CPU
-    gpus: int = Field(default=0, ge=0)
-    settings: dict[str, str] = Field(default_factory=dict)
+    gpus: MachineCount = 0
+    settings: SettingValues = Field(default_factory=dict)
     limits: Limits = Field(default_factory=Limits)
     # The attempt is refused at a weaker level.
     required_level: Level = Level.NAMESPACES
@@ -161,7 +172,7 @@ class Cancel(Message):
     """A request to stop an attempt."""
 
     type: Literal["cancel"] = "cancel"
-    attempt_id: str
+    attempt_id: Name
 
 
 class Drain(Message):
@@ -186,14 +197,14 @@ class Gpu(Message):
     reason for the state. `sound_at` is the time of the last check that passed, in seconds since 1970.
     """
 
-    index: int
-    model: str
-    memory_bytes: int
-    capability: str
-    driver: str
+    index: MachineCount
+    model: Name
+    memory_bytes: Count
+    capability: Name
+    driver: Name
     state: CardState = CardState.UNCHECKED
-    detail: str = ""
-    sound_at: float | None = None
+    detail: Explanation = ""
+    sound_at: Moment | None = None
 
 
 class ToolchainFacts(Message):
@@ -203,20 +214,20 @@ class ToolchainFacts(Message):
     is built without CUDA. `mkl`: its torch uses MKL. `detail` is the reason for the state.
     """
 
-    name: str
+    name: Name
     state: Literal["ready", "locked", "building", "failed"]
-    python: str = ""
-    packages: dict[str, str] = Field(default_factory=dict)
-    torch: str | None = None
-    cuda_build: str | None = None
+    python: Text = ""
+    packages: Packages = Field(default_factory=dict)
+    torch: Name | None = None
+    cuda_build: Name | None = None
     # The architectures of torch's CUDA kernels, such as `sm_90` or `compute_90`; empty if they are unknown.
-    kernels: list[str] = Field(default_factory=list)
+    kernels: Names = Field(default_factory=list)
     # The name of the toolchain that this one adds packages to, if any.
-    base: str = ""
+    base: Name = ""
     mkl: bool = False
     # The values of the setting `cpu-isa` that have an effect with this toolchain on this node's CPU.
-    cpu_isa: list[str] = Field(default_factory=list)
-    detail: str = ""
+    cpu_isa: Names = Field(default_factory=list)
+    detail: Explanation = ""
 
 
 class Hello(Message):
@@ -226,45 +237,47 @@ class Hello(Message):
     """
 
     type: Literal["hello"] = "hello"
-    contracts: list[int] = Field(default_factory=lambda: [CONTRACT_VERSION])
-    node: str
-    instance: str
-    slots: int
+    contracts: Annotated[list[SmallCount], Field(max_length=100)] = Field(
+        default_factory=lambda: [CONTRACT_VERSION]
+    )
+    node: Name
+    instance: Name
+    slots: MachineCount
     level: Level
-    level_detail: str = ""
-    gpus: list[Gpu] = Field(default_factory=list)
-    toolchains: list[ToolchainFacts] = Field(default_factory=list)
+    level_detail: Explanation = ""
+    gpus: Annotated[list[Gpu], Field(max_length=1_000)] = Field(default_factory=list)
+    toolchains: Annotated[list[ToolchainFacts], Field(max_length=1_000)] = Field(default_factory=list)
     # The number of previews at the same time, beside the slots. The node runs a preview warm or not at all.
-    previews: int = 0
+    previews: MachineCount = 0
     # True if the node builds a locked toolchain when an attempt needs it, and adds allowed packages to a
     # toolchain (see `worker.contract.names.add_layers`).
     builds: bool = False
-    packages_allowed: list[str] = Field(default_factory=list)
-    cpu_model: str = ""
-    cpu_vendor: str = ""
-    cpu_flags: list[str] = Field(default_factory=list)
-    cores: int = 1
+    packages_allowed: Names = Field(default_factory=list)
+    cpu_model: CutName = ""
+    cpu_vendor: CutName = ""
+    cpu_flags: Names = Field(default_factory=list)
+    cores: MachineCount = 1
 
 
 class Started(Message):
     """An attempt has started to run."""
 
     type: Literal["started"] = "started"
-    node: str
-    instance: str
-    attempt_id: str
-    lease_no: int
+    node: Name
+    instance: Name
+    attempt_id: Name
+    lease_no: SmallCount
 
 
 class Result(Message):
     """The result of one attempt. The node delivers it at least once; the recorder stores the first."""
 
     type: Literal["result"] = "result"
-    contract: int = CONTRACT_VERSION
-    node: str
-    instance: str
-    attempt_id: str
-    lease_no: int
+    contract: SmallCount = CONTRACT_VERSION
+    node: Name
+    instance: Name
+    attempt_id: Name
+    lease_no: SmallCount
     kind: AttemptKind = AttemptKind.REPEAT
     start: Start = Start.COLD
     # The reason why an attempt that asked for a warm start had a cold one.
@@ -280,8 +293,8 @@ class Draining(Message):
     """The node takes nothing more. Its attempts that have not started go to other nodes."""
 
     type: Literal["draining"] = "draining"
-    node: str
-    instance: str
+    node: Name
+    instance: Name
 
 
 class Refused(Message):
@@ -291,7 +304,7 @@ class Refused(Message):
     """
 
     type: Literal["refused"] = "refused"
-    detail: str
+    detail: Explanation
 
 
 class Heartbeat(Message):
@@ -300,10 +313,10 @@ class Heartbeat(Message):
     `running` are the ids of the attempts that run or wait on the node.
     """
 
-    node: str
-    instance: str
-    running: list[str] = Field(default_factory=list)
-    free_slots: int = 0
+    node: Name
+    instance: Name
+    running: Names = Field(default_factory=list)
+    free_slots: MachineCount = 0
     draining: bool = False
 
 

@@ -5,21 +5,34 @@ Bytes and seconds, as the names say.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from worker.contract.bounds import (
+    Count,
+    CutName,
+    Explanation,
+    Facts,
+    MachineCount,
+    Moment,
+    Name,
+    Names,
+    Number,
+    Seconds,
+    Shape,
+    Stream,
+    Whole,
+)
 from worker.contract.message import Message
 from worker.contract.trace import Trace
-
-Scalar = str | int | float | bool | None
 
 
 class ExceptionFacts(Message):
     """An uncaught exception: its qualified type, such as `torch.OutOfMemoryError`, and its message."""
 
-    type: str
-    message: str = ""
+    type: CutName
+    message: Explanation = ""
 
 
 class ValueStatistics(Message):
@@ -29,13 +42,13 @@ class ValueStatistics(Message):
     counts.
     """
 
-    least: float | None = None
-    greatest: float | None = None
-    mean: float | None = None
-    nan: int = 0
-    positive_infinite: int = 0
-    negative_infinite: int = 0
-    zero: int = 0
+    least: Number | None = None
+    greatest: Number | None = None
+    mean: Number | None = None
+    nan: Count = 0
+    positive_infinite: Count = 0
+    negative_infinite: Count = 0
+    zero: Count = 0
 
 
 class CapturedValue(Message):
@@ -49,14 +62,14 @@ class CapturedValue(Message):
     many.
     """
 
-    name: str
+    name: Name
     origin: Literal["final", "printed"] = "final"
     kind: Literal["tensor", "array", "number"] = "number"
-    dtype: str
-    shape: list[int] = Field(default_factory=list)
-    device: str = "cpu"
-    digest: str = ""
-    data: str = ""
+    dtype: Name
+    shape: Shape = Field(default_factory=list)
+    device: Name = "cpu"
+    digest: Name = ""
+    data: Stream = ""
     statistics: ValueStatistics | None = None
 
 
@@ -68,16 +81,16 @@ class CardReading(Message):
     slower clock.
     """
 
-    index: int
-    temperature: int | None = None
-    ecc_corrected: int = 0
-    ecc_uncorrected: int = 0
+    index: MachineCount
+    temperature: Whole | None = None
+    ecc_corrected: Count = 0
+    ecc_uncorrected: Count = 0
     remapping_failed: bool = False
-    throttled: list[str] = Field(default_factory=list)
-    xids: list[int] = Field(default_factory=list)
+    throttled: Names = Field(default_factory=list)
+    xids: Annotated[list[Count], Field(max_length=1_000)] = Field(default_factory=list)
     # When the card's last check passed, in seconds since 1970 by the node's clock. Results with the same
     # value rest on the same check.
-    sound_at: float | None = None
+    sound_at: Moment | None = None
 
 
 class Observation(Message):
@@ -87,42 +100,42 @@ class Observation(Message):
     bytes.
     """
 
-    exit_status: int | None = None
+    exit_status: Whole | None = None
     # The name of the signal that ended the script, such as `SIGSEGV`.
-    signal: str | None = None
+    signal: Name | None = None
     exception: ExceptionFacts | None = None
-    stdout: str = ""
-    stderr: str = ""
-    stdout_bytes: int = 0
-    stderr_bytes: int = 0
-    stdout_digest: str = ""
-    stderr_digest: str = ""
+    stdout: Stream = ""
+    stderr: Stream = ""
+    stdout_bytes: Count = 0
+    stderr_bytes: Count = 0
+    stdout_digest: Name = ""
+    stderr_digest: Name = ""
     # True if a part of `stdout` or `stderr` is left out.
     truncated: bool = False
     # `cpu`, `cuda:0`, …, from the harness in the script's process: may withhold a verdict but never clear
     # one.
-    devices_used: list[str] = Field(default_factory=list)
+    devices_used: Names = Field(default_factory=list)
     # The device nodes that a process of the attempt held open, seen from outside the sandbox.
-    devices_opened: list[str] = Field(default_factory=list)
+    devices_opened: Names = Field(default_factory=list)
     # The granted cards on which a process of the attempt computed, as the driver reports it: `cuda:0`, ….
     # None if the driver can't tell.
-    devices_computed: list[str] | None = None
+    devices_computed: Names | None = None
     # The granted cards after the attempt, in the order of the grant.
-    cards: list[CardReading] = Field(default_factory=list)
+    cards: Annotated[list[CardReading], Field(max_length=1_000)] = Field(default_factory=list)
     # The numeric flags at the end of the script, and those of them that the script changed.
-    flags: dict[str, Scalar] = Field(default_factory=dict)
-    flags_changed: dict[str, Scalar] = Field(default_factory=dict)
+    flags: Facts = Field(default_factory=dict)
+    flags_changed: Facts = Field(default_factory=dict)
     # The final top-level values, then the tensors that were formatted.
-    values: list[CapturedValue] = Field(default_factory=list)
+    values: Annotated[list[CapturedValue], Field(max_length=10_000)] = Field(default_factory=list)
     # The number of further values that had no room.
-    values_omitted: int = 0
+    values_omitted: Count = 0
     # Only with the target's setting `trace`.
     trace: Trace | None = None
     # The value of PYTHONHASHSEED.
-    hash_seed: str | None = None
-    wall_seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    peak_memory_bytes: int = 0
+    hash_seed: Name | None = None
+    wall_seconds: Seconds = 0.0
+    cpu_seconds: Seconds = 0.0
+    peak_memory_bytes: Count = 0
     # At the wall limit only: True if the processes were idle, and the stacks of their threads.
     idle: bool | None = None
-    stacks: str = ""
+    stacks: Stream = ""

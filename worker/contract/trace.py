@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, FiniteFloat, StringConstraints
+from pydantic import Field, StringConstraints
 
+from worker.contract.bounds import MOST_DIMENSIONS, Count, Number, Size
 from worker.contract.message import Message
 
-_Count = Annotated[int, Field(ge=0, lt=2**53)]
-_Size = Annotated[FiniteFloat, Field(ge=0)]
-_Element = FiniteFloat | Literal["inf", "-inf", "nan"]
+_Element = Number | Literal["inf", "-inf", "nan"]
 
 
 class TracedSide(Message):
@@ -26,9 +25,9 @@ class TracedSide(Message):
     side: Literal["cpu", "cuda"]
     explained: bool | None = None
     reduced: bool = False
-    error: _Size = 0.0
-    ulps: _Size = 0.0
-    span: _Size = 0.0
+    error: Size = 0.0
+    ulps: Size = 0.0
+    span: Size = 0.0
     worst: tuple[_Element, _Element] | None = None
 
 
@@ -39,14 +38,14 @@ class TracedOperation(Message):
     relative, and relative between the inputs. A gap is None if only one side is finite.
     """
 
-    number: _Count
-    name: Annotated[str, StringConstraints(pattern=r"^aten::[a-z0-9_]{1,80}$")]
-    dtype: Annotated[str, StringConstraints(pattern=r"^torch\.[a-z0-9_]{1,20}$")]
-    shape: Annotated[list[_Count], Field(max_length=64)] = Field(default_factory=list)
+    number: Count
+    name: Annotated[str, StringConstraints(pattern=r"^aten::[a-z0-9_]{1,80}$", max_length=90)]
+    dtype: Annotated[str, StringConstraints(pattern=r"^torch\.[a-z0-9_]{1,20}$", max_length=30)]
+    shape: Annotated[list[Count], Field(max_length=MOST_DIMENSIONS)] = Field(default_factory=list)
     inputs_agree: bool | None = None
-    gap: _Size | None = None
-    relative_gap: _Size | None = None
-    input_gap: _Size | None = None
+    gap: Size | None = None
+    relative_gap: Size | None = None
+    input_gap: Size | None = None
     sides: Annotated[list[TracedSide], Field(min_length=1, max_length=2)]
 
 
@@ -58,12 +57,12 @@ class Trace(Message):
     `reduced` count their sides. `whole` is False if operations were skipped for lack of space.
     """
 
-    operations_seen: _Count
-    pairs: _Count
-    asked: _Count
+    operations_seen: Count
+    pairs: Count
+    asked: Count
     whole: bool
-    answered: _Count = 0
-    unexplained: _Count = 0
-    unjudged: _Count = 0
-    reduced: _Count = 0
+    answered: Count = 0
+    unexplained: Count = 0
+    unjudged: Count = 0
+    reduced: Count = 0
     operations: Annotated[list[TracedOperation], Field(max_length=30)] = Field(default_factory=list)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import structlog
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from worker.contract import ToolchainFacts
+from worker.contract.versions import parse_release
 from worker.toolchains.store import Toolchain, ToolchainStore
 
 _log = structlog.get_logger(__name__)
@@ -53,8 +54,4 @@ def _read_note(store: ToolchainStore, note: Path) -> Toolchain | None:
 
 def _release(facts: ToolchainFacts) -> tuple[Version, bool]:
     """A sort key: torch's release; of one release, the build without CUDA comes last."""
-    try:
-        release = Version(Version(facts.torch or "0").base_version)
-    except InvalidVersion:
-        release = Version("0")
-    return release, facts.cuda_build is None
+    return parse_release(facts.torch), facts.cuda_build is None

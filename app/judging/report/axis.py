@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from app.judging.check.places import release_of
 from app.judging.comparison.environments import differing_fields
 from worker.contract import Environment
+from worker.contract.versions import NO_VERSION, parse_version
 
 # Fields that follow from the release of torch.
 _WITH_TORCH = (
@@ -112,7 +113,4 @@ def _version_text(environment: Environment, package: str) -> str:
 
 
 def _version(text: str) -> Version:
-    try:
-        return Version(text or "0")
-    except InvalidVersion:
-        return Version("0")
+    return parse_version(text) or NO_VERSION

@@ -21,6 +21,7 @@ from app.runs.run_object.storable import json_digest, split_result, to_storable
 from app.states import ENDED_ATTEMPT_STATES, JobState, RunState
 from app.targets.target import Target
 from worker.contract import AttemptKind, Environment, Reason, Result, Start
+from worker.contract.bounds import Name, SmallCount, Stream, Text
 
 FORMAT = "samehere-bundle"
 VERSION = 1
@@ -33,8 +34,8 @@ ABOUT = (
 )
 # The names in `made_by` are only shown.
 _Name = Annotated[str, Field(max_length=100)]
-_Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
-_Id = Annotated[str, Field(pattern=f"^{PATTERN.pattern}$")]
+_Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$", max_length=71)]
+_Id = Annotated[str, Field(pattern=f"^{PATTERN.pattern}$", max_length=100)]
 _NO_EVIDENCE = {"attempt_id", "lease_no", "instance", "kind", "start"}
 
 
@@ -48,8 +49,8 @@ class BundledReport(_Part):
     """The report as it was submitted."""
 
     form: Literal["script", "report"]
-    text: str
-    claim: str | None = None
+    text: Stream
+    claim: Stream | None = None
     title: str = Field(default="", max_length=2000)
     source_url: str | None = Field(default=None, max_length=2000)
 
@@ -66,7 +67,7 @@ class BundledPlan(_Part):
     """The preset of a run and its repeats for each cell."""
 
     preset: str | None = Field(default=None, max_length=100)
-    at_most: int = Field(ge=1)
+    at_most: SmallCount = Field(ge=1)
     exact: bool
 
 
@@ -95,14 +96,14 @@ class BundledJob(_Part):
     target: Target
     state: JobState
     reason: Reason | None = None
-    attempts: list[BundledAttempt] = Field(default_factory=list)
+    attempts: Annotated[list[BundledAttempt], Field(max_length=10_000)] = Field(default_factory=list)
 
 
 class OriginVerdict(_Part):
     """The verdict of the exporting samehere, for people who open the file. An import does not read it."""
 
-    verdict: str | None = None
-    summary: str = ""
+    verdict: Name | None = None
+    summary: Text = ""
 
 
 class Bundle(_Part):
@@ -110,14 +111,14 @@ class Bundle(_Part):
 
     format: Literal["samehere-bundle"] = "samehere-bundle"
     version: Literal[1] = 1
-    about: str = ABOUT
+    about: Text = ABOUT
     made_by: MadeBy
     report: BundledReport
     run: BundledRun
     said: OriginVerdict = Field(default_factory=OriginVerdict)
-    scripts: dict[_Digest, str]
-    environments: dict[_Digest, Environment]
-    jobs: list[BundledJob]
+    scripts: Annotated[dict[_Digest, Stream], Field(max_length=10_000)]
+    environments: Annotated[dict[_Digest, Environment], Field(max_length=10_000)]
+    jobs: Annotated[list[BundledJob], Field(max_length=10_000)]
     digest: _Digest
 
 

@@ -28,6 +28,7 @@ from app.targets.fleet import usable_toolchains
 from app.targets.target import Target
 from app.targets.versions.series import Point, Series
 from worker.contract import AttemptKind, Reason
+from worker.contract.stored_message import read_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def _series(row: BisectionRow) -> Series:
             Point(
                 point["value"],
                 Target.model_validate(point["target"]),
-                None if point["lack"] is None else Reason.model_validate(point["lack"]),
+                None if point["lack"] is None else read_stored(Reason, point["lack"]),
             )
             for point in row.points
         ),

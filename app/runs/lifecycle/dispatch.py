@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.runs.rows.events import emit
+from app.runs.rows.nodes import with_hellos
 from app.runs.rows.quarantined_parts import current_quarantines
 from app.settings import ServiceSettings
 from app.states import OPEN_STATES
@@ -84,11 +85,11 @@ def living(
     contract.
     """
     nodes: dict[str, Hello] = {}
-    for row in rows:
+    for row, stored_hello in with_hellos(rows):
         heartbeat = heartbeats.get(row.name)
         if heartbeat is None or heartbeat.instance != row.instance or heartbeat.draining or row.draining:
             continue
-        hello = quarantines.offer(Hello.model_validate(row.hello))
+        hello = quarantines.offer(stored_hello)
         if hello is not None and CONTRACT_VERSION in hello.contracts:
             nodes[row.name] = hello
     return nodes

@@ -13,6 +13,7 @@ from app.runs.lifecycle.dispatch import living
 from app.runs.lifecycle.doubt import reopen_pending
 from app.runs.lifecycle.end_lease import end_lease, lock_held_attempts, lose
 from app.runs.lifecycle.settle import restart_job
+from app.runs.rows.nodes import with_hellos
 from app.runs.rows.quarantined_parts import current_quarantines
 from app.settings import ServiceSettings
 from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
@@ -133,9 +134,7 @@ def _recent_nodes(session: Session, *, settings: ServiceSettings) -> dict[str, H
     """The nodes that were seen within the time that queued attempts wait for an absent node, by name."""
     since = now() - timedelta(seconds=settings.node_absence_seconds)
     return {
-        row.name: Hello.model_validate(row.hello)
-        for row in node_queries.all_nodes(session)
-        if row.seen_at >= since
+        row.name: hello for row, hello in with_hellos(node_queries.all_nodes(session)) if row.seen_at >= since
     }
 
 

@@ -14,12 +14,13 @@ from app.errors import InputError
 from app.ids import id_at, is_id
 from app.judging.judgement import Verdict
 from app.judging.report.change import ChangeKind
+from app.runs.rows.nodes import with_hellos
 from app.runs.rows.page import Page, page
 from app.storage.models import ChangeRow
 from app.storage.queries import changes as queries
 from app.storage.queries.queue.nodes import all_nodes
 from app.targets.fleet import newest_first, usable_toolchains
-from worker.contract import Device, Hello, ToolchainFacts
+from worker.contract import Device, ToolchainFacts
 from worker.contract.text import storable_text
 
 NEWEST = "newest"
@@ -156,7 +157,7 @@ def newest_among(known: Sequence[ToolchainFacts]) -> list[str]:
 
 def known_toolchains(session: Session) -> list[ToolchainFacts]:
     """All toolchains that nodes have ever offered, newest first."""
-    fleet = [Hello.model_validate(row.hello) for row in all_nodes(session)]
+    fleet = [hello for _, hello in with_hellos(all_nodes(session))]
     return [facts for facts in newest_first(usable_toolchains(fleet).values(), Device.CPU) if not facts.base]
 
 

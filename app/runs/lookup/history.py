@@ -17,6 +17,7 @@ from app.storage.queries.reports import history as queries
 from app.targets.packages import packages_among
 from app.targets.target import Target, target_of
 from worker.contract import Outcome, Reason
+from worker.contract.stored_message import read_stored
 
 # The most jobs of one report that are read. Older ones are on the pages of their runs.
 MOST_POINTS = 4_000
@@ -109,7 +110,7 @@ def _point(row: Row[Any], package: str, full_version: str) -> Point:
         build=build,
         at=row.finished_at or row.created_at,
         verdict=row.verdict,
-        reason=None if row.reason is None else Reason.model_validate(row.reason),
+        reason=None if row.reason is None else read_stored(Reason, row.reason),
         seen=_result_text(row),
         outcome=row.outcome,
         stdout_digest=row.stdout_digest or "",

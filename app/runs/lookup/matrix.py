@@ -14,6 +14,7 @@ from app.runs.run_object.document import TargetPart
 from app.storage.queries.reports import reports as queries
 from app.targets.target import target_of
 from worker.contract import Reason
+from worker.contract.stored_message import read_stored
 
 
 class MatrixCell(BaseModel):
@@ -58,7 +59,7 @@ def matrix(session: Session, report_id: str) -> Matrix:
                 target=target_part(target),
                 label=target.label(),
                 verdict=job.verdict,
-                reason=None if job.reason is None else Reason.model_validate(job.reason),
+                reason=None if job.reason is None else read_stored(Reason, job.reason),
                 run=run.id,
                 job=job.id,
                 created_at=run.created_at,

@@ -5,7 +5,10 @@ A maintainer can do this, and the submitter, who has a secret for it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import structlog
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.clock import now
@@ -94,7 +97,7 @@ def _erase_run(session: Session, run: RunRow) -> None:
         session.flush()
     document = erased_document(document_of(session, run), moment=now())
     for attempt in withdrawals.attempts_with_results(session, run.id):
-        attempt.result, _environment = split_result(erased_result(join_result(attempt.result or {}, None)))
+        attempt.result = _erase_result(attempt.result or {})
     withdrawals.delete_comparisons(
         session, (attempt.id for attempt in queries.attempts_of_run(session, run.id))
     )
@@ -103,6 +106,14 @@ def _erase_run(session: Session, run: RunRow) -> None:
         bisection.answer = erased_bisection(bisection.answer)
         bisection.points = erased_points(bisection.points)
     run.withdrawn_record = to_storable(document.model_dump(mode="json", by_alias=True))
+
+
+def _erase_result(stored: dict[str, Any]) -> dict[str, Any] | None:
+    """A stored result without texts; None if it can't be read: erasing must work, whatever is stored."""
+    try:
+        return split_result(erased_result(join_result(stored, None)))[0]
+    except ValidationError:
+        return None
 
 
 def _erase_report(report: ReportRow) -> None:

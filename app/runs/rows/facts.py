@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import structlog
+from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from app.intake.reading import Reading
@@ -21,6 +23,9 @@ from app.targets.planning.plan import RepeatPlan
 from app.targets.quarantines import builds_on
 from app.targets.target import target_of
 from worker.contract import Reason, Result
+from worker.contract.stored_message import read_stored
+
+log = structlog.get_logger(__name__)
 
 
 def reading_of(session: Session, report: ReportRow) -> Reading:
@@ -42,12 +47,18 @@ def results_by_attempt(session: Session, attempts: Iterable[AttemptRow]) -> dict
     environments = queries.environments(
         session, (attempt.environment_digest for attempt in recorded if attempt.environment_digest)
     )
-    return {attempt.id: _result(attempt, environments) for attempt in recorded}
+    results = {attempt.id: _result(attempt, environments) for attempt in recorded}
+    return {attempt_id: result for attempt_id, result in results.items() if result is not None}
 
 
-def _result(attempt: AttemptRow, environments: Mapping[str, EnvironmentRow]) -> Result:
+def _result(attempt: AttemptRow, environments: Mapping[str, EnvironmentRow]) -> Result | None:
+    """The result of an attempt; None, with a line in the log, if what is stored can't be read."""
     environment = environments.get(attempt.environment_digest or "")
-    return join_result(attempt.result or {}, None if environment is None else environment.facts)
+    try:
+        return join_result(attempt.result or {}, None if environment is None else environment.facts)
+    except ValidationError as error:
+        log.warning("stored_result_refused", attempt_id=attempt.id, problems=error.error_count())
+        return None
 
 
 def repeat_plan_of(run: RunRow) -> RepeatPlan:
@@ -98,7 +109,7 @@ def job_facts(
             script=job.script_digest,
             target=target_of(job),
             state=job.state,
-            reason=None if job.reason is None else Reason.model_validate(job.reason),
+            reason=None if job.reason is None else read_stored(Reason, job.reason),
             attempts=tuple(by_job.get(job.id, ())),
         )
         for job in jobs

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import structlog
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy.orm import Session
 
 from app.clock import now
@@ -21,6 +23,9 @@ from app.storage.queries.queue import nodes as queries
 from app.storage.queries.queue import queue
 from app.targets.fleet import usable
 from worker.contract import Gpu, Heartbeat, Hello, Level, ToolchainFacts
+from worker.contract.stored_message import read_stored
+
+log = structlog.get_logger(__name__)
 
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -63,10 +68,23 @@ def list_nodes(session: Session, broker: Broker) -> list[NodeSummary]:
         heartbeats = None
     return [
         _summary(
-            row, busy=busy[row.name], state=_state(row, heartbeats), quarantined=row.name in quarantined_nodes
+            row,
+            hello,
+            busy=busy[row.name],
+            state=_state(row, heartbeats),
+            quarantined=row.name in quarantined_nodes,
         )
-        for row in rows
+        for row, hello in with_hellos(rows)
     ]
+
+
+def with_hellos(rows: Iterable[NodeRow]) -> Iterator[tuple[NodeRow, Hello]]:
+    """Each node with its last hello. A node whose stored hello can't be read is left out, and logged."""
+    for row in rows:
+        try:
+            yield row, read_stored(Hello, row.hello)
+        except ValidationError as error:
+            log.warning("stored_hello_refused", node=row.name, problems=error.error_count())
 
 
 def _state(row: NodeRow, heartbeats: dict[str, Heartbeat] | None) -> NodeState:
@@ -78,8 +96,7 @@ def _state(row: NodeRow, heartbeats: dict[str, Heartbeat] | None) -> NodeState:
     return "draining" if row.draining or heartbeat.draining else "ready"
 
 
-def _summary(row: NodeRow, *, busy: int, state: NodeState, quarantined: bool) -> NodeSummary:
-    hello = Hello.model_validate(row.hello)
+def _summary(row: NodeRow, hello: Hello, *, busy: int, state: NodeState, quarantined: bool) -> NodeSummary:
     return NodeSummary(
         name=row.name,
         state=state,
@@ -115,8 +132,8 @@ def whole_fleet(session: Session, *, settings: ServiceSettings) -> list[Hello]:
     """The nodes that were seen recently, quarantined or not."""
     since = now() - timedelta(seconds=settings.node_absence_seconds)
     return [
-        Hello.model_validate(row.hello)
-        for row in queries.all_nodes(session)
+        hello
+        for row, hello in with_hellos(queries.all_nodes(session))
         if row.seen_at >= since and not row.draining
     ]
 
@@ -129,7 +146,7 @@ def note_toolchains(session: Session, hello: Hello) -> None:
     since = rerun.toolchains(session)
     if not since:
         rows = queries.all_nodes(session)
-        since = {name: row.created_at for row in rows for name in _names(Hello.model_validate(row.hello))}
+        since = {name: row.created_at for row, known in with_hellos(rows) for name in _names(known)}
         rerun.store_toolchains(session, since)
     rerun.store_toolchains(session, {name: now() for name in _names(hello) if name not in since})
 

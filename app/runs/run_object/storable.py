@@ -13,6 +13,7 @@ from typing import Any
 
 from app.intake.reading import Reading
 from worker.contract import Environment, Result
+from worker.contract.stored_message import read_stored
 from worker.contract.text import storable_text
 
 
@@ -43,7 +44,7 @@ def split_result(result: Result) -> tuple[dict[str, Any], Environment]:
 
 def join_result(data: Mapping[str, Any], environment: Environment | None) -> Result:
     """The reverse of `split_result`."""
-    return Result.model_validate({**data, "environment": environment or {}})
+    return read_stored(Result, {**data, "environment": environment or {}})
 
 
 def split_reading(reading: Reading) -> tuple[dict[str, Any], dict[str, str]]:

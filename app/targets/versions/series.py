@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from app.errors import InputError
 from app.intake.reading import Script
@@ -18,6 +18,7 @@ from app.targets.parse import check_target
 from app.targets.target import Target
 from worker.contract import Hello, Level, Reason, ToolchainFacts
 from worker.contract.names import SETTINGS
+from worker.contract.versions import parse_version
 
 MOST_POINTS = 400
 PYTHON, THREADS, CPU_ISA = "python", "threads", "cpu-isa"
@@ -256,11 +257,9 @@ def _release_of(axis: str) -> Callable[[ToolchainFacts], Version | None]:
             if axis == "torch"
             else facts.packages.get(axis)
         )
-        try:
-            # Builds of one release, `2.13.0+cpu` and `2.13.0+cu130`, are one point.
-            return Version(Version(text or "").public)
-        except InvalidVersion:
-            return None
+        version = parse_version(text)
+        # Builds of one release, `2.13.0+cpu` and `2.13.0+cu130`, are one point.
+        return None if version is None else Version(version.public)
 
     return release
 
@@ -281,12 +280,10 @@ def _addition(axis: str) -> str:
 
 
 def _bound(text: str | None, option: str) -> Version | None:
-    try:
-        return None if text is None else Version(text)
-    except InvalidVersion as error:
-        raise InputError(
-            f"{option} must be a version, such as 2.1.", code="bad_series", field=option
-        ) from error
+    version = parse_version(text)
+    if text is not None and version is None:
+        raise InputError(f"{option} must be a version, such as 2.1.", code="bad_series", field=option)
+    return version
 
 
 def _is_up_to(version: Version, highest: Version) -> bool:

@@ -15,9 +15,10 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import tomli_w
 from packaging.pylock import Package, PackageWheel, Pylock, PylockValidationError
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
+from worker.contract.versions import parse_version
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.venv import Interpreter
 
@@ -44,10 +45,10 @@ class LockedPackage(BaseModel):
     @field_validator("version")
     @classmethod
     def _is_version(cls, version: str) -> str:
-        try:
-            return str(Version(version))
-        except InvalidVersion as error:
-            raise ValueError("this is not a version") from error
+        parsed = parse_version(version)
+        if parsed is None:
+            raise ValueError("this is not a version")
+        return str(parsed)
 
     @field_validator("file")
     @classmethod

@@ -94,7 +94,10 @@ def _row_rank(row: Row) -> tuple[int, int, int, list[tuple[int, str]], str]:
 
 def _natural_order(label: str) -> list[tuple[int, str]]:
     """Sorts `threads=9` before `threads=10`."""
-    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", label)]
+    return [
+        (int(part), "") if part.isdecimal() and len(part) < 10 else (0, part)
+        for part in re.split(r"(\d+)", label)
+    ]
 
 
 def _fold(rows: Sequence[Row]) -> tuple[list[Row], tuple[Fold, ...]]:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from app.judging.judgement import Verdict
 from app.runs.lookup.history import Point
 from app.targets.target import label_without_toolchain
 from app.web.text.short_texts import one_line
 from app.web.views.grid.table import Column, GridCell, Row
+from worker.contract.versions import NO_VERSION, parse_version
 
 # Here the observed value is a part of the result: another value is another result.
 _COMPARED_BY_VALUE = {Verdict.DIFFERENT, Verdict.OBSERVED}
@@ -60,9 +61,8 @@ def stacks_of(points: Iterable[Point]) -> dict[str, Stack]:
 def _version_name(point: Point) -> str:
     """`2.13.0` is shown as 2.13. A name that is no version stays as it is."""
     name = point.version or point.target.toolchain
-    try:
-        release = Version(name)
-    except InvalidVersion:
+    release = parse_version(name)
+    if release is None:
         return name
     is_short = release.micro == 0 and not release.pre and not release.is_devrelease
     return ".".join(map(str, release.release[:2])) if is_short else name
@@ -70,10 +70,8 @@ def _version_name(point: Point) -> str:
 
 def version_order(name: str) -> tuple[int, Version, str]:
     """Sorts versions from old to new, and other names behind them."""
-    try:
-        return (0, Version(name), "")
-    except InvalidVersion:
-        return (1, Version("0"), name)
+    version = parse_version(name)
+    return (1, NO_VERSION, name) if version is None else (0, version, "")
 
 
 def _stack(points: Sequence[Point]) -> Stack:
