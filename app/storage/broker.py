@@ -19,6 +19,7 @@ from redis.retry import Retry
 from app.errors import UnavailableError
 from app.settings import ServiceSettings
 from worker.contract import Attempt, Heartbeat
+from worker.contract.broker_transport import use_careful_transport
 from worker.contract.broker_url import celery_url, redis_url
 from worker.contract.names import (
     QUEUE_RECORDER,
@@ -60,6 +61,7 @@ def make_celery(settings: ServiceSettings) -> Celery:
     if url is None:
         raise UnavailableError("SAMEHERE_BROKER_URL is not set; `samehere serve` sets it for its own broker.")
     visibility = max(1, int(settings.lease_seconds / 2))
+    use_careful_transport()
     application = Celery("samehere", broker=celery_url(url), set_as_current=False)
     application.conf.update(
         accept_content=["json"],
@@ -87,6 +89,7 @@ def make_celery(settings: ServiceSettings) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options={
+            "tasks": [TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN],
             # The message of a killed recorder is restored well before the lease of its attempt ends.
             "visibility_timeout": visibility,
             "unacked_restore_interval": max(1, visibility // 3),

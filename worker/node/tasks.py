@@ -10,6 +10,7 @@ from kombu import Queue
 from pydantic import ValidationError
 
 from worker.contract import Attempt
+from worker.contract.broker_transport import use_careful_transport
 from worker.contract.broker_url import celery_url
 from worker.contract.names import TASK_ATTEMPT, node_queue
 
@@ -18,6 +19,7 @@ _log = structlog.get_logger(__name__)
 
 def make_celery(broker_url: str, node: str) -> Celery:
     """A Celery application that accepts only JSON, without results and remote control."""
+    use_careful_transport()
     app = Celery("samehere-node", broker=celery_url(broker_url), set_as_current=False)
     queue = Queue(node_queue(node), durable=True)
     app.conf.update(
@@ -42,6 +44,7 @@ def make_celery(broker_url: str, node: str) -> Celery:
         broker_connection_max_retries=None,
         broker_connection_timeout=4.0,
         broker_transport_options={
+            "tasks": [TASK_ATTEMPT],
             "visibility_timeout": 3600,
             "socket_timeout": 10.0,
             "socket_connect_timeout": 4.0,

@@ -46,7 +46,8 @@ def receive(session: Session, message: Any, *, settings: ServiceSettings) -> Non
         log.warning("node_message_too_large", size=size)
         return
     try:
-        parsed = from_node.validate_python(message)
+        # Rows can't hold everything that JSON can.
+        parsed = from_node.validate_python(to_storable(message))
     except ValidationError as error:
         log.warning("node_message_refused", problems=error.error_count())
         return
@@ -128,6 +129,10 @@ def _accepts(job: JobRow, attempt: AttemptRow, message: Result) -> bool:
     another node.
     """
     if attempt.lease_no != message.lease_no or attempt.node != message.node:
+        return False
+    # The instance is the one that the attempt was sent to, and then the one that started it. A result that
+    # an earlier process of the node stored on disk names that process.
+    if attempt.instance != message.instance:
         return False
     return attempt.state in HELD_ATTEMPT_STATES or (attempt.state == "queued" and job.node == message.node)
 
