@@ -14,7 +14,6 @@ from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.runs.lookup.metrics import Snapshot, snapshot
 from app.runs.rows.nodes import fleet
 from app.settings import ServiceSettings
-from app.storage.migrate import is_migrated
 
 router = APIRouter(tags=["operations"])
 
@@ -28,10 +27,8 @@ def get_health() -> HealthBody:
 @router.get("/readyz", operation_id="readiness", responses=problem_responses())
 def get_ready(request: Request, session: SessionDep, broker: BrokerDep, settings: SettingsDep) -> HealthBody:
     """Whether database and broker answer, the schema is current, and the service's own node has connected."""
-    if not is_migrated(session.connection()):
-        raise UnavailableError(
-            "The database does not have the schema of this version. Migrate it.", code="not_migrated"
-        )
+    # The first use of a session also checks the schema.
+    session.connection()
     broker.ping()
     _require_own_node(request, session, settings)
     return HealthBody(status="ready")

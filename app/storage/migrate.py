@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from weakref import WeakSet
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, create_engine, pool
+from sqlalchemy import Connection, Engine, create_engine, pool
 
+from app.errors import UnavailableError
 from app.storage.session import driver_url
 
 
@@ -51,6 +53,23 @@ def check(url: str) -> None:
 def head() -> str | None:
     """The newest revision of this version."""
     return ScriptDirectory.from_config(_configuration()).get_current_head()
+
+
+# The engines whose database was seen with this version's schema.
+_CURRENT: WeakSet[Engine] = WeakSet()
+
+
+def require_schema(connection: Connection) -> None:
+    """Raise UnavailableError unless the database has this version's schema. Asked once for each engine."""
+    if connection.engine in _CURRENT:
+        return
+    if not is_migrated(connection):
+        raise UnavailableError(
+            "The database does not have the schema of this version. Migrate it: `python -m"
+            " app.serve.database`.",
+            code="not_migrated",
+        )
+    _CURRENT.add(connection.engine)
 
 
 def is_migrated(connection: Connection) -> bool:

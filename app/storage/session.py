@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
@@ -67,9 +67,17 @@ def make_engine(settings: ServiceSettings) -> Engine:
 def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Session]:
     """A factory for `with factory.begin() as session:`.
 
-    Messages are sent through the broker after the commit.
+    Messages are sent through the broker after the commit. A session raises UnavailableError at its first
+    statement if the database does not have this version's schema.
     """
     factory = sessionmaker(engine, expire_on_commit=False)
+
+    @event.listens_for(factory, "after_begin")
+    def _require_schema(_session: Session, _transaction: object, connection: Connection) -> None:
+        # Imported here: migrate needs the URL's form from this module.
+        from app.storage.migrate import require_schema
+
+        require_schema(connection)
 
     @event.listens_for(factory, "after_commit")
     def _deliver(session: Session) -> None:

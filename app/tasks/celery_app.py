@@ -40,19 +40,26 @@ class Service:
 
 
 def _record(service: Service, message: Any) -> None:
-    """Record a message. It goes back to the queue if the database is not available."""
+    """Record a message. It goes back to the queue if the database is not available or not migrated."""
     try:
         with service.factory.begin() as session:
             record.receive(session, message, settings=service.settings)
+    except UnavailableError as error:
+        raise _postpone(error.code) from error
     except SQLAlchemyError as error:
         if not is_unavailable(error):
             log.exception("node_message_dropped")
             return
-        log.warning("node_message_postponed", problem=type(error).__name__)
-        time.sleep(RETRY_SECONDS)
-        raise Reject(type(error).__name__, requeue=True) from error
+        raise _postpone(type(error).__name__) from error
     except Exception:  # the task boundary: the message is dropped, and the lease of its attempt runs out
         log.exception("node_message_dropped")
+
+
+def _postpone(problem: str) -> Reject:
+    """What a task raises so that its message comes again, after a pause."""
+    log.warning("node_message_postponed", problem=problem)
+    time.sleep(RETRY_SECONDS)
+    return Reject(problem, requeue=True)
 
 
 def _round(service: Service, name: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from celery.exceptions import Reject
 from pydantic import SecretStr
 from running_web import serve, web_of
 from sqlalchemy import text
@@ -18,8 +19,11 @@ from stage import CLAIM, SCRIPT, Stage
 from app.embedded.postgres import EmbeddedPostgres
 from app.ids import new_id
 from app.settings import ServiceSettings
-from app.storage.migrate import upgrade
-from app.storage.models import RunRow
+from app.storage.migrate import downgrade, upgrade
+from app.storage.models import NodeRow, RunRow
+from app.tasks import celery_app
+from worker.contract import Hello, Level
+from worker.contract.names import TASK_FROM_NODE
 
 BODY = {"script": SCRIPT, "claim": CLAIM}
 # A commit that fails: the check is put off to the end of the transaction.
@@ -93,7 +97,7 @@ def test_a_database_that_goes_away_and_comes_back(home: Path, broker_url: str) -
     upgrade(url)
     try:
         with (
-            serve(ServiceSettings(database_url=url, broker_url=broker_url)) as address,
+            serve(ServiceSettings(database_url=SecretStr(url), broker_url=SecretStr(broker_url))) as address,
             httpx2.Client(base_url=address, timeout=20) as client,
         ):
             kept = client.post("/api/v1/runs", json=BODY).json()["id"]
@@ -121,12 +125,52 @@ def test_without_a_broker_a_submission_is_kept(stage: Stage) -> None:
     assert len(stage.dispatch()) > 0
 
 
-def test_a_database_without_tables_is_not_ready(empty_database: str, broker_url: str) -> None:
+@pytest.mark.parametrize("is_empty", [True, False], ids=["empty", "older"])
+def test_a_database_with_an_older_schema_is_named(
+    database: str, empty_database: str, broker_url: str, *, is_empty: bool
+) -> None:
+    downgrade(database)
+    url = empty_database if is_empty else database
     with (
-        serve(ServiceSettings(database_url=empty_database, broker_url=broker_url)) as address,
+        serve(ServiceSettings(database_url=SecretStr(url), broker_url=SecretStr(broker_url))) as address,
         httpx2.Client(base_url=address, timeout=20) as client,
     ):
-        unavailable(client.get("/readyz"), "not_migrated")
-        answer = client.post("/api/v1/runs", json=BODY)
-        assert answer.status_code in {500, 503}
-        assert "relation" not in answer.text
+        for path in (
+            "/readyz",
+            "/metrics",
+            "/api/v1/runs",
+            "/api/v1/nodes",
+            f"/api/v1/runs/{new_id()}/events",
+        ):
+            unavailable(client.get(path), "not_migrated")
+        unavailable(client.post("/api/v1/runs", json=BODY), "not_migrated")
+        for path in ("/", "/reports", "/nodes", f"/runs/{new_id()}"):
+            page = client.get(path)
+            assert page.status_code == 503
+            assert "does not have the schema of this version" in page.text
+        # It serves as soon as somebody has migrated it.
+        upgrade(url)
+        assert client.get("/api/v1/runs").status_code == 200
+
+
+def test_a_recorder_on_an_older_schema_keeps_the_messages_of_nodes(
+    database: str, broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(celery_app, "RETRY_SECONDS", 0)
+    service = celery_app.build(
+        ServiceSettings(database_url=SecretStr(database), broker_url=SecretStr(broker_url))
+    )
+    record = service.celery.tasks[TASK_FROM_NODE]
+    hello = Hello(node="n", instance="i", slots=1, level=Level.NAMESPACES).model_dump(mode="json")
+    try:
+        downgrade(database, "base")
+        with pytest.raises(Reject) as rejected:
+            record(hello)
+        assert rejected.value.requeue
+        upgrade(database)
+        record(hello)
+        with service.factory.begin() as session:
+            assert session.get_one(NodeRow, "n").instance == "i"
+    finally:
+        service.engine.dispose()
+        service.broker.close()

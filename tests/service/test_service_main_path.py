@@ -237,7 +237,6 @@ def test_hostile_output_is_kept_and_shown(stage: Stage) -> None:
         stdout=text,
         stdout_bytes=len(text.encode()),
         stdout_digest="sha256:lie",
-        flags={"x": float("nan")},
     )
     message = result(attempt, node="n1", outcome=Outcome.COMPLETED, observation=seen)
     stage.say(message)
