@@ -15,12 +15,13 @@
 ARG PYTHON=3.12.12
 
 FROM python:${PYTHON}-slim-bookworm AS base
+# Python looks for no module in the current folder.
 ENV PYTHONSAFEPATH=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 SAMEHERE_HOME=/var/lib/samehere
 # samehere needs no name for its uid, but some libraries do. This user owns the state and nothing else.
 RUN useradd --uid 47000 --user-group --home-dir /var/lib/samehere --shell /usr/sbin/nologin samehere \
  && install -d -o samehere -g samehere -m 0755 /var/lib/samehere
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt README.md LICENSE samehere.py ./
 COPY app app
 COPY worker worker
 COPY migrations migrations

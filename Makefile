@@ -20,7 +20,7 @@ WORKERS ?= 3
 ARGS ?=
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
+PIP := $(BIN)/python -P -m pip install -qq --disable-pip-version-check --no-input
 
 .PHONY: help setup toolchain demo test serve lint bench screenshots constraints containers clean
 
@@ -40,7 +40,7 @@ setup: .venv/installed ## create .venv with everything but the development tools
 
 .venv/installed: .venv/pip pyproject.toml constraints.txt
 	$(PIP) --constraint constraints.txt --editable '.[node,service,embedded]'
-	@$(BIN)/python -m compileall -q app worker migrations
+	@$(BIN)/python -P -m compileall -q samehere.py app worker migrations
 	@touch $@
 
 .venv/dev: .venv/installed

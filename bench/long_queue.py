@@ -58,7 +58,7 @@ class Bench:
 
     def _start(self, *argv: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", *argv], env=self._environment, stdout=self._log, stderr=self._log
+            [sys.executable, "-P", "-m", *argv], env=self._environment, stdout=self._log, stderr=self._log
         )
 
     @staticmethod

@@ -34,7 +34,7 @@ SCRIPT = "import torch\ntorch.manual_seed(0)\na = torch.randn(64, 64)\nprint((a 
 
 def toolchain() -> dict[str, Any]:
     listed = subprocess.run(
-        [sys.executable, "-m", "app.cli", "toolchain", "list", "--json"],
+        [sys.executable, "-P", "-m", "app.cli", "toolchain", "list", "--json"],
         capture_output=True,
         text=True,
         check=True,
@@ -61,7 +61,7 @@ def start_service(home: Path, toolchains: Path, **variables: str) -> tuple[subpr
     environment = os.environ | own | variables
     with (home / "serve.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "app.cli", "serve", "--port", str(port)],
+            [sys.executable, "-P", "-m", "app.cli", "serve", "--port", str(port)],
             env=environment,
             stdout=log,
             stderr=log,

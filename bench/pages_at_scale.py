@@ -145,7 +145,7 @@ def serving(home: Path) -> Iterator[Side]:
     port = free_port()
     own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks")}
     with (home / "serve.log").open("wb") as log:
-        argv = [sys.executable, "-m", "app.cli", "serve", "--no-node", "--port", str(port)]
+        argv = [sys.executable, "-P", "-m", "app.cli", "serve", "--no-node", "--port", str(port)]
         process = subprocess.Popen(argv, env=os.environ | own, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
     try:

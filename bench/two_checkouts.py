@@ -63,7 +63,16 @@ class Checkout:
         self.log = home / "serve.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [str(root / ".venv/bin/python"), "-m", "app.cli", "serve", "--demo", "--port", str(port)],
+                [
+                    str(root / ".venv/bin/python"),
+                    "-P",
+                    "-m",
+                    "app.cli",
+                    "serve",
+                    "--demo",
+                    "--port",
+                    str(port),
+                ],
                 env=os.environ | own,
                 cwd=root,
                 stdout=log,

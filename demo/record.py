@@ -67,7 +67,7 @@ def call(path: str, body: dict[str, Any] | None = None) -> Any:
 def service(environment: dict[str, str]) -> Iterator[None]:
     """A service that is ready, and that reruns every report at once when a toolchain comes."""
     quick = {"SAMEHERE_PREVIEW": "false", "SAMEHERE_RERUN_SECONDS": "2", "SAMEHERE_RERUN_AT_ONCE": "4"}
-    words = [sys.executable, "-m", "app.cli", "serve", "--port", URL.rpartition(":")[2]]
+    words = [sys.executable, "-P", "-m", "app.cli", "serve", "--port", URL.rpartition(":")[2]]
     process = subprocess.Popen(words, env={**environment, **quick})
     try:
         for _ in range(READY_SECONDS):
@@ -107,7 +107,7 @@ def main(home: str) -> None:
 
     def add(version: str) -> None:
         words = ["toolchain", "add", f"numpy-{version}", f"numpy=={version}"]
-        subprocess.run([sys.executable, "-m", "app.cli", *words], env=environment, check=True)
+        subprocess.run([sys.executable, "-P", "-m", "app.cli", *words], env=environment, check=True)
 
     add(STAGES[0][0])
     with service(environment):

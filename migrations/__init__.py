@@ -1,1 +1,1 @@
-"""Alembic's folder; a package, so that a wheel carries it."""
+"""Alembic's folder of samehere; a package, so that a wheel carries it."""

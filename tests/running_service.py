@@ -76,18 +76,21 @@ def free_port() -> int:
     return port
 
 
-def start_service(home: Path, *options: str, environment: dict[str, str] | None = None) -> Service:
-    """Start `samehere serve` and wait until it is ready; fails with the end of its log."""
+def start_service(
+    home: Path, *options: str, environment: dict[str, str] | None = None, folder: Path | None = None
+) -> Service:
+    """Start `samehere serve` in a folder and wait until it is ready; fails with the end of its log."""
     port = free_port()
     log = home / "serve.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "app.serve", "--port", str(port), *options],
+            [sys.executable, "-P", "-m", "app.serve", "--port", str(port), *options],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             env={**service_environment(home), **(environment or {})},
             start_new_session=True,
+            cwd=folder,
         )
     service = Service(url=f"http://127.0.0.1:{port}", home=home, log=log, process=process)
     deadline = time.monotonic() + READY_SECONDS

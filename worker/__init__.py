@@ -1,4 +1,4 @@
-"""The code of a node: it runs attempts in sandboxes.
+"""The node of samehere: it runs attempts in sandboxes.
 
 It never imports `app`. It needs neither a web framework nor a database driver.
 """

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from worker.contract import Level
 from worker.contract.log import log_to_stderr
+from worker.contract.own_process import leave_current_folder
 from worker.machine.settings import NodeSettings
 from worker.sandbox.isolation import private_mounts
 from worker.toolchains import command as toolchain_command
@@ -30,6 +31,9 @@ _NO_BROKER = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
+    if parsed.command != "toolchain":
+        # The words of `toolchain` may be files of the current folder. Its own processes start elsewhere.
+        leave_current_folder()
     try:
         settings = _settings(parsed)
     except ValidationError as error:

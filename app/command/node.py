@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from app.errors import SetupError
+from worker.contract.own_process import own_environment, python_command
 
 # The worker's help shows this name of the program.
 PROGRAM_VARIABLE = "SAMEHERE_PROGRAM"
@@ -28,6 +29,6 @@ def become_worker(words: Sequence[str]) -> NoReturn:
         )
     sys.stdout.flush()
     sys.stderr.flush()
-    arguments = [sys.executable, "-m", "worker", *words]
+    arguments = python_command("-m", "worker", *words)
     # The program is this interpreter, and no shell reads the words.
-    os.execve(sys.executable, arguments, {**os.environ, PROGRAM_VARIABLE: "samehere"})  # noqa: S606
+    os.execve(arguments[0], arguments, {**own_environment(), PROGRAM_VARIABLE: "samehere"})  # noqa: S606

@@ -9,7 +9,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from app.embedded import launch
 from app.errors import SetupError
+from worker.contract.own_process import script_command
 
 SOCKET_PATH_BYTES = 107
 LOG_BYTES = 8 * 1024 * 1024
@@ -215,7 +215,7 @@ def launch_argv(
         "umask": umask,
         "cwd": str(cwd),
     }
-    return [sys.executable, "-I", "-S", launch.__file__, json.dumps(spec), *argv]
+    return script_command(str(launch.__file__), json.dumps(spec), *argv)
 
 
 def wait_until_ready(

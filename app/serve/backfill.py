@@ -15,6 +15,7 @@ from app.serve.database import database
 from app.settings import ServiceSettings
 from app.storage.session import make_engine, session_factory
 from worker.contract.log import log_to_stderr
+from worker.contract.own_process import leave_current_folder
 
 _KINDS: Mapping[str, Callable[[sessionmaker[Session]], int]] = {
     "search": index_all_reports,
@@ -49,4 +50,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    leave_current_folder()
     sys.exit(main())

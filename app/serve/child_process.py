@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 import app
 from app.embedded.server import launch_argv
+from worker.contract.own_process import WORKING_FOLDER, own_environment, python_command
 
 FIRST_WAIT_SECONDS = 0.5
 LONGEST_WAIT_SECONDS = 30.0
@@ -22,15 +23,24 @@ LINE_BYTES = 64 * 1024
 
 
 def installation() -> list[Path]:
-    """The folders that our Python processes read: interpreter, packages, sources, and the working folder."""
-    return [Path(sys.prefix), Path(sys.base_prefix), Path(app.__file__).resolve().parents[1], Path.cwd()]
+    """The folders that our Python processes read: interpreter, packages and sources."""
+    return [Path(sys.prefix), Path(sys.base_prefix), Path(app.__file__).resolve().parents[1]]
 
 
 def can_drop_to(uid: int, view: Sequence[Path]) -> bool:
     """Whether a process with this uid can reach the folders of the view."""
-    argv = [sys.executable, "-c", "import app, pydantic"]
-    probe = launch_argv(argv, death_signal=signal.SIGKILL, cwd=Path.cwd(), uid=uid, view=view)
-    return subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+    # This module only defines the settings, so running it shows that the installation can be imported.
+    argv = python_command("-m", "app.settings")
+    probe = launch_argv(argv, death_signal=signal.SIGKILL, cwd=WORKING_FOLDER, uid=uid, view=view)
+    ended = subprocess.run(
+        probe,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        env=own_environment(),
+        cwd=WORKING_FOLDER,
+    )
+    return ended.returncode == 0
 
 
 class Backoff:
@@ -77,15 +87,16 @@ class Child:
 
     def start(self) -> BinaryIO:
         """Start the program. Returns the pipe with its output."""
-        argv = [sys.executable, "-m", *self._module]
+        argv = python_command("-m", *self._module, unbuffered=True)
         self.process = subprocess.Popen(
             launch_argv(
-                argv, death_signal=signal.SIGKILL, cwd=Path.cwd(), uid=self._drop_to, view=self._view
+                argv, death_signal=signal.SIGKILL, cwd=WORKING_FOLDER, uid=self._drop_to, view=self._view
             ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=self._environment,
+            env=own_environment(self._environment),
+            cwd=WORKING_FOLDER,
             pass_fds=self._keep,
             start_new_session=True,
             bufsize=0,

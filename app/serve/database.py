@@ -10,6 +10,7 @@ from app.embedded.postgres import EmbeddedPostgres
 from app.errors import SetupError
 from app.settings import ServiceSettings
 from worker.contract.log import log_to_stderr
+from worker.contract.own_process import leave_current_folder
 
 
 def migrate(database_url: str) -> None:
@@ -67,4 +68,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    leave_current_folder()
     sys.exit(main())

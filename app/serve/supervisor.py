@@ -129,7 +129,6 @@ class Supervisor:
             **inherited,
             "SAMEHERE_HOME": str(settings.home.absolute()),
             "SAMEHERE_BROKER_URL": broker_url,
-            "PYTHONUNBUFFERED": "1",
             "SAMEHERE_LOG_FORM": self._output.form,
         }
         own_environment = {

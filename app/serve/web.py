@@ -18,6 +18,7 @@ from app.runs.rows.presets import known_presets
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings
 from worker.contract.log import log_to_stderr
+from worker.contract.own_process import leave_current_folder
 
 # Event streams never end by themselves. They are closed so many seconds after the web begins to stop.
 GRACE_SECONDS = 3
@@ -76,4 +77,5 @@ def _application(settings: ServiceSettings) -> FastAPI:
 
 
 if __name__ == "__main__":
+    leave_current_folder()
     sys.exit(main())

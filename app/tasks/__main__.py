@@ -16,6 +16,7 @@ from app.storage.broker import QUEUE_DISPATCHER
 from app.tasks.schedule import scheduled_application
 from worker.contract.log import log_to_stderr
 from worker.contract.names import QUEUE_RECORDER
+from worker.contract.own_process import leave_current_folder
 
 THREADS = 4
 
@@ -69,4 +70,5 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    leave_current_folder()
     sys.exit(main())

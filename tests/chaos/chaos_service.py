@@ -200,7 +200,7 @@ class Whole:
             "SAMEHERE_BROKER_URL": self.broker_url(),
         }
         with (home / f"{name}.log").open("ab") as log:
-            argv = [sys.executable, "-m", "app.cli", "node", "--name", name, "--slots", str(slots)]
+            argv = [sys.executable, "-P", "-m", "app.cli", "node", "--name", name, "--slots", str(slots)]
             node = subprocess.Popen(
                 argv,
                 env=environment,

@@ -18,7 +18,7 @@ def plain_toolchains(session_home: Path) -> Path:
     folder = session_home / "plain-toolchains"
     folder.mkdir(mode=0o755)
     subprocess.run(
-        [sys.executable, "-m", "worker", "toolchain", "adopt", TOOLCHAIN, "--python", sys.executable],
+        [sys.executable, "-P", "-m", "worker", "toolchain", "adopt", TOOLCHAIN, "--python", sys.executable],
         env={**service_environment(session_home / "adopting"), "SAMEHERE_TOOLCHAINS": str(folder)},
         check=True,
         capture_output=True,

@@ -121,7 +121,7 @@ def test_a_toolchain_that_is_removed_while_it_is_wanted(whole: Whole, second: Se
     own = second.home / "toolchains"
     own.mkdir(mode=0o755)
     environment = {**service_environment(second.home), "SAMEHERE_TOOLCHAINS": str(own)}
-    worker = [sys.executable, "-m", "worker", "toolchain"]
+    worker = [sys.executable, "-P", "-m", "worker", "toolchain"]
     subprocess.run(
         [*worker, "adopt", "rare", "--python", sys.executable],
         env=environment,

@@ -17,7 +17,7 @@ def samehere(
 ) -> subprocess.CompletedProcess[str]:
     """Run `samehere` with these words."""
     ended = subprocess.run(
-        [sys.executable, "-m", "app.cli", *words],
+        [sys.executable, "-P", "-m", "app.cli", *words],
         cwd=ROOT,
         env=dict(environment),
         input=stdin,

@@ -69,7 +69,7 @@ def command(home: Path, report: str, *options: str, **variables: str) -> subproc
     (home / "report.md").write_text(report)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_PACKAGES_ALLOWED": ""}
-    words = [sys.executable, "-m", "app.cli", "bisect", str(home / "report.md"), *options]
+    words = [sys.executable, "-P", "-m", "app.cli", "bisect", str(home / "report.md"), *options]
     return subprocess.run(
         words, capture_output=True, text=True, env={**kept, **own, **variables}, timeout=280, check=False
     )

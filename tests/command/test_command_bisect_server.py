@@ -52,7 +52,7 @@ def bisected(
     """The command, while the node answers."""
     file = tmp_path / "report.md"
     file.write_text(report)
-    argv = [sys.executable, "-m", "app.cli", "bisect", str(file), "--server", web.url, *options]
+    argv = [sys.executable, "-P", "-m", "app.cli", "bisect", str(file), "--server", web.url, *options]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 90
     while process.poll() is None and time.monotonic() < deadline:

@@ -78,7 +78,7 @@ def node() -> psutil.Process | None:
     """The node below this process; processes come and go meanwhile."""
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
-            if child.cmdline()[1:] == ["-m", "worker"]:
+            if child.cmdline()[-2:] == ["-m", "worker"]:
                 return child
     return None
 
@@ -214,7 +214,18 @@ def test_the_node_goes_with_us(tmp_path: Path) -> None:
     """Even if this process is killed."""
     script = tmp_path / "sleeps.py"
     script.write_text("import time\ntime.sleep(100)\n")
-    command = [sys.executable, "-m", "app.cli", "reproduce", str(script), "--target", "cpu", "--wall", "100"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "app.cli",
+        "reproduce",
+        str(script),
+        "--target",
+        "cpu",
+        "--wall",
+        "100",
+    ]
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ.copy()
     )

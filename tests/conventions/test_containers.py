@@ -68,6 +68,7 @@ def test_the_image_holds_the_sources_only() -> None:
         "constraints.txt",
         "README.md",
         "LICENSE",
+        "samehere.py",
         "app",
         "worker",
         "migrations",

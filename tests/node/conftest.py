@@ -81,7 +81,7 @@ def start_node(tmp_path: Path, toolchains: Path, broker_url: str) -> Iterator[St
             # A paused interpreter costs a start of torch. Tests that need one ask for it.
             "SAMEHERE_WARM": "false",
         }
-        command = [sys.executable, "-m", "worker", "node", "--name", NODE, "--slots", "1"]
+        command = [sys.executable, "-P", "-m", "worker", "node", "--name", NODE, "--slots", "1"]
         with (tmp_path / "node.log").open("ab") as log:
             process = subprocess.Popen(
                 command,

@@ -33,7 +33,7 @@ class Talk:
             "SAMEHERE_TOOLCHAINS": str(toolchains),
             "SAMEHERE_MESSAGE_BYTES": "100000",
         }
-        command = [*wrapper, sys.executable, "-m", "worker", *options]
+        command = [*wrapper, sys.executable, "-P", "-m", "worker", *options]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables
         )

@@ -229,7 +229,7 @@ def test_the_command_line_lists_as_json(store: ToolchainStore, venv: Path) -> No
     adopt(store, "theirs", python=venv / "bin" / "python")
     variables = {"SAMEHERE_TOOLCHAINS": str(store.root), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
-        [sys.executable, "-m", "worker", "toolchain", "list", "--json"],
+        [sys.executable, "-P", "-m", "worker", "toolchain", "list", "--json"],
         capture_output=True,
         text=True,
         check=True,

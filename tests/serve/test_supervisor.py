@@ -70,7 +70,7 @@ def own_service(session_home: Path) -> Iterator[Service]:
 
 def run_serve(home: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "app.serve", *options],
+        [sys.executable, "-P", "-m", "app.serve", *options],
         env={**service_environment(home), **variables},
         capture_output=True,
         text=True,

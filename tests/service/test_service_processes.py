@@ -45,7 +45,7 @@ class Processes:
 
     def start(self, name: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "app.tasks", name], env=self.environment, cwd=self.home
+            [sys.executable, "-P", "-m", "app.tasks", name], env=self.environment, cwd=self.home
         )
         self.running.append(process)
         return process

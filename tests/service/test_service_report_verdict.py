@@ -97,7 +97,7 @@ def test_rows_from_before_are_filled_by_a_command(stage: Stage) -> None:
         session.execute(update(ReportRow).values(verdict=None, attention=None, verified_at=None))
     variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.reveal_database_url() or ""}
     done = subprocess.run(
-        [sys.executable, "-m", "app.serve.backfill", "standing"],
+        [sys.executable, "-P", "-m", "app.serve.backfill", "standing"],
         env=variables,
         capture_output=True,
         text=True,

@@ -201,7 +201,7 @@ def test_older_rows_are_made_findable_by_a_command(stage: Stage, filled: dict[st
     assert found(stage, "device:cpu") == set()
     variables = {**os.environ, "SAMEHERE_DATABASE_URL": stage.settings.reveal_database_url() or ""}
     done = subprocess.run(
-        [sys.executable, "-m", "app.serve.backfill", "search"],
+        [sys.executable, "-P", "-m", "app.serve.backfill", "search"],
         env=variables,
         capture_output=True,
         text=True,

@@ -45,7 +45,7 @@ def reproduce(home: Path, report: str, *options: str, **variables: str) -> dict[
     (home / "report.md").write_text(report)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_PACKAGES_ALLOWED": ""}
-    words = [sys.executable, "-m", "app.cli", "reproduce", str(home / "report.md"), "--json", *options]
+    words = [sys.executable, "-P", "-m", "app.cli", "reproduce", str(home / "report.md"), "--json", *options]
     process = subprocess.run(
         words, capture_output=True, text=True, env={**inherited, **own, **variables}, timeout=250, check=False
     )

@@ -231,7 +231,9 @@ def test_python_is_named_by_its_version(store: ToolchainStore, wheels: Path) -> 
 
 def test_the_same_wanted_at_once_is_built_once(store: ToolchainStore, wheels: Path) -> None:
     make_wheel(wheels, "many", files=many_modules(200))
-    words = [[sys.executable, "-m", "worker", "toolchain", "add", name, "many"] for name in ("a", "b", "c")]
+    words = [
+        [sys.executable, "-P", "-m", "worker", "toolchain", "add", name, "many"] for name in ("a", "b", "c")
+    ]
     variables = {**os.environ, "SAMEHERE_TOOLCHAINS": str(store.root)}
     running = [subprocess.Popen(each, env=variables, stdout=subprocess.DEVNULL) for each in words]
     assert [each.wait(120) for each in running] == [0, 0, 0]
@@ -244,7 +246,7 @@ def test_the_same_wanted_at_once_is_built_once(store: ToolchainStore, wheels: Pa
 def test_a_build_that_is_killed_leaves_nothing_that_counts(store: ToolchainStore, wheels: Path) -> None:
     make_wheel(wheels, "many", files=many_modules(3000))
     variables = {**os.environ, "SAMEHERE_TOOLCHAINS": str(store.root)}
-    words = [sys.executable, "-m", "worker", "toolchain", "add", "x", "many"]
+    words = [sys.executable, "-P", "-m", "worker", "toolchain", "add", "x", "many"]
     with subprocess.Popen(words, env=variables) as process:
         deadline = time.monotonic() + 60
         while (

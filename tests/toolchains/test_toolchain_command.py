@@ -18,7 +18,7 @@ def toolchain(
     store: ToolchainStore, *words: str, stdin: str = "", **variables: str
 ) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "SAMEHERE_TOOLCHAINS": str(store.root), **variables}
-    command = [sys.executable, "-m", "worker", "toolchain", *words]
+    command = [sys.executable, "-P", "-m", "worker", "toolchain", *words]
     return subprocess.run(command, capture_output=True, text=True, env=environment, input=stdin, check=False)
 
 

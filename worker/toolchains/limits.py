@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from worker.contract import GIB
+from worker.contract.own_process import WORKING_FOLDER, own_environment
 from worker.toolchains.errors import CancelledError, ToolchainError
 
 _LOOK_SECONDS = 0.05
@@ -77,7 +78,7 @@ class Budget:
         """Run a command and return its output. Raises ToolchainError, with its message, if it fails.
 
         Also raises if the command exceeds a limit. `measured_folder`: counts for the size. `variables`: all
-        environment variables, or None for our own. `input_text`: its standard input.
+        environment variables, or None for those of a process of ours. `input_text`: its standard input.
         """
         with (
             tempfile.TemporaryFile() as stderr,
@@ -91,7 +92,8 @@ class Budget:
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                env=None if variables is None else dict(variables),
+                env=own_environment() if variables is None else dict(variables),
+                cwd=WORKING_FOLDER,
                 start_new_session=True,
             )
             try:

@@ -153,7 +153,6 @@ def _uv_install(package: LockedPackage, url: str, tree: Path, work: Path, budget
             "--no-deps",
             "--no-build",
             "--require-hashes",
-            "--no-config",
             "--no-progress",
             "--link-mode=hardlink",
             f"--cache-dir={work / 'cache'}",

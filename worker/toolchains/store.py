@@ -77,7 +77,8 @@ class ToolchainStore:
     """The toolchains in one folder. Several processes may use it at the same time."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        # pip and uv start in another folder.
+        self.root = root.absolute()
 
     def folder(self, name: str) -> Path:
         """The folder or link of this name. Raises ToolchainError if the name is not allowed."""

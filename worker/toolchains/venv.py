@@ -85,7 +85,7 @@ def find_interpreter(name: str | Path | None) -> Interpreter:
     if name is None:
         return ask_interpreter(Path(sys.executable))
     if not _VERSION.fullmatch(str(name)):
-        return ask_interpreter(Path(name))
+        return ask_interpreter(Path(name).absolute() if os.sep in str(name) else Path(name))
     parts = tuple(map(int, str(name).split(".")))
     tried: set[Path] = set()
     for candidate in _candidates(parts):

@@ -6,13 +6,11 @@ import contextlib
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO
 
 from pydantic import ValidationError
@@ -21,6 +19,7 @@ from app.embedded.server import launch_argv
 from app.errors import NodeError, SetupError
 from app.targets.fleet import usable
 from worker.contract import FromNode, Hello, Level, Refused, ToNode, from_node, to_node
+from worker.contract.own_process import WORKING_FOLDER, own_environment, python_command
 
 HELLO_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -63,13 +62,15 @@ class NodeStream:
     def __init__(self, *, level: Level | None = None) -> None:
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
             launch_argv(
-                [sys.executable, "-m", "worker", *(["--level", level.value] if level else [])],
+                python_command("-m", "worker", *(["--level", level.value] if level else [])),
                 death_signal=signal.SIGTERM,
-                cwd=Path.cwd(),
+                cwd=WORKING_FOLDER,
             ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            env=own_environment(),
+            cwd=WORKING_FOLDER,
             start_new_session=True,
         )
         self._messages: queue.SimpleQueue[FromNode | None] = queue.SimpleQueue()

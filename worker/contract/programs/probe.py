@@ -30,6 +30,13 @@ Python 3.8 or newer, on any system. There is nothing to install.
 SCRIPT = r\'\'\'
 \'\'\'
 
+import sys
+
+# As a program: the folder of this file may hold anything, and none of it is imported here.
+if sys.argv and sys.argv[0] and str(globals().get("__file__", "")).endswith(sys.argv[0]):
+    if not sys.flags.isolated and not getattr(sys.flags, "safe_path", False):
+        del sys.path[:1]
+
 '''
 _PARTS = """# The same programs that a node of samehere runs; `samehere probe` made this file of them.
 SOURCES = {{

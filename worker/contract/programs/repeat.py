@@ -133,6 +133,12 @@ Exit status: 0 if the result is the same, 1 if it differs, 2 if a package is mis
 """
 '''
 _IMPORTS = """
+import sys
+
+if not sys.flags.isolated and not getattr(sys.flags, "safe_path", False):
+    # The folder of this file may hold anything. None of it is imported here.
+    del sys.path[:1]
+
 import difflib
 import hashlib
 import os
@@ -140,7 +146,6 @@ import platform
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 
 """

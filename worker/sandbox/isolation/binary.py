@@ -51,7 +51,7 @@ def version(binary: str) -> tuple[int, ...]:
     """The version that the binary reports; (0,) if it does not run."""
     try:
         output = subprocess.run(
-            [binary, "--version"], capture_output=True, text=True, check=False, env={}, timeout=20
+            [binary, "--version"], capture_output=True, text=True, check=False, env={}, cwd="/", timeout=20
         ).stdout
     except OSError:
         return (0,)

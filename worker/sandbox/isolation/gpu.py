@@ -93,7 +93,7 @@ def _in_loader_cache() -> dict[str, str]:
     for command in _LDCONFIG:
         if Path(command).exists():
             process = subprocess.run(
-                [command, "-p"], capture_output=True, text=True, check=False, env={}, timeout=20
+                [command, "-p"], capture_output=True, text=True, check=False, env={}, cwd="/", timeout=20
             )
             paths: dict[str, str] = {}
             for line in process.stdout.splitlines():

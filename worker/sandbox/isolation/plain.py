@@ -179,7 +179,8 @@ def remove_tree(folder: Path) -> None:
 
 
 def _run_quietly(*command: str) -> None:
-    subprocess.run(command, env={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    nothing = subprocess.DEVNULL
+    subprocess.run(command, env={}, cwd="/", stdout=nothing, stderr=nothing, check=False)
 
 
 def _interpreter(uid: int) -> tuple[str, dict[str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import ValidationError
 
+from worker.contract.own_process import python_command
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import Budget
 from worker.toolchains.locking import pip_alone
@@ -126,7 +126,7 @@ def _package(item: Mapping[str, Mapping[str, object]]) -> LockedPackage:
 
 def _indexes(budget: Budget) -> tuple[str, ...]:
     """The indexes and folders in pip's configuration, as OPTION ADDRESS, without credentials."""
-    output = budget.run([sys.executable, "-m", "pip", "config", "list", "--disable-pip-version-check"])
+    output = budget.run(python_command("-m", "pip", "config", "list", "--disable-pip-version-check"))
     indexes = []
     for line in output.splitlines():
         option, _, value = line.partition("=")
