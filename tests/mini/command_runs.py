@@ -30,7 +30,7 @@ def run_process(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line as a user does: a new process, which starts a node of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "app.cli", *words],
+        [sys.executable, "-P", "-m", "app.cli", *words],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         capture_output=True,

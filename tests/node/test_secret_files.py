@@ -96,7 +96,11 @@ def test_the_worker_names_the_variable(tmp_path: Path) -> None:
     variables = {**os.environ, "SAMEHERE_BROKER_PASSWORD_FILE": str(tmp_path / "none")}
     variables["SAMEHERE_BROKER_URL"] = "redis://127.0.0.1:1/0"
     ended = subprocess.run(
-        [sys.executable, "-m", "worker", "node"], env=variables, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "worker", "node"],
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 2
     assert ended.stderr.strip().endswith("No such file or directory")
@@ -137,7 +141,11 @@ def test_health_of_a_node(broker_url: str, beat: str | None, status: int) -> Non
     broker.close()
     variables = {**os.environ, "SAMEHERE_BROKER_URL": broker_url, "SAMEHERE_NODE_NAME": "n1"}
     ended = subprocess.run(
-        [sys.executable, "-m", "worker", "health"], env=variables, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "worker", "health"],
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == status, ended.stderr
     assert bool(ended.stderr) == (status != 0)

@@ -18,7 +18,12 @@ WORKING_FOLDER = Path(os.sep)
 # The program that finds our packages whatever others have the same names. The first argument after `-P`.
 START = Path(__file__).resolve().parents[2] / "samehere.py"
 # Settings that are paths. A relative one means a file below the folder of the caller.
-OWN_PATHS = frozenset(f"SAMEHERE_{name}" for name in ("HOME", "TOOLCHAINS", "LOCKS", "PAUSE_FILE", "PRESETS"))
+OWN_PATHS = frozenset(
+    {
+        *(f"SAMEHERE_{name}" for name in ("HOME", "TOOLCHAINS", "LOCKS", "PAUSE_FILE", "PRESETS")),
+        *("SAMEHERE_BROKER_PASSWORD_FILE", "SAMEHERE_DATABASE_PASSWORD_FILE"),
+    }
+)
 # Settings of others that may hold paths, some of them several with spaces between them.
 USERS_PATHS = frozenset(
     {
