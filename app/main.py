@@ -8,12 +8,14 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from anyio import to_thread
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from app.api import bisections, bundles, changes, comparisons, fleet, maintain, operations, reports, runs
 from app.http import problems
 from app.http.guards import Guards
+from app.http.one_at_a_time import OneAtATime
+from app.http.query import refuse_unknown_query, refuse_unknown_query_of_forms
 from app.http.state import WebState
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
@@ -65,12 +67,15 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     )
     problems.install(application, page=problem_page)
     for area in (runs, bisections, bundles, comparisons, reports, changes, fleet, maintain):
-        application.include_router(area.router, prefix="/api/v1")
+        application.include_router(
+            area.router, prefix="/api/v1", dependencies=[Depends(refuse_unknown_query)]
+        )
     application.include_router(operations.router)
     for router in PAGE_ROUTERS:
-        application.include_router(router)
+        application.include_router(router, dependencies=[Depends(refuse_unknown_query_of_forms)])
     application.mount("/static", StaticFiles(directory=STATIC), name="static")
     problems.describe(application)
+    application.add_middleware(OneAtATime)
     application.add_middleware(
         Guards,
         hosts=(*chosen.hosts, chosen.host),

@@ -180,6 +180,11 @@ class ServiceSettings(LogSettings):
         return 2 * self.database_pool_size
 
     @property
+    def listens_on_loopback(self) -> bool:
+        """Whether all callers are on this machine, or come through a proxy that runs on it."""
+        return self.host in {"127.0.0.1", "::1", "localhost"}
+
+    @property
     def lease(self) -> timedelta:
         """How long a node may hold an attempt without a heartbeat."""
         return timedelta(seconds=self.lease_seconds)

@@ -106,6 +106,9 @@ def service(folder: Path, **variables: str) -> Iterator[tuple[str, RestartedNode
     node = RestartedNode(folder, toolchains, str(broker_url))
     try:
         node.start()
+        # The heartbeat is there before the hello is recorded.
+        while NODE not in [each["name"] for each in httpx2.get(f"{url}/api/v1/nodes").json()["items"]]:
+            time.sleep(0.1)
         yield url, node
         node.end(signal.SIGTERM)
     finally:

@@ -10,9 +10,10 @@ from pydantic import ConfigDict, Field
 from app.api.bodies import Body, PageBody, TargetBody, Words
 from app.api.runs import Key
 from app.errors import InputError
-from app.http.access import CanRead, CanSubmit
+from app.http.access import CanRead, CanSubmit, token_of
 from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
+from app.http.submitter import CanCancel
 from app.runs.run_object.bisection_document import BisectionDocument
 from app.runs.run_object.bisection_state import MOST_ATTEMPTS, BisectionRequest
 from app.runs.submission.bisections import (
@@ -95,6 +96,7 @@ def post_bisection(
         body.request(),
         settings=settings,
         asked_by=None if who is None else who.name,
+        who=token_of(who),
         idempotency_key=idempotency_key,
     )
     response.headers["Location"] = f"/api/v1/bisections/{document.id}"
@@ -126,8 +128,10 @@ def get_bisection(bisection_id: str, session: SessionDep, _may: CanRead) -> Bise
 @router.post(
     "/bisections/{bisection_id}/cancel",
     operation_id="cancel_bisection",
-    responses=problem_responses(401, 404, 409),
+    responses=problem_responses(401, 404, 409, 422),
 )
-def post_cancel(bisection_id: str, session: SessionDep, _may: CanSubmit) -> BisectionDocument:
-    """Cancel a bisection. Its results so far are kept."""
-    return cancel_bisection(session, bisection_id)
+def post_cancel(
+    bisection_id: str, session: SessionDep, _may: CanCancel, idempotency_key: Key = None
+) -> BisectionDocument:
+    """Cancel a bisection. Its submitter and maintainers can do this. Its results so far are kept."""
+    return cancel_bisection(session, bisection_id, idempotency_key=idempotency_key)

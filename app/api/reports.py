@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from app.api.bodies import PageBody, ReadBody, ReadingBody, RunRequestBody
 from app.api.runs import Key
 from app.errors import InputError
-from app.http.access import CanRead, CanSubmit
+from app.http.access import CanRead, CanSubmit, token_of
 from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.intake.read import read
@@ -86,7 +86,7 @@ def post_report_run(
     response: Response,
     session: SessionDep,
     settings: SettingsDep,
-    _may: CanSubmit,
+    may: CanSubmit,
     idempotency_key: Key = None,
 ) -> RunDocument:
     """Start a new run of a stored report."""
@@ -95,6 +95,7 @@ def post_report_run(
         report_id,
         body.run_request(),
         settings=settings,
+        who=token_of(may),
         idempotency_key=idempotency_key,
     )
     response.headers["Location"] = f"/api/v1/runs/{document.id}"

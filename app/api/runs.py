@@ -9,21 +9,25 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from app.api.bodies import CellsBody, PageBody, RerunBody, RunBody, SubmittedRun
 from app.api.events import follow
 from app.http.access import CanRead, CanSubmit, token_of
+from app.http.one_at_a_time import KEY_HEADER
 from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
+from app.http.submitter import CanCancel
 from app.runs.estimates.waiting import with_waiting
-from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lookup.reports import RunSummary, list_runs
-from app.runs.lookup.runs import AttemptDetails, attempt_details, run_document, run_json
+from app.runs.lookup.runs import AttemptDetails, attempt_details, run_json
 from app.runs.run_object.document import RunDocument
-from app.runs.submission.rerun_cells import add_cells, cancel_cell, rerun
+from app.runs.submission.rerun_cells import add_cells, cancel_cell, cancel_whole_run, rerun
 from app.runs.submission.submit import submit
 
 router = APIRouter(tags=["runs"])
 REOPENED_RUN = {**LOCATION, "description": "The run with these cells in the queue."}
 Key = Annotated[
     str | None,
-    Header(alias="Idempotency-Key", description="requests with the same key and the same body make one run"),
+    Header(
+        alias=KEY_HEADER,
+        description="requests with the same key and the same body are done once, and get the same run",
+    ),
 ]
 
 
@@ -44,7 +48,7 @@ def post_run(
     response: Response,
     session: SessionDep,
     settings: SettingsDep,
-    _may: CanSubmit,
+    may: CanSubmit,
     idempotency_key: Key = None,
     dry_run: Annotated[
         bool,
@@ -53,7 +57,11 @@ def post_run(
 ) -> SubmittedRun:
     """Submit a script or a report. It becomes public on this service. `withdraw_url` can erase it."""
     result = submit(
-        session, body.submission(idempotency_key=idempotency_key), settings=settings, dry_run=dry_run
+        session,
+        body.submission(idempotency_key=idempotency_key),
+        settings=settings,
+        dry_run=dry_run,
+        who=token_of(may),
     )
     if dry_run:
         response.status_code = 200
@@ -113,13 +121,13 @@ def get_events(
     "/runs/{run_id}/cancel",
     operation_id="cancel_run",
     response_model=RunDocument,
-    responses=problem_responses(401, 404, 409),
+    responses=problem_responses(401, 404, 409, 422),
 )
-def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> RunDocument:
-    """Cancel a run. Recorded results stay."""
-    cancel_run(session, run_id)
-    session.flush()
-    return run_document(session, run_id)
+def post_cancel(
+    run_id: str, session: SessionDep, _may: CanCancel, idempotency_key: Key = None
+) -> RunDocument:
+    """Cancel a run. Its submitter and maintainers can do this. Recorded results stay."""
+    return cancel_whole_run(session, run_id, idempotency_key=idempotency_key)
 
 
 @router.post(
@@ -162,9 +170,17 @@ def post_cells(
     session: SessionDep,
     settings: SettingsDep,
     may: CanSubmit,
+    idempotency_key: Key = None,
 ) -> RunDocument:
     """Add a target to a run, for each of its scripts. The run is open until the new cells are judged."""
-    run = add_cells(session, run_id, [body.target.target()], settings=settings, who=token_of(may))
+    run = add_cells(
+        session,
+        run_id,
+        [body.target.target()],
+        settings=settings,
+        who=token_of(may),
+        idempotency_key=idempotency_key,
+    )
     response.headers["Location"] = f"/api/v1/runs/{run_id}"
     return with_waiting(session, run, settings=settings)
 
@@ -173,13 +189,19 @@ def post_cells(
     "/runs/{run_id}/cells/{job_id}/cancel",
     operation_id="cancel_cell",
     response_model=RunDocument,
-    responses=problem_responses(401, 404, 409),
+    responses=problem_responses(401, 404, 409, 422),
 )
 def post_cancel_cell(
-    run_id: str, job_id: str, session: SessionDep, settings: SettingsDep, may: CanSubmit
+    *,
+    run_id: str,
+    job_id: str,
+    session: SessionDep,
+    settings: SettingsDep,
+    may: CanCancel,
+    idempotency_key: Key = None,
 ) -> RunDocument:
-    """Cancel one cell, by the id of its job. The other cells go on. Recorded results stay."""
-    run = cancel_cell(session, run_id, job_id, who=token_of(may))
+    """Cancel one cell, by the id of its job. Its submitter and maintainers can do this. Other cells go on."""
+    run = cancel_cell(session, run_id, job_id, who=token_of(may), idempotency_key=idempotency_key)
     return with_waiting(session, run, settings=settings)
 
 

@@ -129,9 +129,14 @@ def describe(application: FastAPI) -> None:
                 ref_template="#/components/schemas/{model}", mode="serialization"
             )
             schemas |= schema.pop("$defs", {}) | {"Problem": schema}
-            for operation in (
-                operation for path in document["paths"].values() for operation in path.values()
+            for path, operation in (
+                (path, operation)
+                for path, operations in document["paths"].items()
+                for operation in operations.values()
             ):
+                if path.startswith("/api/"):
+                    # An unknown query parameter.
+                    operation["responses"].setdefault("422", {})
                 if "422" in operation["responses"]:
                     operation["responses"]["422"] = _description(422)
                 if "security" in operation:

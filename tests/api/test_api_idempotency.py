@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
-from api.web_client import Web
+from api.web_client import Web, serving
+from sqlalchemy import select, update
 from stage import together
 
+from app.runs.maintenance.tokens import Scope
 from app.runs.submission.submit import Submission
-from app.storage.models import RunRow
+from app.settings import ServiceSettings
+from app.storage.models import IdempotencyKeyRow, RunRow
 from app.targets.target import Target
+from worker.contract import Outcome
 
 BODY = {"script": "raise RuntimeError('boom')\n", "claim": "RuntimeError: boom"}
 
@@ -21,6 +27,113 @@ def test_together(web: Web) -> None:
     assert [answer.status_code for answer in answers] == [202] * 8
     assert len({answer.json()["id"] for answer in answers}) == 1
     assert web.stage.count(RunRow) == 1
+
+
+def test_fifty_together(web: Web) -> None:
+    """Those that wait for the first hold no connection, so none is refused, and others are not delayed."""
+
+    def send():
+        return web.client.post("/api/v1/runs", json=BODY, headers={"Idempotency-Key": "one"})
+
+    answers = together(*[send] * 50)
+    assert Counter(answer.status_code for answer in answers) == {202: 50}
+    assert len({(answer.json()["id"], answer.json()["withdraw_url"]) for answer in answers}) == 1
+    assert web.stage.count(RunRow) == 1
+
+
+def test_a_repeated_request_gets_the_withdraw_link_again(web: Web) -> None:
+    headers = {"Idempotency-Key": "one"}
+    first, second = (web.client.post("/api/v1/runs", json=BODY, headers=headers).json() for _ in range(2))
+    assert first["withdraw_url"] is not None
+    assert second["withdraw_url"] == first["withdraw_url"]
+    with web.stage.session() as session:
+        row = session.scalars(select(IdempotencyKeyRow)).one()
+        stored = f"{row.key} {row.salt}"
+    assert "one" not in stored.split()
+    assert first["withdraw_url"].rsplit("/", 1)[1] not in stored
+    erased = web.client.post(first["withdraw_url"], follow_redirects=False)
+    assert erased.status_code == 303
+    assert web.client.post("/api/v1/runs", json=BODY, headers=headers).json()["withdraw_url"] is None
+
+
+def test_only_the_token_that_submitted_gets_the_withdraw_link_again(web: Web) -> None:
+    owner, other = web.token(Scope.SUBMIT), web.token(Scope.ADMIN)
+    key = {"Idempotency-Key": "one"}
+    first = web.client.post("/api/v1/runs", json=BODY, headers={**key, **owner}).json()
+    for headers, url in (({}, None), (other, None), (owner, first["withdraw_url"])):
+        again = web.client.post("/api/v1/runs", json=BODY, headers={**key, **headers}).json()
+        assert (again["id"], again["withdraw_url"]) == (first["id"], url)
+
+
+def test_without_a_token_it_is_given_again_on_loopback_only(settings: ServiceSettings) -> None:
+    """Elsewhere anyone could guess the key of an import and erase the report of a stranger."""
+    open_to_all = settings.model_copy(
+        update={"host": "0.0.0.0", "anonymous_scopes": ("read", "submit")}  # noqa: S104  # nothing is bound
+    )
+    with serving(open_to_all) as web:
+        web.stage.node("n")
+        headers = {"Idempotency-Key": "one"}
+        first, second = (web.client.post("/api/v1/runs", json=BODY, headers=headers).json() for _ in range(2))
+    assert first["id"] == second["id"]
+    assert first["withdraw_url"] is not None
+    assert second["withdraw_url"] is None
+
+
+def test_a_key_that_was_stored_as_it_is_still_counts(web: Web) -> None:
+    """Rows of earlier versions hold the key itself, and no salt."""
+    headers = {"Idempotency-Key": "one"}
+    first = web.client.post("/api/v1/runs", json=BODY, headers=headers).json()
+    with web.stage.session() as session:
+        session.execute(update(IdempotencyKeyRow).values(key="one", salt=None))
+    again = web.client.post("/api/v1/runs", json=BODY, headers=headers).json()
+    assert (again["id"], again["withdraw_url"]) == (first["id"], None)
+
+
+def test_a_rerun_is_done_once(web: Web) -> None:
+    run = web.post()
+    web.finish(run["id"], outcome=Outcome.SETUP_FAILED)
+    headers, address = {"Idempotency-Key": "again"}, f"/api/v1/runs/{run['id']}/rerun"
+    first = web.client.post(address, json={"which": "undecided"}, headers=headers)
+    assert first.status_code == 202, first.text
+    web.finish(run["id"])
+    second = web.client.post(address, json={"which": "undecided"}, headers=headers)
+    assert (second.status_code, second.json()["id"], second.json()["state"]) == (202, run["id"], "finished")
+    other = web.client.post(address, json={"which": "failed"}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
+def test_a_refused_rerun_leaves_the_key_free(web: Web) -> None:
+    run = web.post()
+    web.finish(run["id"])
+    headers, address = {"Idempotency-Key": "again"}, f"/api/v1/runs/{run['id']}/rerun"
+    assert web.client.post(address, json={"which": "failed"}, headers=headers).status_code == 409
+    assert web.client.post(address, json={"which": "all"}, headers=headers).status_code == 202
+
+
+def test_a_repeated_cancellation_cancels_no_rerun(web: Web) -> None:
+    run = web.post()
+    address = f"/api/v1/runs/{run['id']}"
+    headers = {"Idempotency-Key": "stop"}
+    assert web.client.post(f"{address}/cancel", headers=headers).json()["state"] == "cancelled"
+    again = web.client.post(f"{address}/rerun", json={"which": "failed"})
+    assert again.status_code == 202, again.text
+    repeated = web.client.post(f"{address}/cancel", headers=headers)
+    assert (repeated.status_code, repeated.json()["state"]) == (200, "running")
+    assert web.client.post(f"{address}/cancel").json()["state"] == "cancelled"
+
+
+def test_a_cell_is_cancelled_and_added_once(web: Web) -> None:
+    run = web.post()
+    address, job = f"/api/v1/runs/{run['id']}", run["jobs"][0]["id"]
+    stop, add = {"Idempotency-Key": "stop"}, {"Idempotency-Key": "add"}
+    target = {"target": {"settings": {"threads": 1}}}
+    added = [web.client.post(f"{address}/cells", json=target, headers=add) for _ in range(2)]
+    assert [answer.status_code for answer in added] == [202, 202]
+    assert len(added[1].json()["jobs"]) == len(run["jobs"]) + 1
+    for _ in range(2):
+        assert web.client.post(f"{address}/cells/{job}/cancel", headers=stop).status_code == 200
+    other = web.client.post(f"{address}/cancel", headers=stop)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
 def test_together_with_different_bodies(web: Web) -> None:

@@ -10,9 +10,9 @@ from app.storage.models import ReportRow
 SECRET_BYTES = 32
 
 
-def give_secret(report: ReportRow) -> str:
-    """Make the secret of a report's submitter. Only its digest is stored."""
-    secret = secrets.token_urlsafe(SECRET_BYTES)
+def give_secret(report: ReportRow, secret: str | None = None) -> str:
+    """Give a report the secret of its submitter; a random one by default. Only its digest is stored."""
+    secret = secret or secrets.token_urlsafe(SECRET_BYTES)
     report.withdraw_digest = secret_digest(secret)
     return secret
 

@@ -44,9 +44,10 @@ def start_bisection(
     *,
     settings: ServiceSettings,
     asked_by: str | None = None,
+    who: str | None = None,
     idempotency_key: str | None = None,
 ) -> BisectionDocument:
-    """Plan the series and queue the first trials. The caller commits.
+    """Plan the series and queue the first trials. The caller commits. `who` is the id of a token.
 
     Raises NotFoundError, InputError, ConflictError, IdempotencyError.
     """
@@ -67,6 +68,7 @@ def start_bisection(
         report_id=report.id,
         state="queued",
         preset=BISECTION,
+        submitter=who,
         repeats_at_most=request.most_attempts,
         repeats_exact=False,
         last_event=0,
@@ -156,14 +158,18 @@ def bisections_of_report(
     return rows.map(lambda row: _document(*row))
 
 
-def cancel_bisection(session: Session, bisection_id: str) -> BisectionDocument:
+def cancel_bisection(
+    session: Session, bisection_id: str, *, idempotency_key: str | None = None
+) -> BisectionDocument:
     """Cancel a bisection; its results so far are kept.
 
     Raises NotFoundError, ConflictError if it has finished.
     """
     bisection_document(session, bisection_id)
-    cancel_run(session, bisection_id)
-    session.flush()
+    digest = json_digest({"cancel": bisection_id})
+    if earlier_answer(session, idempotency_key, body_digest=digest, run_id=bisection_id) is None:
+        cancel_run(session, bisection_id)
+        session.flush()
     return bisection_document(session, bisection_id)
 
 

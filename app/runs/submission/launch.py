@@ -41,15 +41,24 @@ def launch_reading(
     fleet: Sequence[Hello],
     settings: ServiceSettings,
     trigger: Trigger = "submitted",
+    submitter: str | None = None,
 ) -> RunDocument:
-    """Plan and store a run of a report, and wake the dispatcher.
+    """Plan and store a run of a report, and wake the dispatcher. `submitter` is the id of a token.
 
     Raises InputError for a request that can't be planned, ConflictError for a withdrawn report.
     """
     get_runnable_report(session, report.id)
     plan = None if reading.ask else plan_run(session, reading, request, fleet=fleet, settings=settings)
     return launch_plan(
-        session, report, reading, plan, run_id=run_id, fleet=fleet, settings=settings, trigger=trigger
+        session,
+        report,
+        reading,
+        plan,
+        run_id=run_id,
+        fleet=fleet,
+        settings=settings,
+        trigger=trigger,
+        submitter=submitter,
     )
 
 
@@ -63,6 +72,7 @@ def launch_plan(
     fleet: Sequence[Hello],
     settings: ServiceSettings,
     trigger: Trigger = "submitted",
+    submitter: str | None = None,
 ) -> RunDocument:
     """Store a run with the cells of a plan, and wake the dispatcher.
 
@@ -75,6 +85,7 @@ def launch_plan(
         report_id=report.id,
         state="queued",
         trigger=trigger,
+        submitter=submitter,
         preset=None if plan is None else plan.preset,
         repeats_at_most=repeats.at_most,
         repeats_exact=repeats.exact,

@@ -22,9 +22,10 @@ def relaunch(
     request: RunRequest,
     *,
     settings: ServiceSettings,
+    who: str | None = None,
     idempotency_key: str | None = None,
 ) -> RunDocument:
-    """Start a new run of a stored report. The caller commits.
+    """Start a new run of a stored report. The caller commits. `who` is the id of a token.
 
     Raises NotFoundError, ConflictError for a withdrawn report, InputError.
     """
@@ -36,4 +37,6 @@ def relaunch(
         return earlier_run
     fleet = known_fleet(session, settings=settings)
     reading = reading_of(session, report)
-    return launch_reading(session, report, reading, request, run_id=run_id, fleet=fleet, settings=settings)
+    return launch_reading(
+        session, report, reading, request, run_id=run_id, fleet=fleet, settings=settings, submitter=who
+    )

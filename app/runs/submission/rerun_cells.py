@@ -5,7 +5,8 @@ The run keeps its id and its other cells. It is open again until the changed cel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import structlog
 from sqlalchemy.orm import Session
@@ -15,6 +16,7 @@ from app.errors import ConflictError, NotFoundError
 from app.ids import is_id, new_id
 from app.judging.verdict.attempts_needed import next_attempts
 from app.judging.verdict.rerunnable import Which, is_rerunnable
+from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lifecycle.finish import reopen_job, reopen_run
 from app.runs.lifecycle.report_verdict import store_report_verdict
 from app.runs.lifecycle.settle import finish_if_done
@@ -63,7 +65,10 @@ def rerun(
     Raises NotFoundError, ConflictError if there is nothing to rerun.
     """
     if which is Which.ALL:
-        return _as_new_run(session, run_id, settings=settings, idempotency_key=idempotency_key)
+        return _as_new_run(session, run_id, settings=settings, who=who, idempotency_key=idempotency_key)
+    earlier_run = _earlier_change(session, run_id, idempotency_key, {"rerun": run_id, "which": which})
+    if earlier_run is not None:
+        return earlier_run
     run = _rerunnable_run(session, run_id)
     jobs = queries.jobs_of_run(session, run_id, lock=True)
     attempts = queries.attempts_of_run(session, run_id, lock=True)
@@ -100,11 +105,16 @@ def add_cells(
     *,
     settings: ServiceSettings,
     who: str | None = None,
+    idempotency_key: str | None = None,
 ) -> RunDocument:
     """Add targets to a run, for each of its scripts.
 
     Raises NotFoundError, InputError, ConflictError if the run has all these cells already.
     """
+    added = {"add_to": run_id, "targets": [target.model_dump(mode="json") for target in targets]}
+    earlier_run = _earlier_change(session, run_id, idempotency_key, added)
+    if earlier_run is not None:
+        return earlier_run
     run = _rerunnable_run(session, run_id)
     reading = reading_of(session, report_of_run(session, run))
     if reading.ask:
@@ -141,11 +151,45 @@ def add_cells(
     return document_of(session, run)
 
 
-def cancel_cell(session: Session, run_id: str, job_id: str, *, who: str | None = None) -> RunDocument:
+def cancel_whole_run(session: Session, run_id: str, *, idempotency_key: str | None = None) -> RunDocument:
+    """Cancel a run. Cancelling twice is harmless, and a repeated request cancels no rerun.
+
+    Raises NotFoundError; ConflictError if the run has finished.
+    """
+    earlier_run = _earlier_change(session, run_id, idempotency_key, {"cancel": run_id})
+    if earlier_run is not None:
+        return earlier_run
+    cancel_run(session, run_id)
+    session.flush()
+    return document_of(session, get_run(session, run_id))
+
+
+def _earlier_change(
+    session: Session, run_id: str, key: str | None, change: Mapping[str, Any]
+) -> RunDocument | None:
+    """The run, if an earlier request with this key has changed it so. None if this is the first request."""
+    if key is None:
+        return None
+    # The key refers to the run, so the run must exist.
+    get_run(session, run_id)
+    return earlier_answer(session, key, body_digest=json_digest(dict(change)), run_id=run_id)
+
+
+def cancel_cell(
+    session: Session,
+    run_id: str,
+    job_id: str,
+    *,
+    who: str | None = None,
+    idempotency_key: str | None = None,
+) -> RunDocument:
     """Cancel one cell; the others go on. Cancelling it twice is harmless.
 
     Raises NotFoundError, ConflictError if the cell is judged.
     """
+    earlier_run = _earlier_change(session, run_id, idempotency_key, {"cancel": run_id, "cell": job_id})
+    if earlier_run is not None:
+        return earlier_run
     run = _rerunnable_run(session, run_id)
     job = queries.lock_job(session, job_id) if is_id(job_id) else None
     if job is None or job.run_id != run.id:
@@ -250,7 +294,12 @@ def _restart(
 
 
 def _as_new_run(
-    session: Session, run_id: str, *, settings: ServiceSettings, idempotency_key: str | None
+    session: Session,
+    run_id: str,
+    *,
+    settings: ServiceSettings,
+    who: str | None,
+    idempotency_key: str | None,
 ) -> RunDocument:
     """Start a new run of the report on the same cells, with the same repeats."""
     run = get_run(session, run_id)
@@ -277,4 +326,6 @@ def _as_new_run(
         fleet=fleet,
         settings=settings,
     )
-    return launch_plan(session, report, reading, plan, run_id=new_run_id, fleet=fleet, settings=settings)
+    return launch_plan(
+        session, report, reading, plan, run_id=new_run_id, fleet=fleet, settings=settings, submitter=who
+    )

@@ -14,15 +14,16 @@ from app.intake.reading import Reading
 from app.runs.estimates.plan_document import plan_document
 from app.runs.estimates.waiting import with_estimate
 from app.runs.rows.nodes import fleet as known_fleet
-from app.runs.rows.withdraw_secret import give_secret
+from app.runs.rows.withdraw_secret import give_secret, secret_digest
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import json_digest
-from app.runs.submission.idempotency import earlier_answer
+from app.runs.submission.idempotency import EarlierRequest, earlier_request, new_salt, secret_of_key
 from app.runs.submission.launch import launch_reading
 from app.runs.submission.plan_run import plan_run
 from app.runs.submission.report_intake import check_report, store_report
 from app.settings import ServiceSettings
 from app.storage.models.report import Form
+from app.storage.queries import runs as queries
 from app.storage.queries.rerun import IMPORTED, count_open
 from app.targets.planning.run_request import RunRequest
 from worker.contract import Hello
@@ -73,7 +74,8 @@ class SubmitResult:
 
     document: RunDocument
     created: bool
-    # With this secret the submitter can withdraw the report. Only its digest is stored.
+    # With this secret the submitter can withdraw the report. Only its digest is stored. None for a request
+    # that is not known to come from the submitter.
     withdraw_secret: str | None = None
 
 
@@ -84,9 +86,11 @@ def submit(
     settings: ServiceSettings,
     dry_run: bool = False,
     fleet: Sequence[Hello] | None = None,
+    who: str | None = None,
 ) -> SubmitResult:
     """Store and queue a submission; with `dry_run`, plan it and store nothing. The caller commits.
 
+    `who` is the id of the submitter's token, None without one.
     Raises InputError, ConflictError.
     """
     reading = _read(submission, settings=settings)
@@ -95,11 +99,14 @@ def submit(
         document = _plan_document(session, submission, reading, nodes, settings=settings)
         return SubmitResult(document=document, created=False)
     run_id = new_id()
-    earlier_run = earlier_answer(
-        session, submission.idempotency_key, body_digest=submission.digest(), run_id=run_id
+    key = submission.idempotency_key
+    salt = None if key is None else new_salt()
+    earlier = earlier_request(
+        session, key, body_digest=submission.digest(), run_id=run_id, submitter=who, salt=salt
     )
-    if earlier_run is not None:
-        return SubmitResult(document=earlier_run, created=False)
+    if earlier is not None and key is not None:
+        secret = _secret_again(session, earlier, key, who=who, settings=settings)
+        return SubmitResult(document=earlier.document, created=False, withdraw_secret=secret)
     if not submission.awaited and count_open(session, IMPORTED) >= settings.unawaited_runs:
         raise ConflictError(
             f"{settings.unawaited_runs} runs with `awaited: false` are open, which is the limit. Try later.",
@@ -114,7 +121,7 @@ def submit(
         title=submission.title,
         source_url=submission.source_url,
     )
-    secret = give_secret(report)
+    secret = give_secret(report, None if key is None or salt is None else secret_of_key(key, salt))
     document = launch_reading(
         session,
         report,
@@ -124,8 +131,26 @@ def submit(
         fleet=nodes,
         settings=settings,
         trigger="submitted" if submission.awaited else "imported",
+        submitter=who,
     )
     return SubmitResult(document=document, created=True, withdraw_secret=secret)
+
+
+def _secret_again(
+    session: Session, earlier: EarlierRequest, key: str, *, who: str | None, settings: ServiceSettings
+) -> str | None:
+    """The withdraw secret for the submitter, who repeats the request. None for everyone else.
+
+    Others may guess a key, and the body is public. So a caller without a token is taken for the submitter
+    only where all callers are on this machine.
+    """
+    if earlier.salt is None or earlier.submitter != who or (who is None and not settings.listens_on_loopback):
+        return None
+    secret = secret_of_key(key, earlier.salt)
+    report = queries.report_of(session, earlier.document.report.id or "")
+    if report is None or report.withdrawn_at is not None or report.withdraw_digest != secret_digest(secret):
+        return None
+    return secret
 
 
 def _read(submission: Submission, *, settings: ServiceSettings) -> Reading:

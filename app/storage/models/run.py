@@ -30,6 +30,8 @@ class RunRow(Base):
     trigger: Mapped[Trigger] = mapped_column(
         "occasion", choice("occasion", Trigger), default="submitted", server_default="submitted"
     )
+    # The id of the token that started the run. NULL without a token.
+    submitter: Mapped[Id | None]
     preset: Mapped[str | None]
     repeats_at_most: Mapped[int]
     repeats_exact: Mapped[bool]

@@ -44,16 +44,17 @@ def store_environment(session: Session, digest: str, facts: dict[str, Any], *, m
     )
 
 
-def take_key(
-    session: Session, key: str, *, body_digest: str, run_id: str, moment: datetime
-) -> IdempotencyKeyRow | None:
+def take_key(session: Session, new_row: IdempotencyKeyRow, *, older_form: str) -> IdempotencyKeyRow | None:
     """Store a key for a run. Returns the row of the key if it is taken, else None.
 
-    Waits for a submission with the same key that has not been committed yet.
+    `older_form` is the key as it was stored earlier. Waits for a submission with the same key that has not
+    been committed yet.
     """
-    statement = insert(IdempotencyKeyRow).values(
-        key=key, body_digest=body_digest, run_id=run_id, created_at=moment
-    )
+    earlier = session.get(IdempotencyKeyRow, older_form)
+    if earlier is not None:
+        return earlier
+    columns = {column.key: getattr(new_row, column.key) for column in IdempotencyKeyRow.__table__.columns}
+    statement = insert(IdempotencyKeyRow).values(**columns)
     if session.scalar(statement.on_conflict_do_nothing().returning(IdempotencyKeyRow.key)) is not None:
         return None
-    return session.get(IdempotencyKeyRow, key)
+    return session.get(IdempotencyKeyRow, new_row.key)

@@ -9,8 +9,9 @@ from fastapi import APIRouter, Form
 from fastapi.responses import RedirectResponse, Response
 
 from app.errors import ConflictError
-from app.http.access import CanRead, CanSubmit
+from app.http.access import CanRead, CanSubmit, token_of
 from app.http.state import SessionDep, SettingsDep
+from app.http.submitter import CanCancel
 from app.runs.run_object.bisection_state import BisectionRequest
 from app.runs.submission.bisections import bisection_document, cancel_bisection, start_bisection
 from app.targets.target import Target
@@ -30,7 +31,12 @@ def post_bisection(
     """Start a bisection on the CPU, over all values of an axis that the fleet has. REST has more options."""
     request = BisectionRequest(axis=over.strip() or "torch", base=Target())
     bisection = start_bisection(
-        session, report_id, request, settings=settings, asked_by=None if who is None else who.name
+        session,
+        report_id,
+        request,
+        settings=settings,
+        asked_by=None if who is None else who.name,
+        who=token_of(who),
     )
     return RedirectResponse(f"/bisections/{bisection.id}", status_code=303)
 
@@ -48,7 +54,7 @@ def get_fragment(bisection_id: str, session: SessionDep, _may: CanRead) -> Respo
 
 
 @router.post("/bisections/{bisection_id}/cancel")
-def post_cancel(bisection_id: str, session: SessionDep, _may: CanSubmit) -> Response:
+def post_cancel(bisection_id: str, session: SessionDep, _may: CanCancel) -> Response:
     """Cancel a bisection. If it has finished in the meantime, its page shows the result."""
     with suppress(ConflictError):
         cancel_bisection(session, bisection_id)

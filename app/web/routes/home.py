@@ -8,9 +8,10 @@ from fastapi import APIRouter, Form
 from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.errors import InputError
-from app.http.access import CanRead, CanSubmit
+from app.http.access import CanRead, CanSubmit, token_of
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
+from app.http.submitter import WITHDRAW_COOKIE
 from app.judging.report.attention import Attention
 from app.runs.lookup.attention import group, groups
 from app.runs.lookup.changes import newest_changes
@@ -18,7 +19,6 @@ from app.runs.lookup.reports import list_reports
 from app.runs.rows.presets import known_presets
 from app.runs.submission.submit import submit
 from app.web.pages import page
-from app.web.routes.runs import WITHDRAW_COOKIE
 from app.web.submission import SubmissionForm, submission_of
 from worker.contract.programs.probe import probe_program
 
@@ -64,13 +64,13 @@ def get_attention(
 
 @router.post("/")
 def post_home(
-    session: SessionDep, settings: SettingsDep, _may: CanSubmit, form: Annotated[SubmissionForm, Form()]
+    session: SessionDep, settings: SettingsDep, may: CanSubmit, form: Annotated[SubmissionForm, Form()]
 ) -> Response:
     """Submit. An error is shown beside its field, and the form keeps its values."""
     try:
         # A savepoint: it undoes the writes of a refused submission, and the page can still use the session.
         with session.begin_nested():
-            submitted = submit(session, submission_of(form), settings=settings)
+            submitted = submit(session, submission_of(form), settings=settings, who=token_of(may))
     except InputError as error:
         return _home(session, settings, status=status_of(error), form=form, problem=error)
     path = f"/runs/{submitted.document.id}"

@@ -12,6 +12,7 @@ from app.errors import ConflictError, InputError
 from app.http.access import CanSubmit, token_of
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
+from app.http.submitter import CanCancel
 from app.judging.verdict.rerunnable import Which
 from app.runs.rows.presets import known_presets
 from app.runs.submission.rerun_cells import add_cells, cancel_cell, rerun
@@ -43,7 +44,7 @@ def post_plan(
 
 @router.post("/runs/{run_id}/stop-cell")
 def post_stop_cell(
-    run_id: str, session: SessionDep, may: CanSubmit, cell: Annotated[str, Form()] = ""
+    run_id: str, session: SessionDep, may: CanCancel, cell: Annotated[str, Form()] = ""
 ) -> Response:
     """Cancel one cell. If it was judged in the meantime, the page shows its verdict."""
     with suppress(ConflictError):

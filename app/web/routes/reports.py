@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from app.errors import NotFoundError
-from app.http.access import CanRead, CanSubmit
+from app.http.access import CanRead, CanSubmit, token_of
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
 from app.runs.lookup.history import history
@@ -91,11 +91,12 @@ def post_report_run(
     report_id: str,
     session: SessionDep,
     settings: SettingsDep,
-    _may: CanSubmit,
+    may: CanSubmit,
     preset: Annotated[str, Form()] = "",
 ) -> Response:
     """Run a report again."""
-    document = relaunch(session, report_id, RunRequest(preset=preset or None), settings=settings)
+    request = RunRequest(preset=preset or None)
+    document = relaunch(session, report_id, request, settings=settings, who=token_of(may))
     return RedirectResponse(f"/runs/{document.id}", status_code=303)
 
 

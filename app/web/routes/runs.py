@@ -10,8 +10,9 @@ from fastapi import APIRouter, Cookie, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from app.errors import ConflictError
-from app.http.access import CanRead, CanSubmit
+from app.http.access import CanRead
 from app.http.state import SessionDep, SettingsDep
+from app.http.submitter import WITHDRAW_COOKIE, CanCancel
 from app.runs.lifecycle.cancel import cancel_run
 from app.runs.lookup.runs import run_document
 from app.web.formats import Format, address_of, as_json, as_markdown, negotiate_format
@@ -20,7 +21,6 @@ from app.web.views.markdown_copy import run_markdown
 from app.web.views.run_page import run_values
 
 router = APIRouter(include_in_schema=False)
-WITHDRAW_COOKIE = "samehere_withdraw"
 
 
 @router.get("/runs/{run_id}")
@@ -56,7 +56,7 @@ def get_run_fragment(
 
 
 @router.post("/runs/{run_id}/cancel")
-def post_cancel(run_id: str, session: SessionDep, _may: CanSubmit) -> Response:
+def post_cancel(run_id: str, session: SessionDep, _may: CanCancel) -> Response:
     """Cancel a run. If it has finished in the meantime, its page shows the result."""
     with suppress(ConflictError):
         cancel_run(session, run_id)
