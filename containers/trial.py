@@ -15,6 +15,7 @@ import json
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -56,7 +57,7 @@ class Trial:
         self._project = f"trial{os.getpid()}"
         self._compose = [*shlex.split(compose), "-f", str(ROOT / "docker-compose.yml"), "-p", self._project]
         self._secrets = folder / "secrets"
-        self._environment = {**os.environ, "SECRETS": str(self._secrets), "WEB_PORT": "0"}
+        self._environment = {**os.environ, "SECRETS": str(self._secrets), "WEB_PORT": str(free_port())}
 
     def write_secrets(self) -> None:
         """Open files in a closed folder, as the compose file says."""
@@ -155,6 +156,12 @@ class Trial:
         self.compose("--profile", "setup", "down", "-v", check=False)
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
@@ -189,16 +196,17 @@ def check_life(trial: Trial, engine: str) -> None:
     """From an empty project to the second verdict."""
     trial.compose("up", "-d", *SERVERS)
     trial.await_health(SERVERS)
-    trial.compose("run", "--rm", "migrate")
+    trial.compose("run", "--rm", "--no-deps", "migrate")
     token = trial.compose(
         *("run", "--rm", "--no-deps", "web", "samehere", "token", "create"),
         *("--name", "trial", "--scope", "submit", "--scope", "read"),
     ).split()[-1]
     say("migrated, and a token is made")
     more = shlex.split(os.environ.get("CONTAINERS_TOOLCHAIN_ARGS", ""))
-    trial.compose("run", "--rm", *more, "toolchain")
+    trial.compose("--profile", "setup", "run", "--rm", *more, "toolchain")
     say("toolchain: built")
-    trial.compose("up", "-d", "--no-recreate")
+    # Podman 4.3 can wait for no condition, so nothing here is started by another.
+    trial.compose("up", "-d", "--no-deps", *OTHERS)
     trial.await_health(OTHERS)
     level = trial.execute("node-cpu", "python", "-P", "-m", "worker", "doctor").splitlines()[0]
     say(f"node: {level}")
@@ -231,6 +239,7 @@ def main() -> int:
     parser.add_argument("--engine", default="podman")
     parser.add_argument("--compose", default=f"{Path(sys.executable).parent / 'podman-compose'}")
     parser.add_argument("--stand-ins", action="store_true", help="build stand-ins for images of registries")
+    parser.add_argument("--built", action="store_true", help="the images are built already")
     parser.add_argument("--keep", action="store_true", help="leave everything running")
     chosen = parser.parse_args()
     if shutil.which(chosen.engine) is None:
@@ -241,10 +250,11 @@ def main() -> int:
         trial = Trial(chosen.engine, chosen.compose, Path(folder))
         trial.write_secrets()
         try:
-            if chosen.stand_ins:
+            if chosen.stand_ins and not chosen.built:
                 build_stand_ins(trial, words)
                 words += ["--pull=never", "--build-arg", f"PYTHON={STAND_IN_PYTHON}"]
-            build_images(trial, chosen.engine, words)
+            if not chosen.built:
+                build_images(trial, chosen.engine, words)
             check_life(trial, chosen.engine)
         except TrialError as error:
             say(f"FAILED: {error}")

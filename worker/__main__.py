@@ -119,6 +119,7 @@ def _settings(parsed: argparse.Namespace) -> NodeSettings:
 def _node(settings: NodeSettings) -> int:
     from worker.machine.locks import LockFolderError
     from worker.node.service import run_node
+    from worker.node.tasks import ForeignKeyError
     from worker.sandbox import SandboxUnavailableError
 
     if not settings.reveal_broker_url():
@@ -126,6 +127,8 @@ def _node(settings: NodeSettings) -> int:
     try:
         private_mounts.enter()
         return run_node(settings)
+    except ForeignKeyError as error:
+        return _complain(str(error))
     except (SandboxUnavailableError, LockFolderError) as error:
         _complain(str(error))
         return _NO_SANDBOX

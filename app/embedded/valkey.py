@@ -29,6 +29,7 @@ save ""
 maxmemory 256mb
 maxmemory-policy noeviction
 databases 1
+aclfile "{rules}"
 enable-debug-command no
 enable-module-command no
 logfile ""
@@ -69,8 +70,16 @@ class EmbeddedValkey(EmbeddedServer):
         end_holders(self._data, PROGRAM, signals=self.stop_signals)
         self.sockets = socket_folder(self.home, self.name, socket=SOCKET, identity=self.identity)
         self._socket.unlink(missing_ok=True)
+        rules = self._data / "users.acl"
+        if not rules.exists():
+            # Whoever reaches the socket may do everything. Keys of nodes are added to this file.
+            rules.write_text("user default on nopass ~* &* +@all\n")
+            rules.chmod(0o600)
+            self.identity.own(rules)
         configuration = self.folder / "valkey.conf"
-        configuration.write_text(CONFIGURATION.format(socket=_quote(self._socket), data=_quote(self._data)))
+        configuration.write_text(
+            CONFIGURATION.format(socket=_quote(self._socket), data=_quote(self._data), rules=_quote(rules))
+        )
         configuration.chmod(0o644)
         return Program(
             argv=[str(self._program), str(configuration)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,8 +17,9 @@ from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from app.errors import UnavailableError
+from app.errors import SetupError, UnavailableError
 from app.settings import ServiceSettings
+from app.storage import node_keys
 from worker.contract import Attempt, Heartbeat
 from worker.contract.broker_transport import use_careful_transport
 from worker.contract.broker_url import celery_url, redis_url
@@ -28,6 +30,7 @@ from worker.contract.names import (
     cancel_key,
     heartbeat_key,
     node_queue,
+    results_queue,
 )
 
 log = structlog.get_logger(__name__)
@@ -44,6 +47,8 @@ RECORDER_SINCE = "samehere:recorder-since"
 WAKE_UP_MILLISECONDS = 2000
 FLAG_SECONDS = 3600
 SILENCE_SECONDS = 10.0
+# The end of a taken message, as Celery stores it: the list that it came from.
+OF_THE_RECORDER = re.compile(rb'"%s(?:\.[a-z0-9._-]{1,64})?"\]\Z' % QUEUE_RECORDER.encode())
 HEARTBEAT_BYTES = 64 * 1024
 
 
@@ -201,17 +206,25 @@ class Broker:
 
     def recorder_backlog(self) -> int:
         """The number of unrecorded node messages, including those that a recorder has taken."""
-        ours = f'"{QUEUE_RECORDER}"]'.encode()
         with _answering():
-            waiting = self.redis.llen(QUEUE_RECORDER)
+            lists = [QUEUE_RECORDER, *map(results_queue, self.keyed_nodes())]
+            waiting = sum(int(self.redis.llen(name)) for name in lists)
             unacknowledged = 0
             if self.redis.hlen(UNACKED):
                 unacknowledged = sum(
                     1
                     for value in cast("list[bytes]", self.redis.hvals(UNACKED))
-                    if value.rstrip().endswith(ours)
+                    if OF_THE_RECORDER.search(value.rstrip())
                 )
         return waiting + unacknowledged
+
+    def keyed_nodes(self) -> list[str]:
+        """The nodes with a key, each of which sends to a list of its own. None if the broker has no keys."""
+        with _answering():
+            try:
+                return node_keys.keyed_nodes(self.redis)
+            except SetupError:
+                return []
 
     def recorder_started(self) -> None:
         """Store that a recorder starts now."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from celery import Celery
+from celery import Celery, Task
 from celery.exceptions import Reject
 from celery.signals import worker_ready
 from sqlalchemy import Engine
@@ -20,7 +20,8 @@ from app.runs.submission import scheduled_reruns
 from app.settings import ServiceSettings
 from app.storage.broker import TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, Broker
 from app.storage.session import is_unavailable, make_engine, session_factory
-from worker.contract.names import TASK_FROM_NODE
+from app.tasks.results_lists import follow_node_keys
+from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, sender_of
 
 log = structlog.get_logger(__name__)
 
@@ -39,11 +40,11 @@ class Service:
     factory: sessionmaker[Session]
 
 
-def _record(service: Service, message: Any) -> None:
-    """Record a message. It goes back to the queue if the database is not available or not migrated."""
+def _record(service: Service, message: Any, *, sender: str | None) -> None:
+    """Record a message of a sender. It goes back to its list if the database is away or not migrated."""
     try:
         with service.factory.begin() as session:
-            record.receive(session, message, settings=service.settings)
+            record.receive(session, message, sender=sender, settings=service.settings)
     except UnavailableError as error:
         raise _postpone(error.code) from error
     except SQLAlchemyError as error:
@@ -93,9 +94,11 @@ def build(settings: ServiceSettings | None = None) -> Service:
         factory=session_factory(engine, broker),
     )
 
-    @application.task(name=TASK_FROM_NODE, acks_late=True)
-    def from_node(message: Any) -> None:
-        _record(service, message)
+    @application.task(name=TASK_FROM_NODE, acks_late=True, bind=True)
+    def from_node(self: Task[..., None], message: Any) -> None:
+        # Our transport writes the list that a message was taken from here, whatever its sender wrote.
+        source = (self.request.delivery_info or {}).get("routing_key")
+        _record(service, message, sender=sender_of(str(source)))
 
     @application.task(name=TASK_DISPATCH)
     def dispatch_round() -> None:
@@ -115,7 +118,9 @@ def build(settings: ServiceSettings | None = None) -> Service:
         application.tasks.unregister(name)
 
     @worker_ready.connect(weak=False)
-    def _ready(**_facts: Any) -> None:
+    def _ready(sender: Any, **_facts: Any) -> None:
+        if sender.task_consumer.consuming_from(QUEUE_RECORDER):
+            follow_node_keys(broker, sender, seconds=chosen.sweep_seconds)
         try:
             broker.recorder_started()
         except UnavailableError:

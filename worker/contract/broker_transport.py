@@ -104,7 +104,7 @@ class Channel(kombu_redis.Channel):
 
     def _brpop_read(self, **options: Any) -> Any:
         """Take one message and hand it to its consumer. Whatever is wrong with it ends here."""
-        before = self._unacknowledged()
+        before = self._tags_in_work()
         try:
             return super()._brpop_read(**options)  # type: ignore[misc]  # the stub lacks it
         except _NOT_THE_MESSAGE:
@@ -112,11 +112,11 @@ class Channel(kombu_redis.Channel):
         except Exception as error:  # noqa: BLE001
             _log_drop(error)
             # The message may be noted already. It must not come again.
-            for tag in self._unacknowledged() - before:
+            for tag in self._tags_in_work() - before:
                 self.qos.ack(tag)
             return True
 
-    def _unacknowledged(self) -> set[Any]:
+    def _tags_in_work(self) -> set[Any]:
         return set(self.qos._delivered or ())  # noqa: SLF001
 
 
@@ -129,6 +129,9 @@ class Transport(kombu_redis.Transport):
         """Hand a message to the consumer of its queue. Raises BadMessageError."""
         options = getattr(self.client, "transport_options", None) or {}
         check_message(message, tasks=options.get("tasks", ()))
+        # The sender wrote where the message came from, and to where it goes back. Only the list itself is
+        # proof of that, because with node keys not everybody can write to it.
+        message["properties"]["delivery_info"] = {"exchange": "", "routing_key": queue}
         super()._deliver(message, queue)
 
 

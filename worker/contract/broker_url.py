@@ -6,7 +6,7 @@ A URL with a host (`redis://`, `rediss://`) is the same for both clients.
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 _SOCKET_SCHEMES = frozenset({"unix", "redis+socket", "redis+unix"})
 # Celery's name and redis-py's name of the number of the database.
@@ -25,6 +25,11 @@ def celery_url(url: str) -> str:
     if parts.scheme not in _SOCKET_SCHEMES:
         return url
     return _socket_url(parts, scheme="redis+socket", database="virtual_host")
+
+
+def user_of(url: str) -> str:
+    """The broker's user that a URL names; empty if it names none."""
+    return unquote(urlsplit(url).username or "")
 
 
 def _socket_url(parts: SplitResult, *, scheme: str, database: str) -> str:

@@ -14,6 +14,22 @@ def node_queue(node: str) -> str:
     return f"node.{node}"
 
 
+def key_user(node: str) -> str:
+    """The broker's user that a node key belongs to."""
+    return f"node.{node}"
+
+
+def results_queue(node: str) -> str:
+    """The list to which only this node can send, if it has a node key. Others send to QUEUE_RECORDER."""
+    return f"{QUEUE_RECORDER}.{node}"
+
+
+def sender_of(queue: str) -> str | None:
+    """The node whose list this is; None for the list that nodes without a key share."""
+    prefix, dot, node = queue.partition(".")
+    return node if prefix == QUEUE_RECORDER and dot else None
+
+
 def heartbeat_key(node: str) -> str:
     """The broker key that a node refreshes. It expires soon after the node ends."""
     return f"samehere:heartbeat:{node}"

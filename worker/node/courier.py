@@ -11,8 +11,9 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from worker.contract import Draining, FromNode, Hello, Result, Started, from_node
-from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE
+from worker.contract.names import TASK_FROM_NODE
 from worker.node.spool import Spool
+from worker.node.tasks import own_queue
 
 _RETRY_SECONDS = 1.0
 _log = structlog.get_logger(__name__)
@@ -23,8 +24,10 @@ Ephemeral = Hello | Started | Draining
 class Courier:
     """Sends from one thread. Results wait on disk, other messages in memory."""
 
-    def __init__(self, app: Celery, spool: Spool) -> None:
+    def __init__(self, app: Celery, spool: Spool, *, results: str) -> None:
         self._app = app
+        # The list to which everything is sent.
+        self._results = own_queue(results)
         self._spool = spool
         self._outgoing: queue.SimpleQueue[Path | Ephemeral | None] = queue.SimpleQueue()
         self._stopped = threading.Event()
@@ -61,7 +64,11 @@ class Courier:
         while not self._stopped.is_set():
             try:
                 self._app.send_task(
-                    TASK_FROM_NODE, args=[body], queue=QUEUE_RECORDER, retry=False, ignore_result=True
+                    TASK_FROM_NODE,
+                    args=[body],
+                    queue=self._results,  # type: ignore[arg-type]  # the stub knows names only
+                    retry=False,
+                    ignore_result=True,
                 )
             except (OperationalError, OSError) as error:
                 failures += 1

@@ -22,7 +22,7 @@ from worker.machine.settings import NodeSettings
 from worker.node.courier import Courier
 from worker.node.parts import build_node
 from worker.node.spool import Spool
-from worker.node.tasks import make_celery, register_attempt
+from worker.node.tasks import make_celery, register_attempt, results_list
 from worker.slots.pool import PREVIEW_PLACES
 
 _log = structlog.get_logger(__name__)
@@ -41,9 +41,12 @@ class Node:
         self._settings = settings
         self._lending = settings.lending(settings.node_name)
         self._closure: Closure | None = None
-        self._celery = make_celery(settings.reveal_broker_url(), settings.node_name)
-        self._broker = connect(settings.reveal_broker_url())
-        self._courier = Courier(self._celery, Spool(settings.spool_folder(settings.node_name)))
+        url = settings.reveal_broker_url()
+        results = results_list(url, settings.node_name)
+        self._celery = make_celery(url, settings.node_name)
+        self._broker = connect(url)
+        spool = Spool(settings.spool_folder(settings.node_name))
+        self._courier = Courier(self._celery, spool, results=results)
         self._parts = build_node(settings, self._courier.send, on_broker=True)
         self._identity = self._parts.identity
         self._pool = self._parts.pool

@@ -11,17 +11,43 @@ from pydantic import ValidationError
 
 from worker.contract import Attempt
 from worker.contract.broker_transport import use_careful_transport
-from worker.contract.broker_url import celery_url
-from worker.contract.names import TASK_ATTEMPT, node_queue
+from worker.contract.broker_url import celery_url, user_of
+from worker.contract.names import QUEUE_RECORDER, TASK_ATTEMPT, key_user, node_queue, results_queue
 
 _log = structlog.get_logger(__name__)
+
+
+class ForeignKeyError(Exception):
+    """The broker's URL has the key of another node."""
+
+
+def own_queue(name: str) -> Queue:
+    """A list on the broker without an exchange, which would be a key that nodes share."""
+    return Queue(name, exchange="", routing_key=name, no_declare=True)
+
+
+def results_list(broker_url: str, node: str) -> str:
+    """The list to which this node sends. With a node key it is one of its own.
+
+    Raises ForeignKeyError.
+    """
+    user = user_of(broker_url)
+    if user == key_user(node):
+        return results_queue(node)
+    if user.startswith(key_user("")):
+        other = user.removeprefix(key_user(""))
+        raise ForeignKeyError(
+            f"the key in SAMEHERE_BROKER_URL is that of node {other}, and this node is {node}: "
+            f"set SAMEHERE_NODE_NAME={other}, or make a key: samehere node-key create {node}"
+        )
+    return QUEUE_RECORDER
 
 
 def make_celery(broker_url: str, node: str) -> Celery:
     """A Celery application that accepts only JSON, without results and remote control."""
     use_careful_transport()
     app = Celery("samehere-node", broker=celery_url(broker_url), set_as_current=False)
-    queue = Queue(node_queue(node), durable=True)
+    queue = own_queue(node_queue(node))
     app.conf.update(
         accept_content=["json"],
         task_serializer="json",
@@ -45,7 +71,10 @@ def make_celery(broker_url: str, node: str) -> Celery:
         broker_connection_timeout=4.0,
         broker_transport_options={
             "tasks": [TASK_ATTEMPT],
-            "visibility_timeout": 3600,
+            # The broker notes no messages in work: the dispatcher repeats what dies with its node. So there
+            # are no keys that nodes share, and no lists of other priorities.
+            "ack_emulation": False,
+            "priority_steps": [0],
             "socket_timeout": 10.0,
             "socket_connect_timeout": 4.0,
         },

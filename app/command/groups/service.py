@@ -1,4 +1,4 @@
-"""Commands of the service's operator: `serve`, `judge-again`, `dump`, `restore` and `token`."""
+"""Commands of the service's operator: `serve`, `judge-again`, `dump`, `restore`, `token` and `node-key`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from app.command.groups.options import GROUP_SETTINGS, Json
 service = typer.Typer(**GROUP_SETTINGS)
 tokens = typer.Typer(help="Tokens of the service's API.", **GROUP_SETTINGS)
 service.add_typer(tokens, name="token")
+node_keys = typer.Typer(help="Keys with which nodes reach the broker.", **GROUP_SETTINGS)
+service.add_typer(node_keys, name="node-key")
+NodeName = Annotated[str, typer.Argument(metavar="NAME", help="The node's name, as in SAMEHERE_NODE_NAME.")]
 
 
 class ScopeName(StrEnum):
@@ -121,3 +124,27 @@ def revoke_token(
     from app.command import tokens as command
 
     command.revoke(token_id)
+
+
+@node_keys.command("create", epilog="Example: samehere node-key create lab-h100 > secrets/lab-h100")
+def create_node_key(node: NodeName, *, json: Json = False) -> None:
+    """Make the key of one node. It is printed once, and stored as a digest only, in the broker."""
+    from app.command import node_keys as command
+
+    command.create(node, as_json=json)
+
+
+@node_keys.command("list", epilog="Example: samehere node-key list")
+def list_node_keys(*, json: Json = False) -> None:
+    """Show the nodes that have a key."""
+    from app.command import node_keys as command
+
+    command.show_all(as_json=json)
+
+
+@node_keys.command("revoke", epilog="Example: samehere node-key revoke lab-h100")
+def revoke_node_key(node: NodeName) -> None:
+    """Make the key of a node invalid, and end its connections."""
+    from app.command import node_keys as command
+
+    command.revoke(node)

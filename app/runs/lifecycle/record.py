@@ -36,8 +36,8 @@ from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start
 log = structlog.get_logger(__name__)
 
 
-def receive(session: Session, message: Any, *, settings: ServiceSettings) -> None:
-    """Record one message.
+def receive(session: Session, message: Any, *, settings: ServiceSettings, sender: str | None = None) -> None:
+    """Record one message. If its sender is known by a node key, the message must be of this node.
 
     An unusable message is logged and dropped; the lease of its attempt then runs out.
     """
@@ -53,6 +53,9 @@ def receive(session: Session, message: Any, *, settings: ServiceSettings) -> Non
         return
     if not isinstance(parsed, (Hello, Started, Result, Draining)) or not NODE_NAME.fullmatch(parsed.node):
         log.warning("node_message_refused", problems=1)
+        return
+    if sender is not None and parsed.node != sender:
+        log.warning("node_message_of_another_node", sender=sender, node=parsed.node)
         return
     match parsed:
         case Hello():
