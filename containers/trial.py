@@ -63,9 +63,12 @@ class Trial:
         """Open files in a closed folder, as the compose file says."""
         self._secrets.mkdir(mode=0o700)
         for name in ("postgres_password", "broker_password"):
-            path = self._secrets / name
-            path.write_text(f"{name[0]}{HARD}\n")
-            path.chmod(0o444)
+            self.write_secret(name, f"{name[0]}{HARD}")
+
+    def write_secret(self, name: str, secret: str) -> None:
+        path = self._secrets / name
+        path.write_text(f"{secret}\n")
+        path.chmod(0o444)
 
     def run(self, argv: Sequence[str], *, check: bool = True, stdin: str | None = None) -> str:
         """Standard output of a command. Raises TrialError if it fails."""
@@ -201,7 +204,9 @@ def check_life(trial: Trial, engine: str) -> None:
         *("run", "--rm", "--no-deps", "web", "samehere", "token", "create"),
         *("--name", "trial", "--scope", "submit", "--scope", "read"),
     ).split()[-1]
-    say("migrated, and a token is made")
+    key = trial.compose("run", "--rm", "--no-deps", "-T", "web", "samehere", "node-key", "create", "cpu-1")
+    trial.write_secret("cpu-1", key.split()[-1])
+    say("migrated; a token and a node key are made")
     more = shlex.split(os.environ.get("CONTAINERS_TOOLCHAIN_ARGS", ""))
     trial.compose("--profile", "setup", "run", "--rm", *more, "toolchain")
     say("toolchain: built")

@@ -19,6 +19,8 @@ from worker.contract.names import cancel_key, heartbeat_key, key_user, node_queu
 
 NODE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 KEY_BYTES = 32
+# Clients send it with each connection, and do without it. Redis 7.0 has no such command.
+SINCE_7_2 = "+client|setinfo"
 _PREFIX = key_user("")
 
 
@@ -41,7 +43,7 @@ def permissions(node: str) -> list[str]:
     return [
         *("resetkeys", "resetchannels", "clearselectors", "-@all"),
         # Its connection. The number of a database changes nothing: the keys below are the same in each.
-        *("+ping", "+select", "+client|setinfo", "+client|setname"),
+        *("+ping", "+select", "+client|setname"),
         # It takes jobs from its own queue, and puts back those that it can't begin.
         f"(-@all +brpop +lpush ~{node_queue(node)})",
         # It adds to its own list of results, and can't read it.
@@ -63,6 +65,9 @@ def create(broker: Redis, node: str) -> NewKey:
     digest = hashlib.sha256(secret.encode()).hexdigest()
     words = [*permissions(node), f"#{digest}", "on"]
     _command(broker, "ACL", "SETUSER", key_user(node), "reset", *words)
+    if _knows(broker, SINCE_7_2):
+        words = [*words, SINCE_7_2]
+        _command(broker, "ACL", "SETUSER", key_user(node), SINCE_7_2)
     rule = " ".join(["user", key_user(node), "reset", *words])
     return NewKey(node=node, secret=secret, rule=rule, is_stored=_save(broker))
 
@@ -110,6 +115,15 @@ def _command(broker: Redis, *words: str) -> Any:
         raise SetupError(
             f"The broker refused {words[0]} {words[1]}: {error}. Node keys need Redis 7.0 or Valkey 7.2."
         ) from error
+
+
+def _knows(broker: Redis, word: str) -> bool:
+    """Whether the server has the command of such a word."""
+    try:
+        broker.execute_command("ACL", "DRYRUN", "default", *word.lstrip("+").split("|"), "LIB-NAME", "x")  # type: ignore[no-untyped-call]  # as above
+    except ResponseError:
+        return False
+    return True
 
 
 def _save(broker: Redis) -> bool:

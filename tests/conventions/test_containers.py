@@ -105,6 +105,11 @@ def test_a_node_sees_the_broker_and_nothing_else() -> None:
         service = loaded["services"][name]
         assert service["networks"] == ["nodes"]
         assert "SAMEHERE_DATABASE_URL" not in service["environment"]
+        # A key of its own, and neither the broker's password nor the key of another node.
+        key = service["environment"]["SAMEHERE_NODE_NAME"]
+        assert service["secrets"] == [key]
+        assert service["environment"]["SAMEHERE_BROKER_URL"].startswith(f"redis://node.{key}@")
+        assert service["environment"]["SAMEHERE_BROKER_PASSWORD_FILE"] == f"/run/secrets/{key}"
         assert {"seccomp=unconfined", "systempaths=unconfined", "no-new-privileges:true"} <= set(
             service["security_opt"]
         )
@@ -132,8 +137,7 @@ def test_everything_that_serves_has_a_health_check() -> None:
     }
     assert in_image == {"web", "node"}
     for name, service in compose()["services"].items():
-        inherits = name == "web" or name.startswith("node-")
-        assert inherits or name in health_checks() or service.get("restart") == "no", name
+        assert name in health_checks() or service.get("restart") == "no", name
     # A server that answers only itself while it begins is not healthy.
     assert "127.0.0.1" in compose()["services"]["postgres"]["healthcheck"]["test"]
 

@@ -229,7 +229,7 @@ def test_a_node_knows_its_list_and_refuses_a_foreign_key() -> None:
 
 @pytest.mark.sandbox
 def test_a_run_finishes_under_a_key_and_nothing_is_denied(
-    stage: Stage, broker: redis.Redis, broker_url: str, toolchains: Path, toolchain: str, tmp_path: Path
+    stage: Stage, broker: redis.Redis, broker_url: str, toolchains: Path, *, toolchain: str, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
