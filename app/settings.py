@@ -145,6 +145,16 @@ class ServiceSettings(LogSettings):
     )
     rerun_cells: int = Field(default=12, ge=1, description="most cells of one scheduled rerun")
 
+    canary_seconds: float = Field(
+        default=900.0,
+        ge=0,
+        description="how often the service runs a script with a known verdict through its nodes;"
+        " 0 means never",
+    )
+    canary_limit_seconds: float = Field(
+        default=300.0, gt=0, description="a canary that takes longer makes `/readyz` answer 503"
+    )
+
     unawaited_runs: int = Field(
         default=2000,
         ge=0,

@@ -21,7 +21,9 @@ ENDED_ATTEMPT_STATES: Final = ("recorded", "lost", "cancelled")
 
 # Why a run was started: a person submitted it, a new toolchain came, a scheduled rerun was due,
 # a pair of runs needed its other side, or a whole tracker was imported.
-Trigger = Literal["submitted", "toolchain", "schedule", "baseline", "imported"]
+Trigger = Literal["submitted", "toolchain", "schedule", "baseline", "imported", "canary"]
+# Background runs, with all other triggers, are dispatched last.
+FOREGROUND: tuple[Trigger, ...] = ("submitted", "canary")
 
 # The acts of maintainers, and the kinds of their subjects.
 SubjectKind = Literal["report", "run", "node", "toolchain", "script"]

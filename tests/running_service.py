@@ -64,7 +64,8 @@ def service_environment(home: Path) -> dict[str, str]:
         "SAMEHERE_LOCKS": str(home / "locks"),
         "SAMEHERE_TOOLCHAINS": str(SHARED_TOOLCHAINS),
     }
-    # Tests must not grow the shared toolchains.
+    # Tests must not grow the shared toolchains, and count attempts without canaries.
+    own["SAMEHERE_CANARY_SECONDS"] = "0"
     return {**kept, **own, "SAMEHERE_PACKAGES_ALLOWED": "", "PYTHONUNBUFFERED": "1"}
 
 

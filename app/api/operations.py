@@ -13,6 +13,7 @@ from app.http.problems import problem_responses
 from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.runs.lookup.metrics import Snapshot, snapshot
 from app.runs.rows.nodes import fleet
+from app.runs.submission.canary import require_canary
 from app.settings import ServiceSettings
 
 router = APIRouter(tags=["operations"])
@@ -26,11 +27,16 @@ def get_health() -> HealthBody:
 
 @router.get("/readyz", operation_id="readiness", responses=problem_responses())
 def get_ready(request: Request, session: SessionDep, broker: BrokerDep, settings: SettingsDep) -> HealthBody:
-    """Whether database and broker answer, the schema is current, and the service's own node has connected."""
+    """Whether the service can work.
+
+    Database and broker answer, the schema is current, the service's own node has connected, and the last
+    canary ended in time with its known verdict.
+    """
     # The first use of a session also checks the schema.
     session.connection()
     broker.ping()
     _require_own_node(request, session, settings)
+    require_canary(session, settings=settings)
     return HealthBody(status="ready")
 
 

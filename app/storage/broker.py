@@ -39,6 +39,9 @@ QUEUE_DISPATCHER = "dispatcher"
 TASK_DISPATCH = "app.dispatch"
 TASK_RECOVER = "app.recover"
 TASK_RERUN = "app.rerun"
+TASK_CANARY = "app.canary"
+# The tasks of the trusted side. It drops messages for others.
+TASKS = (TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY)
 
 # Our own key for unacknowledged messages: we must not restore those of the nodes.
 UNACKED = "samehere.unacked"
@@ -94,7 +97,7 @@ def make_celery(settings: ServiceSettings) -> Celery:
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options={
-            "tasks": [TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN],
+            "tasks": list(TASKS),
             # The message of a killed recorder is restored well before the lease of its attempt ends.
             "visibility_timeout": visibility,
             "unacked_restore_interval": max(1, visibility // 3),

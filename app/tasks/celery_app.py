@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from app.errors import UnavailableError
 from app.runs.lifecycle import dispatch, record, recover
-from app.runs.submission import scheduled_reruns
+from app.runs.submission import canary, scheduled_reruns
 from app.settings import ServiceSettings
-from app.storage.broker import TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, Broker
+from app.storage.broker import TASK_CANARY, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, Broker
 from app.storage.session import is_unavailable, make_engine, session_factory
 from app.tasks.results_lists import follow_node_keys
 from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, sender_of
@@ -64,12 +64,14 @@ def _postpone(problem: str) -> Reject:
 
 
 def _round(service: Service, name: str) -> None:
-    """Do one round of dispatching, reaping or reruns. A failed step is tried again in the next round."""
+    """Do one round of dispatching, reaping, reruns or the canary. The next round tries a failed step."""
     try:
         if name == TASK_DISPATCH:
             service.broker.begin_dispatch()
             with service.factory.begin() as session:
                 dispatch.dispatch(session, service.broker, settings=service.settings)
+        elif name == TASK_CANARY:
+            canary.canary_round(service.factory, settings=service.settings)
         elif name == TASK_RERUN:
             scheduled_reruns.rerun_round(service.factory, settings=service.settings)
         else:
@@ -112,9 +114,19 @@ def build(settings: ServiceSettings | None = None) -> Service:
     def rerun_round() -> None:
         _round(service, TASK_RERUN)
 
+    @application.task(name=TASK_CANARY)
+    def canary_round() -> None:
+        _round(service, TASK_CANARY)
+
     # Celery has built-in tasks that call other tasks. A node could ask for them, so they are removed.
     application.finalize()
-    for name in set(application.tasks) - {TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN}:
+    for name in set(application.tasks) - {
+        TASK_FROM_NODE,
+        TASK_DISPATCH,
+        TASK_RECOVER,
+        TASK_RERUN,
+        TASK_CANARY,
+    }:
         application.tasks.unregister(name)
 
     @worker_ready.connect(weak=False)

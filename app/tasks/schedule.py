@@ -1,4 +1,4 @@
-"""The schedule of beat: how often a round of dispatch, of reaping and of reruns is asked for.
+"""The schedule of beat: how often a round of dispatch, of reaping, of reruns and of the canary is asked for.
 
 It needs the broker only. So beat starts without the code that reads reports and judges them.
 """
@@ -8,7 +8,14 @@ from __future__ import annotations
 from celery import Celery
 
 from app.settings import ServiceSettings
-from app.storage.broker import QUEUE_DISPATCHER, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, make_celery
+from app.storage.broker import (
+    QUEUE_DISPATCHER,
+    TASK_CANARY,
+    TASK_DISPATCH,
+    TASK_RECOVER,
+    TASK_RERUN,
+    make_celery,
+)
 
 
 def scheduled_application(settings: ServiceSettings) -> Celery:
@@ -19,6 +26,8 @@ def scheduled_application(settings: ServiceSettings) -> Celery:
         TASK_RECOVER: settings.sweep_seconds,
         TASK_RERUN: settings.rerun_seconds,
     }
+    if settings.canary_seconds:
+        every[TASK_CANARY] = min(settings.canary_seconds, settings.rerun_seconds)
     application.conf.beat_schedule = {
         name: {"task": name, "schedule": seconds, "options": {"queue": QUEUE_DISPATCHER, "expires": seconds}}
         for name, seconds in every.items()

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 from running_service import Service, free_port, is_ready, service_environment, start_service, stop_service
 
+from app.embedded.postgres import EmbeddedPostgres
 from app.errors import SetupError
 from app.serve.child_process import FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, Backoff, Child
 from app.serve.exposure import is_loopback, require_isolation
@@ -79,8 +81,20 @@ def run_serve(home: Path, *options: str, **variables: str) -> subprocess.Complet
     )
 
 
-def test_sigterm_ends_everything_in_order(home: Path) -> None:
-    service = start_service(home)
+def verdicts_of_canaries(home: Path) -> list[str]:
+    url = EmbeddedPostgres(home).attach()
+    assert url is not None
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT verdict FROM run WHERE occasion = 'canary' AND state = 'finished'")
+        return [row[0] for row in rows]
+
+
+def test_a_canary_passes_and_sigterm_ends_everything_in_order(home: Path) -> None:
+    service = start_service(
+        home, environment={"SAMEHERE_CANARY_SECONDS": "60", "SAMEHERE_RERUN_SECONDS": "0.5"}
+    )
+    assert eventually(lambda: verdicts_of_canaries(home) == ["reproduced"], seconds=60)
+    assert is_ready(service.url)
     names = " ".join(processes(home).values())
     assert all(
         words in names

@@ -139,7 +139,8 @@ def choose(
 ) -> dict[str, str]:
     """The node for each repeat, by attempt id. A job stays on its node.
 
-    Submitted runs come before background runs, then the run with the fewest attempts on nodes (`busy`).
+    A canary comes first, then submitted runs, then background runs. Among those the run with the fewest
+    attempts on nodes (`busy`) is next.
     """
     by_run: dict[str, deque[Candidate]] = {}
     for candidate in candidates:
@@ -147,11 +148,13 @@ def choose(
             by_run.setdefault(candidate.run_id, deque()).append(candidate)
     bound = {candidate.job_id: candidate.node for candidate in candidates}
     chosen: dict[str, str] = {}
-    background = {run_id: waiting[0].background for run_id, waiting in by_run.items()}
-    turns = [(background[run_id], busy[run_id], run_id) for run_id in by_run]
+    classes = {
+        run_id: (not waiting[0].is_canary, waiting[0].background) for run_id, waiting in by_run.items()
+    }
+    turns = [(classes[run_id], busy[run_id], run_id) for run_id in by_run]
     heapify(turns)
     while turns and any(capacity.attempts > 0 for capacity in capacities.values()):
-        _background, _busy, run_id = heappop(turns)
+        _class, _busy, run_id = heappop(turns)
         candidate = by_run[run_id].popleft()
         name = _home(candidate, bound[candidate.job_id], capacities, required_level=required_level)
         if name is not None:
@@ -159,7 +162,7 @@ def choose(
             chosen[candidate.attempt_id] = name
             busy[run_id] += 1
         if by_run[run_id]:
-            heappush(turns, (background[run_id], busy[run_id], run_id))
+            heappush(turns, (classes[run_id], busy[run_id], run_id))
     return chosen
 
 

@@ -40,10 +40,15 @@ def store_end(session: Session, run: RunRow, judged: JudgedRun) -> RunDocument:
 
     The run must be locked and its state must be set.
 
-    A contributed run changes neither the verdict of its report nor the list of changes.
+    A contributed run changes neither the verdict of its report nor the list of changes. A canary changes
+    nothing but itself.
     """
     store_judgement(run, queries.jobs_of_run(session, run.id), judged)
     session.flush()
+    if run.trigger == "canary":
+        # It tests the service. Nothing about a report follows from it.
+        emit(session, run, "run.finished" if run.state == "finished" else "run.cancelled")
+        return judged.document
     store_comparisons(session, judged.comparisons)
     if run.contributed_by is None:
         store_report_verdict(session, run.report_id, judged)

@@ -51,6 +51,8 @@ class ReportRow(Base):
     duplicate_of: Mapped[Id | None] = mapped_column(ForeignKey("report.id"))
     # The verdict of a maintainer. The measured verdict stays in `verdict`.
     overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))
+    # Whether the service submitted it to test itself. Then no list, search or group shows it.
+    is_canary: Mapped[bool] = mapped_column(default=False, server_default=sql("false"))
     # Set when it was withdrawn. Text, claim, title and reading are then erased, except for the digests of
     # scripts.
     withdrawn_at: Mapped[datetime | None]

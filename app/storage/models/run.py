@@ -19,6 +19,7 @@ class RunRow(Base):
         Index(None, "report_id", "id"),
         Index(None, "state"),
         Index("ix_run_open", "id", postgresql_where=text("state IN ('queued', 'running')")),
+        Index("ix_run_canary", "id", postgresql_where=text("occasion = 'canary'")),
         Index("ix_run_of_ours", "id", postgresql_where=text("occasion <> 'submitted'")),
         UniqueConstraint("evidence_digest"),
     )
@@ -26,7 +27,7 @@ class RunRow(Base):
     id: Mapped[Id] = mapped_column(primary_key=True)
     report_id: Mapped[Id] = mapped_column(ForeignKey("report.id"))
     state: Mapped[RunState] = mapped_column(choice("state", RunState))
-    # Why the run was started. All but submitted runs are background runs, which are dispatched last.
+    # Why the run was started. Runs with triggers outside of FOREGROUND are dispatched last.
     trigger: Mapped[Trigger] = mapped_column(
         "occasion", choice("occasion", Trigger), default="submitted", server_default="submitted"
     )

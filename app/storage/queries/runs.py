@@ -154,7 +154,7 @@ def report_of(session: Session, report_id: str) -> ReportRow | None:
 
 
 # Columns that are long, or that change with every run of the report.
-_LEFT_OUT = {"text", "reading", "claim_text", "verdict", "attention", "verified_at"}
+_LEFT_OUT = {"text", "reading", "claim_text", "verdict", "attention", "verified_at", "is_canary"}
 
 
 def short_columns() -> list[KeyedColumnElement[Any]]:

@@ -112,6 +112,7 @@ TRIGGERS: dict[Trigger, str] = {
     "schedule": "scheduled",
     "baseline": "completes a comparison",
     "imported": "bulk import",
+    "canary": "canary",
 }
 STATES: dict[str, str] = {
     "queued": "waiting for a node",

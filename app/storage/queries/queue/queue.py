@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import func, or_, select, true, update
 from sqlalchemy.orm import Session
 
-from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
+from app.states import FOREGROUND, HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from worker.contract import AttemptKind
 
@@ -31,6 +31,8 @@ class Candidate:
     kind: AttemptKind = AttemptKind.REPEAT
     # A background run comes after all submitted runs.
     background: bool = False
+    # A canary comes before all other runs.
+    is_canary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +50,8 @@ def candidates(
 ) -> list[Candidate]:
     """Queued attempts that are free or bound to one of these nodes, in the order of dispatch.
 
-    Submitted runs come first. Runs take turns, and each begins with its cheap cells. The attempts of a job
-    are alike, so at most `of_a_job` of each are read.
+    A canary comes first, then submitted runs. Runs take turns, and each begins with its cheap cells. The
+    attempts of a job are alike, so at most `of_a_job` of each are read.
     """
     waiting = (
         select(AttemptRow.id, AttemptRow.kind)
@@ -58,7 +60,8 @@ def candidates(
         .limit(of_a_job)
         .lateral()
     )
-    background = (RunRow.trigger != "submitted").label("background")
+    background = RunRow.trigger.not_in(FOREGROUND).label("background")
+    is_canary = (RunRow.trigger == "canary").label("is_canary")
     rank = (
         func.row_number()
         .over(partition_by=JobRow.run_id, order_by=(JobRow.position, waiting.c.id))
@@ -74,6 +77,7 @@ def candidates(
             JobRow.target,
             rank,
             background,
+            is_canary,
         )
         .select_from(JobRow)
         .join(waiting, true())
@@ -84,7 +88,7 @@ def candidates(
     if excluded:
         ranked_jobs = ranked_jobs.where(JobRow.script_digest.not_in(excluded))
     ranked = ranked_jobs.subquery()
-    turns = (ranked.c.background, ranked.c.rank, ranked.c.run_id)
+    turns = (ranked.c.is_canary.desc(), ranked.c.background, ranked.c.rank, ranked.c.run_id)
     rows = session.execute(
         select(ranked).where(ranked.c.rank <= PER_RUN).order_by(*turns).limit(MOST_CANDIDATES)
     )
@@ -97,6 +101,7 @@ def candidates(
             target=row.target,
             kind=row.kind,
             background=row.background,
+            is_canary=row.is_canary,
         )
         for row in rows
     ]

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import func, select, true
 from sqlalchemy.orm import Session
 
-from app.states import HELD_ATTEMPT_STATES, OPEN_STATES
+from app.states import FOREGROUND, HELD_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow, ScriptRow
 from worker.contract import AttemptKind
 
@@ -22,7 +22,7 @@ MOST_JOBS = 40
 MOST_RECENT = 60
 
 
-_BACKGROUND = RunRow.trigger != "submitted"
+_BACKGROUND = RunRow.trigger.not_in(FOREGROUND)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

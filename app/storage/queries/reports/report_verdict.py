@@ -48,7 +48,10 @@ def attempts_of_jobs(session: Session, job_ids: Collection[str]) -> Sequence[Att
 
 
 def report_ids(session: Session, *, after: str, limit: int) -> Sequence[str]:
-    """The ids of reports after an id, in order."""
+    """The ids of reports after an id, in order, without canaries."""
     return session.scalars(
-        select(ReportRow.id).where(ReportRow.id > after).order_by(ReportRow.id).limit(limit)
+        select(ReportRow.id)
+        .where(ReportRow.id > after, ReportRow.is_canary.is_(False))
+        .order_by(ReportRow.id)
+        .limit(limit)
     ).all()

@@ -14,8 +14,8 @@ from app.storage.models.script import BANDS
 
 
 def runs(session: Session, *, before: str | None, limit: int) -> Sequence[RunRow]:
-    """Runs older than an id."""
-    statement = select(RunRow).order_by(RunRow.id.desc()).limit(limit)
+    """Runs older than an id, without canaries."""
+    statement = select(RunRow).where(RunRow.trigger != "canary").order_by(RunRow.id.desc()).limit(limit)
     if before is not None:
         statement = statement.where(RunRow.id < before)
     return session.scalars(statement).all()

@@ -121,7 +121,10 @@ def not_searchable(session: Session, *, rules: int, limit: int) -> Sequence[str]
     """The ids of reports that are not indexed, or by older rules; newest first."""
     current = exists().where(ReportSearchRow.report_id == ReportRow.id, ReportSearchRow.rules >= rules)
     return session.scalars(
-        select(ReportRow.id).where(~current).order_by(ReportRow.id.desc()).limit(limit)
+        select(ReportRow.id)
+        .where(~current, ReportRow.is_canary.is_(False))
+        .order_by(ReportRow.id.desc())
+        .limit(limit)
     ).all()
 
 
@@ -161,7 +164,8 @@ def statement(
     search: Search | None, *, before: str | None, limit: int, source_url: str | None = None
 ) -> Select[ReportRow]:
     """The statement of a search."""
-    query = select(ReportRow).options(*SLIM).order_by(ReportRow.id.desc()).limit(limit)
+    query = select(ReportRow).options(*SLIM).where(ReportRow.is_canary.is_(False))
+    query = query.order_by(ReportRow.id.desc()).limit(limit)
     if before is not None:
         query = query.where(ReportRow.id < before)
     if source_url is not None:
