@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+FILE_VARIABLE = "SAMEHERE_TOKEN_FILE"
 # A group of commands: plain help texts, and no name of its own before its commands.
 GROUP_SETTINGS: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}
 
@@ -23,6 +26,19 @@ class IsolationName(StrEnum):
 
     LANDLOCK = "landlock+seccomp"
     LIMITS_ONLY = "limits-only"
+
+
+def token_or_file(token: str | None) -> str | None:
+    """The token that the user gave, else the one in the file of SAMEHERE_TOKEN_FILE."""
+    file = os.environ.get(FILE_VARIABLE)
+    if token is not None or not file:
+        return token
+    from worker.contract.secret_file import read_secret
+
+    try:
+        return read_secret(Path(file))
+    except ValueError as error:
+        raise typer.BadParameter(f"{FILE_VARIABLE}: {error}") from None
 
 
 File = Annotated[
@@ -53,9 +69,11 @@ ServiceToken = Annotated[
     str | None,
     typer.Option(
         "--token",
-        help="A token of that service; the variable is safer than the option.",
+        help="A token of that service; the variable is safer than the option, and a file named by "
+        "SAMEHERE_TOKEN_FILE is safest.",
         envvar="SAMEHERE_TOKEN",
         show_envvar=True,
+        callback=token_or_file,
     ),
 ]
 Server = Annotated[
