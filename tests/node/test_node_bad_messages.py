@@ -28,7 +28,7 @@ def test_no_message_ends_a_node(
     ]
     for message in bad:
         service.client.lpush(node_queue(NODE), message)
-    node = start_node()
+    node = start_node(SAMEHERE_LOG_REPEATS="1000")
     service.give("good", "print('here')", toolchain)
     assert service.hear("result")["observation"]["stdout"] == "here\n"
     assert node.poll() is None

@@ -37,7 +37,7 @@ def test_no_message_ends_the_recorder(stage: Stage, tmp_path: Path) -> None:
     with log.open("wb") as stream:
         worker = subprocess.Popen(
             [sys.executable, "-m", "app.tasks", "worker"],
-            env=processes.environment,
+            env={**processes.environment, "SAMEHERE_LOG_REPEATS": "1000"},
             cwd=tmp_path,
             stdout=stream,
             stderr=stream,
