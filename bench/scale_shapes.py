@@ -16,9 +16,10 @@ from app.intake.read import read
 from app.intake.reading import Reading
 from app.judging.comparison.comparison import Repeats
 from app.limits import NO_READ_LIMITS
-from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.run_object.assemble import assemble
 from app.runs.run_object.comparison_parts import EvidenceAttempt, compare_pair, content_of
 from app.runs.run_object.document import JobPart, RunDocument
+from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import split_reading, split_result, to_storable
 from app.targets.target import Target
 from worker.contract import AttemptKind, Environment, Level, Observation, Result, Start

@@ -16,8 +16,9 @@ from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
-from app.runs.run_object.assemble import RunFacts, assemble
+from app.runs.run_object.assemble import assemble
 from app.runs.run_object.document import RunDocument
+from app.runs.run_object.facts import RunFacts
 
 MOST_CHARACTERS = 200
 

@@ -13,8 +13,9 @@ from app.ids import PATTERN, new_id
 from app.intake.claim.claims import Role
 from app.intake.reading import Ask, Reading
 from app.judging.comparison.environments import environment_digest
-from app.runs.run_object.assemble import MOST_VALUES, AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.run_object.assemble import MOST_VALUES, assemble
 from app.runs.run_object.document import RunDocument
+from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.states import JobState, RunState
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target

@@ -18,7 +18,8 @@ from app.errors import InputError, TooLargeError
 from app.ids import new_id
 from app.runs.exchange.bundle import BundledReport, OriginVerdict, bundle_of, evidence_digest
 from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
-from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.run_object.assemble import assemble
+from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import json_digest
 from app.targets.planning.plan import RepeatPlan
 from worker.contract import AttemptKind, CapturedValue, Outcome, Reason, Start

@@ -14,7 +14,8 @@ from default_limits import read
 
 from app.intake.reading import Reading
 from app.judging.verdict.job import judge_job
-from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, assemble
+from app.runs.run_object.assemble import assemble
+from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.targets.target import Target
 from worker.contract import AttemptKind, Level, Observation, Result, Start
 

@@ -21,8 +21,9 @@ from app.limits import NO_READ_LIMITS
 from app.runs.exchange.bundle import Bundle
 from app.runs.exchange.read_bundle import NO_LIMITS, read_bundle
 from app.runs.rows.search_index import cell_of
-from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts, judge
+from app.runs.run_object.assemble import judge
 from app.runs.run_object.comparison_parts import content_of
+from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import json_digest, to_storable
 from app.search.tokens import tokens
 from app.targets.planning.plan import RepeatPlan

@@ -13,8 +13,9 @@ from app.runs.estimates.durations import (
     machine_seconds,
     weakest,
 )
-from app.runs.run_object.assemble import JobFacts, RunFacts, assemble
+from app.runs.run_object.assemble import assemble
 from app.runs.run_object.document import EstimatePart, LeftOutPart, RangePart, RunDocument
+from app.runs.run_object.facts import JobFacts, RunFacts
 from app.states import JobState, RunState
 from app.targets.planning.plan import Cell, Plan
 from app.targets.target import Target

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.ids import PATTERN
 from app.intake.reading import Reading
 from app.judging.comparison.environments import environment_digest
-from app.runs.run_object.assemble import AttemptFacts, JobFacts, RunFacts
+from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import json_digest, split_result, to_storable
 from app.states import ENDED_ATTEMPT_STATES, JobState, RunState
 from app.targets.target import Target

@@ -33,6 +33,7 @@ from app.runs.rows.facts import (
     results_by_attempt,
     run_facts,
 )
+from app.runs.rows.presets import known_presets
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.storable import to_storable
 from app.runs.submission.report_intake import TITLE_CHARACTERS, check_report
@@ -137,7 +138,9 @@ def contribute(
     check_scripts(bundle, reading)
     if report is None:
         report = store_submitted(session, bundle, reading)
-    return ContributeResult(document=_store(session, bundle, report, digest=digest, by=by), created=True)
+    return ContributeResult(
+        document=_store(session, bundle, report, digest=digest, by=by, settings=settings), created=True
+    )
 
 
 def _own_run(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
@@ -161,8 +164,10 @@ def _report(session: Session, bundle: Bundle, reading: Reading, *, report_id: st
     return None
 
 
-def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, by: str) -> RunDocument:
-    moment = now()
+def _store(
+    session: Session, bundle: Bundle, report: ReportRow, *, digest: str, by: str, settings: ServiceSettings
+) -> RunDocument:
+    moment, preset = now(), bundle.run.plan.preset
     made_by = {
         "nodes": sorted(
             {one.result.node for job in bundle.jobs for one in job.attempts if one.result is not None}
@@ -174,7 +179,8 @@ def _store(session: Session, bundle: Bundle, report: ReportRow, *, digest: str, 
         id=new_id(),
         report_id=report.id,
         state=bundle.run.state,
-        preset=None if bundle.run.plan.preset is None else storable_text(bundle.run.plan.preset),
+        # Any other name of a preset was chosen elsewhere, and pages name the preset of a run.
+        preset=preset if preset in known_presets(settings) else None,
         repeats_at_most=bundle.run.plan.at_most,
         repeats_exact=bundle.run.plan.exact,
         last_event=0,

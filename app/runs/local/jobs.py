@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from app.ids import new_id
 from app.intake.reading import Script
-from app.runs.run_object.assemble import AttemptFacts, JobFacts
+from app.runs.run_object.facts import AttemptFacts, JobFacts
 from app.states import OPEN_ATTEMPT_STATES, AttemptState, JobState
 from app.targets.planning.plan import Cell
 from worker.contract import AttemptKind, Outcome, Result, Start

@@ -17,8 +17,9 @@ from app.runs.estimates.plan_document import estimated_plan, plan_document
 from app.runs.local.conductor import Conductor, NodeOptions, Progress
 from app.runs.local.jobs import LocalJob
 from app.runs.local.node_stream import open_node, require_toolchain
-from app.runs.run_object.assemble import JobFacts, RunFacts, assemble
+from app.runs.run_object.assemble import assemble
 from app.runs.run_object.document import RunDocument
+from app.runs.run_object.facts import JobFacts, RunFacts
 from app.states import RunState
 from app.targets.planning.plan import Plan, make_plan
 from app.targets.planning.presets import PRESETS, Preset

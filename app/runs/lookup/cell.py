@@ -17,7 +17,6 @@ from app.runs.run_object.document import AttemptPart, JobPart, RunDocument, Scri
 from app.storage.models import JobRow, ReportRow, RunRow
 from app.storage.queries import runs as queries
 from app.targets.packages import packages_among
-from app.targets.target import target_of
 from worker.contract import Environment
 
 
@@ -51,7 +50,7 @@ def cell(session: Session, job_id: str) -> Cell:
     return Cell(
         run=document,
         job=part,
-        label=target_of(job).label(),
+        label=part.target.label,
         script=script,
         script_number=number,
         repeatable=None if attempt is None else attempt_details(session, attempt.id),

@@ -18,8 +18,9 @@ from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import reading_of
 from app.runs.rows.page import Page, page
 from app.runs.rows.similar_reports import SameReport, same_as
-from app.runs.run_object.assemble import RunFacts, assemble
+from app.runs.run_object.assemble import assemble
 from app.runs.run_object.document import ReportPart
+from app.runs.run_object.facts import RunFacts
 from app.runs.run_object.maintainer_acts import Act, Overruling
 from app.states import RunState, Trigger
 from app.storage.models import ReportRow, RunRow

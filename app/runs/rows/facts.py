@@ -6,24 +6,26 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import structlog
 from pydantic import ValidationError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, object_session
 
 from app.intake.reading import Reading
 from app.judging.versions import JUDGING_RULES
 from app.runs.rows.acts import acts_on, overruling
 from app.runs.rows.by_id import get_report
-from app.runs.run_object.assemble import AttemptFacts, JobFacts, JudgedRun, RunFacts, judge
+from app.runs.run_object.assemble import JudgedRun, judge
 from app.runs.run_object.document import ContributedPart, OutdatedPart, QuarantinedPart, RunDocument
+from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import digests_in, join_reading, join_result
 from app.states import OPEN_STATES
 from app.storage.models import AttemptRow, EnvironmentRow, JobRow, ReportRow, RunRow
 from app.storage.queries import runs as queries
-from app.storage.queries.queue import quarantines
+from app.storage.queries.queue import nodes, quarantines
 from app.targets.planning.plan import RepeatPlan
 from app.targets.quarantines import builds_on
 from app.targets.target import target_of
 from worker.contract import Reason, Result
 from worker.contract.stored_message import read_stored
+from worker.contract.versions import parse_version
 
 log = structlog.get_logger(__name__)
 
@@ -83,9 +85,21 @@ def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
 
 
 def _contributed_part(run: RunRow) -> ContributedPart | None:
+    """Who contributed a run. Of the names in its bundle it has only those that our own nodes have, too."""
     if run.contributed_by is None:
         return None
-    return ContributedPart.model_validate({**(run.made_by or {}), "by": run.contributed_by})
+    made_by = run.made_by or {}
+    session = object_session(run)
+    own_names = set() if session is None else {row.name for row in nodes.all_nodes(session)}
+    version = parse_version(made_by.get("samehere"))
+    return ContributedPart.model_validate(
+        {
+            "by": run.contributed_by,
+            "nodes": sorted(own_names.intersection(made_by.get("nodes", ()))),
+            "samehere": "" if version is None else version.public,
+            "ran_at": made_by.get("ran_at"),
+        }
+    )
 
 
 def job_facts(

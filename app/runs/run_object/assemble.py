@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from app.intake.claim.claims import Check
 from app.intake.reading import Reading
@@ -17,11 +16,11 @@ from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise
 from app.runs.run_object.comparison_parts import ComparedPair, EvidenceAttempt, compare_jobs
+from app.runs.run_object.contributed_names import without_foreign_words
 from app.runs.run_object.document import (
     AttemptPart,
     CheckPart,
     ClaimPart,
-    ContributedPart,
     FindingPart,
     JobPart,
     ReportPart,
@@ -30,56 +29,16 @@ from app.runs.run_object.document import (
     TargetPart,
     ValuePart,
 )
-from app.states import AttemptState, JobState, RunState
+from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
-from worker.contract import KIB, AttemptKind, CapturedValue, Environment, Reason, Result, Start
+from worker.contract import KIB, CapturedValue, Environment
 
 STREAM_BYTES = 4 * KIB
 # Captured values shown of one attempt, and characters of each.
 MOST_VALUES = 12
 MOST_WRITTEN = 200
 CONTRIBUTED = "Contributed from elsewhere, not run on our nodes:"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptFacts:
-    """One attempt. `result` is None until it is recorded. A preview has `counted` False."""
-
-    id: str
-    kind: AttemptKind
-    start: Start
-    state: AttemptState
-    counted: bool = True
-    result: Result | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFacts:
-    """One cell with its attempts. `script` is a digest. `reason` is set if no node can serve the target."""
-
-    id: str
-    script: str
-    target: Target
-    state: JobState
-    reason: Reason | None = None
-    attempts: tuple[AttemptFacts, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
-    """A run without its cells. `repeats` is None if the plan is not known."""
-
-    id: str
-    state: RunState
-    created_at: datetime
-    finished_at: datetime | None = None
-    preset: str | None = None
-    report_id: str | None = None
-    title: str = ""
-    source_url: str | None = None
-    repeats: RepeatPlan | None = None
-    contributed: ContributedPart | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +60,12 @@ def assemble(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> RunDo
 
 
 def judge(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> JudgedRun:
-    """Judge the jobs of a run, compare its attempts, and assemble its run object."""
+    """Judge the jobs of a run, compare its attempts, and assemble its run object.
+
+    A contributed run is judged without the names and texts that were chosen elsewhere.
+    """
+    if run.contributed is not None:
+        jobs = without_foreign_words(jobs)
     finished = run.state == "finished"
     cells = tuple(judge_cell(reading, job, plan=run.repeats, finished=finished) for job in jobs)
     comparisons = tuple(compare_jobs(cells, [_evidence_of(job) for job in jobs], reading.scripts))

@@ -58,12 +58,16 @@ def stacks_of(points: Iterable[Point]) -> dict[str, Stack]:
     return {version: _stack(some) for version, some in by_version.items()}
 
 
+# The column of contributed runs whose version is no version.
+UNKNOWN_VERSION = "another version"
+
+
 def _version_name(point: Point) -> str:
-    """`2.13.0` is shown as 2.13. A name that is no version stays as it is."""
+    """`2.13.0` is shown as 2.13. A name that is no version stays as it is, unless others chose it."""
     name = point.version or point.target.toolchain
     release = parse_version(name)
     if release is None:
-        return name
+        return name if point.contributed_by is None else UNKNOWN_VERSION
     is_short = release.micro == 0 and not release.pre and not release.is_devrelease
     return ".".join(map(str, release.release[:2])) if is_short else name
 

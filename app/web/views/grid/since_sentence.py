@@ -9,10 +9,14 @@ _CONCLUSIVE = SIGHTINGS | {Verdict.NOT_REPRODUCED}
 
 
 def since_sentence(grid: Grid) -> str:
-    """One sentence with versions and counts. Empty unless all rows that change agree on one change."""
+    """One sentence with versions and counts. Empty unless all rows that change agree on one change.
+
+    It speaks of our own runs alone: whoever contributes a run chooses its versions.
+    """
     flips: dict[tuple[str, str, bool], int] = {}
     folded = [(fold.rows[0].cells, len(fold.rows)) for fold in grid.folds]
-    for cells, count in [*((row.cells, 1) for row in grid.every), *folded]:
+    own = [(row.cells, 1) for row in grid.every if row.contributed_by is None]
+    for cells, count in [*own, *folded]:
         conclusive = [cell for cell in cells if cell.point is not None and cell.point.verdict in _CONCLUSIVE]
         happens = [cell.point is not None and cell.point.verdict in SIGHTINGS for cell in conclusive]
         if len(conclusive) == 2 and happens[0] != happens[1]:
