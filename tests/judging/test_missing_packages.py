@@ -33,7 +33,12 @@ def test_it_is_named_where_it_is_well_known(module: str, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "verdict"), [("missing_package", "cannot_show"), ("toolchain_failed", "no_result")]
+    ("code", "verdict"),
+    [
+        ("missing_package", "cannot_show"),
+        ("setting_not_in_force", "cannot_show"),
+        ("toolchain_failed", "no_result"),
+    ],
 )
 def test_what_could_not_be_added_is_a_lack_and_no_trouble(code: str, verdict: str) -> None:
     reason = Reason(code=code, detail="what a node says")

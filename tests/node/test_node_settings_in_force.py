@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import threading
 import time
@@ -13,9 +14,16 @@ import pytest
 
 from worker.attempt.execute import Executor
 from worker.attempt.identity import Identity
-from worker.contract import Attempt, Outcome, Result
+from worker.contract import Attempt, Environment, Outcome, Result
 from worker.contract.names import SETTINGS
-from worker.contract.target_settings import CPU_ISA_VARIABLES, SettingError, apply_settings, effective_cpu_isa
+from worker.contract.target_settings import (
+    CPU_ISA_VARIABLES,
+    NOT_IN_FORCE,
+    SettingError,
+    apply_settings,
+    check_in_force,
+    effective_cpu_isa,
+)
 from worker.environment import EnvironmentRecorder
 from worker.machine.hardware import read_cpu
 from worker.machine.scrub import scrub
@@ -69,6 +77,46 @@ def test_in_force_and_recorded(
     assert result.observation.stderr == ""
     assert result.observation.stdout.splitlines()[0].endswith(expected)
     assert {name: result.environment.get(name) for name in found} == found
+
+
+@pytest.mark.sandbox
+def test_threads_that_are_not_in_force_are_not_measured(execute: Execute) -> None:
+    """MKL takes no more threads than the machine has cores, whatever it is told."""
+    in_force = execute(ASK).environment
+    threads = 16 * (os.cpu_count() or 1)
+    result = execute(ASK, settings={"threads": str(threads)})
+    if result.outcome is not Outcome.SETUP_FAILED:
+        assert result.environment["threads.torch"] == threads
+        pytest.skip("this toolchain's torch has no MKL that caps the threads")
+    assert result.reason is not None
+    assert result.reason.code == NOT_IN_FORCE
+    found = f"threads.torch was {in_force['threads.torch']} with it."
+    assert result.reason.detail == f"threads={threads} was set, but on this machine {found}"
+    assert result.observation.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "facts", "is_in_force"),
+    [
+        ({"threads": "4"}, {"threads.torch": 2}, False),
+        ({"threads": "2"}, {"threads.torch": 2}, True),
+        ({"threads": "2"}, {}, True),
+        ({"deterministic": "on"}, {"deterministic.enabled": False}, False),
+        ({"fill": "nan"}, {"deterministic.fill": False}, False),
+        ({"tf32": "off"}, {"tf32.matmul": True}, False),
+        ({"tf32": "on"}, {"tf32.matmul": True}, True),
+        ({"seed": "7", "cpu-isa": "avx2"}, {"threads.torch": 2}, True),
+    ],
+)
+def test_what_is_in_force_is_known_from_the_environment(
+    settings: dict[str, str], facts: Environment, *, is_in_force: bool
+) -> None:
+    if is_in_force:
+        check_in_force(settings, facts)
+        return
+    with pytest.raises(SettingError) as refused:
+        check_in_force(settings, facts)
+    assert refused.value.reason.code == NOT_IN_FORCE
 
 
 @pytest.mark.sandbox

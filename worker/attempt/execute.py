@@ -26,7 +26,7 @@ from worker.contract import (
     Result,
     Start,
 )
-from worker.contract.target_settings import AppliedSettings
+from worker.contract.target_settings import AppliedSettings, SettingError, check_in_force
 from worker.environment import EnvironmentRecorder
 from worker.environment.capture import ProbeFailedError
 from worker.machine import attempt_variables
@@ -188,7 +188,7 @@ class Executor:
             job,
             toolchain,
             len(granted),
-            self._record_environment(job, sandbox, toolchain, granted),
+            self._record_environment(job, sandbox, toolchain, granted, attempt.settings),
             hash_seed,
             witness,
         )
@@ -199,13 +199,24 @@ class Executor:
         return self._run_warm(ready, self._warm)
 
     def _record_environment(
-        self, job: SandboxJob, sandbox: Sandbox, toolchain: Toolchain, granted: Sequence[Gpu]
+        self,
+        job: SandboxJob,
+        sandbox: Sandbox,
+        toolchain: Toolchain,
+        granted: Sequence[Gpu],
+        settings: Mapping[str, str],
     ) -> Environment:
-        """The environment of the job, with the operator's variables. Raises RefusedError."""
+        """The environment of the job, with the operator's variables.
+
+        Raises RefusedError, also if one of the target's `settings` is not in force in it.
+        """
         try:
             environment = self._environments.record(job, sandbox, toolchain=toolchain, granted=granted)
+            check_in_force(settings, environment)
         except ProbeFailedError as error:
             raise RefusedError(operator_reason("probe_failed", str(error))) from error
+        except SettingError as error:
+            raise RefusedError(error.reason) from error
         return {**attempt_variables.environment_fields(self._variables), **environment}
 
     def _run_cold(self, ready: _ReadyAttempt, *, reason: Reason | None = None) -> Result:

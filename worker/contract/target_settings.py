@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from worker.contract import Reason, WhoCanAct
+from worker.contract import Environment, Reason, Scalar, WhoCanAct
 from worker.contract.names import SETTINGS
 
 # MKL and torch read these variables when they start, so a running process can't change them.
@@ -30,6 +30,8 @@ _CPU_ISA_FLAG = {"avx2": "avx2", "sse4.2": "sse4_2", "compatible": ""}
 # EPYC).
 _INTEL_ONLY = frozenset({"avx2", "sse4.2"})
 _HARNESS_SETTINGS = frozenset({"deterministic", "fill", "tf32", "seed", "trace"})
+# The code of the reason if a setting was applied and has another value all the same.
+NOT_IN_FORCE = "setting_not_in_force"
 MAX_THREADS = 4096
 MAX_SEED = 2**63 - 1
 
@@ -76,6 +78,29 @@ def apply_settings(settings: Mapping[str, str], *, cpu_isa: list[str]) -> Applie
         if name in _HARNESS_SETTINGS:
             applied.harness[name] = value
     return applied
+
+
+# The fact of an environment that shows whether a setting is in force, and its value then.
+_IN_FORCE: dict[str, tuple[str, Callable[[str], Scalar]]] = {
+    "threads": ("threads.torch", int),
+    "deterministic": ("deterministic.enabled", lambda _value: True),
+    "fill": ("deterministic.fill", lambda _value: True),
+    "tf32": ("tf32.matmul", lambda value: value == "on"),
+}
+
+
+def check_in_force(settings: Mapping[str, str], environment: Environment) -> None:
+    """Check that each setting is in force in the environment that the probe recorded with it.
+
+    A setting that the probe can't see is taken to be. Raises SettingError, which says what was in force.
+    """
+    for name, value in settings.items():
+        fact, expected_for = _IN_FORCE.get(name, ("", str))
+        found = environment.get(fact)
+        if found is not None and found != expected_for(value):
+            raise SettingError(
+                NOT_IN_FORCE, f"{name}={value} was set, but on this machine {fact} was {found} with it."
+            )
 
 
 def _check_value(name: str, value: str) -> None:

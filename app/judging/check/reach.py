@@ -10,6 +10,7 @@ from app.intake.needs.distributions import DISTRIBUTIONS, WELL_KNOWN
 from app.intake.reading import NeedKind, Script
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result, WhoCanAct
+from worker.contract.target_settings import NOT_IN_FORCE
 
 
 def _reason(code: str, detail: str, who: WhoCanAct = WhoCanAct.NOBODY) -> Reason:
@@ -30,6 +31,11 @@ MISSING_PACKAGE = _reason(
 )
 NOT_ADDED = _reason(
     "missing_package", "Packages that the script needs could not be added to the toolchain.", _OPERATOR
+)
+SETTING_NOT_IN_FORCE = _reason(
+    NOT_IN_FORCE,
+    "A setting of the target has another value on the machine; the attempt says which.",
+    _OPERATOR,
 )
 MISSING_FILE = _reason("missing_file", "The script needs a file that is not in the report.", _REPORTER)
 NEEDS_INPUT = _reason(

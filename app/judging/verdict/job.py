@@ -10,7 +10,15 @@ from app.intake.reading import Script, ScriptRole
 from app.judging.check.checks import SILENT, judge_check
 from app.judging.check.guards import skipped_gpu_part
 from app.judging.check.places import exclusion_of
-from app.judging.check.reach import NO_SIDES, NOT_ADDED, TOO_FEW_ATTEMPTS, TOO_NOISY, commonest, lack_of
+from app.judging.check.reach import (
+    NO_SIDES,
+    NOT_ADDED,
+    SETTING_NOT_IN_FORCE,
+    TOO_FEW_ATTEMPTS,
+    TOO_NOISY,
+    commonest,
+    lack_of,
+)
 from app.judging.check.speed import judge_ratios, ratio_in, spread
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
 from app.judging.output.printed_numbers import near, numbers_in
@@ -76,11 +84,7 @@ def _judge(
     evidence = evidence_of(results)
     cold = [result for result in evidence if result.start is Start.COLD]
     if not cold:
-        reason = _node_failure(results)
-        if reason is not None and reason.code == NOT_ADDED.code:
-            # This is no failure of the node: without the packages the script could not have run.
-            return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=NOT_ADDED)
-        return JobJudgement(verdict=Verdict.NO_RESULT, reason=reason)
+        return _without_evidence(results)
     bugs = [check for check in claim.having(Role.BUG) if check.over is not Over.PAIR]
     over_repeats = [check for check in bugs if check.over_repeats]
     in_attempt = [
@@ -128,6 +132,15 @@ def _least(plan: RepeatPlan | None, *, requested: int) -> int:
     Without a plan, the counted attempts are the requested ones.
     """
     return min(LEAST_FOR_NEVER, requested if plan is None else plan.at_most)
+
+
+def _without_evidence(results: Sequence[Result]) -> JobJudgement:
+    """NO_RESULT, or CANNOT_SHOW if the node did not fail: the script could not have run as the target says."""
+    reason = _node_failure(results)
+    known = {lack.code: lack for lack in (NOT_ADDED, SETTING_NOT_IN_FORCE)}
+    if reason is not None and reason.code in known:
+        return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=known[reason.code])
+    return JobJudgement(verdict=Verdict.NO_RESULT, reason=reason)
 
 
 def _node_failure(results: Sequence[Result]) -> Reason | None:
