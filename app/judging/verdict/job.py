@@ -135,7 +135,7 @@ def _least(plan: RepeatPlan | None, *, requested: int) -> int:
 
 
 def _without_evidence(results: Sequence[Result]) -> JobJudgement:
-    """NO_RESULT, or CANNOT_SHOW if the node did not fail: the script could not have run as the target says."""
+    """NO_RESULT, or CANNOT_SHOW if no node could have run the script as the target says."""
     reason = _node_failure(results)
     known = {lack.code: lack for lack in (NOT_ADDED, SETTING_NOT_IN_FORCE)}
     if reason is not None and reason.code in known:
