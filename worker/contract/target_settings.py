@@ -96,10 +96,10 @@ def check_in_force(settings: Mapping[str, str], environment: Environment) -> Non
     """
     for name, value in settings.items():
         fact, expected_for = _IN_FORCE.get(name, ("", str))
-        found = environment.get(fact)
-        if found is not None and found != expected_for(value):
+        present = environment.get(fact)
+        if present is not None and present != expected_for(value):
             raise SettingError(
-                NOT_IN_FORCE, f"{name}={value} was set, but on this machine {fact} was {found} with it."
+                NOT_IN_FORCE, f"{name}={value} was set, but on this machine {fact} was {present} with it."
             )
 
 

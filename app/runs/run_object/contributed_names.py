@@ -43,7 +43,7 @@ def without_foreign_words(jobs: Sequence[JobFacts]) -> list[JobFacts]:
     return [
         replace(
             job,
-            target=_renamed(job.target, plain_names),
+            target=_rename_toolchain(job.target, plain_names),
             reason=plain_reason(job.reason),
             attempts=tuple(_attempt(attempt) for attempt in job.attempts),
         )
@@ -70,7 +70,7 @@ def _letters(number: int) -> str:
     return (_letters(rest) if rest else "") + ascii_lowercase[last]
 
 
-def _renamed(target: Target, names: dict[str, str]) -> Target:
+def _rename_toolchain(target: Target, names: dict[str, str]) -> Target:
     return target.model_copy(update={"toolchain": names.get(target.toolchain, target.toolchain)})
 
 
