@@ -9,13 +9,16 @@ from importlib.metadata import PackageNotFoundError, version
 
 from anyio import to_thread
 from fastapi import Depends, FastAPI
+from fastapi.routing import iter_route_contexts
 from fastapi.staticfiles import StaticFiles
 
 from app.api import bisections, bundles, changes, comparisons, fleet, maintain, operations, reports, runs
 from app.http import problems
 from app.http.guards import Guards
+from app.http.meters import Meters
 from app.http.one_at_a_time import OneAtATime
 from app.http.query import refuse_unknown_query, refuse_unknown_query_of_forms
+from app.http.request_log import RequestLog, Templates
 from app.http.state import WebState
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
@@ -39,11 +42,21 @@ def _version() -> str:
         return "0"
 
 
+def _templates(application: FastAPI) -> Templates:
+    routes = [
+        (route.path_regex, str(route.path), frozenset(route.methods or ()))
+        for route in iter_route_contexts(application.routes)
+        if getattr(route, "path_regex", None) is not None
+    ]
+    return Templates(routes)
+
+
 def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     """The application. Without `settings` they come from the environment variables."""
     chosen = settings or ServiceSettings()
     broker = Broker(chosen)
     engine = make_engine(chosen)
+    meters = Meters(version=_version())
 
     @asynccontextmanager
     async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
@@ -63,7 +76,11 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
         redoc_url=None,
     )
     application.state.web = WebState(
-        settings=chosen, engine=engine, sessions=session_factory(engine, broker), broker=broker
+        settings=chosen,
+        engine=engine,
+        sessions=session_factory(engine, broker),
+        broker=broker,
+        meters=meters,
     )
     problems.install(application, page=problem_page)
     for area in (runs, bisections, bundles, comparisons, reports, changes, fleet, maintain):
@@ -85,4 +102,5 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     )
     if chosen.demo:
         application.add_middleware(DemoMiddleware)
+    application.add_middleware(RequestLog, templates=_templates(application), meters=meters)
     return application

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from app.api.bodies import HealthBody
+from app.api.exposition import service_metrics
 from app.errors import UnavailableError
 from app.http.problems import problem_responses
-from app.http.state import BrokerDep, SessionDep, SettingsDep
+from app.http.state import BrokerDep, SessionDep, SettingsDep, state_of
 from app.runs.lookup.metrics import Snapshot, snapshot
 from app.runs.rows.nodes import fleet
 from app.runs.submission.canary import require_canary
 from app.settings import ServiceSettings
+from app.storage.session import is_unavailable
 
 router = APIRouter(tags=["operations"])
 
@@ -62,34 +65,18 @@ def _require_own_node(request: Request, session: Session, settings: ServiceSetti
         **problem_responses(),
     },
 )
-def get_metrics(session: SessionDep) -> Response:
-    """Metrics for Prometheus, read from the database."""
-    return Response(_exposition(snapshot(session)), media_type=CONTENT_TYPE_LATEST)
+def get_metrics(request: Request) -> Response:
+    """Metrics for Prometheus: of the whole service, and of this web process.
 
-
-def _exposition(figures: Snapshot) -> bytes:
-    registry = CollectorRegistry()
-    plain = {
-        "queue_length": ("attempts that wait for a node", figures.queue_length),
-        "oldest_queued_seconds": (
-            "seconds that the oldest of them has waited",
-            figures.oldest_queued_seconds,
-        ),
-        "nodes_ready": ("nodes with a recent sign of life", figures.nodes_ready),
-        "nodes_known": ("nodes ever seen", figures.nodes_known),
-        "attempts_enqueued": ("attempts queued since the beginning", figures.enqueued),
-        "attempts_claimed": ("leases given since the beginning", figures.claimed),
-        "attempts_finished": ("attempts recorded", figures.finished),
-        "attempts_lost": ("attempts that were lost", figures.lost),
-    }
-    for name, (words, value) in plain.items():
-        Gauge(f"samehere_{name}", words, registry=registry).set(value)
-    for name, label, counts in (
-        ("attempts", "state", figures.attempts_by_state),
-        ("attempts_recorded", "outcome", figures.attempts_by_outcome),
-        ("runs", "state", figures.runs_by_state),
-    ):
-        gauge = Gauge(f"samehere_{name}", f"{name} by {label}", [label], registry=registry)
-        for key, count in counts.items():
-            gauge.labels(key).set(count)
-    return generate_latest(registry)
+    They are answered without the database, too: `samehere_database_up` is then 0.
+    """
+    state = state_of(request)
+    figures: Snapshot | None = None
+    try:
+        with state.sessions() as session:
+            figures = snapshot(session, state.broker)
+    except SQLAlchemyError as error:
+        if not is_unavailable(error):
+            raise
+    content = service_metrics(figures) + generate_latest(state.meters.registry)
+    return Response(content, media_type=CONTENT_TYPE_LATEST)

@@ -12,6 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.errors import ForbiddenError, InputError, MediaTypeError, SamehereError, TooLargeError
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
+# These answer under any host name: they show nothing of reports, and a browser can't change anything by them.
+PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 # HEAD is answered like GET, without the body. This key in the ASGI scope of HEAD tells a route not to stream.
 HEAD = "samehere.head"
@@ -88,12 +90,18 @@ class Guards:
         if failure is not None and not answer.started:
             await self.refuse(request, failure)(inner, receive, answer.send)
 
+    def _asks_for_host(self, request: Request) -> bool:
+        return "*" not in self.hosts and not (
+            request.method in {"GET", "HEAD"} and request.scope["path"] in PROBES
+        )
+
     def _most(self, request: Request) -> int:
         return self.larger.get(request.url.path, self.most_bytes)
 
     def _check(self, request: Request) -> None:
         headers = request.headers
-        if "*" not in self.hosts and _host_name(headers.get("host", "")) not in self.hosts:
+        # Probes and Prometheus name the service by an address or a name of their own.
+        if self._asks_for_host(request) and _host_name(headers.get("host", "")) not in self.hosts:
             raise ForbiddenError(
                 "This host name is unknown. If it is right, add it to SAMEHERE_HOSTS.", code="unknown_host"
             )

@@ -27,6 +27,8 @@ from app.errors import (
     UnauthorisedError,
     UnavailableError,
 )
+from app.http.request_log import template_of
+from app.http.state import state_of
 from app.storage.session import is_busy, is_unavailable
 
 log = structlog.get_logger(__name__)
@@ -173,10 +175,11 @@ def respond(request: Request, error: Exception, *, page: Draw) -> Response:
     if problem.status >= 500:
         log.error(
             "request_failed",
-            path=request.url.path,
+            route=template_of(request),
             code=problem.code,
             exc_info=error if problem.status == 500 else None,
         )
+    state_of(request).meters.note_refusal(problem.code)
     headers: dict[str, str] = {}
     if problem.status == 405:
         headers["Allow"] = ", ".join(_methods(request))

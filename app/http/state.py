@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from sqlalchemy import Engine
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.http.meters import Meters
 from app.settings import ServiceSettings
 from app.storage.broker import Broker
 
@@ -22,6 +23,7 @@ class WebState:
     engine: Engine
     sessions: sessionmaker[Session]
     broker: Broker
+    meters: Meters
 
 
 def state_of(request: Request) -> WebState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -40,13 +41,17 @@ TASK_DISPATCH = "app.dispatch"
 TASK_RECOVER = "app.recover"
 TASK_RERUN = "app.rerun"
 TASK_CANARY = "app.canary"
+TASK_ALIVE = "app.alive"
 # The tasks of the trusted side. It drops messages for others.
-TASKS = (TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY)
+TASKS = (TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY, TASK_ALIVE)
 
 # Our own key for unacknowledged messages: we must not restore those of the nodes.
 UNACKED = "samehere.unacked"
 WAKE_UP = "samehere:dispatch-wanted"
 RECORDER_SINCE = "samehere:recorder-since"
+# The time of the last sign of life, by `part@machine`.
+ALIVE = "samehere:alive"
+ALIVE_DAYS = 1
 WAKE_UP_MILLISECONDS = 2000
 FLAG_SECONDS = 3600
 SILENCE_SECONDS = 10.0
@@ -228,6 +233,36 @@ class Broker:
                 return node_keys.keyed_nodes(self.redis)
             except SetupError:
                 return []
+
+    def ask_for_sign_of_life(self, *, expires: float) -> None:
+        """Send the recorder a message that it answers with `note_alive`."""
+        with _answering():
+            self.celery.send_task(TASK_ALIVE, queue=QUEUE_DISPATCHER, expires=expires)
+
+    def note_alive(self, part: str) -> None:
+        """Store that a process of this machine does its work: `recorder` or `beat`."""
+        moment = time.time()
+        with _answering():
+            self.redis.hset(ALIVE, f"{part}@{socket.gethostname()}", str(moment))
+            for name, since in cast("dict[bytes, bytes]", self.redis.hgetall(ALIVE)).items():
+                if moment - float(since) > ALIVE_DAYS * 86_400:
+                    self.redis.hdel(ALIVE, name.decode())
+
+    def silence_seconds(self, part: str) -> float | None:
+        """How long a process of this machine has given no sign of life. None if it never did."""
+        with _answering():
+            since = cast("bytes | None", self.redis.hget(ALIVE, f"{part}@{socket.gethostname()}"))
+        return None if since is None else max(0.0, time.time() - float(since))
+
+    def silences(self) -> dict[str, float]:
+        """For each part, how many seconds ago any process of it gave a sign of life."""
+        with _answering():
+            signs = cast("dict[bytes, bytes]", self.redis.hgetall(ALIVE))
+        latest: dict[str, float] = {}
+        for name, since in signs.items():
+            part = name.decode().partition("@")[0]
+            latest[part] = max(float(since), latest.get(part, 0.0))
+        return {part: max(0.0, time.time() - since) for part, since in latest.items()}
 
     def recorder_started(self) -> None:
         """Store that a recorder starts now."""

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from app.errors import UnavailableError
 from app.settings import ServiceSettings
-from app.storage import outbox
+from app.storage import outbox, tallies
 from app.storage.broker import Broker
 from worker.contract.text import REPLACEMENT
 
@@ -79,6 +79,10 @@ def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Sessi
 
         require_schema(connection)
 
+    @event.listens_for(factory, "before_commit")
+    def _count(session: Session) -> None:
+        tallies.store_tallies(session)
+
     @event.listens_for(factory, "after_commit")
     def _deliver(session: Session) -> None:
         if session.in_nested_transaction():
@@ -90,6 +94,7 @@ def session_factory(engine: Engine, broker: Broker | None) -> sessionmaker[Sessi
     @event.listens_for(factory, "after_soft_rollback")
     def _drop(session: Session, _previous: object) -> None:
         outbox.take(session)
+        tallies.drop_tallies(session)
 
     return factory
 

@@ -8,15 +8,19 @@ import sys
 import warnings
 from typing import Any
 
+import structlog
 from celery.exceptions import SecurityWarning
-from celery.signals import setup_logging
+from celery.signals import after_task_publish, setup_logging
 
+from app.errors import UnavailableError
 from app.settings import ServiceSettings
-from app.storage.broker import QUEUE_DISPATCHER
+from app.storage.broker import QUEUE_DISPATCHER, Broker
 from app.tasks.schedule import scheduled_application
 from worker.contract.log import log_to_stderr
 from worker.contract.names import QUEUE_RECORDER
 from worker.contract.own_process import leave_current_folder
+
+log = structlog.get_logger(__name__)
 
 THREADS = 4
 
@@ -42,7 +46,17 @@ def _worker(queues: list[str]) -> int:
 
 def _beat() -> int:
     # The schedule is in memory, so every round is due at the start.
-    scheduled_application(ServiceSettings()).Beat(loglevel="WARNING", quiet=True, pidfile=None).run()
+    settings = ServiceSettings()
+    broker = Broker(settings)
+
+    @after_task_publish.connect(weak=False)
+    def _alive(**_facts: Any) -> None:
+        try:
+            broker.note_alive("beat")
+        except UnavailableError:
+            log.warning("broker_unavailable")
+
+    scheduled_application(settings).Beat(loglevel="WARNING", quiet=True, pidfile=None).run()
     return 0
 
 

@@ -10,7 +10,7 @@ import structlog
 from celery import Celery, Task
 from celery.exceptions import Reject
 from celery.signals import worker_ready
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -18,8 +18,17 @@ from app.errors import UnavailableError
 from app.runs.lifecycle import dispatch, record, recover
 from app.runs.submission import canary, scheduled_reruns
 from app.settings import ServiceSettings
-from app.storage.broker import TASK_CANARY, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, Broker
+from app.storage.broker import (
+    TASK_ALIVE,
+    TASK_CANARY,
+    TASK_DISPATCH,
+    TASK_RECOVER,
+    TASK_RERUN,
+    TASKS,
+    Broker,
+)
 from app.storage.session import is_unavailable, make_engine, session_factory
+from app.tasks.health import Pulse
 from app.tasks.results_lists import follow_node_keys
 from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, sender_of
 
@@ -82,6 +91,16 @@ def _round(service: Service, name: str) -> None:
         log.exception("round_failed", task=name)
 
 
+def _give_sign_of_life(service: Service) -> None:
+    """Show that this process takes messages and reaches Postgres and the broker."""
+    try:
+        with service.factory() as session:
+            session.execute(select(1))
+        service.broker.note_alive("recorder")
+    except (SQLAlchemyError, UnavailableError) as error:
+        log.warning("no_sign_of_life", problem=type(error).__name__)
+
+
 def build(settings: ServiceSettings | None = None) -> Service:
     """Build the application with its tasks, on the database and the broker of the settings."""
     chosen = ServiceSettings() if settings is None else settings
@@ -118,15 +137,13 @@ def build(settings: ServiceSettings | None = None) -> Service:
     def canary_round() -> None:
         _round(service, TASK_CANARY)
 
+    @application.task(name=TASK_ALIVE)
+    def give_sign_of_life() -> None:
+        _give_sign_of_life(service)
+
     # Celery has built-in tasks that call other tasks. A node could ask for them, so they are removed.
     application.finalize()
-    for name in set(application.tasks) - {
-        TASK_FROM_NODE,
-        TASK_DISPATCH,
-        TASK_RECOVER,
-        TASK_RERUN,
-        TASK_CANARY,
-    }:
+    for name in set(application.tasks) - set(TASKS):
         application.tasks.unregister(name)
 
     @worker_ready.connect(weak=False)
@@ -137,5 +154,6 @@ def build(settings: ServiceSettings | None = None) -> Service:
             broker.recorder_started()
         except UnavailableError:
             log.warning("broker_unavailable")
+        Pulse(broker).start()
 
     return service

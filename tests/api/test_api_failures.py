@@ -76,7 +76,6 @@ def test_without_a_database_everything_says_so(nowhere: str) -> None:
         assert client.get("/healthz").json() == {"status": "alive"}
         for path in (
             "/readyz",
-            "/metrics",
             "/api/v1/runs",
             "/api/v1/nodes",
             f"/api/v1/runs/{new_id()}",
@@ -84,6 +83,7 @@ def test_without_a_database_everything_says_so(nowhere: str) -> None:
         ):
             unavailable(client.get(path), "database_unavailable")
         unavailable(client.post("/api/v1/runs", json=BODY), "database_unavailable")
+        assert "samehere_database_up 0.0" in client.get("/metrics").text
         page = client.get("/")
         assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (503, "text/html")
         assert page.headers["retry-after"]

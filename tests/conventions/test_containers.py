@@ -94,7 +94,7 @@ def test_services_start_modules_that_exist() -> None:
     commands += [service["healthcheck"]["test"][1:] for service in health_checks().values()]
     modules = {command[3] for command in commands if command[:3] == ["python", "-P", "-m"]}
     assert not [command for command in commands if command[:1] == ["python"] and command[1] != "-P"]
-    assert modules == {"app.serve.web", "app.serve.database", "app.tasks", "worker"}
+    assert modules == {"app.serve.web", "app.serve.database", "app.tasks", "app.tasks.health", "worker"}
     for module in modules:
         assert find_spec(module), module
 

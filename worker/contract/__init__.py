@@ -151,6 +151,9 @@ class Attempt(Message):
     attempt_id: Name
     lease_no: SmallCount = 1
     instance: Name = ""
+    # For the node's log only: the run, and the HTTP request that started it.
+    run_id: Name | None = None
+    request_id: Name | None = None
     kind: AttemptKind = AttemptKind.REPEAT
     start: Start = Start.COLD
     script: Stream

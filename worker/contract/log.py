@@ -48,6 +48,12 @@ def without_password(text: str) -> str:
     return _PASSWORD.sub(r"\1***@", text)
 
 
+def current_request_id() -> str | None:
+    """The id of the HTTP request that is answered, if there is one."""
+    request_id = structlog.contextvars.get_contextvars().get("request_id")
+    return str(request_id) if request_id else None
+
+
 def log_to_stderr(process: str, settings: LogSettings | None = None, *, form: LogForm | None = None) -> None:
     """Set up the log of this process. Call it once, before the first event.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import structlog
@@ -49,18 +50,27 @@ class Runner:
     def run(self, grant: Grant, sandbox: Sandbox) -> bool:
         """Run the attempt and deliver its result. False if its processes could not be killed."""
         attempt = grant.entry.attempt
+        with structlog.contextvars.bound_contextvars(
+            attempt_id=attempt.attempt_id, run_id=attempt.run_id, request_id=attempt.request_id
+        ):
+            return self._run(grant, sandbox)
+
+    def _run(self, grant: Grant, sandbox: Sandbox) -> bool:
+        attempt = grant.entry.attempt
         self.send_started(attempt)
+        began = time.monotonic()
         try:
             result = self._execute(grant, sandbox)
         except Exception:  # noqa: BLE001
             # The boundary of a task: the result says that the node failed, and the slot continues.
-            _log.exception("attempt_failed", attempt_id=attempt.attempt_id)
+            _log.exception("attempt_failed")
             reason = Reason(
                 code="node_fault",
                 detail="The node failed; its log says why.",
                 who_can_act=WhoCanAct.OPERATOR,
             )
             result = self._executor.without_run(attempt, Outcome.SETUP_FAILED, reason)
+        _log.info("attempt_ended", outcome=result.outcome, seconds=round(time.monotonic() - began, 3))
         self.finish(grant.entry, result)
         return result.outcome is not Outcome.LOST
 

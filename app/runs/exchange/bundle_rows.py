@@ -16,6 +16,7 @@ from app.runs.submission.report_intake import store_report
 from app.storage.models import AttemptRow, JobRow, ReportRow, RunRow
 from app.storage.queries import keys
 from app.storage.queries.reports import reports as queries
+from app.storage.tallies import Tally, count
 from worker.contract.text import storable_text
 
 # The most reports with the same script whose texts are compared.
@@ -136,6 +137,10 @@ def _attempt(
         environment_digest=attempt.environment,
         result=stored_result,
     )
+    count(session, Tally.ENQUEUED)
+    if result is not None:
+        count(session, Tally.FINISHED)
+        count(session, Tally.OUTCOMES, result.outcome)
     if own and result is not None:
         row.instance, row.cards = result.instance, rests_on(result.node, result.observation) or None
     return row

@@ -30,6 +30,7 @@ from app.storage.queries.queue import nodes as node_queries
 from app.storage.queries.queue import quarantines as quarantine_queries
 from app.storage.queries.queue import queue
 from app.storage.queries.queue.queue import Candidate, Hold
+from app.storage.tallies import Tally, count, observe
 from app.targets.fleet import can_serve, usable_cards
 from app.targets.quarantines import Quarantines
 from app.targets.target import Target, target_of
@@ -267,6 +268,8 @@ def _lease(
         attempt_id=attempt.id,
         lease_no=attempt.lease_no,
         instance=hello.instance,
+        run_id=run.id,
+        request_id=run.request_id,
         kind=attempt.kind,
         start=attempt.start,
         script=text,
@@ -278,4 +281,14 @@ def _lease(
         required_level=settings.required_level,
     )
     outbox(session).send_attempt(hello.node, message, expires=until)
+    count(session, Tally.CLAIMED)
+    observe(session, Tally.QUEUE_TIME, (moment - attempt.queued_at).total_seconds())
+    log.info(
+        "attempt_leased",
+        attempt_id=attempt.id,
+        run_id=run.id,
+        request_id=run.request_id,
+        node=hello.node,
+        lease_no=attempt.lease_no,
+    )
     emit(session, run, "attempt.leased", job=job.id, attempt=attempt.id)

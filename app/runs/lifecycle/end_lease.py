@@ -12,6 +12,7 @@ from app.states import HELD_ATTEMPT_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
+from app.storage.tallies import Tally, count
 from worker.contract import AttemptKind
 
 
@@ -48,6 +49,7 @@ def lose(
         remove_preview(session, run, job, attempt, settings=settings)
         return
     attempt.state = "lost"
+    count(session, Tally.LOST)
     attempt.lease_until = None
     emit(session, run, "attempt.lost", job=job.id, attempt=attempt.id)
     settle_job(session, run, job, settings=settings)

@@ -5,6 +5,7 @@ All state changes between "open" and "over" are here, except for cancelling.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -23,6 +24,7 @@ from app.runs.run_object.document import RunDocument
 from app.states import OPEN_STATES
 from app.storage.models import JobRow, RunRow
 from app.storage.queries import runs as queries
+from app.storage.tallies import Tally, count, observe
 
 
 def end_run(session: Session, run: RunRow, *, moment: datetime) -> RunDocument:
@@ -32,7 +34,10 @@ def end_run(session: Session, run: RunRow, *, moment: datetime) -> RunDocument:
     """
     run.state, run.finished_at = "finished", moment
     session.flush()
-    return store_end(session, run, judge_stored(session, run))
+    began = time.perf_counter()
+    judged = judge_stored(session, run)
+    observe(session, Tally.JUDGING_TIME, time.perf_counter() - began)
+    return store_end(session, run, judged)
 
 
 def store_end(session: Session, run: RunRow, judged: JudgedRun) -> RunDocument:
@@ -44,6 +49,7 @@ def store_end(session: Session, run: RunRow, judged: JudgedRun) -> RunDocument:
     nothing but itself.
     """
     store_judgement(run, queries.jobs_of_run(session, run.id), judged)
+    count(session, Tally.VERDICTS, judged.document.verdict or "none")
     session.flush()
     if run.trigger == "canary":
         # It tests the service. Nothing about a report follows from it.

@@ -31,6 +31,7 @@ from app.storage.outbox import outbox
 from app.storage.queries import keys
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes, queue
+from app.storage.tallies import Tally, count, observe
 from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start, Started, from_node
 
 log = structlog.get_logger(__name__)
@@ -39,23 +40,37 @@ log = structlog.get_logger(__name__)
 def receive(session: Session, message: Any, *, settings: ServiceSettings, sender: str | None = None) -> None:
     """Record one message. If its sender is known by a node key, the message must be of this node.
 
-    An unusable message is logged and dropped; the lease of its attempt then runs out.
+    An unusable message is logged and dropped; the lease of its attempt then runs out. The lines of the log
+    name the attempt, its run, and the request that started it.
     """
+    before = structlog.contextvars.get_contextvars()
+    try:
+        _receive(session, message, settings=settings, sender=sender)
+    finally:
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(**before)
+
+
+def _receive(session: Session, message: Any, *, settings: ServiceSettings, sender: str | None) -> None:
     size = len(json.dumps(message, default=str))
     if size > settings.result_bytes:
         log.warning("node_message_too_large", size=size)
+        count(session, Tally.REFUSALS, "too_large")
         return
     try:
         # Rows can't hold everything that JSON can.
         parsed = from_node.validate_python(to_storable(message))
     except ValidationError as error:
         log.warning("node_message_refused", problems=error.error_count())
+        count(session, Tally.REFUSALS, "malformed")
         return
     if not isinstance(parsed, (Hello, Started, Result, Draining)) or not NODE_NAME.fullmatch(parsed.node):
         log.warning("node_message_refused", problems=1)
+        count(session, Tally.REFUSALS, "malformed")
         return
     if sender is not None and parsed.node != sender:
         log.warning("node_message_of_another_node", sender=sender, node=parsed.node)
+        count(session, Tally.REFUSALS, "of_another_node")
         return
     match parsed:
         case Hello():
@@ -106,6 +121,9 @@ def _lock(session: Session, attempt_id: str) -> tuple[RunRow, JobRow, AttemptRow
     attempt = queries.lock_attempt(session, attempt_id)
     if run is None or job is None or attempt is None:
         return None
+    structlog.contextvars.bind_contextvars(
+        attempt_id=attempt.id, run_id=run.id, request_id=run.request_id, node=attempt.node
+    )
     return run, job, attempt
 
 
@@ -115,7 +133,8 @@ def _record_start(session: Session, message: Started, *, settings: ServiceSettin
         return
     run, job, attempt = rows
     if attempt.state != "leased" or attempt.lease_no != message.lease_no or attempt.node != message.node:
-        log.info("started_refused", attempt_id=attempt.id, lease_no=message.lease_no)
+        log.info("started_refused", lease_no=message.lease_no)
+        count(session, Tally.REFUSALS, "start_without_lease")
         return
     moment = now()
     attempt.state = "running"
@@ -144,10 +163,12 @@ def _record_result(session: Session, message: Result, *, settings: ServiceSettin
     rows = _lock(session, message.attempt_id)
     if rows is None:
         log.info("result_of_unknown_attempt")
+        count(session, Tally.REFUSALS, "unknown_attempt")
         return
     run, job, attempt = rows
     if not _accepts(job, attempt, message):
-        log.info("result_refused", attempt_id=attempt.id, lease_no=message.lease_no, state=attempt.state)
+        log.info("result_refused", lease_no=message.lease_no, state=attempt.state)
+        count(session, Tally.REFUSALS, "result_without_lease")
         return
     outbox(session).wake_dispatcher()
     is_cancelled = run.state == "cancelled" or job.state == "cancelled"
@@ -175,6 +196,11 @@ def _record_result(session: Session, message: Result, *, settings: ServiceSettin
 def _store_result(session: Session, attempt: AttemptRow, message: Result) -> None:
     """Store a result. The kind and the digests are ours; those of the node are not trusted."""
     moment = now()
+    if attempt.started_at is not None:
+        observe(session, Tally.RUN_TIME, (moment - attempt.started_at).total_seconds())
+    count(session, Tally.FINISHED)
+    count(session, Tally.OUTCOMES, message.outcome)
+    log.info("result_recorded", outcome=message.outcome, node=message.node)
     observation = with_digests(message.observation)
     # Only the node knows whether a requested warm start was one.
     start = message.start if attempt.start is Start.WARM else attempt.start

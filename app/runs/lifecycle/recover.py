@@ -23,6 +23,7 @@ from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes as node_queries
 from app.storage.queries.queue import quarantines, queue
+from app.storage.tallies import Tally, count, sum_tallies
 from app.targets.fleet import can_serve
 from app.targets.target import Target, target_of
 from worker.contract import Heartbeat, Hello
@@ -36,6 +37,8 @@ def recover(factory: sessionmaker[Session], broker: Broker, *, settings: Service
         rows = node_queries.all_nodes(session)
     heartbeats = broker.heartbeats(row.name for row in rows)
     _extend(factory, rows={row.name: row for row in rows}, heartbeats=heartbeats, settings=settings)
+    with factory.begin() as session:
+        sum_tallies(session)
     with factory() as session:
         quarantine_ids = quarantines.with_pending(session)
     for quarantine_id in quarantine_ids:
@@ -126,7 +129,15 @@ def _expire(
             and attempt.id in heartbeat.running
         ):
             continue
-        log.info("lease_ran_out", attempt_id=attempt.id, lease_no=attempt.lease_no, state=attempt.state)
+        log.info(
+            "lease_ran_out",
+            attempt_id=attempt.id,
+            run_id=run.id,
+            request_id=run.request_id,
+            lease_no=attempt.lease_no,
+            state=attempt.state,
+        )
+        count(session, Tally.LEASES_RUN_OUT)
         end_lease(session, run, job, attempt, spent=attempt.state == "running", settings=settings)
 
 

@@ -1,57 +1,65 @@
-"""Metrics of the service, read from the database."""
+"""Metrics of the whole service: counters and current state, read from the database and the broker."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import get_args
 
 from sqlalchemy.orm import Session
 
 from app.clock import now
+from app.errors import UnavailableError
+from app.runs.rows.nodes import NodeSummary, list_nodes
+from app.states import AttemptState, RunState
+from app.storage.broker import Broker
 from app.storage.queries import figures
+from app.storage.tallies import Sum, read_tallies
+
+READY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """The metrics at one moment.
 
-    `attempts_by_outcome` counts recorded attempts. `enqueued`, `claimed`, `finished` and `lost` are totals
-    since the beginning.
+    `tallies` are totals since the beginning. `backlog` is None while the broker does not answer. `silences`
+    are the seconds since the last sign of life of `recorder` and `beat`.
     """
 
+    tallies: dict[tuple[str, str], Sum]
     attempts_by_state: dict[str, int]
-    attempts_by_outcome: dict[str, int]
     runs_by_state: dict[str, int]
-    queue_length: int
     oldest_queued_seconds: float
     nodes_ready: int
-    nodes_known: int
-    enqueued: int
-    claimed: int
-    finished: int
-    lost: int
+    nodes: list[NodeSummary]
+    backlog: int | None
+    silences: dict[str, float]
+
+    def total(self, name: str, label: str = "") -> int:
+        """One counter; 0 if nothing was counted."""
+        part = self.tallies.get((name, label))
+        return part.number if part is not None else 0
 
 
-READY_SECONDS = 30.0
-
-
-def snapshot(session: Session) -> Snapshot:
+def snapshot(session: Session, broker: Broker) -> Snapshot:
     """The current metrics."""
     moment = now()
-    attempts = figures.attempts(session)
-    by_state = attempts.by_state
+    by_state = dict.fromkeys(get_args(AttemptState), 0) | figures.attempts_by_state(session)
+    runs = dict.fromkeys(get_args(RunState), 0) | figures.runs_by_state(session)
     oldest = figures.oldest_queued(session)
-    known, ready = figures.nodes(session, seen_after=moment - timedelta(seconds=READY_SECONDS))
+    _known, ready = figures.nodes(session, seen_after=moment - timedelta(seconds=READY_SECONDS))
+    try:
+        backlog, silences = broker.recorder_backlog(), broker.silences()
+    except UnavailableError:
+        backlog, silences = None, {}
     return Snapshot(
+        tallies=read_tallies(session),
         attempts_by_state=by_state,
-        attempts_by_outcome=attempts.by_outcome,
-        runs_by_state=figures.runs_by_state(session),
-        queue_length=by_state.get("queued", 0),
+        runs_by_state=runs,
         oldest_queued_seconds=0.0 if oldest is None else max(0.0, (moment - oldest).total_seconds()),
         nodes_ready=ready,
-        nodes_known=known,
-        enqueued=sum(by_state.values()),
-        claimed=attempts.leases,
-        finished=by_state.get("recorded", 0),
-        lost=by_state.get("lost", 0),
+        nodes=list_nodes(session, broker),
+        backlog=backlog,
+        silences=silences,
     )

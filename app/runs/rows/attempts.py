@@ -7,6 +7,8 @@ from sqlalchemy.orm import Session
 from app.clock import now
 from app.ids import new_id
 from app.storage.models import AttemptRow, JobRow
+from app.storage.tallies import Tally
+from app.storage.tallies import count as count_up
 from worker.contract import AttemptKind, Start
 
 
@@ -42,6 +44,8 @@ def new_attempts(
         for _ in range(count)
     ]
     session.add_all(rows)
+    if rows:
+        count_up(session, Tally.ENQUEUED, number=len(rows))
     return rows
 
 

@@ -6,7 +6,7 @@ The broker only announces that there are new ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from sqlalchemy.orm import Session
 
@@ -16,6 +16,7 @@ from app.states import OPEN_STATES
 from app.storage.models import EventRow, RunRow
 from app.storage.outbox import outbox
 from app.storage.queries import runs as queries
+from app.storage.tallies import Tally, count
 
 EventKind = Literal[
     "run.created",
@@ -35,6 +36,8 @@ EventKind = Literal[
     "run.reopened",
     "run.cancelled",
 ]
+
+EVENT_KINDS: tuple[str, ...] = get_args(EventKind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +64,7 @@ def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
         "run.cancelled",
     }:
         return
+    count(session, Tally.EVENTS, kind)
     run.last_event += 1
     session.add(
         EventRow(

@@ -17,6 +17,7 @@ from app.storage.models.report_search import ReportCellRow, ReportSearchRow
 from app.storage.models.run import RunRow
 from app.storage.models.run_document import RunDocumentRow
 from app.storage.models.script import ScriptRow
+from app.storage.models.tally import TallyRow as TallyRow
 from app.storage.models.token import TokenRow
 from app.storage.models.toolchain import ToolchainRow
 

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from app.judging.judgement import Verdict
 from app.states import RunState, Trigger
 from app.storage.models.base import Base, Id, choice
+from worker.contract.log import current_request_id
 
 
 class RunRow(Base):
@@ -53,6 +54,8 @@ class RunRow(Base):
     evidence_digest: Mapped[str | None]
     # For a contributed run: the nodes, the version and the time that its bundle names.
     made_by: Mapped[dict[str, Any] | None]
+    # The id of the HTTP request that started the run, so that its lines in all logs can be found.
+    request_id: Mapped[str | None] = mapped_column(default=current_request_id)
     created_at: Mapped[datetime]
     finished_at: Mapped[datetime | None]
 
