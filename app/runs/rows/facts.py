@@ -85,7 +85,7 @@ def run_facts(run: RunRow, report: ReportRow) -> RunFacts:
 
 
 def _contributed_part(run: RunRow) -> ContributedPart | None:
-    """The contributor of a run. Of the names in its bundle it has only those that our own nodes have, too."""
+    """The contributor of a run. It has only those names of its bundle that our own nodes have, too."""
     if run.contributed_by is None:
         return None
     made_by = run.made_by or {}

@@ -23,6 +23,7 @@ from app.storage.queries.queue import nodes as queries
 from app.storage.queries.queue import queue
 from app.targets.fleet import usable
 from worker.contract import Gpu, Heartbeat, Hello, Level, ToolchainFacts
+from worker.contract.bounds import Text
 from worker.contract.stored_message import read_stored
 
 log = structlog.get_logger(__name__)
@@ -35,7 +36,7 @@ NodeState = Literal["ready", "draining", "away", "unknown"]
 class PublicToolchain(ToolchainFacts):
     """A toolchain without its path and without the messages of the resolver. Anyone may see it."""
 
-    python: str = Field(default="", exclude=True)
+    python: Text = Field(default="", exclude=True)
 
 
 class NodeSummary(BaseModel):
