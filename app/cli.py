@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -11,8 +13,16 @@ from app.command.groups.reports import reports
 from app.command.groups.runs import runs
 from app.command.groups.service import service
 from app.command.service.exit_status import status_of_error
-from app.command.terminal.consoles import errors
+from app.command.terminal.consoles import errors, print_line
 from app.errors import SamehereError
+from app.extras import missing_extra
+
+
+def _show_version(value: bool) -> None:  # noqa: FBT001  # typer calls it so
+    if value:
+        print_line(f"samehere {version('samehere')}")
+        raise typer.Exit
+
 
 application = typer.Typer(
     name="samehere",
@@ -26,6 +36,18 @@ application = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@application.callback()
+def _options(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
 for group in (reports, runs, service, machine):
     application.add_typer(group)
 
@@ -41,6 +63,12 @@ def main() -> None:
     except SamehereError as error:
         errors().print(f"samehere: {error.message}", style="red", soft_wrap=True)
         sys.exit(status_of_error(error))
+    except ModuleNotFoundError as error:
+        missing = missing_extra(error)
+        if missing is None:
+            raise
+        errors().print(f"samehere: {missing.message}", style="red", soft_wrap=True)
+        sys.exit(status_of_error(missing))
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -6,16 +6,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
+from app.errors import SetupError
 from app.limits import ReadLimits
 from worker.contract import GIB, KIB, MIB, Level, Limits
+from worker.contract.broker_url import check_broker_url
 from worker.contract.home import default_home
 from worker.contract.log_settings import LogSettings
 from worker.contract.secret_file import complete_urls
 
 # The user of the embedded servers and of the web, if root starts the service.
 SERVICE_UID = 47100
+POSTGRES_SCHEMES = frozenset({"postgresql", "postgres", "postgresql+psycopg"})
 
 
 class ServiceSettings(LogSettings):
@@ -172,6 +175,20 @@ class ServiceSettings(LogSettings):
     def _read_passwords(cls, settings: dict[str, Any]) -> dict[str, Any]:
         return complete_urls(settings, ("database", "broker"))
 
+    @field_validator("database_url")
+    @classmethod
+    def _check_database_url(cls, url: SecretStr | None) -> SecretStr | None:
+        scheme = url.get_secret_value().partition("://")[0] if url is not None else ""
+        if scheme and scheme not in POSTGRES_SCHEMES:
+            raise ValueError("only Postgres is possible: postgresql://USER:PASSWORD@HOST/NAME")
+        return url
+
+    @field_validator("broker_url")
+    @classmethod
+    def _check_broker_url(cls, url: SecretStr | None) -> SecretStr | None:
+        check_broker_url(url.get_secret_value() if url is not None else "")
+        return url
+
     def reveal_database_url(self) -> str | None:
         """The URL of the database with its password. Give it to a driver, and to nothing that is shown."""
         return self.database_url.get_secret_value() if self.database_url is not None else None
@@ -214,3 +231,21 @@ class ServiceSettings(LogSettings):
             stream_kill_bytes=self.stream_kill_bytes,
             result_bytes=self.result_bytes,
         )
+
+
+def read_settings(**options: Any) -> ServiceSettings:
+    """Read the settings; an option that is None does not count.
+
+    Raises SetupError, which names the wrong option or variable and never shows its value.
+    """
+    try:
+        return ServiceSettings(**{name: value for name, value in options.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        message = first["msg"].removeprefix("Value error, ")
+        if not first["loc"]:
+            # The message of a rule over several settings names them.
+            raise SetupError(f"{message}.", code="bad_setting") from None
+        name = str(first["loc"][0])
+        source = f"--{name}" if options.get(name) is not None else f"SAMEHERE_{name.upper()}"
+        raise SetupError(f"{source}: {message}.", code="bad_setting") from None

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from worker.contract import Level
+from worker.contract.broker_url import explain_refusal
 from worker.contract.log import log_to_stderr
 from worker.contract.own_process import leave_current_folder
 from worker.machine.settings import NodeSettings
@@ -40,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         first = error.errors(include_url=False)[0]
         # The message of a rule over several settings names them itself.
         where = f"{'.'.join(map(str, first['loc']))}: " if first["loc"] else ""
-        return _complain(where + first["msg"])
+        return _complain(where + first["msg"].removeprefix("Value error, "))
     # The other commands are run by people, or by `samehere`, which shows the log to people.
     log_to_stderr("node", settings, form=None if parsed.command == "node" else "text")
     match parsed.command:
@@ -117,6 +119,8 @@ def _settings(parsed: argparse.Namespace) -> NodeSettings:
 
 
 def _node(settings: NodeSettings) -> int:
+    from redis import RedisError
+
     from worker.machine.locks import LockFolderError
     from worker.node.service import run_node
     from worker.node.tasks import ForeignKeyError
@@ -124,6 +128,11 @@ def _node(settings: NodeSettings) -> int:
 
     if not settings.reveal_broker_url():
         return _complain(_NO_BROKER)
+    # A broker that does not answer is waited for.
+    with contextlib.suppress(RedisError):
+        refusal = explain_refusal(settings.reveal_broker_url())
+        if refusal:
+            return _complain(refusal)
     try:
         private_mounts.enter()
         return run_node(settings)

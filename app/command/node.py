@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from app.errors import SetupError
+from app.extras import require_node
 from worker.contract.own_process import own_environment, python_command
 
 # The worker's help shows this name of the program.
@@ -22,11 +22,7 @@ def become_worker(words: Sequence[str]) -> NoReturn:
             "Nodes run on Linux only. "
             "Elsewhere: samehere read, samehere reproduce --server URL, samehere serve --no-node."
         )
-    missing = [name for name in ("psutil", "celery") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise SetupError(
-            f"The node is not installed here ({', '.join(missing)}): pip install 'samehere[node]'."
-        )
+    require_node()
     sys.stdout.flush()
     sys.stderr.flush()
     arguments = python_command("-m", "worker", *words)

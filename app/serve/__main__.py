@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from pydantic import ValidationError
-
 from app.errors import SamehereError
 from app.serve.demo import demo_settings
 from app.serve.supervisor import serve
-from app.settings import ServiceSettings
+from app.settings import read_settings
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,15 +19,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--no-node", action="store_true")
     parser.add_argument("--demo", action="store_true")
     chosen = parser.parse_args(arguments)
-    options = {
-        name: value for name, value in (("host", chosen.host), ("port", chosen.port)) if value is not None
-    }
     try:
-        settings = ServiceSettings(**options)
+        settings = read_settings(host=chosen.host, port=chosen.port)
         return serve(demo_settings(settings) if chosen.demo else settings, with_node=not chosen.no_node)
-    except ValidationError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
     except SamehereError as error:
         sys.stderr.write(f"samehere serve: {error.message}\n")
         return 2

@@ -12,7 +12,7 @@ from app.errors import SetupError
 from app.runs.lifecycle.report_verdict import store_all_report_verdicts
 from app.runs.rows.search_index import index_all_reports
 from app.serve.database import database
-from app.settings import ServiceSettings
+from app.settings import read_settings
 from app.storage.session import make_engine, session_factory
 from worker.contract.log import log_to_stderr
 from worker.contract.own_process import leave_current_folder
@@ -33,9 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("kind", choices=_KINDS, help="the search index, or the current verdict")
     kind = parser.parse_args(arguments).kind
-    settings = ServiceSettings()
-    log_to_stderr("backfill", settings)
     try:
+        settings = read_settings()
+        log_to_stderr("backfill", settings)
         with database(settings) as url:
             engine = make_engine(settings.with_database(url))
             try:

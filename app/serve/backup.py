@@ -26,6 +26,7 @@ from app.errors import InputError, SetupError, UnavailableError
 from app.serve.database import migrate
 from app.serve.postgres_programs import PostgresPrograms, newest_programs, programs_for_server
 from app.storage.migrate import is_known
+from worker.contract.own_process import WORKING_FOLDER
 
 COUNTED = ("report", "run", "attempt")
 CONNECT_SECONDS = 10
@@ -105,7 +106,7 @@ def _write(
     try:
         with os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as output:
             with subprocess.Popen(
-                argv, stdout=output, stderr=subprocess.PIPE, env=_environment(url)
+                argv, stdout=output, stderr=subprocess.PIPE, env=_environment(url), cwd=WORKING_FOLDER
             ) as program:
                 problem = _last_line(program.communicate()[1])
             if program.returncode != 0:
@@ -163,17 +164,32 @@ def _load(chosen: PostgresPrograms, url: str, file: Path) -> None:
 
     If pg_restore fails, psql is killed before it sees the end of the script, and nothing is committed.
     """
-    reader_argv = [chosen.path("pg_restore"), "--no-owner", "--no-privileges", "--file=-", str(file)]
+    reader_argv = [
+        chosen.path("pg_restore"),
+        "--no-owner",
+        "--no-privileges",
+        "--file=-",
+        str(file.absolute()),
+    ]
     writer_argv = [
         *(chosen.path("psql"), "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"),
         *("--output=/dev/null", "--file=-", f"--dbname={_without_password(url)}"),
     ]
     with TemporaryFile() as problems, TemporaryFile() as database_problems:
         reader = subprocess.Popen(
-            reader_argv, stdout=subprocess.PIPE, stderr=problems, env=_environment(), stdin=subprocess.DEVNULL
+            reader_argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=problems,
+            env=_environment(),
+            cwd=WORKING_FOLDER,
         )
         writer = subprocess.Popen(
-            writer_argv, stdin=subprocess.PIPE, stderr=database_problems, env=_environment(url)
+            writer_argv,
+            stdin=subprocess.PIPE,
+            stderr=database_problems,
+            env=_environment(url),
+            cwd=WORKING_FOLDER,
         )
         try:
             with suppress(BrokenPipeError):

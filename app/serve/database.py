@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from app.embedded.postgres import EmbeddedPostgres
 from app.errors import SetupError
-from app.settings import ServiceSettings
+from app.settings import ServiceSettings, read_settings
 from worker.contract.log import log_to_stderr
 from worker.contract.own_process import leave_current_folder
 
@@ -23,7 +23,7 @@ def migrate(database_url: str) -> None:
     try:
         upgrade(database_url)
     except OperationalError as error:
-        raise SetupError(f"can't reach the database: {error.orig}") from error
+        raise SetupError(f"can't reach the database: {' '.join(str(error.orig).split())}") from error
     except CommandError as error:
         raise SetupError(
             f"the database can't be migrated (was it made by a newer version?): {error}"
@@ -56,9 +56,9 @@ def database(settings: ServiceSettings, *, migrated: bool = True) -> Iterator[st
 
 def main() -> int:
     """`python -m app.serve.database`: migrate your own database before the service starts."""
-    settings = ServiceSettings()
-    log_to_stderr("migrate", settings)
     try:
+        settings = read_settings()
+        log_to_stderr("migrate", settings)
         with database(settings) as url:
             migrate(url)
     except SetupError as error:

@@ -7,6 +7,7 @@ import ipaddress
 from app.errors import SetupError, UnavailableError
 from app.settings import ServiceSettings
 from worker.contract import Level
+from worker.contract.broker_url import explain_refusal
 
 
 def is_loopback(host: str) -> bool:
@@ -44,6 +45,18 @@ def require_token(settings: ServiceSettings, database_url: str) -> None:
             f"other machines can reach {settings.host}, and no token exists: create one first "
             "(samehere token create --scope submit), or use 127.0.0.1"
         )
+
+
+def require_broker(url: str) -> None:
+    """Raise SetupError if the broker can't be reached, or refuses the user or the password."""
+    from redis import RedisError
+
+    try:
+        refusal = explain_refusal(url)
+    except RedisError as error:
+        raise SetupError(f"can't reach the broker: {error}") from None
+    if refusal:
+        raise SetupError(refusal)
 
 
 def require_isolation(settings: ServiceSettings) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from app.embedded.postgres import programs_folder
 from app.errors import SetupError
+from worker.contract.own_process import WORKING_FOLDER, own_environment
 
 # Debian and its relatives install each major version into a folder of its own.
 VERSIONED = Path("/usr/lib/postgresql")
@@ -27,7 +28,7 @@ class PostgresPrograms:
 
     def path(self, name: str) -> str:
         """The path of one program."""
-        return str(self.folder / name)
+        return str(self.folder.absolute() / name)
 
 
 def programs_for_server(major: int, *, named: Path | None = None) -> PostgresPrograms:
@@ -82,7 +83,13 @@ def _in_folder(folder: Path) -> PostgresPrograms | None:
         return None
     try:
         done = subprocess.run(
-            [str(folder / "pg_dump"), "--version"], capture_output=True, text=True, timeout=20, check=False
+            [str(folder.absolute() / "pg_dump"), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+            env=own_environment(),
+            cwd=WORKING_FOLDER,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

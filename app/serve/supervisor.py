@@ -20,11 +20,12 @@ from app.embedded.postgres import EmbeddedPostgres
 from app.embedded.server import EmbeddedServer
 from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError
+from app.extras import require_node, require_service
 from app.runs.rows.presets import known_presets
 from app.serve.child_process import Backoff, Child, can_drop_to, installation
 from app.serve.database import migrate
 from app.serve.demo import demo_environment, load_history
-from app.serve.exposure import is_loopback, require_isolation, require_token
+from app.serve.exposure import is_loopback, require_broker, require_isolation, require_token
 from app.serve.output import Follower, Output, short_line
 from app.settings import ServiceSettings
 from worker.contract.log import without_password
@@ -112,13 +113,16 @@ class Supervisor:
         settings = self._settings
         require_isolation(settings)
         known_presets(settings)
+        own_broker = settings.reveal_broker_url()
+        if own_broker:
+            require_broker(own_broker)
         database_url = settings.reveal_database_url() or self._serve_by(
             EmbeddedPostgres(settings.home, service_uid=settings.service_uid)
         )
-        broker_url = settings.reveal_broker_url() or self._serve_by(
+        migrate(database_url)
+        broker_url = own_broker or self._serve_by(
             EmbeddedValkey(settings.home, service_uid=settings.service_uid)
         )
-        migrate(database_url)
         require_token(settings, database_url)
         inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
         if settings.demo:
@@ -286,6 +290,9 @@ def _local_address(host: str) -> str:
 
 def serve(settings: ServiceSettings, *, with_node: bool = True) -> int:
     """Run the service in the main thread of this process until a signal stops it. Raises SetupError."""
+    require_service()
+    if with_node:
+        require_node(otherwise=", or --no-node")
     return Supervisor(settings, with_node=with_node).run()
 
 

@@ -16,7 +16,8 @@ from fastapi import FastAPI
 from app.errors import SetupError, UnavailableError
 from app.runs.rows.presets import known_presets
 from app.serve.exposure import require_token
-from app.settings import ServiceSettings
+from app.settings import ServiceSettings, read_settings
+from app.storage.broker import require_password
 from worker.contract.log import log_to_stderr
 from worker.contract.own_process import leave_current_folder
 
@@ -31,13 +32,14 @@ def main(arguments: list[str] | None = None) -> int:
         "--fd", type=int, help="an inherited socket that listens; default: SAMEHERE_HOST and SAMEHERE_PORT"
     )
     fd = parser.parse_args(arguments).fd
-    settings = ServiceSettings()
-    log_to_stderr("web", settings)
     try:
+        settings = read_settings()
+        log_to_stderr("web", settings)
         # Checked here, too: the web may run as another user than the supervisor.
         known_presets(settings)
-        # With an inherited socket the supervisor has checked this.
+        # With an inherited socket the supervisor has checked these two.
         if fd is None:
+            require_password(settings)
             require_token(settings, settings.reveal_database_url() or "")
     except SetupError as error:
         sys.stderr.write(f"{error.message}\n")

@@ -6,7 +6,7 @@ import re
 import socket
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import cast
 
@@ -23,7 +23,7 @@ from app.settings import ServiceSettings
 from app.storage import node_keys
 from worker.contract import Attempt, Heartbeat
 from worker.contract.broker_transport import use_careful_transport
-from worker.contract.broker_url import celery_url, redis_url
+from worker.contract.broker_url import celery_url, explain_refusal, redis_url
 from worker.contract.names import (
     QUEUE_RECORDER,
     TASK_ATTEMPT,
@@ -119,6 +119,15 @@ def make_celery(settings: ServiceSettings) -> Celery:
         timezone="UTC",
     )
     return application
+
+
+def require_password(settings: ServiceSettings) -> None:
+    """Raise SetupError if the broker refuses the user or the password. An absent broker is no error here."""
+    url = settings.reveal_broker_url()
+    with suppress(RedisError):
+        refusal = explain_refusal(url) if url else ""
+        if refusal:
+            raise SetupError(refusal)
 
 
 @contextmanager

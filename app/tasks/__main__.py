@@ -12,9 +12,9 @@ import structlog
 from celery.exceptions import SecurityWarning
 from celery.signals import after_task_publish, setup_logging
 
-from app.errors import UnavailableError
-from app.settings import ServiceSettings
-from app.storage.broker import QUEUE_DISPATCHER, Broker
+from app.errors import SetupError, UnavailableError
+from app.settings import ServiceSettings, read_settings
+from app.storage.broker import QUEUE_DISPATCHER, Broker, require_password
 from app.tasks.schedule import scheduled_application
 from worker.contract.log import log_to_stderr
 from worker.contract.names import QUEUE_RECORDER
@@ -74,7 +74,13 @@ def main(arguments: list[str] | None = None) -> int:
         help="queues that a worker consumes (default: %(default)s)",
     )
     chosen = parser.parse_args(arguments)
-    log_to_stderr("recorder" if chosen.process == "worker" else "beat", ServiceSettings())
+    try:
+        settings = read_settings()
+        log_to_stderr("recorder" if chosen.process == "worker" else "beat", settings)
+        require_password(settings)
+    except SetupError as error:
+        sys.stderr.write(f"{error.message}\n")
+        return 2
     # A receiver keeps Celery from setting up a log of its own.
     setup_logging.connect(_keep_log, weak=False)
     # Celery warns when it runs as root, as in a container. Only JSON is accepted, and no untrusted code runs

@@ -45,6 +45,8 @@ COMMANDS: dict[str, list[str]] = {
     "import-issues": ["no-issues.json", "SERVER"],
     "serve": ["--help"],
     "judge-again": ["--all"],
+    "dump": ["dump.samehere"],
+    "restore": ["dump.samehere"],
     "token create": ["--scope", "read"],
     "token list": ["--json"],
     "token revoke": [NO_ID],
@@ -53,7 +55,7 @@ COMMANDS: dict[str, list[str]] = {
     "doctor": ["--json"],
 }
 # Statuses other than 0, since the folder has no such run, toolchain or file.
-FAILING = {"cancel": 2, "rerun": 2, "add-cell": 2, "export": 2, "token revoke": 2}
+FAILING = {"restore": 2, "cancel": 2, "rerun": 2, "add-cell": 2, "export": 2, "token revoke": 2}
 
 
 def commands(group: click.Command | None = None, *before: str) -> Iterator[str]:

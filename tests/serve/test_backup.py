@@ -230,7 +230,7 @@ def embedded(home: Path) -> Iterator[EmbeddedPostgres]:
 
 def command(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "app.cli", *words],
+        [sys.executable, "-P", "-m", "app.cli", *words],
         env={**os.environ, "SAMEHERE_HOME": str(home)},
         capture_output=True,
         text=True,

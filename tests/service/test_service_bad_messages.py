@@ -36,7 +36,7 @@ def test_no_message_ends_the_recorder(stage: Stage, tmp_path: Path) -> None:
     log = tmp_path / "recorder.log"
     with log.open("wb") as stream:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "app.tasks", "worker"],
+            [sys.executable, "-P", "-m", "app.tasks", "worker"],
             env={**processes.environment, "SAMEHERE_LOG_REPEATS": "1000"},
             cwd=tmp_path,
             stdout=stream,

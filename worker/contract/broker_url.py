@@ -8,9 +8,42 @@ from __future__ import annotations
 
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
+PING_SECONDS = 5.0
+_HOST_SCHEMES = frozenset({"redis", "rediss"})
 _SOCKET_SCHEMES = frozenset({"unix", "redis+socket", "redis+unix"})
 # Celery's name and redis-py's name of the number of the database.
 _DATABASE_NAMES = frozenset({"virtual_host", "db"})
+
+
+def check_broker_url(url: str) -> None:
+    """Raise ValueError, which does not show the URL, if it is neither empty nor the URL of a Redis."""
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in _SOCKET_SCHEMES | _HOST_SCHEMES and (parts.port is None or parts.port > 0)
+    except ValueError:
+        is_usable = False
+    if url and not is_usable:
+        raise ValueError(
+            "only Redis or Valkey is possible: redis://:PASSWORD@HOST:6379/0, with % escapes in the password"
+        )
+
+
+def explain_refusal(url: str) -> str:
+    """Why the broker refuses the user or the password of the URL; empty if it accepts them.
+
+    Raises redis.RedisError if it does not answer.
+    """
+    import redis
+
+    timeouts = {"socket_timeout": PING_SECONDS}
+    if not redis_url(url).startswith("unix://"):
+        timeouts["socket_connect_timeout"] = PING_SECONDS
+    with redis.Redis.from_url(redis_url(url), **timeouts) as connection:
+        try:
+            connection.ping()
+        except (redis.AuthenticationError, redis.ResponseError):
+            return "the broker refuses the user or the password: correct SAMEHERE_BROKER_URL"
+    return ""
 
 
 def redis_url(url: str) -> str:

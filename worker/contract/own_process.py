@@ -21,6 +21,7 @@ START = Path(__file__).resolve().parents[2] / "samehere.py"
 OWN_PATHS = frozenset(
     {
         *(f"SAMEHERE_{name}" for name in ("HOME", "TOOLCHAINS", "LOCKS", "PAUSE_FILE", "PRESETS")),
+        "SAMEHERE_POSTGRES_PROGRAMS",
         *("SAMEHERE_BROKER_PASSWORD_FILE", "SAMEHERE_DATABASE_PASSWORD_FILE"),
     }
 )

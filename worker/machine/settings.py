@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from worker.contract import GIB, Level
+from worker.contract.broker_url import check_broker_url
 from worker.contract.home import default_home
 from worker.contract.log_settings import LogSettings
 from worker.contract.secret_file import complete_urls
@@ -138,6 +139,12 @@ class NodeSettings(LogSettings):
     @classmethod
     def _read_password(cls, settings: dict[str, Any]) -> dict[str, Any]:
         return complete_urls(settings, ("broker",))
+
+    @field_validator("broker_url")
+    @classmethod
+    def _check_broker_url(cls, url: SecretStr | None) -> SecretStr | None:
+        check_broker_url(url.get_secret_value() if url is not None else "")
+        return url
 
     @field_validator("variables")
     @classmethod

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session, sessionmaker
 
 
+MOST_CHARACTERS = 500
+
+
 @contextmanager
 def service_database() -> Iterator[sessionmaker[Session]]:
     """Transactions in the database of the running service, of the named server, or of this home.
@@ -36,6 +39,12 @@ def service_database() -> Iterator[sessionmaker[Session]]:
         try:
             yield session_factory(engine, None)
         except OperationalError as error:
-            raise UnavailableError("The database can't be reached.") from error
+            problem = " ".join(str(error.orig).split())[:MOST_CHARACTERS]
+            raise UnavailableError(f"The database can't be reached: {problem}") from None
+        except UnavailableError as error:
+            if error.code != "not_migrated":
+                raise
+            # The caller can correct this.
+            raise SetupError(error.message, code=error.code) from None
         finally:
             engine.dispose()

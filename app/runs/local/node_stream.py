@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from app.embedded.server import launch_argv
 from app.errors import NodeError, SetupError
+from app.extras import require_node
 from app.targets.fleet import usable
 from worker.contract import FromNode, Hello, Level, Refused, ToNode, from_node, to_node
 from worker.contract.own_process import WORKING_FOLDER, own_environment, python_command
@@ -29,7 +30,8 @@ LOG_LINES = 20
 
 @contextmanager
 def open_node(level: Level | None) -> Iterator[NodeStream]:
-    """Start the node of this machine, and stop it at the end."""
+    """Start the node of this machine, and stop it at the end. Raises SetupError if it is not installed."""
+    require_node(otherwise=", or --server URL")
     node = NodeStream(level=level)
     try:
         yield node
