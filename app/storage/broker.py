@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
 import structlog
 from celery import Celery
@@ -272,6 +272,20 @@ class Broker:
             part = name.decode().partition("@")[0]
             latest[part] = max(float(since), latest.get(part, 0.0))
         return {part: max(0.0, time.time() - since) for part, since in latest.items()}
+
+    def restore_messages(self) -> int:
+        """Put the messages back that a killed recorder had taken, and return their number.
+
+        Without this they come back after the visibility timeout; until then the places of their attempts
+        look taken. A message that another recorder works on is done twice, which is harmless.
+        """
+        with _answering(), self.celery.connection_for_write() as connection:
+            # The types of kombu do not know the channels of its transports.
+            channel = cast("Any", connection.default_channel)
+            tags = cast("list[bytes]", self.redis.zrange(f"{UNACKED}.index", 0, -1))
+            for tag in tags:
+                channel.qos.restore_by_tag(tag.decode())
+        return len(tags)
 
     def recorder_started(self) -> None:
         """Store that a recorder starts now."""

@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from celery import Celery, Task
 from celery.exceptions import Reject
-from celery.signals import worker_ready
+from celery.signals import worker_init, worker_ready
 from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
@@ -101,6 +101,19 @@ def _give_sign_of_life(service: Service) -> None:
         log.warning("no_sign_of_life", problem=type(error).__name__)
 
 
+def _restore_at_start(broker: Broker) -> None:
+    """Let a worker take up the messages of a killed one before it takes its own."""
+
+    @worker_init.connect(weak=False)
+    def _init(**_facts: Any) -> None:
+        try:
+            restored = broker.restore_messages()
+        except UnavailableError:
+            log.warning("broker_unavailable")
+        else:
+            log.info("messages_restored", messages=restored)
+
+
 def build(settings: ServiceSettings | None = None) -> Service:
     """Build the application with its tasks, on the database and the broker of the settings."""
     chosen = ServiceSettings() if settings is None else settings
@@ -145,6 +158,8 @@ def build(settings: ServiceSettings | None = None) -> Service:
     application.finalize()
     for name in set(application.tasks) - set(TASKS):
         application.tasks.unregister(name)
+
+    _restore_at_start(broker)
 
     @worker_ready.connect(weak=False)
     def _ready(sender: Any, **_facts: Any) -> None:

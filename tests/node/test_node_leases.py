@@ -188,7 +188,7 @@ def test_two_slots_do_not_run_one_attempt_at_once(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("newer", [True, False])
-def test_a_request_to_stop_is_for_every_lease(node: Node, newer: bool) -> None:
+def test_a_request_to_stop_is_for_every_lease(node: Node, *, newer: bool) -> None:
     """The flag names the attempt, and the service gives no lease of a cancelled attempt."""
     node.may_stop.clear()
     node.take("a", 1)

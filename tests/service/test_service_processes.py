@@ -16,6 +16,7 @@ from celery import Celery
 from sqlalchemy.orm import Session
 from stage import TOOLCHAIN, Stage, result
 
+from app.storage.broker import UNACKED, make_celery
 from app.storage.queries.runs import lock_run
 from worker.contract import Attempt, FromNode, Hello, Level, ToolchainFacts
 from worker.contract.broker_url import celery_url
@@ -171,3 +172,21 @@ def test_a_message_for_a_node_is_json_with_an_expiry(stage: Stage) -> None:
     assert raw["content-type"] == "application/json"
     assert raw["headers"]["task"] == "worker.attempt"
     assert raw["headers"]["expires"] is not None
+
+
+def test_what_a_killed_recorder_had_taken_is_there_at_once(stage: Stage) -> None:
+    """It had waited for the visibility timeout, and the places of these attempts looked taken."""
+    recorder = make_celery(stage.settings)
+    for number in range(3):
+        recorder.send_task(TASK_FROM_NODE, args=[{"number": number}], queue=QUEUE_RECORDER)
+    connection = recorder.connection_for_read()
+    queue = connection.SimpleQueue(QUEUE_RECORDER)
+    taken = [queue.get(timeout=5) for _ in range(2)]
+    assert (len(taken), stage.broker.redis.llen(QUEUE_RECORDER)) == (2, 1)
+    # It dies here: it acknowledges nothing, and closes nothing.
+    assert stage.broker.restore_messages() == 2
+    assert stage.broker.redis.llen(QUEUE_RECORDER) == 3
+    assert stage.broker.redis.hlen(UNACKED) == 0
+    assert stage.broker.restore_messages() == 0
+    connection.close()
+    recorder.close()

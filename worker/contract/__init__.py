@@ -237,6 +237,7 @@ class Hello(Message):
     """The first message of a node; it is sent again when the node's offer changes, and from time to time.
 
     `instance` identifies one start of the node. `slots` is the number of attempts at the same time.
+    `waits_for` says who else uses the slots that its attempts wait for.
     """
 
     type: Literal["hello"] = "hello"
@@ -248,6 +249,7 @@ class Hello(Message):
     slots: MachineCount
     level: Level
     level_detail: Explanation = ""
+    waits_for: Explanation = ""
     gpus: Annotated[list[Gpu], Field(max_length=1_000)] = Field(default_factory=list)
     toolchains: Annotated[list[ToolchainFacts], Field(max_length=1_000)] = Field(default_factory=list)
     # The number of previews at the same time, beside the slots. The node runs a preview warm or not at all.

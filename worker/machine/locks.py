@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import stat
 import tempfile
 from pathlib import Path
@@ -39,12 +40,22 @@ def prepare_folder(folder: Path) -> None:
         )
 
 
-class HostLock:
-    """An exclusive file lock. The kernel releases it when the process ends."""
+# The text of a lock file: who holds the lock. Other programs may have written something else.
+_HOLDER = re.compile(r"node [A-Za-z0-9][A-Za-z0-9._-]{0,62}, process [0-9]{1,10}")
 
-    def __init__(self, path: Path) -> None:
+
+class HostLock:
+    """An exclusive file lock. The kernel releases it when the process ends.
+
+    `owner` is the name of the node that locks. `holder` says who had the lock at the last attempt to take it;
+    it is empty if that succeeded.
+    """
+
+    def __init__(self, path: Path, *, owner: str = "") -> None:
         self._path = path
+        self._owner = owner
         self._fd = -1
+        self.holder = ""
 
     def acquire(self, *, wait: bool = False) -> bool:
         """Take the lock. False if somebody else has it and `wait` is False."""
@@ -56,6 +67,7 @@ class HostLock:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
+                self.holder = _read_holder(fd)
                 os.close(fd)
                 return False
             if self._is_current(fd):
@@ -64,6 +76,10 @@ class HostLock:
         # Programs that delete old temporary files go by the age of a file.
         os.utime(fd)
         self._fd = fd
+        self.holder = ""
+        if self._owner:
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"node {self._owner}, process {os.getpid()}".encode(), 0)
         return True
 
     def _is_current(self, fd: int) -> bool:
@@ -86,6 +102,12 @@ class HostLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _read_holder(fd: int) -> str:
+    """The holder of a lock, by the text of its file."""
+    text = os.pread(fd, 200, 0).decode("ascii", "replace")
+    return text if _HOLDER.fullmatch(text) else "another process"
 
 
 class SharedLock:
@@ -127,8 +149,9 @@ class SharedLock:
         self.release()
 
 
-def slot_lock(folder: Path, number: int) -> HostLock:
-    return HostLock(folder / f"slot-{number}.lock")
+def slot_lock(folder: Path, number: int, *, owner: str = "") -> HostLock:
+    """The lock of a slot of this machine. `owner` is the name of the node that takes it."""
+    return HostLock(folder / f"slot-{number}.lock", owner=owner)
 
 
 def acquire_gpus(folder: Path, indexes: list[int], count: int) -> dict[int, HostLock] | None:

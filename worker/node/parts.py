@@ -106,6 +106,7 @@ def make_hello(
         slots=pool.slots,
         level=pool.level,
         level_detail=pool.level_detail,
+        waits_for=pool.waits_for,
         gpus=gpus,
         toolchains=toolchains.list(),
         previews=pool.previews,

@@ -22,6 +22,8 @@ _IDLE_SECONDS = 5.0
 _LOOK_SECONDS = 1.0
 # The place for previews prepares beside counted attempts only after this time: it takes a second of a core.
 _PATIENCE_SECONDS = 60.0
+# A slot that another process uses for so long is reported. Nodes that share a machine use it in turns.
+_REPORT_SECONDS = 2.0
 # The number decides the user of the sandbox. No slot has this one, and neither has the self-test of the
 # machine.
 _PREVIEW_NUMBER = 96
@@ -58,6 +60,10 @@ class Place(ABC):
         self.is_set_up = False
         # False while the place takes nothing: its last attempt could not be killed.
         self.in_service = False
+        # The node that uses this place while an attempt waits for it; empty if none does. `queue.changed`
+        # guards it.
+        self.used_by = ""
+        self._used_since: float | None = None
 
     @abstractmethod
     def run(self) -> None:
@@ -84,7 +90,7 @@ class Place(ABC):
 
     def _serve(self, sandbox: Sandbox) -> None:
         """Run attempts until the queue closes, and prepare or check cards between them."""
-        lock = slot_lock(self._settings.lock_folder, self._number)
+        lock = slot_lock(self._settings.lock_folder, self._number, owner=self._settings.node_name)
         prepare_at = time.monotonic() + self.idle_seconds
         while True:
             self._check_cards(sandbox, lock)
@@ -95,6 +101,7 @@ class Place(ABC):
             if not self._queue.await_work(self.takes, look_seconds=self._look_seconds):
                 continue
             grant = self._queue.take(lock, self.takes)
+            self._note_use(lock.holder)
             if grant is None:
                 if self._queue.is_over(self.takes):
                     return
@@ -105,6 +112,22 @@ class Place(ABC):
             for each in [*grant.locks, lock]:
                 each.release()
             prepare_at = time.monotonic() + self.idle_seconds
+
+    def _note_use(self, holder: str) -> None:
+        """Note that another process has used this place for a while, or that it does no more. Log it once."""
+        now = time.monotonic()
+        self._used_since = (self._used_since or now) if holder else None
+        is_long = self._used_since is not None and now - self._used_since >= _REPORT_SECONDS
+        user = holder if is_long else ""
+        # Another holder in between is no news.
+        if bool(user) == bool(self.used_by):
+            return
+        with self._queue.changed:
+            self.used_by = user
+        if user:
+            _log.warning("slot_used_by_another_node", slot=self._number, by=user)
+        else:
+            _log.info("slot_free_again", slot=self._number)
 
     def _prepare(self, sandbox: Sandbox, lock: HostLock) -> bool:
         """Prepare the next warm start. False if another process holds the lock of this place.

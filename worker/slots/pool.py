@@ -132,6 +132,19 @@ class SlotPool:
             return PREVIEW_PLACES if is_in_service else 0
 
     @property
+    def waits_for(self) -> str:
+        """A sentence on the nodes that use the slots for which attempts wait here. Empty if none does.
+
+        Only said while every slot in service is used by others.
+        """
+        with self._queue.changed:
+            slots = [slot for slot in self._slots if slot.in_service]
+            if not slots or not all(slot.used_by for slot in slots) or not self._queue.has_waiting:
+                return ""
+            users = ", ".join(dict.fromkeys(slot.used_by for slot in slots))
+            return f"its slots are in use by another node of this machine: {users}"
+
+    @property
     def free_slots(self) -> int:
         with self._queue.changed:
             return 0 if self._queue.is_paused else max(0, self.slots - self._queue.count_repeats())

@@ -62,6 +62,11 @@ class WorkQueue:
                 dict.fromkeys([*self._running, *(entry.attempt.attempt_id for entry in self._waiting)])
             )
 
+    @property
+    def has_waiting(self) -> bool:
+        """True if an attempt waits for a place."""
+        return bool(self._waiting)
+
     def count_repeats(self) -> int:
         """The number of attempts that run or wait and are no previews."""
         with self.changed:

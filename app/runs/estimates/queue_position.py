@@ -127,10 +127,22 @@ def positions(
             )
             position = 1 + sum(each.cells for each in ahead)
             parts[cell.job_id] = WaitingPart(
-                position=position, of=max(of, position), of_at_least=is_cut, starts_in=starts_in
+                position=position,
+                of=max(of, position),
+                of_at_least=is_cut,
+                starts_in=starts_in,
+                reason=_reason(nodes, load),
             )
         loads.setdefault(nodes, _Load()).add(durations.of(cell.script, cell.target).range)
     return parts
+
+
+def _reason(nodes: frozenset[str], load: FleetLoad) -> str | None:
+    """Why these nodes start nothing: each waits for another node of its machine. None if one does not."""
+    hellos = [hello for hello in load.fleet if hello.node in nodes]
+    if not hellos or not all(hello.waits_for for hello in hellos):
+        return None
+    return f"{hellos[0].node}: {hellos[0].waits_for}"
 
 
 def _queue(

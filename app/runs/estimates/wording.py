@@ -42,6 +42,8 @@ def queue_position_text(waiting: WaitingPart) -> str:
     number = (
         "next in the queue" if waiting.position == 1 else f"number {waiting.position} of {of} in the queue"
     )
+    if waiting.reason is not None:
+        return f"{number}; {waiting.reason}"
     if waiting.starts_in.about == 0:
         return f"{number}, starts at once or within {duration(waiting.starts_in.at_most or 0)}"
     return f"{number}, starts in {how_long(waiting.starts_in)}"

@@ -50,6 +50,9 @@ class NodeSummary(BaseModel):
     busy: int
     level: Level
     level_detail: str
+    waits_for: str = Field(
+        default="", description="who else uses its slots: another node of its machine; empty if nobody does"
+    )
     cores: int
     cpu_model: str
     gpus: list[Gpu]
@@ -105,6 +108,7 @@ def _summary(row: NodeRow, hello: Hello, *, busy: int, state: NodeState, quarant
         busy=busy,
         level=hello.level,
         level_detail=hello.level_detail,
+        waits_for=hello.waits_for,
         cores=hello.cores,
         cpu_model=hello.cpu_model,
         gpus=hello.gpus,

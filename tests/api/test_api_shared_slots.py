@@ -1,0 +1,45 @@
+"""A cell that waits for a node whose slots another node of its machine uses says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.web_client import Web
+from stage import TOOLCHAIN
+
+from worker.contract import Hello, Level, ToolchainFacts
+
+WAITS_FOR = "its slots are in use by another node of this machine: node other, process 12"
+
+
+def hello(web: Web, name: str, *, waits_for: str) -> None:
+    facts = ToolchainFacts(name=TOOLCHAIN, state="ready", packages={"torch": "2.13.0"}, torch="2.13.0")
+    message = Hello(
+        node=name,
+        instance="one",
+        slots=1,
+        level=Level.NAMESPACES_CGROUP,
+        toolchains=[facts],
+        waits_for=waits_for,
+    )
+    web.stage.say(message)
+    web.stage.beat(name)
+
+
+def waiting(web: Web, run_id: str) -> dict[str, Any]:
+    return dict(web.client.get(f"/api/v1/runs/{run_id}").json()["jobs"][0]["waiting"])
+
+
+def test_it_is_on_the_nodes_and_in_the_queue_position(web: Web) -> None:
+    hello(web, "n", waits_for=WAITS_FOR)
+    run = web.post()
+    assert waiting(web, run["id"])["reason"] == f"n: {WAITS_FOR}"
+    assert WAITS_FOR in web.client.get(f"/runs/{run['id']}").text
+    assert WAITS_FOR in web.client.get("/nodes").text
+    (node,) = web.client.get("/api/v1/nodes").json()["items"]
+    assert (node["state"], node["waits_for"]) == ("ready", WAITS_FOR)
+    # Another node can serve it, or the slots are free again.
+    hello(web, "m", waits_for="")
+    assert waiting(web, run["id"])["reason"] is None
+    hello(web, "n", waits_for="")
+    assert WAITS_FOR not in web.client.get("/nodes").text
