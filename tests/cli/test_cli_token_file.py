@@ -26,7 +26,7 @@ def test_a_missing_file_is_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv(FILE_VARIABLE, str(tmp_path / "none"))
     with pytest.raises(typer.BadParameter, match=FILE_VARIABLE):
         token_or_file(None)
-    argv = [sys.executable, "-m", "app.cli", "cancel", "06b4k1m3", "--server", "http://127.0.0.1:1"]
+    argv = [sys.executable, "-P", "-m", "app.cli", "cancel", "06b4k1m3", "--server", "http://127.0.0.1:1"]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert FILE_VARIABLE in ended.stderr

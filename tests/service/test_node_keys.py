@@ -252,7 +252,7 @@ def test_a_run_finishes_under_a_key_and_nothing_is_denied(
             "SAMEHERE_WARM": "false",
         }
         node = subprocess.Popen(
-            [sys.executable, "-m", "worker", "node", "--name", "keyed", "--slots", "1"],
+            [sys.executable, "-P", "-m", "worker", "node", "--name", "keyed", "--slots", "1"],
             env={**os.environ, **variables},
             cwd=home,
         )
@@ -272,7 +272,7 @@ def test_the_commands(broker: redis.Redis, broker_url: str, tmp_path: Path) -> N
     variables = {**os.environ, "SAMEHERE_BROKER_URL": broker_url, "SAMEHERE_HOME": str(tmp_path)}
 
     def samehere(*words: str) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "app.cli", "node-key", *words]
+        argv = [sys.executable, "-P", "-m", "app.cli", "node-key", *words]
         return subprocess.run(argv, env=variables, capture_output=True, text=True, check=False)
 
     made = samehere("create", "lab-1")
