@@ -30,6 +30,12 @@ class TooLargeError(InputError):
     code = "too_large"
 
 
+class SlowBodyError(SamehereError):
+    """The body did not arrive in time: 408."""
+
+    code = "slow_body"
+
+
 class MediaTypeError(SamehereError):
     """The body has a media type that is not accepted: 415."""
 

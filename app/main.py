@@ -13,6 +13,7 @@ from fastapi.routing import iter_route_contexts
 from fastapi.staticfiles import StaticFiles
 
 from app.api import bisections, bundles, changes, comparisons, fleet, maintain, operations, reports, runs
+from app.bounded.calls import set_limits, warm_up
 from app.http import problems
 from app.http.guards import Guards
 from app.http.meters import Meters
@@ -31,6 +32,8 @@ Errors are problem documents (RFC 9457). Lists are newest first; `next` is the c
 Ids sort by time. Everything submitted becomes public here."""
 # JSON may write one character of a report as six: `\\u00e9`.
 BODY_FACTOR = 6
+# The paths that take a script or a report.
+WITH_REPORT = ("/", "/plan", "/api/v1/runs", "/api/v1/reports:read")
 # The other fields of a submission, and the JSON around them.
 BODY_REST = 64 * 1024
 
@@ -62,6 +65,8 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
         # One thread for each connection, so a thread never waits for a connection.
         to_thread.current_default_thread_limiter().total_tokens = chosen.most_database_connections
+        set_limits(chosen.reading_limits, at_once=chosen.reading_processes)
+        warm_up()
         yield
         engine.dispose()
         broker.close()
@@ -96,8 +101,12 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     application.add_middleware(
         Guards,
         hosts=(*chosen.hosts, chosen.host),
-        most_bytes=BODY_FACTOR * chosen.read_limits.most_bytes + BODY_REST,
-        larger={"/api/v1/bundles": chosen.bundle_bytes},
+        most_bytes=chosen.body_bytes,
+        larger={
+            **dict.fromkeys(WITH_REPORT, BODY_FACTOR * chosen.read_limits.most_bytes + BODY_REST),
+            "/api/v1/bundles": chosen.bundle_bytes,
+        },
+        body_seconds=chosen.body_seconds,
         refuse=partial(problems.respond, page=problem_page),
     )
     if chosen.demo:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 
+from app.bounded.frames import CallLimits
 from app.errors import SetupError
 from app.limits import ReadLimits
 from worker.contract import GIB, KIB, MIB, Level, Limits
@@ -104,6 +105,38 @@ class ServiceSettings(LogSettings):
     )
     result_bytes: int = Field(
         default=4 * MIB, ge=16 * KIB, description="a larger message from a node is refused"
+    )
+    reading_seconds: float = Field(
+        default=10.0,
+        ge=1,
+        le=600,
+        description="processor time in which one text is read, or one run is judged; then it is refused",
+    )
+    reading_memory_bytes: int = Field(
+        default=1 * GIB, ge=64 * MIB, description="memory with which one text is read, or one run is judged"
+    )
+    reading_processes: int = Field(
+        default=2, ge=1, le=64, description="how many texts one process reads or judges at the same time"
+    )
+    body_bytes: int = Field(
+        default=256 * KIB,
+        ge=KIB,
+        description="a larger request is refused, if it carries neither a report nor a bundle",
+    )
+    body_seconds: float = Field(
+        default=60.0, gt=0, description="a request whose body takes longer to arrive is refused"
+    )
+    json_values: int = Field(
+        default=50_000, ge=100, description="a request whose JSON has more fields and items is refused"
+    )
+    json_depth: int = Field(
+        default=100, ge=10, description="a request whose JSON is nested more deeply is refused"
+    )
+    json_digits: int = Field(
+        default=400, ge=20, description="a request with a longer number in its JSON is refused"
+    )
+    bundle_values: int = Field(
+        default=1_000_000, ge=1_000, description="a bundle with more fields and items is refused"
     )
     bundle_bytes: int = Field(default=16 * MIB, ge=16 * KIB, description="a larger bundle is refused")
     cells: int = Field(default=400, ge=1, description="most cells of one run")
@@ -220,6 +253,11 @@ class ServiceSettings(LogSettings):
     def read_limits(self) -> ReadLimits:
         """How large a script and a report may be."""
         return ReadLimits(script_bytes=self.script_bytes, report_bytes=self.report_bytes)
+
+    @property
+    def reading_limits(self) -> CallLimits:
+        """The limits within which a text is read, or a run is judged."""
+        return CallLimits(seconds=self.reading_seconds, memory_bytes=self.reading_memory_bytes)
 
     @property
     def limits(self) -> Limits:

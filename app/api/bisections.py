@@ -11,6 +11,7 @@ from app.api.bodies import Body, PageBody, TargetBody, Words
 from app.api.runs import Key
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit, token_of
+from app.http.checked_route import CheckedRoute
 from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import CanCancel
@@ -24,7 +25,7 @@ from app.runs.submission.bisections import (
 )
 from app.targets.versions.bisection import ERROR
 
-router = APIRouter(tags=["bisections"])
+router = APIRouter(tags=["bisections"], route_class=CheckedRoute)
 
 
 class BisectionBody(Body):

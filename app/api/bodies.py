@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Generic, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 from app.errors import InputError
 from app.intake.reading import Ask
@@ -81,10 +89,31 @@ ReportText = Annotated[
 ]
 
 
+MOST_FIELDS = 100
+
+
+def _few_settings(settings: Any) -> Any:
+    """Refuse very many settings at once, as `Body` does."""
+    if isinstance(settings, dict) and len(settings) > MOST_FIELDS:
+        raise ValueError(f"a target has at most {MOST_FIELDS} settings")
+    return settings
+
+
+Settings = Annotated[dict[Words, Words | int | bool], BeforeValidator(_few_settings)]
+
+
 class Body(BaseModel):
     """A request body. An unknown field is an error, so that a typo does not silently become a default."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, data: Any) -> Any:
+        """Refuse an object with very many fields at once: otherwise each would make an error of its own."""
+        if isinstance(data, dict) and len(data) > MOST_FIELDS:
+            raise ValueError(f"this object has {len(data)} fields, and more than {MOST_FIELDS} are not read")
+        return data
 
 
 class TargetBody(Body):
@@ -94,7 +123,7 @@ class TargetBody(Body):
     gpus: int = Field(default=0, ge=0, le=16)
     capability: Words | None = Field(default=None, examples=["sm90"])
     toolchain: Words = Field(default="", max_length=100, examples=["torch-2.13"])
-    settings: dict[Words, Words | int | bool] = Field(default_factory=dict, examples=[{"cpu-isa": "sse4.2"}])
+    settings: Settings = Field(default_factory=dict, examples=[{"cpu-isa": "sse4.2"}])
 
     def target(self) -> Target:
         """The target. Raises InputError."""

@@ -8,13 +8,14 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from app.http.access import CanRead, CanSubmit
+from app.http.checked_route import CheckedRoute
 from app.http.problems import BODY, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.runs.exchange.bundle import Bundle
 from app.runs.exchange.contribute import contribute, contributor, export
 from app.runs.run_object.document import RunDocument
 
-router = APIRouter(tags=["bundles"])
+router = APIRouter(tags=["bundles"], route_class=CheckedRoute)
 _LOCATION = {
     "Location": {
         "description": "the address of the run",

@@ -8,12 +8,13 @@ from fastapi import APIRouter, Query
 
 from app.api.bodies import PageBody
 from app.http.access import CanRead
+from app.http.checked_route import CheckedRoute
 from app.http.problems import problem_responses
 from app.http.state import SessionDep
 from app.judging.report.change import ChangeKind
 from app.runs.lookup.changes import ChangeSummary, list_changes
 
-router = APIRouter(tags=["changes"])
+router = APIRouter(tags=["changes"], route_class=CheckedRoute)
 
 
 @router.get("/changes", operation_id="list_changes", responses=problem_responses(401, 422))

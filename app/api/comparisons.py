@@ -7,11 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from app.http.access import CanRead
+from app.http.checked_route import CheckedRoute
 from app.http.problems import problem_responses
 from app.http.state import SessionDep
 from app.runs.lookup.comparisons import ComparisonDetails, comparison
 
-router = APIRouter(tags=["comparisons"])
+router = APIRouter(tags=["comparisons"], route_class=CheckedRoute)
 ComparisonId = Annotated[
     str,
     Path(

@@ -6,12 +6,13 @@ from fastapi import APIRouter
 
 from app.api.bodies import PageBody, PresetBody, ToolchainBody
 from app.http.access import CanRead
+from app.http.checked_route import CheckedRoute
 from app.http.problems import problem_responses
 from app.http.state import BrokerDep, SessionDep, SettingsDep
 from app.runs.rows.nodes import NodeSummary, list_nodes
 from app.runs.rows.presets import known_presets
 
-router = APIRouter(tags=["fleet"])
+router = APIRouter(tags=["fleet"], route_class=CheckedRoute)
 
 
 @router.get("/presets", operation_id="list_presets", responses=problem_responses(401))

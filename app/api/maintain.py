@@ -12,6 +12,7 @@ from pydantic import AwareDatetime, Field
 
 from app.api.bodies import Body, PageBody, Words
 from app.http.access import CanMaintain, CanRead, who
+from app.http.checked_route import CheckedRoute
 from app.http.problems import BODY, problem_responses
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
@@ -24,7 +25,7 @@ from app.runs.run_object.document import RunDocument
 from app.runs.run_object.maintainer_acts import Act
 from app.states import QuarantineKind, SubjectKind
 
-router = APIRouter(tags=["maintainers"])
+router = APIRouter(tags=["maintainers"], route_class=CheckedRoute)
 _ACT = problem_responses(401, 404, 409, *BODY)
 
 Reason = Annotated[

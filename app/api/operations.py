@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from app.api.bodies import HealthBody
 from app.api.exposition import service_metrics
 from app.errors import UnavailableError
+from app.http.checked_route import CheckedRoute
 from app.http.problems import problem_responses
 from app.http.state import BrokerDep, SessionDep, SettingsDep, state_of
 from app.runs.lookup.metrics import Snapshot, snapshot
@@ -19,12 +20,12 @@ from app.runs.submission.canary import require_canary
 from app.settings import ServiceSettings
 from app.storage.session import is_unavailable
 
-router = APIRouter(tags=["operations"])
+router = APIRouter(tags=["operations"], route_class=CheckedRoute)
 
 
 @router.get("/healthz", operation_id="health", responses=problem_responses())
-def get_health() -> HealthBody:
-    """The process is alive."""
+async def get_health() -> HealthBody:
+    """The process is alive. It needs no thread, so it is answered while all of them are busy."""
     return HealthBody(status="alive")
 
 

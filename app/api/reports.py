@@ -10,18 +10,19 @@ from app.api.bodies import PageBody, ReadBody, ReadingBody, RunRequestBody
 from app.api.runs import Key
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit, token_of
+from app.http.checked_route import CheckedRoute
 from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
-from app.intake.read import read
 from app.judging.judgement import Verdict
 from app.runs.lookup.matrix import Matrix, matrix
 from app.runs.lookup.reports import ReportDetails, ReportSummary, list_reports, report_details
 from app.runs.run_object.assemble import report_part
 from app.runs.run_object.document import RunDocument
 from app.runs.submission.relaunch import relaunch
+from app.runs.submission.report_intake import read_bounded
 from app.search.fields import FIELDS
 
-router = APIRouter(tags=["reports"])
+router = APIRouter(tags=["reports"], route_class=CheckedRoute)
 EXAMPLE = "verdict:reproduced device:cuda toolchain:torch>=2.11 -exception:RuntimeError logdet"
 SEARCH = (
     "Terms that must all match. A `-` before a term excludes it. Words are searched in titles, texts,"
@@ -36,12 +37,12 @@ def post_read(body: ReadBody, settings: SettingsDep, _may: CanRead) -> ReadingBo
     """Read a report: scripts, claim, environment, missing parts. Nothing is stored or run."""
     if (body.script is None) == (body.report is None):
         raise InputError("Send exactly one of script and report.", code="script_or_report", field="script")
-    reading = read(
+    reading = read_bounded(
         (body.script if body.report is None else body.report) or "",
         form="script" if body.report is None else "report",
         claim=body.claim,
         title=body.title,
-        limits=settings.read_limits,
+        settings=settings,
     )
     verdict = Verdict.NEEDS_INFO if reading.ask else None
     return ReadingBody(report=report_part(reading), verdict=verdict, ask=list(reading.ask))

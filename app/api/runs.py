@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from app.api.bodies import CellsBody, PageBody, RerunBody, RunBody, SubmittedRun
 from app.api.events import follow
 from app.http.access import CanRead, CanSubmit, token_of
+from app.http.checked_route import CheckedRoute
 from app.http.one_at_a_time import KEY_HEADER
 from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
@@ -20,7 +21,7 @@ from app.runs.run_object.document import RunDocument
 from app.runs.submission.rerun_cells import add_cells, cancel_cell, cancel_whole_run, rerun
 from app.runs.submission.submit import submit
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], route_class=CheckedRoute)
 REOPENED_RUN = {**LOCATION, "description": "The run with these cells in the queue."}
 Key = Annotated[
     str | None,

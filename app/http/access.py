@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Form, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
 from app.errors import ForbiddenError, UnauthorisedError
-from app.http.state import SessionDep, SettingsDep
+from app.http.state import SessionDep, SettingsDep, state_of
 from app.runs.maintenance.tokens import Scope, Token, any_tokens, authenticate
 from app.runs.rows.acts import LOCAL
 
@@ -63,9 +63,39 @@ def requires(scope: Scope) -> Callable[..., Token | None]:
     def dependency(
         request: Request, session: SessionDep, settings: SettingsDep, credentials: Credentials
     ) -> Token | None:
+        checked: dict[Scope, Token | None] = getattr(request.state, "checked_scopes", {})
+        if scope in checked:
+            return checked[scope]
         return _allow(request, session, settings, credentials, scope=scope)
 
+    _SCOPES[dependency] = scope
     return dependency
+
+
+# The scope that each dependency made by `requires` checks.
+_SCOPES: dict[Callable[..., Any], Scope] = {}
+
+
+def scope_of_dependency(call: Callable[..., Any] | None) -> Scope | None:
+    """The scope that a dependency requires. None for all others."""
+    return None if call is None else _SCOPES.get(call)
+
+
+def check_scope(request: Request, scope: Scope) -> None:
+    """Refuse a caller without the scope, before the body is read. The dependency does not check again.
+
+    Raises UnauthorisedError, ForbiddenError.
+    """
+    state = state_of(request)
+    kind, _, secret = request.headers.get("Authorization", "").partition(" ")
+    credentials = (
+        HTTPAuthorizationCredentials(scheme=kind, credentials=secret.strip())
+        if kind.lower() == "bearer" and secret.strip()
+        else None
+    )
+    with state.sessions.begin() as session:
+        token = _allow(request, session, state.settings, credentials, scope=scope)
+    request.state.checked_scopes = {scope: token}
 
 
 CanRead = Annotated[Token | None, Depends(requires(Scope.READ), scope="function")]

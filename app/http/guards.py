@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
@@ -9,7 +12,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.errors import ForbiddenError, InputError, MediaTypeError, SamehereError, TooLargeError
+from app.errors import ForbiddenError, InputError, MediaTypeError, SamehereError, SlowBodyError, TooLargeError
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 # These answer under any host name: they show nothing of reports, and a browser can't change anything by them.
@@ -32,12 +35,14 @@ HEADERS = {
 _EXTRA = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
+# A name or an IPv4 address, or an IPv6 address in brackets; then a port. Nothing else: no user, no path.
+_HOST = re.compile(r"(?:([A-Za-z0-9._-]{1,253})|\[([0-9A-Fa-f:.]{2,45})\])(?::[0-9]{1,5})?")
+
+
 def _host_name(value: str) -> str:
     """The name in a Host header without its port. Empty if it can't be read."""
-    try:
-        return (urlsplit(f"//{value}").hostname or "").lower()
-    except ValueError:
-        return ""
+    match = _HOST.fullmatch(value)
+    return "" if match is None else (match[1] or match[2]).lower()
 
 
 def _netloc(origin: str) -> str:
@@ -62,12 +67,14 @@ class Guards:
         hosts: Sequence[str],
         most_bytes: int,
         larger: Mapping[str, int],
+        body_seconds: float,
         refuse: Callable[[Request, Exception], Response],
     ) -> None:
         self.application = application
         self.hosts = {host.lower() for host in (*LOOPBACK, *hosts)}
         self.most_bytes = most_bytes
         self.larger = larger
+        self.body_seconds = body_seconds
         self.refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,7 +82,7 @@ class Guards:
             await self.application(scope, receive, send)
             return
         request = Request(scope)
-        body = _Body(receive, most_bytes=self._most(request))
+        body = _Body(receive, most_bytes=self._most(request), seconds=self.body_seconds)
         answer = _Answer(send, body, head=scope["method"] == "HEAD")
         inner = {**scope, "method": "GET", HEAD: True} if answer.head else scope
         failure: Exception | None = None
@@ -123,11 +130,7 @@ class Guards:
         if origin is None and elsewhere:
             raise ForbiddenError("This request comes from another site's page.", code="foreign_origin")
         has_body = length != "0" or "transfer-encoding" in headers
-        if (
-            has_body
-            and request.url.path.startswith("/api/")
-            and not _is_json(headers.get("content-type", ""))
-        ):
+        if has_body and request.url.path.startswith("/api/") and not is_json(headers.get("content-type", "")):
             raise MediaTypeError("Send JSON with Content-Type: application/json.")
 
 
@@ -135,27 +138,48 @@ def _too_large(most_bytes: int) -> TooLargeError:
     return TooLargeError(f"The request is larger than {most_bytes} bytes.")
 
 
-def _is_json(content_type: str) -> bool:
+def is_json(content_type: str) -> bool:
+    """Whether a Content-Type is that of JSON."""
     media = content_type.split(";", 1)[0].strip().lower()
     return media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
 
 
 class _Body:
-    """The body of a request. Its bytes are counted, because Content-Length may be missing or wrong."""
+    """The body of a request. Its bytes are counted, because Content-Length may be missing or wrong.
 
-    def __init__(self, receive: Receive, *, most_bytes: int) -> None:
+    All of it has to arrive within `seconds`.
+    """
+
+    def __init__(self, receive: Receive, *, most_bytes: int, seconds: float) -> None:
         self._receive = receive
         self._most = most_bytes
         self._taken = 0
+        self._seconds = seconds
+        self._until: float | None = None
+        self._complete = False
         self.error: SamehereError | None = None
 
     async def receive(self) -> Message:
-        message = await self._receive()
+        message = await self._next()
+        self._complete = self._complete or not message.get("more_body", False)
         self._taken += len(message.get("body", b""))
         if self._taken > self._most:
             self.error = _too_large(self._most)
             raise self.error
         return message
+
+    async def _next(self) -> Message:
+        """The next part. After the last one, `receive` waits until the client goes away, without a limit."""
+        if self._complete:
+            return await self._receive()
+        self._until = self._until or time.monotonic() + self._seconds
+        try:
+            return await asyncio.wait_for(self._receive(), max(0.0, self._until - time.monotonic()))
+        except TimeoutError:
+            self.error = SlowBodyError(
+                f"The request did not arrive within {self._seconds:g} seconds. Send it again."
+            )
+            raise self.error from None
 
 
 class _Answer:

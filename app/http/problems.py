@@ -23,6 +23,7 @@ from app.errors import (
     NotFoundError,
     SamehereError,
     SetupError,
+    SlowBodyError,
     TooLargeError,
     UnauthorisedError,
     UnavailableError,
@@ -35,10 +36,13 @@ log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 5
+# Of a request with more wrong fields, the first ones are named.
+MOST_ERRORS = 20
 _STATUS: tuple[tuple[type[SamehereError], int], ...] = (
     (TooLargeError, 413),
     (InputError, 422),
     (NotFoundError, 404),
+    (SlowBodyError, 408),
     (MediaTypeError, 415),
     (ConflictError, 409),
     (UnauthorisedError, 401),
@@ -260,13 +264,13 @@ _PLACES = {"body", "query", "path", "header", "cookie"}
 
 def _invalid(validation_errors: Any) -> Problem:
     """The problem of a body or a parameter with the wrong form. It does not repeat the input."""
-    errors = [_field_problem(error) for error in validation_errors]
+    errors = [_field_problem(error) for error in validation_errors[:MOST_ERRORS]]
     first = errors[0] if errors else FieldProblem(field="", message="The request has the wrong form.")
     problem = _plain(422)
     problem.code = "bad_request_form"
     problem.detail = f"{first.field}: {first.message}" if first.field else first.message
     problem.field = first.field or None
-    problem.errors = errors[:20]
+    problem.errors = errors
     return problem
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
+from app.bounded.calls import set_limits, warm_up
 from app.errors import UnavailableError
 from app.runs.lifecycle import dispatch, record, recover
 from app.runs.submission import canary, scheduled_reruns
@@ -117,6 +118,7 @@ def _restore_at_start(broker: Broker) -> None:
 def build(settings: ServiceSettings | None = None) -> Service:
     """Build the application with its tasks, on the database and the broker of the settings."""
     chosen = ServiceSettings() if settings is None else settings
+    set_limits(chosen.reading_limits, at_once=chosen.reading_processes)
     broker = Broker(chosen)
     engine = make_engine(chosen)
     application = broker.celery
@@ -163,6 +165,7 @@ def build(settings: ServiceSettings | None = None) -> Service:
 
     @worker_ready.connect(weak=False)
     def _ready(sender: Any, **_facts: Any) -> None:
+        warm_up()
         if sender.task_consumer.consuming_from(QUEUE_RECORDER):
             follow_node_keys(broker, sender, seconds=chosen.sweep_seconds)
         try:

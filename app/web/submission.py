@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from app.bounded.calls import OverLimitError, bounded
 from app.intake.text.thread import looks_like_report
 from app.runs.submission.submit import Submission
 
@@ -21,10 +22,18 @@ class SubmissionForm(BaseModel):
     source_url: str = ""
 
 
+def _is_report(text: str) -> bool:
+    """Whether a text looks like a report. One that takes too long to look at is treated as a report."""
+    try:
+        return bounded(looks_like_report, text)
+    except OverLimitError:
+        return True
+
+
 def submission_of(form: SubmissionForm) -> Submission:
     r"""The submission. Line ends become `\n`, and target patterns are split at blanks."""
     text = form.text.replace("\r\n", "\n")
-    is_report = form.form == "report" or (form.form != "script" and looks_like_report(text))
+    is_report = form.form == "report" or (form.form != "script" and _is_report(text))
     return Submission(
         script=None if is_report else text,
         report=text if is_report else None,

@@ -79,6 +79,16 @@ def most_warm(
     return max(0, _needed_for_rate(results, plan) - max(MIXED_COLD, plan.at_most))
 
 
+def next_and_warm(
+    claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
+) -> tuple[int, int]:
+    """`next_attempts` and `most_warm`, for the same results."""
+    return (
+        next_attempts(claim, script, target, results, plan),
+        most_warm(claim, script, target, results, plan),
+    )
+
+
 def _most(claim: Claim, script: Script, plan: RepeatPlan) -> int:
     return max(plan.at_most, NEVER_RANDOM) if may_vary(claim, script) else plan.at_most
 

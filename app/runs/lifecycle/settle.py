@@ -12,8 +12,6 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.intake.reading import Reading
-from app.judging.verdict.attempts_needed import most_warm, next_attempts
-from app.judging.verdict.job import judge_job
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.lifecycle.bisection import continue_bisection
@@ -21,6 +19,7 @@ from app.runs.lifecycle.finish import end_run
 from app.runs.rows.attempts import new_attempts, remove_attempt
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, results_by_attempt
+from app.runs.rows.judging_limits import judge_job_within_limits, next_and_warm_within_limits
 from app.settings import ServiceSettings
 from app.states import OPEN_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
@@ -121,8 +120,9 @@ def decide(
     repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
     waiting = [row for row in attempts if row.state in OPEN_ATTEMPT_STATES]
     waiting_repeats = sum(row.state in OPEN_ATTEMPT_STATES for row in repeats)
+    needed, most = next_and_warm_within_limits(reading.claim, script, target, results, plan)
     required = attempts_required(
-        next_attempts(reading.claim, script, target, results, plan),
+        needed,
         plan=plan,
         ended_attempts=len(repeats) - waiting_repeats,
         useless=sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in repeats),
@@ -136,7 +136,6 @@ def decide(
     )
     missing = required - waiting_repeats
     if missing > 0:
-        most = most_warm(reading.claim, script, target, results, plan)
         warm = min(missing, max(0, most - sum(row.start is Start.WARM for row in repeats)))
         return Decision(RunMore(cold=missing - warm, warm=warm), unneeded)
     return Decision(Wait() if len(unneeded) < len(waiting) else Judge(), unneeded)
@@ -151,7 +150,9 @@ def _judge(session: Session, run: RunRow, job: JobRow, reading: Reading, results
         end_run(session, run, moment=now())
         return
     script, target = reading.script_of(job.script_digest), target_of(job)
-    job.verdict = judge_job(reading.claim, script, target, results, plan=repeat_plan_of(run)).verdict
+    job.verdict = judge_job_within_limits(
+        reading.claim, script, target, results, plan=repeat_plan_of(run)
+    ).verdict
     job.rules = JUDGING_RULES
 
 

@@ -12,7 +12,8 @@ from app.intake.reading import Reading
 from app.judging.versions import JUDGING_RULES
 from app.runs.rows.acts import acts_on, overruling
 from app.runs.rows.by_id import get_report
-from app.runs.run_object.assemble import JudgedRun, judge
+from app.runs.rows.judging_limits import judge_within_limits
+from app.runs.run_object.assemble import JudgedRun
 from app.runs.run_object.document import ContributedPart, OutdatedPart, QuarantinedPart, RunDocument
 from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import digests_in, join_reading, join_result
@@ -182,4 +183,4 @@ def judge_stored(session: Session, run: RunRow) -> JudgedRun:
     jobs = queries.jobs_of_run(session, run.id)
     attempts = queries.attempts_of_run(session, run.id)
     facts = job_facts(jobs, attempts, results_by_attempt(session, attempts))
-    return judge(run_facts(run, report), reading_of(session, report), facts)
+    return judge_within_limits(run_facts(run, report), reading_of(session, report), facts)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from app.bounded.calls import OverLimitError, bounded
 from app.clock import now
 from app.errors import InputError
 from app.ids import new_id
@@ -38,13 +39,27 @@ def check_report(
             "A source_url is an http or https address.", code="bad_source_url", field="source_url"
         )
     # A NUL stays in a script: its parser refuses it and names the line and the column.
-    return read(
+    return read_bounded(
         text if form == "script" else storable_text(text),
         form=form,
         claim=claim,
         title=title,
-        limits=settings.read_limits,
+        settings=settings,
     )
+
+
+def read_bounded(
+    text: str, *, form: Form, claim: str | None, title: str, settings: ServiceSettings
+) -> Reading:
+    """Read a text in a process with a limit of time. Raises InputError, TooLargeError, UnavailableError."""
+    try:
+        return bounded(read, text, form=form, claim=claim, title=title, limits=settings.read_limits)
+    except OverLimitError as error:
+        raise InputError(
+            f"Reading this text was stopped. {error.message} Send a shorter text, or only the script.",
+            code="reading_limit",
+            field=form,
+        ) from error
 
 
 def store_report(

@@ -8,13 +8,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from app.http.access import CanRead
+from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep
 from app.runs.lookup.runs import attempt_details
 from app.web.formats import Format, as_json, as_text, negotiate_format
 from app.web.pages import page
 from app.web.views.side_by_side import attempt_values
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
 
 @router.get("/attempts/{attempt_id}")

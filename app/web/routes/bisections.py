@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.errors import ConflictError
 from app.http.access import CanRead, CanSubmit, token_of
+from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import CanCancel
 from app.runs.run_object.bisection_state import BisectionRequest
@@ -17,7 +18,7 @@ from app.runs.submission.bisections import bisection_document, cancel_bisection,
 from app.targets.target import Target
 from app.web.pages import page
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
 
 @router.post("/reports/{report_id}/bisections")

@@ -6,13 +6,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from app.http.access import CanRead
+from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep
 from app.runs.lookup.cell import cell
 from app.web.formats import Format, address_of, as_file, as_json, negotiate_format
 from app.web.pages import page
 from app.web.views.cells import cell_values, repeat_file
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
 
 @router.get("/jobs/{job_id}")

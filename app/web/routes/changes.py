@@ -14,6 +14,7 @@ from fastapi.responses import Response
 from app.clock import now
 from app.errors import InputError
 from app.http.access import CanRead
+from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep
 from app.judging.report.change import ChangeKind
 from app.runs.lookup.changes import (
@@ -27,7 +28,7 @@ from app.runs.lookup.changes import (
 from app.web.pages import page
 from app.web.text.labels import look
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 Kind = Annotated[str | None, Query(max_length=20)]
 Toolchain = Annotated[str | None, Query(max_length=100)]
 Since = Annotated[str, Query(max_length=40)]

@@ -9,6 +9,7 @@ from fastapi.responses import PlainTextResponse, RedirectResponse, Response
 
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit, token_of
+from app.http.checked_route import CheckedRoute
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import WITHDRAW_COOKIE
@@ -22,7 +23,7 @@ from app.web.pages import page
 from app.web.submission import SubmissionForm, submission_of
 from worker.contract.programs.probe import probe_program
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 # The limits of the home page: newest reports, and reports of each group.
 MOST_RECENT, MOST_OF_A_GROUP = 8, 6
 WITHDRAW_SECONDS = 24 * 3600

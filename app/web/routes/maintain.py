@@ -10,13 +10,14 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.errors import InputError
 from app.http.access import CanRead, MaintainerByForm
+from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
 from app.judging.judgement import Verdict
 from app.runs.maintenance import overrule, quarantine, rejudge, triage, withdraw
 from app.states import QuarantineKind
 from app.web.pages import page
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 Text = Annotated[str, Form()]
 
 

@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.errors import ConflictError, InputError
 from app.http.access import CanSubmit, token_of
+from app.http.checked_route import CheckedRoute
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import CanCancel
@@ -21,7 +22,7 @@ from app.targets.parse import parse_target
 from app.web.pages import page
 from app.web.submission import SubmissionForm, submission_of
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
 
 @router.post("/plan")

@@ -8,13 +8,14 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from app.http.access import CanRead
+from app.http.checked_route import CheckedRoute
 from app.http.state import BrokerDep, SessionDep
 from app.runs.maintenance.quarantine import active_quarantines
 from app.runs.rows.nodes import list_nodes
 from app.web.pages import page
 from app.web.views.grouped_rows import toolchain_rows
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
 
 @router.get("/nodes")

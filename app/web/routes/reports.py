@@ -9,6 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.errors import NotFoundError
 from app.http.access import CanRead, CanSubmit, token_of
+from app.http.checked_route import CheckedRoute
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
 from app.runs.lookup.history import history
@@ -23,7 +24,7 @@ from app.web.formats import Format, address_of, as_file, as_json, as_markdown, a
 from app.web.pages import html_response, page, render, render_cached
 from app.web.views import reports as views
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 MOST_LISTED = 30
 
 

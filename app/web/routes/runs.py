@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.errors import ConflictError
 from app.http.access import CanRead
+from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep, SettingsDep
 from app.http.submitter import WITHDRAW_COOKIE, CanCancel
 from app.runs.lifecycle.cancel import cancel_run
@@ -20,7 +21,7 @@ from app.web.pages import page
 from app.web.views.markdown_copy import run_markdown
 from app.web.views.run_page import run_values
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
 
 @router.get("/runs/{run_id}")

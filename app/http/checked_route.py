@@ -1,0 +1,61 @@
+"""A route that checks the caller's scope before it reads the body, and the JSON before it is parsed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+from anyio import to_thread
+from fastapi import Request
+from fastapi.dependencies.models import Dependant
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+
+from app.http.access import check_scope, scope_of_dependency
+from app.http.guards import SAFE, is_json
+from app.http.json_limits import JsonLimits, check_json
+from app.http.state import state_of
+from app.runs.maintenance.tokens import Scope
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class CheckedRoute(APIRoute):
+    """The class of all our routes. Without it, FastAPI reads and parses a body before any dependency runs."""
+
+    def get_route_handler(self) -> Handler:
+        """The handler of FastAPI, behind our checks."""
+        answer = super().get_route_handler()
+        if set(self.methods or ()) <= SAFE:
+            return answer
+        scopes = list(_scopes(self.dependant))
+        is_bundle = self.path_format.endswith("/bundles")
+
+        async def checked(request: Request) -> Response:
+            if scopes:
+                await to_thread.run_sync(check_scope, request, max(scopes, key=list(Scope).index))
+            if is_json(request.headers.get("content-type", "")):
+                # The body is stored in the request, so it is read once.
+                body = await request.body()
+                await to_thread.run_sync(check_json, body, _limits(request, is_bundle=is_bundle))
+            return await answer(request)
+
+        return checked
+
+
+def _limits(request: Request, *, is_bundle: bool) -> JsonLimits:
+    settings = state_of(request).settings
+    return JsonLimits(
+        values=settings.bundle_values if is_bundle else settings.json_values,
+        depth=settings.json_depth,
+        digits=settings.json_digits,
+    )
+
+
+def _scopes(dependant: Dependant) -> Iterator[Scope]:
+    """The scopes that a route requires of everyone."""
+    scope = scope_of_dependency(dependant.call)
+    if scope is not None:
+        yield scope
+    for inner in dependant.dependencies:
+        yield from _scopes(inner)
