@@ -78,8 +78,10 @@ def corpus() -> list[str]:
 
 
 def hostile(rng: random.Random, texts: list[str]) -> str:
-    """One report: a mutated one, pieces at random, one piece many times, or something nested."""
-    match rng.randrange(4):
+    """One report: a mutated one, pieces at random, one piece many times, something nested, or a long line."""
+    match rng.randrange(5):
+        case 4:
+            return blank_led(rng)
         case 0 if texts:
             return mutated(rng, rng.choice(texts), rng.choice(texts))
         case 1:
@@ -100,6 +102,13 @@ def hostile(rng: random.Random, texts: list[str]) -> str:
                 )
             )
             return opening * depth + rng.choice(PIECES) + closing * depth
+
+
+def blank_led(rng: random.Random) -> str:
+    """A report with one very long line that begins with blanks, inside or outside of a fence."""
+    blanks = rng.choice((" ", "\t", "> ", "\u00a0", " \t")) * rng.choice((1_000, 20_000, 70_000))
+    before = rng.choice(("", "```python\n", "Claim:", "prints", "torch", "OS:", "#output", "exit"))
+    return before + blanks + rng.choice(PIECES) + rng.choice(("", "\n```\n", "\nprints 1, expected 2\n"))
 
 
 def mutated(rng: random.Random, text: str, other: str) -> str:

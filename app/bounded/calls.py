@@ -1,4 +1,4 @@
-"""Calls within limits: `bounded(function, …)`. A process that was not told its limits calls directly."""
+"""Calls within limits: `call_within_limits(function, …)`. A process that was not told its limits calls directly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from app.errors import SamehereError, UnavailableError
 
 Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
-# What calls need. Each fork has it without a start of its own.
+# Calls need these. Each fork has them without a start of its own.
 PRELOADED = ("app.intake.read", "app.runs.run_object.assemble", "app.judging.verdict.attempts_needed")
 # Our own folder comes last: nothing in it can take the place of a module of the standard library.
 _PROGRAM = (
@@ -154,7 +154,7 @@ def warm_up() -> None:
 def _first_call() -> None:
     # The process may be ending already.
     with suppress(SamehereError):
-        bounded(int)
+        call_within_limits(int)
 
 
 def end() -> None:
@@ -166,7 +166,7 @@ def end() -> None:
 atexit.register(end)
 
 
-def bounded(
+def call_within_limits(
     function: Callable[Parameters, Value], *arguments: Parameters.args, **keywords: Parameters.kwargs
 ) -> Value:
     """The value of a pure function of a module.

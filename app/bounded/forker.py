@@ -50,7 +50,7 @@ def _answer_all(connection: socket.socket) -> None:
             _begin(limits, mapped)
             answer = _result(call)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            send_frame(connection, _pickled(answer))
+            send_frame(connection, _to_bytes(answer))
             if answer.out_of_memory:
                 break
     except EOFError:
@@ -59,7 +59,7 @@ def _answer_all(connection: socket.socket) -> None:
         os._exit(0)
 
 
-def _pickled(answer: Answer) -> bytes:
+def _to_bytes(answer: Answer) -> bytes:
     try:
         return pickle.dumps(answer)
     except Exception as error:  # noqa: BLE001 - a value or an error that can't travel is our own mistake

@@ -31,7 +31,7 @@ class CheckedRoute(APIRoute):
         scopes = list(_scopes(self.dependant))
         is_bundle = self.path_format.endswith("/bundles")
 
-        async def checked(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             if scopes:
                 await to_thread.run_sync(check_scope, request, max(scopes, key=list(Scope).index))
             if is_json(request.headers.get("content-type", "")):
@@ -40,7 +40,7 @@ class CheckedRoute(APIRoute):
                 await to_thread.run_sync(check_json, body, _limits(request, is_bundle=is_bundle))
             return await answer(request)
 
-        return checked
+        return handle
 
 
 def _limits(request: Request, *, is_bundle: bool) -> JsonLimits:

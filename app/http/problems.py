@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 5
-# Of a request with more wrong fields, the first ones are named.
+# A request may have more wrong fields. The first ones are named.
 MOST_ERRORS = 20
 _STATUS: tuple[tuple[type[SamehereError], int], ...] = (
     (TooLargeError, 413),

@@ -40,11 +40,13 @@ from app.intake.claim.vocabulary import (
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
 from app.intake.snippets.roles import says_it_works
 
-_EXPLICIT = re.compile(r"^[\s>*_]*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL)
+_EXPLICIT = re.compile(
+    r"^(?:[^\S\n]|[>*_])*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
+)
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
 _GIVES = re.compile(rf"^.{{0,200}}?{_VERBS}[ \t]*:[ \t]+(\S.*)$", re.IGNORECASE)
 _INLINE = re.compile(
-    rf"{_VERBS}[ \t]*:?[ \t]*`([^`\n]{{1,400}})`[ \t]*[,;:(-]*[ \t]*"
+    rf"{_VERBS}[ \t]*+:?[ \t]*+`([^`\n]{{1,400}})`[ \t]*+[,;:(-]*+[ \t]*+"
     r"([^.`\n]{0,40})",
     re.IGNORECASE,
 )
@@ -58,7 +60,7 @@ _OUTPUT_HEADING = re.compile(
 _MOST_PARTS = 1_000
 # `Expected: 3` and `Actual: 2` may be separate paragraphs, so short prose is also read as one text.
 _MOST_JOINED = 2_000
-_MENTIONS = re.compile(r"^[ \t]*(?:cc|/cc|ping)?[ \t]*@[\w-]", re.IGNORECASE)
+_MENTIONS = re.compile(r"^[ \t]*+(?:(?:cc|/cc|ping)[ \t]*)?@[\w-]", re.IGNORECASE)
 _ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
 _MARKS = r"[\s*_:>=-]{0,6}"
 _RESULT = any_of(RESULTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from app.bounded.calls import OverLimitError, bounded
+from app.bounded.calls import OverLimitError, call_within_limits
 from app.intake.text.thread import looks_like_report
 from app.runs.submission.submit import Submission
 
@@ -25,7 +25,7 @@ class SubmissionForm(BaseModel):
 def _is_report(text: str) -> bool:
     """Whether a text looks like a report. One that takes too long to look at is treated as a report."""
     try:
-        return bounded(looks_like_report, text)
+        return call_within_limits(looks_like_report, text)
     except OverLimitError:
         return True
 

@@ -60,6 +60,10 @@ def unpickles(node: ast.AST) -> bool:
     )
 
 
+# A process and its own forks: nothing comes from elsewhere.
+BOUNDED = {"app/bounded/calls.py", "app/bounded/forker.py"}
+
+
 def breaches(rule: Rule, folder: str, allowed: set[str]) -> Iterator[str]:
     for path in sorted((ROOT / folder).rglob("*.py")):
         relative = str(path.relative_to(ROOT))
@@ -78,7 +82,7 @@ def breaches(rule: Rule, folder: str, allowed: set[str]) -> Iterator[str]:
         (reads_the_clock, "app", MAY_READ_THE_CLOCK, "datetime.now(tz=UTC)"),
         (builds_an_event_name, "app", set(), "log.info(f'run {run_id} ended')"),
         (builds_an_event_name, "worker", set(), "log.info('run %s ended' % run_id)"),
-        (unpickles, "app", set(), "import pickle"),
+        (unpickles, "app", BOUNDED, "import pickle"),
         (unpickles, "worker", set(), "import pickle"),
     ],
 )

@@ -28,6 +28,10 @@ BAITS = [
 SECONDS = 8.0
 
 
+# One line of so many blanks stopped the web for eleven seconds.
+BLANKS = 70_000
+
+
 def outcome(text: str, form: str) -> Reading | str:
     try:
         return read(text, form=form)  # type: ignore[arg-type]
@@ -41,6 +45,17 @@ def test_reading_ends_soon(bait: str) -> None:
     for form, size in (("report", 200_000), ("script", 60_000), ("auto", 60_000)):
         outcome(bait * (size // len(bait.encode())) + "\n" + SCRIPT, form)
     read_claim(bait * (400_000 // len(bait)))
+    assert time.process_time() - started < SECONDS
+
+
+@pytest.mark.parametrize("before", ["", "Claim:", "prints", "torch", "OS:", "# output", "exit", "python -c"])
+@pytest.mark.parametrize("blank", [" ", "\t", "> "], ids=ascii)
+def test_a_long_blank_line_is_read_soon(before: str, blank: str) -> None:
+    line = before + blank * (BLANKS // len(blank)) + "x\n"
+    started = time.process_time()
+    for text in (f"```python\n{line}```", f"{line}\n{SCRIPT}", f"# {line}\nprint(1)\n"):
+        outcome(text, "report")
+    read_claim(line)
     assert time.process_time() - started < SECONDS
 
 

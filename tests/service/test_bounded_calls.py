@@ -12,7 +12,7 @@ from running_web import Web, web_of
 from stage import Stage, result
 
 from app.bounded import calls
-from app.bounded.calls import OverLimitError, bounded
+from app.bounded.calls import OverLimitError, call_within_limits
 from app.bounded.frames import CallLimits
 from app.errors import InputError
 from app.intake.read import read
@@ -48,10 +48,10 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_a_call_gives_its_value_and_its_error() -> None:
-    reading = bounded(read, SCRIPT, limits=READ_LIMITS, form="report")
+    reading = call_within_limits(read, SCRIPT, limits=READ_LIMITS, form="report")
     assert reading == read(SCRIPT, limits=READ_LIMITS, form="report")
     with pytest.raises(InputError) as error:
-        bounded(read, " ", limits=READ_LIMITS)
+        call_within_limits(read, " ", limits=READ_LIMITS)
     assert (error.value.code, error.value.field) == ("empty_script", "script")
 
 
@@ -61,7 +61,7 @@ def test_a_call_that_does_not_end_is_ended_and_holds_nobody() -> None:
 
     def call() -> None:
         try:
-            bounded(re.match, *ENDLESS)
+            call_within_limits(re.match, *ENDLESS)
         except OverLimitError as error:
             failures.append(error)
 
@@ -73,38 +73,38 @@ def test_a_call_that_does_not_end_is_ended_and_holds_nobody() -> None:
     # The interpreter is free meanwhile. Matching in a thread of this process would stop this loop.
     assert turns > 20
     assert "1 seconds" in failures[0].message
-    assert bounded(len, "abc") == 3
+    assert call_within_limits(len, "abc") == 3
 
 
 def test_the_same_call_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a" * 61
     with pytest.raises(OverLimitError):
-        bounded(re.match, "(a|a)*b", text)
+        call_within_limits(re.match, "(a|a)*b", text)
     monkeypatch.setattr(calls, "_ask", None)
     with pytest.raises(OverLimitError):
-        bounded(re.match, "(a|a)*b", text)
+        call_within_limits(re.match, "(a|a)*b", text)
 
 
 def test_memory_has_a_limit() -> None:
     with pytest.raises(OverLimitError, match="bytes of memory"):
-        bounded(bytes, 1024 * MIB)
-    assert bounded(len, bounded(bytes, MIB)) == MIB
+        call_within_limits(bytes, 1024 * MIB)
+    assert call_within_limits(len, call_within_limits(bytes, MIB)) == MIB
 
 
 def test_a_forker_that_was_killed_is_started_again() -> None:
-    assert bounded(len, "a") == 1
+    assert call_within_limits(len, "a") == 1
     forker = calls._forker
     assert forker is not None and forker.process is not None
     forker.process.kill()
     forker.process.wait()
     while forker.idle:
         forker.idle.pop().close()
-    assert bounded(len, "ab") == 2
+    assert call_within_limits(len, "ab") == 2
 
 
 def test_without_limits_it_is_a_plain_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "_forker", None)
-    assert bounded(len, "abc") == 3
+    assert call_within_limits(len, "abc") == 3
 
 
 @pytest.fixture
@@ -135,8 +135,8 @@ def test_a_run_that_can_not_be_judged_ends_and_says_why(
     run_id = stage.submit(repeats=2).document.id
     monkeypatch.setattr(
         judging_limits,
-        "bounded",
-        lambda _function, *arguments, **keywords: bounded(Endless(), len(arguments)),
+        "call_within_limits",
+        lambda _function, *arguments, **keywords: call_within_limits(Endless(), len(arguments)),
     )
     for attempt in stage.dispatch():
         stage.start(attempt, node="n")

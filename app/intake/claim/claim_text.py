@@ -38,7 +38,8 @@ _MOST_SENTENCES = 200
 _MOST_WHOLE = 400
 _TRACEBACK = "Traceback (most recent call last)"
 _SIDE_NAME = re.compile(
-    r"(?:,?\s*device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?", re.IGNORECASE
+    r"(?:,?\s{0,20}device=)?'?(?<![a-z])(?:cpu|gpu|cuda|eager|compiled|inductor)(?![a-z])(?::\d+')?",
+    re.IGNORECASE,
 )
 _ACTUAL = re.compile(rf"{any_of(ACTUAL)}(?: {any_of(RESULTS)})?\s*:\s*(\S.*)", FLAGS)
 # A line with these words is a person's sentence, and no output.

@@ -13,7 +13,7 @@ from app.intake.code.syntax import nodes_of, normalise, tree_of
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
 _VALUE = re.compile(
     r"(?:(?P<told>prints?|outputs?|returns?|gives?|output|result|got|=+>|-+>|>>>?"
-    r"|→)\s*:?\s*)?(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])"
+    r"|→)\s*+:?\s*+)?(?P<value>(?P<open>(?:tensor|array|torch\.Size)\(|[\[({])"
     r"|[-+]?(?:\d[\d_.]*(?:e[-+]?\d+)?|nan|inf)j?|True|False|None|[A-Z]\w*(?:Error|Exception)(?::.*)?)",
     re.IGNORECASE,
 )
@@ -33,11 +33,11 @@ _EXPECTED = re.compile(
 )
 _OUTPUT_BELOW = re.compile(
     r"#+\s*(?:the |my |actual |real )?(?:outputs?|prints?|results?|stdout|printed|i get|we get|gives?"
-    r"|shows?)\s*:?\s*$",
+    r"|shows?)\s*+:?\s*$",
     re.IGNORECASE,
 )
 _EXPECTED_BELOW = re.compile(
-    r"#+\s*(?:expected|should (?:be|print|give)|correct)\b(?: outputs?| results?)?\s*:?\s*$", re.IGNORECASE
+    r"#+\s*(?:expected|should (?:be|print|give)|correct)\b(?: outputs?| results?)?\s*+:?\s*$", re.IGNORECASE
 )
 
 

@@ -44,7 +44,7 @@ _OUT_OF_MEMORY = re.compile(r"\bout[- ]of[- ]memory\b|\boom\b|\boom-?kill\w*|\bn
 # A shell prints no more than this about a process that the kernel killed.
 _KILLED = re.compile(r"\b(?:gets?|got|is|was|process) killed\b|^killed\.?$|\bexit code (?:137|-9)\b", FLAGS)
 _EXIT_STATUS = re.compile(
-    r"\bexit(?:s|ed)?\s+(?:with\s+)?(?:(?:an? |the )?(?:exit\s+)?(?:code|status))?\s*[:=]?\s*(?:is "
+    r"\bexit(?:s|ed)?\s++(?:with\s++)?(?:(?:an? |the )?(?:exit\s++)?(?:code|status))?\s*+[:=]?\s*+(?:is "
     r"|was |of )?(\d{1,3})\b(?!\s*times|\.\d)",
     FLAGS,
 )

@@ -44,14 +44,14 @@ _PRINTS = re.compile(
     r"|comes? (?:out|back) (?:as|to be)"
     r"|(?:what|all that|all i get|the only thing that) (?:comes out|i (?:get|see)"
     r"|is (?:printed|returned|shown)) (?:is|was|are)"
-    rf"|all (?:i|we) (?:get|see) is)\s*:?\s*(?:(?:me|us|out|always|just|only|back) ){{0,2}}{_VALUE}",
+    rf"|all (?:i|we) (?:get|see) is)\s*+:?\s*+(?:(?:me|us|out|always|just|only|back) ){{0,2}}{_VALUE}",
     FLAGS,
 )
 # In `I get 3 here` the clause ends or goes on; in `I get 3 rows` the number is a count.
 _GETS = re.compile(
     r"\b(?:(?:i|we) (?:still |always |just |only )?(?:get|got|see|saw)"
     r"|(?:it|this|that|which|script|code|snippet|one-liner|line|^) ?(?:says?"
-    rf"|said))\s*:?\s*(?:(?!{NUMBER})(?P<quoted>{LITERAL})"
+    rf"|said))\s*+:?\s*+(?:(?!{NUMBER})(?P<quoted>{LITERAL})"
     rf"|(?P<value>{NUMBER})(?=\.?$|[.,;:)!?](?!\d)"
     r"|\s+(?:here|every|each|on|with|but|where|when|instead|for|and|while|always|in|from|at|which|as"
     r"|rather|after|again)\b))",

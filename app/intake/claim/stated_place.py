@@ -44,7 +44,7 @@ _WORKS = (
     r"|pass(?:es|ed)?|not affected|unaffected)"
 )
 _LINK = (
-    r"(?: (?:fine|well|correctly|ok|as expected|properly|only|just|it|for me))*(?: (?:on|in|with|under"
+    r"(?: (?:fine|well|correctly|ok|as expected|properly|only|just|it|for me)){0,6}(?: (?:on|in|with|under"
     r"|at|for))? (?:the )?"
 )
 _ONLY_SYSTEM = re.compile(

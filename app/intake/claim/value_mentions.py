@@ -99,7 +99,7 @@ _OTHER_SOFTWARE = re.compile(
 )
 _NO_VALUE = re.compile(
     r"(?:\b(?:(?<!instead )of|after|for|(?<!up )with|seed|size|dim|axis|shape|step|line|python|torch"
-    r"|numpy|version|index|item|issue|section|about|n|k)[ =:#]{1,2}|[#$%]|--?[\w-]+[ =])$",
+    r"|numpy|version|index|item|issue|section|about|n|k)[ =:#]{1,2}|[#$%]|--?[\w-]{1,60}[ =])$",
     FLAGS,
 )
 _ON_VERSION = re.compile(r"\b(?:on|in|under|since|until) (?:\w{2,12} )?v?$", FLAGS)

@@ -161,7 +161,7 @@ _VERSION_NUMBER = (
 )
 _VERSION_LINE = re.compile(
     r"(?:(?:using |running )?(?:py)?(?:torch|thon|numpy|scipy|pandas|cuda|cudnn|torchvision|jax"
-    r"|tensorflow|sklearn|scikit-learn)(?:[ _.]{0,3}version(?:_{2})?)?\s*[:= ]{1,3}\s*)?"
+    r"|tensorflow|sklearn|scikit-learn)(?:[ _.]{0,3}version(?:_{2})?)?\s{0,9}[:= ]{1,3}\s{0,9})?"
     rf"(?:version:? ?)?['\"]?{_VERSION_NUMBER}(?: \([^()\n]{{1,80}}\).{{0,60}}| \|.{{0,100}})?['\"]?",
     FLAGS,
 )

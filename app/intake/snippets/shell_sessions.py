@@ -11,7 +11,7 @@ _HERE = re.compile(
     r"(?:\bcat\b[^<\n]{0,200}|\bpython[\d.]*(?: -)?"
     r"|\btee\b[^<\n]{0,200})\s*<<-?\s*(['\"]?)(?P<end>\w{1,40})\1"
 )
-_INLINE = re.compile(r"\bpython[\d.]* (?:-[A-Zu] )*-c\s*(?P<quote>['\"])(?P<code>.*)$")
+_INLINE = re.compile(r"\bpython[\d.]* (?:-[A-Zu] )*-c\s*(?P<quote>['\"])(?P<code>.*)")
 _ASKS_STATUS = re.compile(
     r"(?:^|[\s;&])(?:echo\s+[\"']?(?:[\w ]{0,20}[:=]? ?)?(?:\$\?|%errorlevel%|\$lastexitcode)[\"']?"
     r"|\$lastexitcode)\s*$",

@@ -10,9 +10,9 @@ from worker.contract import Environment
 
 # The beginning of a line in a list: `- **OS**: …`, `[pip3] numpy==…`, `* Python version: …`.
 _BULLET = r"^[ \t>*_`|-]{0,10}"
-_AFTER = r"[ \t*_`]{0,4}(?:\(e\.g\.[^)\n]{0,30}\))?[ \t*_`]{0,4}[:：=|][ \t*_`:=]{0,6}"
-_WORDS = r"([^\n|`*]{2,100}?)[ \t.;,*`|]*$"
-_VERSION = r"v?(\d+\.\d+[\w.+]*)"
+_AFTER = r"[ \t*_`]{0,4}+(?:\(e\.g\.[^)\n]{0,30}\))?[ \t*_`]{0,4}+[:：=|][ \t*_`:=]{0,6}+"
+_WORDS = r"([^\n|`*]{2,100}?)[ \t.;,*`|]*+$"
+_VERSION = r"v?(\d+\.\d++[\w.+]*+)"
 _SYSTEM_WORDS = re.compile(
     r"\b((?:Microsoft )?Windows(?: Server)? ?(?:\d{1,4}|XP)?|Ubuntu(?: \d{2}\.\d{2}(?:\.\d)?)?"
     r"|Debian(?: \d+)?|CentOS(?: \d)?|Arch Linux|WSL ?2?|Fedora(?: \d+)?|mac ?OS ?[\w.]{0,12}"
@@ -49,10 +49,10 @@ def _field(name: str, pattern: str) -> tuple[str, re.Pattern[str]]:
 # Patterns for each field, the most certain first: `torch.utils.collect_env`, then `pip list`, then free text.
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     _field("torch.version", rf"{_BULLET}(?:py)?torch(?:[ -]?version)?{_AFTER}{_VERSION}"),
-    _field("torch.version", rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?torch[ \t]*(?:==|[ \t])[ \t]*{_VERSION}"),
+    _field("torch.version", rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?torch(?:[ \t]*==[ \t]*+|[ \t]++){_VERSION}"),
     _field(
         "torch.version",
-        rf"\btorch\.__version__[ \t]*\)?[ \t]*(?:#|=+>?|:|is)?[ \t]*\n?[ \t>]{{0,4}}['\"]?{_VERSION}",
+        rf"\btorch\.__version__[ \t]*+\)?[ \t]*+(?:#|=+>?|:|is)?[ \t]*+\n?[ \t>]{{0,4}}['\"]?{_VERSION}",
     ),
     _field("torch.version", rf"['\"](?:py)?torch['\"][ \t]*:[ \t]*['\"]{_VERSION}['\"]"),
     _field("torch.version", rf"\bTORCH_VERSION={_VERSION}"),
@@ -62,7 +62,7 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     _field(
         "torch.version",
-        r"\b(?:py)?torch(?:[ \t]version)?[ \t]*(?:is[ \t]|==?|:)?[ \t]*v?"
+        r"\b(?:py)?torch(?:[ \t]version)?[ \t]*+(?:is[ \t]|==?|:)?[ \t]*+v?"
         r"(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?:\+\w+|\.dev\d+|\.post\d+|a0|rc\d)?)(?![\w.]*\d)",
     ),
     _field("torch.version", r"\bpytorch[-_]nightly[ \t]*=+[ \t]*(\d[\w.]*)"),
@@ -73,7 +73,7 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     _field(
         "torch.cuda_build",
-        r"\btorch\.version\.cuda[ \t]*\)?[ \t]*(?:#|=+>?|:)?[ \t]*\n?[ \t>]{0,4}['\"]?(\d{1,2}\.\d)\b",
+        r"\btorch\.version\.cuda[ \t]*+\)?[ \t]*+(?:#|=+>?|:)?[ \t]*+\n?[ \t>]{0,4}['\"]?(\d{1,2}\.\d)\b",
     ),
     _field("torch.cuda_build", rf"{_BULLET}CUDA Runtime[ \t]+(\d{{1,2}}\.\d)\b"),
     _field("torch.cuda_build", r"\bCUDA(?:[ \t]toolkit)?[ \t]?v?(\d{1,2}\.\d{1,2})(?![\w.]*\d)"),
@@ -84,7 +84,7 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     _field("cudnn.version", rf"{_BULLET}cuDNN(?:[ -]version)?{_AFTER}v?(\d[\d.]*)"),
     _field("cudnn.version", r"\blibcudnn\.so\.(\d\.\d{1,2}\.\d{1,2})\b"),
     _field(
-        "cudnn.version", r"\bcudnn\.version\(\)[ \t]*\)?[ \t]*(?:#|=+>?|:)?[ \t]*\n?[ \t>]{0,4}(\d{4,6})\b"
+        "cudnn.version", r"\bcudnn\.version\(\)[ \t]*+\)?[ \t]*+(?:#|=+>?|:)?[ \t]*+\n?[ \t>]{0,4}(\d{4,6})\b"
     ),
     _field("cudnn.version", r"\bcuDNN[ \t]?v?(\d\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)"),
     _field("os.name", rf"{_BULLET}(?:OS|operating[ -]?system|platform)(?:[ -]version)?{_AFTER}{_WORDS}"),
@@ -99,7 +99,7 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
         r"|GRID)[^\n|]{2,40}?)(?:\.{2,3})?[ \t]+(?:On|Off|WDDM|TCC)\b",
     ),
     _field(
-        "gpu.0.model", r"\bget_device_name\((?:0)?\)[ \t]*\)?[ \t]*\n?[ \t>]{0,4}['\"]([^'\"\n]{2,60})['\"]"
+        "gpu.0.model", r"\bget_device_name\((?:0)?\)[ \t]*+\)?[ \t]*+\n?[ \t>]{0,4}['\"]([^'\"\n]{2,60})['\"]"
     ),
     _field("gpu.0.model", rf"{_BULLET}GPUs?(?:[ -](?:model|name|type))?{_AFTER}{_WORDS}"),
     _field(
@@ -119,11 +119,14 @@ _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     _field("gpu.driver", r"\bDriver Version:[ \t]*(\d{3}\.\d[\w.]*)"),
     _field("cuda.driver", r"\bDriver Version:[^\n]{1,40}\bCUDA Version:[ \t]*(\d{1,2}\.\d)"),
     _field("gpu.driver", rf"{_BULLET}Nvidia driver version{_AFTER}(\d[\w.]*)"),
-    _field("package.numpy", rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?numpy[ \t]*(?:==?|[ \t]|:)[ \t]*{_VERSION}"),
+    _field(
+        "package.numpy",
+        rf"{_BULLET}(?:\[(?:pip3?|conda)\] )?numpy(?:[ \t]*(?:==?|:)[ \t]*+|[ \t]++){_VERSION}",
+    ),
     _field("package.numpy", r"\bnumpy[ \t]?(?:==?[ \t]?|v)?(\d\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)"),
     _field(
         "package.numpy",
-        rf"\b(?:np|numpy)\.__version__[ \t]*\)?[ \t]*(?:#|=+>?|:)?[ \t]*\n?[ \t>]{{0,4}}['\"]?{_VERSION}",
+        rf"\b(?:np|numpy)\.__version__[ \t]*+\)?[ \t]*+(?:#|=+>?|:)?[ \t]*+\n?[ \t>]{{0,4}}['\"]?{_VERSION}",
     ),
     _field("blas.version", r"\bMath Kernel Library Version (20\d\d(?:\.\d{1,2})?)"),
     _field("onednn.version", r"\bMKL-DNN v(\d[\d.]*)"),

@@ -12,7 +12,7 @@ from app.intake.code.syntax import parses
 PYTHON_TAGS = frozenset(
     {"", "python", "py", "python3", "python2", "py3", "pycon", "ipython", "ipython3", "pytorch", "code"}
 )
-_FENCE = re.compile(r"[ >]*(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)$")
+_FENCE = re.compile(r"[ >]*+(`{3,}+(?=[^`]*$)|~{3,}+)[ \t]*+(.*)$")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _CODE_START = re.compile(
     r"(?:import|from|def|class|print|with|for|if|try|async|assert)\b|@|[A-Za-z_][\w.]* ?(?:=|\()"
@@ -25,7 +25,7 @@ _MOST_NESTING = 20
 MOST_LINES = 20_000
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 # The beginning of a block, after marks of quotes and lists.
-_BLOCK_START = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])?[ \t>]*$")
+_BLOCK_START = re.compile(r"[ \t>]*+(?:[-*+]|\d{1,9}[.)])?[ \t>]*$")
 _PRE = re.compile(r"[ \t>]*<pre\b([^>\n]{0,200})>(.*)$", re.IGNORECASE)
 _PRE_END = re.compile(r"</pre\s*>", re.IGNORECASE)
 _CODE_TAG = re.compile(
@@ -35,7 +35,7 @@ _LANGUAGE = re.compile(r"(?:lang(?:uage)?-|lang=[\"']?|source-|highlight-)(\w{1,
 # Longer than any fence in the code itself.
 _PRE_FENCE = "~" * 20
 _FIRST_LINE = re.compile(r"(?:import|from) \w|[A-Za-z_][\w.]*(?: = |\()")
-_ONE_LINE = re.compile(r"[ \t>]*```(?:(?:python|py)[ \t]+)?([^`\n]{3,2000})```[ \t]*$")
+_ONE_LINE = re.compile(r"[ \t>]*```(?:(?:python|py)[ \t]++)?([^`\n]{3,2000})```[ \t]*$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from app.judging.output.printed_numbers import Number, numbers_in, same_value
 # A number with more digits than this does not match by chance.
 _CHANCE_DIGITS = 3
 # A line shows the value after one of these: `2 + 3 = 5`, `f(3) -> 5`, `sum of both: 5`.
-_SHOWS = re.compile(r"(?:[-=]>|→|:|(?<![=<>!])=(?!=))[ \t]*(?=[^\n:=]*$)")
+_SHOWS = re.compile(r"(?:[-=]>|→|:|(?<![=<>!])=(?!=))[ \t]*+")
 # `got 3 expected 4`, `actual=3 wanted=4`.
 _GOT = re.compile(
     r"\b(?:got|gets?|prints?|gives?|actual|is|was|computed|returned|found|seen|mine|ours)[ \t:=]{1,3}$",
@@ -32,6 +32,16 @@ _CONSTANT = re.compile(r"(?<![\w.])(?:True|False|None)(?!\w)")
 _LONGEST = 20_000
 
 
+def _last_separator(line: str) -> re.Match[str] | None:
+    """The separator before the last value: no `:`, `=` or line end follows it.
+
+    It is looked for where these end. A lookahead at every separator would take quadratic time.
+    """
+    text = line.removesuffix("\n")
+    begin = max(text.rfind(sign) for sign in "\n:=")
+    return _SHOWS.search(text, max(0, begin))
+
+
 def shown_numbers(line: str, label: str | None = None) -> list[Number]:
     """The numbers that a line shows as values.
 
@@ -47,7 +57,7 @@ def shown_numbers(line: str, label: str | None = None) -> list[Number]:
     if len(numbers) < 2 or all(same_value(number.value, numbers[0].value) for number in numbers):
         return numbers
     long = [number for number in numbers if not 0 < number.digits <= _CHANCE_DIGITS]
-    shows = _SHOWS.search(line)
+    shows = _last_separator(line)
     last = [number for number in numbers if shows and number.start >= shows.end()]
     actual = (
         [number for number in numbers if _GOT.search(line, 0, number.start)] if _SHOULD.search(line) else []

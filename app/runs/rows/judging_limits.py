@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import structlog
 
-from app.bounded.calls import OverLimitError, bounded
+from app.bounded.calls import OverLimitError, call_within_limits
 from app.intake.claim.claims import Claim
 from app.intake.reading import Reading, Script
 from app.judging.judgement import JobJudgement, Verdict
@@ -31,7 +31,7 @@ JUDGING_LIMIT = "judging_limit"
 def judge_within_limits(run: RunFacts, reading: Reading, jobs: Sequence[JobFacts]) -> JudgedRun:
     """Judge a run. Over a limit, every cell that ran says so instead of a verdict on the claim."""
     try:
-        return bounded(judge, run, reading, tuple(jobs))
+        return call_within_limits(judge, run, reading, tuple(jobs))
     except OverLimitError as error:
         log.warning("judging_stopped", run_id=run.id)
         return judge(run, reading, [_without_texts(job, _reason(error)) for job in jobs])
@@ -42,7 +42,7 @@ def judge_job_within_limits(
 ) -> JobJudgement:
     """Judge a job. Over a limit, it says so instead of a verdict on the claim."""
     try:
-        return bounded(judge_job, claim, script, target, tuple(results), plan=plan)
+        return call_within_limits(judge_job, claim, script, target, tuple(results), plan=plan)
     except OverLimitError as error:
         log.warning("judging_stopped")
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=_reason(error))
@@ -53,7 +53,7 @@ def next_and_warm_within_limits(
 ) -> tuple[int, int]:
     """The attempts to run now, and how many may start warm. Over a limit, no more are run."""
     try:
-        return bounded(next_and_warm, claim, script, target, tuple(results), plan)
+        return call_within_limits(next_and_warm, claim, script, target, tuple(results), plan)
     except OverLimitError:
         log.warning("judging_stopped")
         return 0, 0

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from app.bounded.calls import OverLimitError, bounded
+from app.bounded.calls import OverLimitError, call_within_limits
 from app.clock import now
 from app.errors import InputError
 from app.ids import new_id
@@ -53,7 +53,9 @@ def read_bounded(
 ) -> Reading:
     """Read a text in a process with a limit of time. Raises InputError, TooLargeError, UnavailableError."""
     try:
-        return bounded(read, text, form=form, claim=claim, title=title, limits=settings.read_limits)
+        return call_within_limits(
+            read, text, form=form, claim=claim, title=title, limits=settings.read_limits
+        )
     except OverLimitError as error:
         raise InputError(
             f"Reading this text was stopped. {error.message} Send a shorter text, or only the script.",

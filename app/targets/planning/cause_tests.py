@@ -20,7 +20,7 @@ WITHOUT_TF32 = {"tf32": "off"}
 TRACED = {"trace": "on"}
 
 _NUMBER = re.compile(r"\d|\binf\b|\bnan\b", re.IGNORECASE)
-_TORCH = re.compile(r"^\s*(?:import|from)\s+torch\b", re.MULTILINE)
+_TORCH = re.compile(r"^[^\S\n]*+(?:import|from)\s+torch\b", re.MULTILINE)
 _MULTIPLIES = re.compile(
     r"\b(?:conv\w*|Conv\w*|matmul|mm|bmm|addmm|einsum|linear|Linear|\w*Attention|LSTM|GRU)\(|\w @ \w"
 )

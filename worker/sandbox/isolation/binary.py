@@ -55,7 +55,7 @@ def version(binary: str) -> tuple[int, ...]:
         ).stdout
     except OSError:
         return (0,)
-    match = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", output)
+    match = re.search(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?", output)
     return tuple(int(part) for part in match.groups(default="0")) if match else (0,)
 
 
