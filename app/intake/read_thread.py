@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from app.errors import InputError
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.claims import CheckKind, Claim, Role
+from app.intake.exhibits.report_claim import claim_of
 from app.intake.needs.asks import ask
 from app.intake.probe_output import ReportersProbe, checks_of, without_probes
 from app.intake.reading import Ask, Reading, Script, ScriptRole
-from app.intake.report_claim import claim_of
 from app.intake.snippets.parts import Part, PartKind, parts_of
 from app.intake.snippets.roles import Code, roles_of, says_it_works
 from app.intake.snippets.snippets import asks_about, codes_of, scripts_of

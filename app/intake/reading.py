@@ -25,6 +25,7 @@ class NeedKind(StrEnum):
 
     PACKAGE = "package"
     GPU = "gpu"
+    DEVICE = "device"
     FILE = "file"
     NETWORK = "network"
     MEMORY = "memory"
@@ -36,8 +37,8 @@ class NeedKind(StrEnum):
 class Need(BaseModel):
     """One need, found by static reading.
 
-    `name` is the package, the file, or an amount in words. `count` is the number of GPUs. `bytes` is the
-    memory.
+    `name` is the package, the file, the device, or an amount in words. `count` is the number of GPUs.
+    `bytes` is the memory.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -72,6 +73,8 @@ class Script(BaseModel):
     needs: tuple[Need, ...] = ()
     # True if the script draws random numbers without a seed. Repeats may differ for that reason alone.
     unseeded: bool = False
+    # True if a statement that always runs asserts that two values are equal or close.
+    asserts_equality: bool = False
 
 
 class Ask(BaseModel):

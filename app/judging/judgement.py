@@ -87,6 +87,8 @@ class Finding(BaseModel):
     result: CheckResult
     observed: str = ""
     reason: Reason | None = None
+    # The oracle that says that the bug is gone; None if the bug is only not there.
+    oracle: str | None = None
 
 
 class RateInterval(BaseModel):

@@ -9,14 +9,14 @@ from conventions.pattern_growth import worst_growth
 from conventions.pattern_inputs import Inputs
 from conventions.pattern_uses import Use, all_uses
 
-from app.intake import report_claim
+from app.intake.exhibits import shown_outputs
 
 
 def test_every_pattern_is_found() -> None:
     found = {use.place for use in all_uses()}
     assert len(found) > 350
     # A name of a module, one in a table, and one that a function writes.
-    assert "app.intake.report_claim._MENTIONS" in found
+    assert "app.intake.exhibits.shown_outputs._MENTIONS" in found
     assert "app.intake.text.claimed_environment._FIELDS" in found
     assert any(place.startswith("app.intake.claim.claim_text:") for place in found)
 
@@ -79,7 +79,7 @@ def test_the_inputs_hold_adjacent_repeats_with_a_failing_end() -> None:
 
 def test_a_long_blank_line_is_read_at_once() -> None:
     """The line that stopped the web: 70 000 blanks took eleven seconds."""
-    assert report_claim._MENTIONS.match(" " * 1_000_000 + "x") is None
-    assert report_claim._MENTIONS.match("  cc @someone")
-    assert report_claim._MENTIONS.match("@someone")
-    assert re.match(report_claim._MENTIONS, " \tping\t@me")
+    assert shown_outputs._MENTIONS.match(" " * 1_000_000 + "x") is None
+    assert shown_outputs._MENTIONS.match("  cc @someone")
+    assert shown_outputs._MENTIONS.match("@someone")
+    assert re.match(shown_outputs._MENTIONS, " \tping\t@me")

@@ -7,8 +7,10 @@ from pathlib import Path
 
 # Packages that are widely used in numeric scripts and have wheels. Their code runs only inside the sandbox.
 DEFAULT = (
-    "einops networkx numpy opt-einsum packaging pandas pyparsing python-dateutil pytz pyyaml regex "
-    "scikit-learn scipy six sympy tabulate threadpoolctl tqdm typing-extensions"
+    "einops iniconfig joblib networkx numpy opt-einsum packaging pandas pillow pluggy pygments"
+    " pyparsing pytest "
+    "python-dateutil pytz pyyaml regex scikit-learn scipy six sympy tabulate threadpoolctl tqdm tzdata "
+    "typing-extensions"
 )
 _PACKAGE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,60}[a-z0-9])?")
 _MOST_FILE = 1024 * 1024

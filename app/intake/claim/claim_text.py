@@ -11,7 +11,7 @@ from app.intake.claim.missing_errors import expected_error
 from app.intake.claim.named_errors import own_message
 from app.intake.claim.phrases import expected_check, phrase_checks
 from app.intake.claim.stated_place import stated_place, with_place
-from app.intake.claim.vocabulary import (
+from app.intake.words.vocabulary import (
     ACTUAL,
     EXCEPTION_LINE,
     FLAGS,

@@ -7,6 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+# The most readings of one report, the first one included.
+MOST_READINGS = 4
+
 
 class CheckKind(StrEnum):
     """The kinds of checks. Each has one judge in `app.judging.check.checks`."""
@@ -43,12 +46,14 @@ class Over(StrEnum):
 class Where(BaseModel):
     """The environment to which a check is limited. An empty field means any.
 
-    A version has the form `2.1`, `>=2.1` or `python 3.12`.
+    A version has the form `2.1`, `>=2.1` or `python 3.12`. It is a version of `package`, or of torch without
+    one.
     """
 
     model_config = ConfigDict(frozen=True)
 
     device: str | None = None
+    package: str | None = None
     version: str | None = None
     os: str | None = None
     mode: str | None = None
@@ -105,6 +110,10 @@ class Claim(BaseModel):
 
     checks: tuple[Check, ...] = ()
     text: str = ""
+    # Other readings of the same report. Each is judged too: a verdict is given when they agree.
+    further: tuple[Claim, ...] = ()
+    # The package whose fault is claimed, such as `numpy`; `python` for Python itself. None if nobody says it.
+    subject: str | None = None
 
     def having(self, role: Role) -> tuple[Check, ...]:
         """The checks with this role."""

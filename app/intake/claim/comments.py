@@ -6,9 +6,10 @@ import ast
 import io
 import re
 import tokenize
+from collections.abc import Sequence
 
-from app.intake.claim.vocabulary import INSTEAD, MODALS, SHOW, any_of, is_printed_line
-from app.intake.code.syntax import nodes_of, normalise, tree_of
+from app.intake.code.syntax import dotted_name, nodes_of, normalise, tree_of
+from app.intake.words.vocabulary import INSTEAD, MODALS, SHOW, any_of, is_printed_line
 
 _CLAIM = re.compile(r"#+\s*claim\s*:\s*(.*)", re.IGNORECASE)
 _VALUE = re.compile(
@@ -26,6 +27,15 @@ _JUDGED_WRONG = re.compile(
 _JUDGED_RIGHT = re.compile(
     r"\b(?:right|correct|ok|okay|good|expected|fine|as it should)\b|[✓✔✅]", re.IGNORECASE
 )
+_BY_VERSION = re.compile(
+    r"(?<![\w.])(?P<value>True|False|None|nan|inf|[-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,5})?|(?:tensor|array)\([^()\n]{0,80}\)) "
+    r"(?:is what i get |always )?(?:(?P<since>since|from|after|as of)|with|in|on|for|under|until"
+    r"|before|up to) "
+    r"(?P<version>(?:`?\w[\w-]{1,20}`? ?)?(?:==|>=|<=|>|<|~=)? ?v?\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)",
+    re.IGNORECASE,
+)
+_RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,4})+")
+_JUDGED = re.compile(rf"{_JUDGED_WRONG.pattern}|{_JUDGED_RIGHT.pattern}", re.IGNORECASE)
 _MOST_COMMENT = 500
 # Matches the words in `WRONG, must be tensor(3)`.
 _EXPECTED = re.compile(
@@ -75,15 +85,19 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     }
     wrong: list[str] = []
     right: list[str] = []
-    for statement in tree.body:
-        comment = comments.get(statement.end_lineno or 0)
-        if (
-            comment is None
-            or not isinstance(statement, ast.Expr)
-            or not isinstance(statement.value, ast.Call)
-        ):
+    lines = text.split("\n")
+    for at, statement in enumerate(tree.body):
+        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             continue
-        value, judgement = _value_of(comment, literals)
+        if pasted_lines := _string_below(tree.body[at + 1 : at + 2]):
+            wrong += pasted_lines
+            continue
+        comment = comments.get(statement.end_lineno or 0) or _comment_below(lines, statement)
+        if comment and (placed := values_by_version(comment)):
+            wrong.append(placed[0])
+            right.append(placed[1])
+            continue
+        value, judgement = _value_of(comment, literals) if comment else (None, "")
         if value is None:
             continue
         is_right = _JUDGED_RIGHT.search(judgement) is not None and _JUDGED_WRONG.search(judgement) is None
@@ -97,6 +111,52 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return tuple(printed_lines), tuple(expected_lines)
     # A value that is right in one place and wrong in another belongs to both.
     return (*wrong, *(value for value in right if value in wrong)), tuple(right)
+
+
+def _string_below(following: Sequence[ast.stmt]) -> list[str]:
+    """The printed lines in a bare string below a call: somebody pasted the output there."""
+    value = following[0].value if following and isinstance(following[0], ast.Expr) else None
+    if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+        return []
+    lines = [line.strip() for line in value.value.splitlines() if line.strip()]
+    return lines if all(map(is_printed_line, lines)) else []
+
+
+def _comment_below(lines: Sequence[str], statement: ast.Expr) -> str | None:
+    """The comment on the line below a call that prints, if it is nothing but a value."""
+    path = dotted_name(statement.value.func) if isinstance(statement.value, ast.Call) else ()
+    at = statement.end_lineno or 0
+    line = lines[at].strip() if at < len(lines) else ""
+    if path[-1:] != ("print",) or not line.startswith("#") or lines[at][:1].isspace():
+        return None
+    comment = line.lstrip("#").strip()[:_MOST_COMMENT]
+    value, rest = _value_of(comment, set())
+    goes_on = at + 1 < len(lines) and lines[at + 1].strip().startswith("#")
+    return comment if value is not None and not goes_on and (not rest or _JUDGED.search(rest)) else None
+
+
+def values_by_version(comment: str) -> tuple[str, str] | None:
+    """(value now, value before) of `True with np==1.26, False since np>=2.0`; None for any other comment."""
+    values = {
+        _RELEASE.findall(match["version"])[0]: (match["value"], bool(match["since"]))
+        for match in _BY_VERSION.finditer(comment)
+    }
+    newest = max(values, key=lambda version: tuple(map(int, version.split("."))), default="")
+    if len(values) != 2:
+        return None
+    (older,) = values.keys() - {newest}
+    now, before = values[newest][0], values[older][0]
+    return (now, before) if now != before else None
+
+
+def lines_with_values(script: str) -> set[int]:
+    """The lines of the script with a comment beside the code that shows a value."""
+    comments = _trailing_comments(script)
+    return {
+        line
+        for line, comment in comments.items()
+        if values_by_version(comment) or _value_of(comment, set())[0] is not None
+    }
 
 
 def _trailing_comments(text: str) -> dict[int, str]:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from app.intake.claim.claims import CheckKind
-from app.intake.claim.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, any_of
+from app.intake.words.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, any_of
 
 _QUIETLY = (
     r"(?:without (?:an? |any |saying )?(?:\w+ )?(?:messages?|tracebacks?|errors?|word|trace"

@@ -9,7 +9,7 @@ from app.intake.claim.claim_text import cut, lines_in, output_check, sentences_i
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.claim.missing_errors import expected_error
 from app.intake.claim.phrases import expected_check
-from app.intake.claim.vocabulary import FLAGS, LITERAL, MODALS, SHOW, any_of, strip_quotes
+from app.intake.words.vocabulary import FLAGS, LITERAL, MODALS, NUMBER, SHOW, any_of, strip_quotes
 
 _MOST_SENTENCES = 200
 _MOST_LINE = 2_000
@@ -30,6 +30,14 @@ _OF_A_LINE = re.compile(
     rf" {_SHOULD} (?P<expected>{LITERAL})",
     FLAGS,
 )
+# `0` is right; the right value is `0`.
+_IS_RIGHT = re.compile(
+    rf"`?(?P<before>{LITERAL})`? (?:is|would be) (?:the )?(?:right|correct|expected)\b"
+    rf"|\b(?:right|correct|expected)(?: (?:one|value|result|answer|output))? (?:is"
+    rf"|would be) `?(?P<after>{LITERAL})`?",
+    FLAGS,
+)
+_LITERALS = re.compile(rf"(?<![\w.])(?:True|False|None|{NUMBER})", FLAGS)
 _PLACES = {"first": 0, "second": 1, "third": 2, "last": -1}
 _TICKS = re.compile(r"`([^`\n]{1,200})`")
 
@@ -44,13 +52,13 @@ def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> li
         return []
     (bug,) = bugs
     if bug.kind is CheckKind.EXCEPTION:
-        return _error(bug, texts)
+        return _error(bug, texts) or _value_instead_of_error(texts)
     if bug.kind is not CheckKind.OUTPUT:
         return []
     expected = (
         _lone_value(texts)
         if len(bug.lines) == 1
-        else _one_line(bug.lines, texts) or _all_lines(bug.lines, texts)
+        else _one_line(bug.lines, texts) or _all_lines(bug.lines, texts) or _twin(bug.lines, texts)
     )
     return (
         []
@@ -66,6 +74,12 @@ def _error(bug: Check, texts: Sequence[str]) -> list[Check]:
             if expected is not None and bug.exception_type and expected.exception_type != bug.exception_type:
                 return [expected.model_copy(update={"text": cut(expected.text)})]
     return []
+
+
+def _value_instead_of_error(texts: Sequence[str]) -> list[Check]:
+    """The output that is expected where an error is raised, as in `It should print 3`."""
+    expected = _lone_value(texts)
+    return [] if expected is None else [expected]
 
 
 def _lone_value(texts: Sequence[str]) -> Check | None:
@@ -97,6 +111,21 @@ def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
                 expected_lines[place] = strip_quotes(match["expected"])
                 return output_check(expected_lines, role=Role.EXPECTED)
     return None
+
+
+def _twin(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
+    """Read `(`0` is right)` above two lines that should be equal: both should be the line with this value."""
+    values = {
+        strip_quotes(match["before"] or match["after"])
+        for text in texts
+        for match in _IS_RIGHT.finditer(text[:_MOST_LINE])
+    }
+    if len(lines) != 2 or len(values) != 1:
+        return None
+    (value,) = values
+    right = [line for line in lines if value in _LITERALS.findall(line)]
+    same_form = len({_LITERALS.sub(" ", line) for line in lines}) == 1
+    return output_check([right[0], right[0]], role=Role.EXPECTED) if len(right) == 1 and same_form else None
 
 
 def _all_lines(lines: Sequence[str], texts: Sequence[str]) -> Check | None:

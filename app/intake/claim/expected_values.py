@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.value_mentions import BOUND, NO_COUNT, OF_INPUTS, lone_expected_value
-from app.intake.claim.vocabulary import (
+from app.intake.words.vocabulary import (
     FLAGS,
     INSTEAD,
     LITERAL,
@@ -14,6 +14,7 @@ from app.intake.claim.vocabulary import (
     RIGHT,
     SHOW,
     any_of,
+    is_number,
     is_printed_line,
     strip_quotes,
 )
@@ -77,6 +78,13 @@ _INSTEAD_BEHIND = re.compile(
     r"| would be)? (?:expected|correct|right)\b",
     FLAGS,
 )
+_NUMBER = re.compile(rf"(?<![\w.+-]){NUMBER}", FLAGS)
+# `2.5 -2.5` and `2.5 and -2.5`, but no count, as in `3 and 4 rows`.
+_FURTHER_NUMBERS = re.compile(
+    rf"(?:(?:,? and |, ?|[ \t]+|; ?)(?<![\w.+-]){NUMBER}(?![%°\w])){{1,40}}"
+    r"(?=\s*(?:$|[.,;:)!?](?!\d)|\bfor\b|\binstead\b|\bbut\b|\bwhere|\bwhile\b|\brather\b|\bon\b|\bhere\b))",
+    FLAGS,
+)
 _EXPECTS_NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", FLAGS)
 
 
@@ -89,11 +97,18 @@ def seen_value(sentence: str) -> str | None:
             before = sentence[max(0, match.start() - _MOST_BEFORE) : match.start()]
             if _NOT_SEEN.search(before) or (quoted_text and not is_printed_line(strip_quotes(quoted_text))):
                 continue
-            values[match["value"] or quoted_text or ""] = None
+            value = match["value"] or quoted_text or ""
+            values[_with_further_numbers(value, sentence, match.end())] = None
         if values:
             # In `numpy returns 4 and torch returns 3` the wrong value would be a guess.
             return next(iter(values)) if len(values) == 1 else None
     return None
+
+
+def _with_further_numbers(value: str, sentence: str, end: int) -> str:
+    """The value with the numbers that follow it, as one printed line: `prints 2.5 -2.5`."""
+    more = _FURTHER_NUMBERS.match(sentence, end) if is_number(value) else None
+    return f"`{value} {' '.join(_NUMBER.findall(more[0]))}`" if more else value
 
 
 def expected_value(sentence: str) -> str | None:

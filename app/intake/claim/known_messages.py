@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind
-from app.intake.claim.vocabulary import FLAGS, INSTEAD, any_of
+from app.intake.words.vocabulary import FLAGS, INSTEAD, any_of
 
 _BEGINNINGS = (
     r"Expected all tensors to be on the same device",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind, Role, Where
-from app.intake.claim.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of, both_devices, device_of
+from app.intake.words.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of, both_devices, device_of
 
 _ERROR = rf"(?:an? |any |the )?(?:(?i:errors?|exceptions?)|`?{TYPE}`?)"
 _RAISE = r"(?:raise|throw|give|report|produce|fail with|error)"

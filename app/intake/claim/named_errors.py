@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.intake.claim.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of
+from app.intake.words.vocabulary import EXPECT, FLAGS, INSTEAD, MODALS, TYPE, any_of
 
 _ERROR_NAME = re.compile(rf"(?<![\w.])(?P<type>{TYPE})(?!\w)(?P<colon>:[ \t]*(?=[^\s]))?")
 # Words before the name, in its clause, that say the error does not occur.

@@ -17,7 +17,7 @@ from app.intake.claim.slowness import slowness
 from app.intake.claim.stated_place import clause_of, device_at, stated_device, stated_place, with_place
 from app.intake.claim.two_sides import attribute_value, not_finite, two_sides
 from app.intake.claim.value_mentions import seen_and_expected
-from app.intake.claim.vocabulary import (
+from app.intake.words.vocabulary import (
     EXPECT,
     FLAGS,
     MODALS,

@@ -9,7 +9,7 @@ import re
 
 from app.intake.claim.claims import Check, CheckKind, Over, Where
 from app.intake.claim.two_sides import dtype_named
-from app.intake.claim.vocabulary import DTYPE, EXPECT, FLAGS, MODALS, any_of
+from app.intake.words.vocabulary import DTYPE, EXPECT, FLAGS, MODALS, any_of
 
 _WORDS_OF_NUMBERS = {"two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "ten": 10.0, "twice": 2.0}
 _FACTOR = re.compile(

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from app.intake.claim.claims import Check, Role, Where
-from app.intake.claim.vocabulary import FLAGS, both_devices, device_of, other_device_of
+from app.intake.claim.subject import PYTHON, package_named
+from app.intake.words.vocabulary import FLAGS, both_devices, device_of, other_device_of
 
 _SYSTEMS = {
     "windows": "windows",
@@ -25,9 +27,18 @@ _SYSTEM = (
     r"|(?:(?:an? |my |the )?(?:apple[ -]silicon|mac(?:book|s)?(?: pro| air| mini)?\b|apple m[1-5]"
     r"|m[1-5] mac\w*)))(?: server)?(?: \d[\d.]*)?"
 )
+_PACKAGE = (
+    r"(?:py)?torch|numpy|scipy|pandas|scikit-learn|sklearn|pillow|pil|jax|python|cpython|torchvision"
+    r"|torchaudio|matplotlib|tensorflow|triton|transformers|numba|sympy|networkx|xarray|polars|pydantic"
+)
 _VERSION = (
-    r"(?:(?:py)?torch |version |release "
-    r"|numpy )?v?(?P<{name}>\d{{1,2}}\.\d{{1,2}})(?:\.\d{{1,2}})?(?![\w.]*\d)"
+    rf"(?:(?P<{{name}}_package>{_PACKAGE})(?: version| release)? |version |release |`?(?P<{{name}}_pinned>"
+    rf"{_PACKAGE})`?(?:==|>=|>) ?)?v?(?P<{{name}}>\d{{{{1,2}}}}\.\d{{{{1,2}}}})(?:\.\d{{{{1,2}}}})?"
+    r"(?![\w.]*\d)"
+)
+# In `python 3:` one number is enough.
+_WITH_ONE_NUMBER = re.compile(
+    rf"(?<![\w.])(?P<package>{_PACKAGE})[ -]?v?(?P<version>\d{{1,2}})(?![\w.]*\d)", FLAGS
 )
 _PYTHON = re.compile(
     r"\b(?:only|fails|failing|broken|crashes|breaks|raises|happens)\b[^.;\n]{0,30}\b(?:with|on|under|in"
@@ -71,9 +82,22 @@ _SINCE = re.compile(
 _NEEDS_ON = re.compile(r"^from\b", FLAGS)
 _FAILS_VERSION = re.compile(rf"\b{_FAILS}{_LINK}{_VERSION.format(name='version')}", FLAGS)
 _WORKS_VERSION = re.compile(rf"\b{_WORKS}{_LINK}{_VERSION.format(name='version')}", FLAGS)
+_VERSION_FAILS = re.compile(
+    rf"\b(?:on|in|with|under|but|and|only)? ?\b{_VERSION.format(name='version')},?"
+    rf"(?: (?:it|this|that|the \w+|everything))?(?: (?:is|was|are|now|always|suddenly"
+    rf"|only)){{0,2}} {_FAILS}\b",
+    FLAGS,
+)
+_VERSION_WORKS = re.compile(
+    rf"\b(?:on|in|with|under)? ?\b{_VERSION.format(name='version')},?"
+    rf"(?: (?:it|this|that|the \w+|everything|all))?(?: (?:is|was|are|still|always)){{0,2}} {_WORKS}\b",
+    FLAGS,
+)
 _NO_PLACE = re.compile(
     r"\b(?:also|too|both|either|regardless|same on|not only|and linux|all platforms)\b", FLAGS
 )
+_ANY_VERSION = re.compile(rf"(?<![\w.]){_VERSION.format(name='version')}", FLAGS)
+_MOST_INTRODUCTION = 200
 _MOST_TEXT = 20_000
 # The way a script was started: `with torchrun --nproc_per_node=2`, `under python -O`, `with X_Y=1 set`.
 _MODE = re.compile(
@@ -104,8 +128,9 @@ def stated_place(text: str, *, about_it: bool = False) -> Where:
     `about_it`: the text is the sentence of the claim itself, so `on Windows` is enough.
     """
     text = text[:_MOST_TEXT]
-    return Where(
-        os=_system(text, about_it=about_it), version=_version(text), mode=_mode(text) if about_it else None
+    version = _version(text)
+    return version.model_copy(
+        update={"os": _system(text, about_it=about_it), "mode": _mode(text) if about_it else None}
     )
 
 
@@ -139,17 +164,49 @@ def _family(name: str) -> str:
     )
 
 
-def _version(text: str) -> str | None:
+def _version(text: str) -> Where:
+    """The version that fails, with its package if the text names one."""
     python = _PYTHON.search(text)
     if python:
-        return f"python {python['version'] or python['other']}"
-    fails, works = _FAILS_VERSION.search(text), _WORKS_VERSION.search(text)
+        return Where(version=f"python {python['version'] or python['other']}")
+    fails = _FAILS_VERSION.search(text) or _VERSION_FAILS.search(text)
+    works = _WORKS_VERSION.search(text) or _VERSION_WORKS.search(text)
     if fails and works and fails["version"] != works["version"]:
-        return fails["version"]
+        return _of_package(fails, fails["version"])
     since = next(
         (match for match in _SINCE.finditer(text) if match["on"] or not _NEEDS_ON.match(match[0])), None
     )
-    return f">={since['version']}" if since else None
+    return _of_package(since, f">={since['version']}") if since else Where()
+
+
+def _of_package(match: re.Match[str], version: str) -> Where:
+    """The place of a version. torch is the package that needs no name."""
+    named = match["version_package"] or match["version_pinned"]
+    package = package_named(named) if named else None
+    if package == PYTHON:
+        return Where(version=f"python {version}")
+    return Where(package=None if package == "torch" else package, version=version)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedVersion:
+    """A version of a package; the package is empty if the words name none."""
+
+    package: str
+    release: tuple[int, ...]
+
+
+def version_named(introduction: str) -> NamedVersion | None:
+    """The one version in the words above a block, as in `With numpy 1.26:`; None for none or several."""
+    matches = list(_ANY_VERSION.finditer(introduction[-_MOST_INTRODUCTION:]))
+    if not matches and (match := _WITH_ONE_NUMBER.search(introduction[-_MOST_INTRODUCTION:])):
+        return NamedVersion(package_named(match["package"]) or "", (int(match["version"]),))
+    if len(matches) != 1:
+        return None
+    named = matches[0]["version_package"] or matches[0]["version_pinned"] or ""
+    return NamedVersion(
+        package_named(named) or "" if named else "", tuple(map(int, matches[0]["version"].split(".")))
+    )
 
 
 def place_of_bug(texts: Sequence[str]) -> Where:

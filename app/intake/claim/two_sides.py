@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from app.intake.claim.claims import Check, CheckKind, Over, Where
-from app.intake.claim.vocabulary import DTYPE, FLAGS
+from app.intake.words.vocabulary import DTYPE, FLAGS
 
 _SHORT = {
     "bf16": "bfloat16",

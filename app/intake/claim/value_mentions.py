@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from app.intake.claim.vocabulary import FLAGS, INSTEAD, LITERAL, MODALS, SEE, SHOW, any_of, strip_quotes
+from app.intake.words.vocabulary import FLAGS, INSTEAD, LITERAL, MODALS, SEE, SHOW, any_of, strip_quotes
 
 # Counts, and bounds such as `should be below 1e-6`, are no values.
 NO_COUNT = (

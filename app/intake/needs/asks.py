@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.intake.code.definitions_only import only_defines
+from app.intake.code.syntax import tree_of
 from app.intake.reading import Ask, NeedKind, Script, ScriptRole
 
 _TEXTS = {
@@ -18,6 +20,10 @@ _TEXTS = {
     "arguments": (
         "The script needs command-line arguments or a launcher."
         " Send a script that runs by itself, without any."
+    ),
+    "nothing_calls_it": (
+        "The script only defines functions or classes, and nothing calls them."
+        " Send the lines that call them too."
     ),
     "input": "The script reads input from the keyboard. Send a script that runs by itself.",
 }
@@ -40,4 +46,11 @@ def asks_of(scripts: Sequence[Script]) -> tuple[Ask, ...]:
         for need in script.needs
         if need.kind in _OF_NEEDS
     }
+    if any(script.role is ScriptRole.MAIN and _only_defines(script) for script in scripts):
+        codes.add("nothing_calls_it")
     return tuple(ask(code) for code in sorted(codes))
+
+
+def _only_defines(script: Script) -> bool:
+    tree = tree_of(script.script)
+    return tree is not None and only_defines(tree)

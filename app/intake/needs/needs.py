@@ -7,11 +7,12 @@ import sys
 
 from app.intake.code.names import bound_names
 from app.intake.code.syntax import dotted_name, nodes_of
-from app.intake.needs.distributions import DISTRIBUTIONS
+from app.intake.needs.device_needs import device_needs
 from app.intake.needs.file_needs import LOCAL_MODULES, file_needs
 from app.intake.needs.gpu_needs import gpu_needs
 from app.intake.needs.memory_needs import memory_needs
 from app.intake.reading import Need, NeedKind
+from app.intake.words.distributions import DISTRIBUTIONS
 
 _WINDOWS_ONLY = {"winreg", "msvcrt", "_winapi", "winsound"}
 _NETWORK_ROOTS = {"requests", "urllib", "wget", "httpx", "boto3", "gdown", "aiohttp"}
@@ -39,6 +40,7 @@ def needs_of(tree: ast.Module) -> tuple[Need, ...]:
     needs = [
         *_packages(tree),
         *gpu_needs(tree),
+        *device_needs(tree),
         *memory_needs(tree),
         *file_needs(tree),
         *_network(tree),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from app.intake.claim.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of
 from app.intake.code.syntax import parses
+from app.intake.snippets.inline_code import inline_statements
+from app.intake.snippets.labelled_sessions import labelled_sessions
+from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.shell_sessions import Piece
 from app.intake.snippets.transcripts import does_something, take_apart, without_magics
 from app.intake.text.markdown import Block
+from app.intake.words.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of
 
 _ENVIRONMENT = re.compile(
     r"\b(?:environment|versions?|system info\w*|installation|setup|configuration|before submitting)\b",
@@ -124,6 +127,8 @@ class Part:
     before: str = ""
     transcript: bool = False
     tag: str = ""
+    # The words above it say that it is right in another version or on another machine.
+    elsewhere: bool = False
 
     @property
     def about_environment(self) -> bool:
@@ -169,11 +174,27 @@ def parts_of(blocks: Sequence[Block]) -> list[Part]:
             parts.append(Part(PartKind.PROSE, block.text, heading, before))
             before = block.text
         else:
-            parts += _parts_of_block(block, heading, before)
+            sessions = labelled_sessions(block.text)
+            for label, session in sessions:
+                parts += _parts_of_block(replace(block, text=session), heading, label)
+            parts += [] if sessions else _parts_of_block(block, heading, before)
             before = ""
-    if not any(part.kind == PartKind.CODE for part in parts):
-        return _with_bare_code(parts)
-    return parts
+    if any(part.kind == PartKind.CODE for part in parts):
+        return parts
+    return _with_inline_code(parts) or _with_bare_code(parts)
+
+
+def _with_inline_code(parts: list[Part]) -> list[Part]:
+    """The parts with a script of statements between backticks; empty if it is no Python with an effect."""
+    texts = [part.text if part.kind == PartKind.PROSE else "" for part in parts]
+    run = inline_statements(texts)
+    if run is None or not does_something(make_readable("\n".join(run[2]))[0]):
+        return []
+    start, end, statements = run
+    before = parts[start].before
+    code = Part(PartKind.CODE, "\n".join(statements), parts[start].heading, before)
+    following = [replace(parts[end], before="")] if end < len(parts) else []
+    return [*parts[:start], code, *following, *parts[end + 1 :]]
 
 
 def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
@@ -194,7 +215,7 @@ def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:
         for kind, text in (
             (PartKind.CODE, piece.code),
             (PartKind.COMMANDS, piece.commands),
-            (PartKind.OUTPUT, "" if piece.answers else piece.output),
+            (PartKind.OUTPUT, "" if piece.answers else without_common_sign(piece.output)),
             (PartKind.STATUS, piece.status),
         )
         if text.strip()

@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass
 
 from app.intake.claim.claims import CheckKind, Claim, Over
+from app.intake.code.definitions_only import call_of, only_defines, tests_of
+from app.intake.code.own_checks import asserts_equality
 from app.intake.code.randomness import is_unseeded
 from app.intake.code.syntax import has_common_indent, normalise, parse, tree_of
 from app.intake.needs.needs import needs_of
@@ -77,6 +79,15 @@ def make_script(
         text, import_repairs = missing_imports(text, tree)
         repairs += import_repairs
         tree = parse(text) if import_repairs else tree
+    if tree is not None and only_defines(tree) and (tests := tests_of(tree)) is not None:
+        text = f"{text.rstrip()}\n\n{call_of(tests)}"
+        repairs.append(
+            Repair(
+                code="run_as_test",
+                detail=f"Added calls of its {len(tests.names)} tests: nothing called them.",
+            )
+        )
+        tree = parse(text)
     return Script(
         role=role,
         as_given=as_given,
@@ -85,4 +96,5 @@ def make_script(
         digest=digest_of(text),
         needs=needs_of(tree) if tree else (),
         unseeded=tree is not None and is_unseeded(tree),
+        asserts_equality=tree is not None and asserts_equality(tree, text),
     )

@@ -6,11 +6,13 @@ import ast
 import re
 from dataclasses import replace
 
-from app.intake.claim.vocabulary import SCALAR
+from app.intake.claim.comments import lines_with_values
 from app.intake.code.names import bound_names
 from app.intake.code.syntax import dotted_name, error_line, nodes_of, parses, tree_of
+from app.intake.snippets.output_marks import split_marked_lines, traceback_start
 from app.intake.snippets.rewrites import make_readable, with_all_rewrites
 from app.intake.snippets.shell_sessions import Piece, shell_session, without_status
+from app.intake.words.vocabulary import SCALAR
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 _IPYTHON_IN = re.compile(r"In ?\[[\d *]{1,6}\]: ?")
@@ -81,8 +83,24 @@ def take_apart(text: str) -> Piece:
     python, magics = without_magics(text)
     if magics and does_something(python):
         return Piece(code=text)
+    if piece := _with_output_inside(lines):
+        return piece
     are_commands = [_SHELL.match(line) is not None for line in lines]
     return _session(lines, are_commands) if any(are_commands) else _cut(with_all_rewrites(text), lines)
+
+
+def _with_output_inside(lines: list[str]) -> Piece | None:
+    """Code above a traceback, or code with marked lines of output; None for anything else."""
+    start = traceback_start(lines)
+    if start:
+        head = take_apart("\n".join(lines[:start]))
+        if head.code and not head.session:
+            return replace(head, output="\n".join([*filter(None, [head.output]), *lines[start:]]))
+    rest, values = split_marked_lines(lines)
+    code = "\n".join(rest)
+    if values and does_something(make_readable(code)[0]):
+        return Piece(code=code.strip("\n"), output="\n".join(values))
+    return None
 
 
 def _session(lines: list[str], are_commands: list[bool]) -> Piece:
@@ -256,8 +274,9 @@ def with_displayed_values(code: str) -> tuple[str, int]:
 def with_displayed_last_value(code: str) -> tuple[str, int]:
     """The same for code that never prints, such as a cell of a notebook.
 
-    Displayed are the value of the last line, and bare names and operations. Other calls return values too,
-    but nobody looks at them.
+    Displayed are the value of the last line, values with a comment beside them, and bare names and
+    operations.
+    Other calls return values too, but nobody looks at them.
     """
     tree = tree_of(code)
     if (
@@ -266,14 +285,17 @@ def with_displayed_last_value(code: str) -> tuple[str, int]:
         or any(_prints(node) for node in nodes_of(tree) if isinstance(node, ast.Call))
     ):
         return code, 0
-    last = tree.body[-1]
+    last, commented = tree.body[-1], lines_with_values(code)
     bare = [
         statement
         for statement in tree.body
         if isinstance(statement, ast.Expr)
         and (
             isinstance(statement.value, _BARE)
-            or (statement is last and isinstance(statement.value, ast.Call))
+            or (
+                isinstance(statement.value, ast.Call)
+                and (statement is last or statement.end_lineno in commented)
+            )
         )
     ]
     return _display(code, bare)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 
 from app.intake.code.syntax import parses
+from app.intake.text.bare_code import fenced_bare_code
 
 PYTHON_TAGS = frozenset(
     {"", "python", "py", "python3", "python2", "py3", "pycon", "ipython", "ipython3", "pytorch", "code"}
@@ -206,6 +207,8 @@ def blocks_of(text: str) -> list[Block]:
     """The blocks of a report, in order. Prose keeps its lines, without HTML tags."""
     beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
     source = _fenced_lines(_fenced_pre(without_comments(beginning)))
+    if not any(_FENCE.match(line) for line in source.split("\n")):
+        source = fenced_bare_code(source, fence=_PRE_FENCE)
     lines = source.split("\n")
     reader = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).disable(
         ["inline", "reference", "html_block"]

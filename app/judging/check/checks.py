@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
-from app.intake.claim.vocabulary import device_of
 from app.intake.reading import Script
+from app.intake.words.vocabulary import device_of
+from app.judging.check import oracles
 from app.judging.check.failure_checks import (
     is_broken,
     judge_crash,
@@ -26,6 +27,7 @@ from app.judging.check.output_checks import (
     numbers_in_place,
 )
 from app.judging.check.places import exclusion_of, mismatch_of
+from app.judging.check.random_numbers import judge_random
 from app.judging.check.reach import (
     ABSOLUTE_TIME,
     ENDED_EARLIER,
@@ -34,6 +36,7 @@ from app.judging.check.reach import (
     NO_TIMES,
     NOTHING_SHOWN,
     PATH_NOT_TAKEN,
+    RANDOM_NUMBERS,
     ended_by_limit,
     lack_of,
 )
@@ -52,6 +55,9 @@ MOST_OBSERVED = 400
 _MOST_LINES = 200
 # Such an attempt says nothing by itself. Beside attempts that showed the claim, it counts as one that did
 # not.
+_NOT_COMPILED = re.compile(
+    r"fall(?:ing|s)?[ _-]?back|suppress|WON'T CONVERT|skipping|not compiled", re.IGNORECASE
+)
 SILENT = {NOTHING_SHOWN.code, PATH_NOT_TAKEN.code}
 _PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
 _PRINTED_OR_COMPARED = {*_PRINTED, CheckKind.VARIES, CheckKind.DIFFERS}
@@ -65,7 +71,7 @@ def judge_check(
     exclusion = exclusion_of(check, target)
     if exclusion is not None:
         return _finding(check, CheckResult.UNREACHED, result, reason=exclusion)
-    check_result = _judge_output_only(check, result, expected)
+    check_result, oracle = _judge_output_only(check, result, expected, script)
     reason = _outweighing_lack(check, result, lack_of(result, script, target), check_result)
     if (
         reason is None
@@ -76,9 +82,11 @@ def judge_check(
     if reason is None and check_result is not CheckResult.MET:
         reason = ABSOLUTE_TIME if _is_about_time(check) else mismatch_of(check, result, target)
     if reason is None and check_result is CheckResult.UNREACHED:
-        reason = _why_unreached(check, result)
-    return _finding(
-        check, CheckResult.UNREACHED if reason is not None else check_result, result, reason=reason
+        reason = RANDOM_NUMBERS if oracle == RANDOM_NUMBERS.code else _why_unreached(check, result)
+    if reason is not None:
+        return _finding(check, CheckResult.UNREACHED, result, reason=reason)
+    return _finding(check, check_result, result).model_copy(
+        update={"oracle": oracle if check_result is CheckResult.ABSENT else None}
     )
 
 
@@ -152,20 +160,48 @@ def _why_unreached(check: Check, result: Result) -> Reason:
     return NO_SIDES if check.kind is CheckKind.DIFFERS else NOTHING_SHOWN
 
 
-def _judge_output_only(check: Check, result: Result, expected: Sequence[Check]) -> CheckResult:
-    """The result by the output and the failure alone, without regard to what the target lacks."""
+def _judge_output_only(
+    check: Check, result: Result, expected: Sequence[Check], script: Script
+) -> tuple[CheckResult, str | None]:
+    """The result by the output and the failure alone, without regard to what the target lacks.
+
+    With it comes the oracle that says that the bug is gone, or the code for nothing but random numbers.
+    """
     spelling = judge_spelling(check, expected, result.observation.stdout)
     if spelling is not None:
-        return spelling
-    result = _without_echo(check, result, expected)
+        return spelling, None
+    whole, result = result, _without_echo(check, result, expected)
     check_result = _judge_kind(check, result)
     if check_result is CheckResult.MET:
-        return CheckResult.ABSENT if _is_met_by_rounding(check, result, expected) else check_result
+        return (CheckResult.ABSENT if _is_met_by_rounding(check, result, expected) else check_result), None
+    if oracle := _oracle(check, expected, script, result=result, whole=whole, check_result=check_result):
+        return CheckResult.ABSENT, oracle
+    if check_result is CheckResult.ABSENT and _lacks_expected_output(expected):
+        # The failure is gone, but the value that was said to be right is not there.
+        return CheckResult.OTHER, None
+    at_random = judge_random(check, script, whole.observation.stdout)
+    if at_random is not None:
+        return at_random, RANDOM_NUMBERS.code
+    is_broken_script = check_result is CheckResult.OTHER and is_broken(result)
+    return (CheckResult.UNREACHED if is_broken_script else check_result), None
+
+
+def _oracle(
+    check: Check,
+    expected: Sequence[Check],
+    script: Script,
+    *,
+    result: Result,
+    whole: Result,
+    check_result: CheckResult,
+) -> str | None:
+    """The oracle that says that the bug is gone; None if none speaks. `result` is `whole` without echoes."""
     if _shows_expected(expected, result):
-        return CheckResult.ABSENT
-    if check_result is CheckResult.OTHER and is_broken(result):
-        return CheckResult.UNREACHED
-    return check_result
+        return oracles.EXPECTED_VALUE
+    is_unread = check.kind is CheckKind.DIFFERS and check_result is CheckResult.UNREACHED
+    if is_unread and _passed_own_check(script, whole):
+        return oracles.OWN_CHECK
+    return oracles.gone(check, whole.observation.stdout)
 
 
 def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Result:
@@ -179,7 +215,8 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
         return result
 
     def with_lines(text: Sequence[str]) -> Result:
-        observation = result.observation.model_copy(update={"stdout": "\n".join(text)})
+        # The message of a failed assertion on stderr may hold either value. It says nothing about a line.
+        observation = result.observation.model_copy(update={"stdout": "\n".join(text), "stderr": ""})
         return result.model_copy(update={"observation": observation})
 
     def meets(other: Check, text: Result) -> bool:
@@ -195,15 +232,35 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
         if not (meets(check, text) and all(meets(other, text) for other in expected))
     ]
     rest = with_lines(others)
+    rest = rest.model_copy(
+        update={"observation": rest.observation.model_copy(update={"stderr": result.observation.stderr})}
+    )
     return (
         rest if len(others) < len(lines) and any(meets(each, rest) for each in (check, *expected)) else result
     )
 
 
+def _lacks_expected_output(expected: Sequence[Check]) -> bool:
+    """Whether an output is expected. Asked only where it is not shown."""
+    return any(check.role is Role.EXPECTED and check.kind in _PRINTED for check in expected)
+
+
+def _passed_own_check(script: Script, result: Result) -> bool:
+    """Whether the script's own assertion that both sides are equal ran and held."""
+    ended = script.asserts_equality and result.outcome is Outcome.COMPLETED
+    # Code that was not compiled after all says nothing about compiled code.
+    return ended and _NOT_COMPILED.search(result.observation.stderr) is None
+
+
 def _shows_expected(expected: Sequence[Check], result: Result) -> bool:
     """Whether all of the expected behaviour is shown. False if nothing is expected."""
     checks = [check for check in expected if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD]
-    return bool(checks) and all(_judge_kind(check, result) is CheckResult.MET for check in checks)
+    lines = result.observation.stdout.splitlines()[:_MOST_LINES]
+    return bool(checks) and all(
+        _judge_kind(check, result) is CheckResult.MET
+        and (check.kind not in _PRINTED or oracles.stands_alone(check, lines))
+        for check in checks
+    )
 
 
 def _is_met_by_rounding(check: Check, result: Result, expected: Sequence[Check]) -> bool:

@@ -6,7 +6,7 @@ import re
 import signal as signals
 
 from app.intake.claim.claims import Check
-from app.intake.claim.vocabulary import DTYPE
+from app.intake.words.vocabulary import DTYPE
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_lines import found_lines
 from app.judging.output.printed_numbers import Number, numbers_in

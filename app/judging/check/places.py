@@ -61,7 +61,7 @@ def mismatch_of(check: Check, result: Result, target: Target) -> Reason | None:
         return NO_GPU
     if where.mode:
         return OTHER_MODE
-    if where.version and not is_version(where.version, result, target):
+    if where.version and not is_version(where.version, result, target, package=where.package):
         return OTHER_VERSION
     system = result.environment.get("os.name")
     if where.os and system_of(where.os) != (system_of(system) if isinstance(system, str) else "linux"):
@@ -84,15 +84,26 @@ def was_on_card(check: Check) -> bool:
     return any(_GPU_MESSAGE.search(text) for text in (*check.lines, check.message or ""))
 
 
-def is_version(claimed: str, result: Result, target: Target) -> bool:
-    """Whether an attempt ran under the claimed version: `2.1`, `>=2.1`, `python 3.12`."""
+def is_version(claimed: str, result: Result, target: Target, *, package: str | None = None) -> bool:
+    """Whether an attempt ran under the claimed version of the package: `2.1`, `>=2.1`, `python 3.12`.
+
+    Without a package, it is a version of torch.
+    """
     if claimed.startswith("python"):
-        python = result.environment.get("python.version")
-        return isinstance(python, str) and same_release(claimed, python)
-    seen = torch_of(result, target)
+        package, claimed = "python", claimed.removeprefix("python").strip()
+    seen = version_of(package or "torch", result, target)
     if claimed.startswith(">="):
         return bool(release_of(seen)) and release_of(seen)[:2] >= release_of(claimed)[:2]
     return same_release(claimed, seen)
+
+
+def version_of(package: str, result: Result | None, target: Target) -> str:
+    """The version of a package in an attempt; empty if it has none."""
+    if package == "torch":
+        return torch_of(result, target)
+    name = "python.version" if package == "python" else f"package.{package}"
+    version = None if result is None else result.environment.get(name)
+    return version if isinstance(version, str) else ""
 
 
 def torch_of(result: Result | None, target: Target) -> str:

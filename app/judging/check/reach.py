@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from app.intake.needs.distributions import DISTRIBUTIONS, WELL_KNOWN
 from app.intake.reading import NeedKind, Script
+from app.intake.words.distributions import DISTRIBUTIONS, WELL_KNOWN
 from app.targets.target import Target
 from worker.contract import Device, Outcome, Reason, Result, WhoCanAct
 from worker.contract.target_settings import NOT_IN_FORCE
@@ -74,6 +74,19 @@ NOTHING_SHOWN = _reason(
 )
 ENDED_EARLIER = _reason(
     "ended_earlier", "The script failed before it reached the point of the claim.", _REPORTER
+)
+TWO_READINGS = _reason(
+    "two_readings",
+    "The report can be read in two ways. The script shows one of them, and not the other.",
+    _REPORTER,
+)
+RANDOM_NUMBERS = _reason(
+    "random_numbers",
+    "The claim shows nothing but numbers that the script draws at random, without a seed.",
+    _REPORTER,
+)
+POINT_NOT_SEEN = _reason(
+    "point_not_seen", "It was not seen that the script passed the point of the claim.", WhoCanAct.SERVICE
 )
 TOO_FEW_ATTEMPTS = _reason("too_few_attempts", "Too few attempts gave a usable result.", WhoCanAct.SERVICE)
 TOO_NOISY = _reason(
@@ -189,6 +202,9 @@ def lack_of(result: Result, script: Script, target: Target) -> Reason | None:
     if limit is not None:
         return limit
     if result.outcome in {Outcome.RAISED, Outcome.EXITED, Outcome.CRASHED}:
+        if any(need.kind is NeedKind.DEVICE for need in script.needs):
+            # The error without such a device has many forms.
+            return OTHER_DEVICE
         lack = _lack_by_exception(result) or _printed_lack(result.observation.stderr[-_WINDOW:])
         if lack is not None:
             return lack

@@ -125,8 +125,11 @@ def near(one: float, other: float) -> bool:
 
 
 def _rounds_to(fine: Number, coarse: Number) -> bool:
-    """Whether the finer print rounds to the coarser one."""
-    if coarse.digits < _LEAST_DIGITS or coarse.whole or fine.step > coarse.step:
+    """Whether the finer print rounds to the coarser one.
+
+    torch and numpy print a bare point, as in `1025.`, for whole numbers only. So it is exact.
+    """
+    if coarse.digits < _LEAST_DIGITS or coarse.whole or coarse.text.endswith(".") or fine.step > coarse.step:
         return False
     return abs(Decimal(fine.value) - Decimal(coarse.value)) <= coarse.step / 2 * Decimal("1.0000001")
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from app.intake.claim.vocabulary import DESIRED, RIGHT, any_of
+from app.intake.words.vocabulary import DESIRED, RIGHT, any_of
 from app.judging.output.printed_lines import tokens_of
 from app.judging.output.printed_numbers import Number, numbers_in, same_value
 

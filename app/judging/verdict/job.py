@@ -22,6 +22,7 @@ from app.judging.check.reach import (
 from app.judging.check.speed import judge_ratios, ratio_in, spread
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
 from app.judging.output.printed_numbers import near, numbers_in
+from app.judging.verdict.agreement import DOUBTFUL, agree
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
 from app.judging.verdict.variation import Variation, judge_repeats
 from app.targets.planning.plan import RepeatPlan
@@ -65,6 +66,9 @@ def judge_job(
     `plan` is the number of requested attempts: if it is small, a "never" needs no more than that.
     """
     judgement = _judge(claim, script, target, results, plan=plan)
+    if claim.further and judgement.verdict in DOUBTFUL:
+        others = [_judge(other, script, target, results, plan=plan) for other in claim.further]
+        judgement = agree(judgement, others)
     return _control_judgement(judgement) if script.role is ScriptRole.CONTROL else judgement
 
 

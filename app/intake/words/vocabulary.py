@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from app.intake.words.environment_line import is_environment_line
+
 FLAGS = re.IGNORECASE
 
 
@@ -177,6 +179,8 @@ _SIDE_ERROR = re.compile(
 def is_printed_line(line: str) -> bool:
     """True if a line looks like a program's output, and not like a person's sentence."""
     line = line.strip()[:_MOST_LINE]
+    if is_environment_line(line):
+        return False
     if (
         EXCEPTION_LINE.fullmatch(line)
         or is_side_error(line)
@@ -193,7 +197,7 @@ def is_timing(line: str) -> bool:
 
 def is_version_line(line: str) -> bool:
     """True if a printed line is a version, alone or beside the name of a package."""
-    return _VERSION_LINE.fullmatch(line.strip()[:200]) is not None
+    return _VERSION_LINE.fullmatch(line.strip()[:200]) is not None or is_environment_line(line)
 
 
 def is_side_error(line: str) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
 
 from app.intake.claim.claim_text import (
     MOST_LINES_OF_OUTPUT,
@@ -14,72 +15,53 @@ from app.intake.claim.claim_text import (
     sides_checks,
     statements,
 )
-from app.intake.claim.claims import Check, CheckKind, Claim, Role, Where
+from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role, Where
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.claim.named_errors import own_message
 from app.intake.claim.phrases import expected_check
-from app.intake.claim.stated_place import place_of_bug, stated_device, stated_place, with_place
+from app.intake.claim.stated_place import (
+    place_of_bug,
+    stated_device,
+    stated_place,
+    with_place,
+)
+from app.intake.claim.subject import PYTHON, subject_of
 from app.intake.claim.value_mentions import seen_and_expected
-from app.intake.claim.vocabulary import (
-    ACTUAL,
-    DESIRED,
+from app.intake.exhibits.conditions import condition_of
+from app.intake.exhibits.shown_outputs import lines_of, shown_outputs
+from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
+from app.intake.snippets.roles import says_it_works
+from app.intake.words.vocabulary import (
     MODALS,
-    RESULTS,
-    RIGHT,
     SHOW,
     any_of,
     device_of,
     is_printed_line,
-    is_side_error,
     is_timing,
-    is_version_line,
     shows_cuda_tensor,
     strip_quotes,
 )
-from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
-from app.intake.snippets.roles import says_it_works
 
 _EXPLICIT = re.compile(
     r"^(?:[^\S\n]|[>*_])*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
 )
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
-_GIVES = re.compile(rf"^.{{0,200}}?{_VERBS}[ \t]*:[ \t]+(\S.*)$", re.IGNORECASE)
 _INLINE = re.compile(
     rf"{_VERBS}[ \t]*+:?[ \t]*+`([^`\n]{{1,400}})`[ \t]*+[,;:(-]*+[ \t]*+"
     r"([^.`\n]{0,40})",
     re.IGNORECASE,
 )
+_SHOULD_BEFORE = re.compile(rf"\b{any_of(MODALS, 'would')}(?: \w{{1,12}})? $", re.IGNORECASE)
 _AS_IT_SHOULD = re.compile(
     r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE
 )
-_OUTPUT_HEADING = re.compile(
-    r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE
-)
 # Parts beyond this number are not read for the claim.
 _MOST_PARTS = 1_000
-# `Expected: 3` and `Actual: 2` may be separate paragraphs, so short prose is also read as one text.
+# Short prose is also read as one text.
 _MOST_JOINED = 2_000
-_MENTIONS = re.compile(r"^[ \t]*+(?:(?:cc|/cc|ping)[ \t]*)?@[\w-]", re.IGNORECASE)
 _ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
-_MARKS = r"[\s*_:>=-]{0,6}"
-_RESULT = any_of(RESULTS)
-_SEEN_CAPTION = re.compile(
-    rf"{_MARKS}(?:(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program "
-    rf"|script |seen ){{0,3}}{_RESULT}|{any_of(ACTUAL)}|stdout|printed"
-    r"|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
-    r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?"
-    r"|shows?|seen|shown)|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?"
-    rf"|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens){_MARKS}",
-    re.IGNORECASE,
-)
-_EXPECTED_CAPTION = re.compile(
-    rf"{_MARKS}(?:(?:the |my )?{any_of(DESIRED, RIGHT)}(?: {_RESULT})?"
-    r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
-    rf"|(?:(?:it|this|which|what it) )?{any_of(MODALS)} {any_of(SHOW)})"
-    rf"{_MARKS}",
-    re.IGNORECASE,
-)
 _OF_STATUS = re.compile(
     r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE
 )
@@ -89,22 +71,36 @@ _SHOULD_EXIT = re.compile(
     re.IGNORECASE,
 )
 _STATUSES = 256
+PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 _MOST_LINE = 400
+_MOST_WARNINGS = 3
 # `… but I expected `Y`` stands in the words that follow the value.
 _MOST_AFTER = 200
 
 
+class Source(StrEnum):
+    """The kinds of evidence in a report."""
+
+    FAILURE = "failure"
+    OUTPUT = "output"
+    WORDS = "words"
+
+
 def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
-    """The claim of a report about its main script. It has no checks if nothing can be checked."""
+    """The claim of a report about its main script, with its further readings.
+
+    It has no checks if nothing can be checked.
+    """
     parts = parts[:_MOST_PARTS]
     prose = [part for part in parts if part.kind == PartKind.PROSE]
     explicit = next(
         (match[1] for part in prose for match in [_EXPLICIT.search(part.text)] if match), None
     ) or comment_claim(main)
+    subject = subject_of(title, main)
     if explicit:
-        return read_claim(explicit)
-    outputs = _outputs(parts)
+        return about(subject, read_claim(explicit))
+    outputs = shown_outputs(parts)
     relevant = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
     texts = [_plain(part.text) for part in relevant if not _is_expectation(part)]
     should = [
@@ -114,21 +110,101 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
         for line in _plain(part.text).split("\n")
         if line.strip()
     ]
-    checks = (
-        _exit_status_checks(parts, outputs, [title, *texts])
-        or _failure_checks(outputs, prose)
-        or _checks_of_sides(outputs, several=sum(part.kind == PartKind.CODE for part in parts) > 1)
-        or _comment_checks(main)
-        or _inline_checks(parts)
-        or _output_checks([part for part in outputs if not _only_times(part)])
-        or statements([title, *texts, "\n".join(texts)[:_MOST_JOINED]])
-        or _output_checks(outputs)
+    place = place_of_bug([title, *texts])
+    readings: list[Claim] = []
+    for source, checks in _readings(parts, outputs, main, [title, *texts]):
+        if readings and source is Source.OUTPUT and _is_failure(readings[0]):
+            # A program prints much before it fails.
+            continue
+        limited = [_limit_to_cuda(check, main) for check in checks]
+        complete = with_place([*limited, *find_expected_elsewhere(limited, [*should, *texts])], place)
+        readings.append(about(subject, Claim(checks=tuple(complete), text=title[:1000])))
+    if not readings:
+        return Claim(text=title[:1000], subject=subject)
+    return readings[0].model_copy(update={"further": _others(readings)})
+
+
+def _readings(
+    parts: Sequence[Part], outputs: Sequence[Part], main: str, texts: Sequence[str]
+) -> Iterator[tuple[Source, list[Check]]]:
+    """The checks by each kind of evidence that the report has, the strongest kind first."""
+    conditions = [condition_of(part.before, main) for part in outputs]
+    usual = [part for part, condition in zip(outputs, conditions, strict=True) if not condition]
+    prose = [part for part in parts if part.kind == PartKind.PROSE]
+    several = sum(part.kind == PartKind.CODE for part in parts) > 1
+    # `Expected: 3` and `Actual: 2` may be separate paragraphs.
+    joined = "\n".join(texts[1:])[:_MOST_JOINED]
+    sources: tuple[tuple[Source, Callable[[], list[Check]]], ...] = (
+        (Source.FAILURE, lambda: _exit_status_checks(parts, usual, texts)),
+        (Source.FAILURE, lambda: _failure_checks(usual, prose, main)),
+        (Source.OUTPUT, lambda: _checks_of_sides(usual, several=several)),
+        (Source.WORDS, lambda: _comment_checks(main)),
+        (Source.WORDS, lambda: _inline_checks(parts)),
+        (Source.OUTPUT, lambda: _output_checks([part for part in usual if not _only_times(part)])),
+        (Source.WORDS, lambda: statements([*texts, joined])),
+        (Source.OUTPUT, lambda: _output_checks(usual)),
+        (Source.FAILURE, lambda: _under_condition(outputs, conditions)),
     )
-    checks = [_limit_to_cuda(check, main) for check in checks]
-    checks = with_place(
-        [*checks, *find_expected_elsewhere(checks, [*should, *texts])], place_of_bug([title, *texts])
+    yield from ((source, checks) for source, read in sources if (checks := read()))
+
+
+def _is_failure(claim: Claim) -> bool:
+    return any(check.kind not in PRINTED_KINDS for check in claim.having(Role.BUG))
+
+
+def _under_condition(outputs: Sequence[Part], conditions: Sequence[str]) -> list[Check]:
+    """The checks of outputs for other code or another setting. A "no" can't come from them."""
+    elsewhere = [part for part, condition in zip(outputs, conditions, strict=True) if condition]
+    checks = _failure_checks(elsewhere, (), "") or _output_checks(elsewhere)
+    return with_place(checks, Where(mode="other code"))
+
+
+def _others(readings: Sequence[Claim]) -> tuple[Claim, ...]:
+    """The further readings that name another bug than the first one."""
+    names = {_bug_of(readings[0])}
+    right = {value for check in readings[0].having(Role.EXPECTED) for value in _values_of(check)}
+    others: list[Claim] = []
+    for reading in readings[1:]:
+        name = _bug_of(reading)
+        is_right = bool(right) and all(_values_of(bug) <= right for bug in reading.having(Role.BUG))
+        if name and name not in names and not is_right and len(others) < MOST_READINGS - 1:
+            names.add(name)
+            others.append(reading)
+    return tuple(others)
+
+
+def _bug_of(claim: Claim) -> tuple[object, ...]:
+    """The evidence of the first bug, to tell readings apart."""
+    bugs = claim.having(Role.BUG)
+    if not bugs:
+        return ()
+    bug = bugs[0]
+    return (bug.exception_type, bug.signal, bug.exit_status, bug.sides, _values_of(bug) or bug.kind)
+
+
+def _values_of(check: Check) -> frozenset[str]:
+    return frozenset(strip_quotes(value) for value in (*check.lines, check.number or "") if value)
+
+
+def about(subject: str | None, claim: Claim) -> Claim:
+    """The claim with its subject. A version without a package is a version of the subject."""
+    if subject in {None, "torch"}:
+        return claim.model_copy(update={"subject": subject})
+    checks = tuple(
+        check.model_copy(update={"where": _of_subject(check.where, subject)})
+        if check.where.version
+        else check
+        for check in claim.checks
     )
-    return Claim(checks=tuple(checks), text=title[:1000])
+    return claim.model_copy(update={"checks": checks, "subject": subject})
+
+
+def _of_subject(where: Where, subject: str) -> Where:
+    if where.package or (where.version or "").startswith("python"):
+        return where
+    return where.model_copy(
+        update={"version": f"python {where.version}"} if subject == PYTHON else {"package": subject}
+    )
 
 
 def _limit_to_cuda(check: Check, main: str) -> Check:
@@ -148,7 +224,7 @@ def _limit_to_cuda(check: Check, main: str) -> Check:
 
 def _only_times(part: Part) -> bool:
     """True if the output holds nothing but durations. The prose then states the claim."""
-    return all(is_timing(line) for line in _lines(part))
+    return all(is_timing(line) for line in lines_of(part))
 
 
 def _is_expectation(part: Part) -> bool:
@@ -165,55 +241,17 @@ def _lists_values(text: str) -> bool:
     return text.count(":") > 2
 
 
-def _outputs(parts: Sequence[Part]) -> list[Part]:
-    """The outputs in the report, from blocks and from prose. `before` holds the words that introduce each."""
-    outputs: list[Part] = []
-    introduction = ""
-    for part in parts:
-        if part.kind == PartKind.CODE:
-            introduction = part.before
-        if part.kind == PartKind.OUTPUT and not part.quoted and not part.about_environment:
-            outputs.append(part if part.before else _with_introduction(part, introduction))
-        elif part.kind == PartKind.PROSE:
-            outputs += [_with_introduction(output, introduction) for output in _output_in_prose(part)]
-    return outputs
-
-
-def _with_introduction(part: Part, before: str) -> Part:
-    return Part(PartKind.OUTPUT, part.text, part.heading, part.before or before, transcript=part.transcript)
-
-
-def _output_in_prose(part: Part) -> list[Part]:
-    lines = [line for line in part.text.split("\n") if not _MENTIONS.match(line)]
-    text = "\n".join(lines)
-    if "Traceback (most recent call last)" in text:
-        return [Part(PartKind.OUTPUT, text, part.heading)]
-    values = [match[1] for line in lines for match in [_GIVES.match(line[:2000])] if match]
-    printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
-    if printed_values:
-        return [Part(PartKind.OUTPUT, "\n".join(printed_values), part.heading)]
-    if output := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
-        return [output]
-    is_output = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
-    if is_output and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
-        return [Part(PartKind.OUTPUT, text, part.heading)]
-    stripped_lines = [line.strip() for line in lines if line.strip()]
-    if is_output and (sides_checks(stripped_lines) or all(map(is_side_error, stripped_lines))):
-        return [Part(PartKind.OUTPUT, text, part.heading)]
-    return []
-
-
-def _failure_checks(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Check]:
+def _failure_checks(outputs: Sequence[Part], prose: Sequence[Part], main: str) -> list[Check]:
     for part in outputs:
-        if not part.expected and not says_it_works(part.before):
-            checks = exception_claim(part.text) or crash_check(part.text)
+        if not part.expected and not part.elsewhere and not says_it_works(part.before):
+            checks = _failure_of(part)
             if checks:
                 return checks
     for part in prose:
         # A message counts on a line of its own, also between backticks, and not inside a sentence.
         lines = [line for line in part.text.split("\n") if not line.lstrip().startswith(("-", "*", "|"))]
         checks = exception_claim("\n".join(_QUOTED_LINE.sub(r"\1", line) for line in lines))
-        if checks and not part.expected:
+        if checks and not part.expected and not condition_of(part.text, main):
             is_quoted = any(map(_QUOTED_LINE.match, lines)) or "Traceback (most recent" in part.text
             return (
                 checks
@@ -225,18 +263,15 @@ def _failure_checks(outputs: Sequence[Part], prose: Sequence[Part]) -> list[Chec
     return []
 
 
-def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
-    """Printed lines below a caption such as `Output:`, which may stand in the paragraph above."""
-    above = part.before.strip().split("\n")
-    for caption, output in ((lines[:1], lines[1:]), (above[-1:] if len(above) == 1 else [], lines)):
-        if not caption or not output or part.about_environment or not all(map(is_printed_line, output)):
-            continue
-        expected, seen = _EXPECTED_CAPTION.fullmatch(caption[0]), _SEEN_CAPTION.fullmatch(caption[0])
-        if expected or seen:
-            return Part(
-                PartKind.OUTPUT, "\n".join(output), part.heading, "Expected:" if expected else "Output:"
-            )
-    return None
+def _failure_of(part: Part) -> list[Check]:
+    """The failure that an output shows. A warning is one only if the output shows nothing else."""
+    lines, warnings = split_warnings(part.text.split("\n"))
+    if not warnings:
+        return exception_claim(part.text) or crash_check(part.text)
+    rest = "\n".join(lines)
+    if checks := exception_claim(rest) or crash_check(rest):
+        return checks
+    return [] if rest.strip() else [warnings[0].model_copy(update={"role": Role.BUG})]
 
 
 def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: Sequence[str]) -> list[Check]:
@@ -261,7 +296,7 @@ def _exit_status_checks(parts: Sequence[Part], outputs: Sequence[Part], texts: S
     details = [
         output_check(lines, role=Role.DETAIL)
         for part in outputs
-        if (lines := _lines(part)) and all(map(is_printed_line, lines))
+        if (lines := lines_of(part)) and all(map(is_printed_line, lines))
     ]
     return [bug, *([expected_check] if expected_status not in {None, int(status)} else []), *details[:1]]
 
@@ -275,7 +310,7 @@ def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
     for part in outputs:
         if part.expected:
             continue
-        lines = _lines(part)
+        lines = lines_of(part)
         checks = sides_checks(lines)
         if checks:
             return checks
@@ -285,12 +320,6 @@ def _checks_of_sides(outputs: Sequence[Part], *, several: bool) -> list[Check]:
     if len(line_of_device) == 2:
         return sides_checks([f"{device} {line}" for device, line in sorted(line_of_device.items())])
     return []
-
-
-def _lines(part: Part) -> list[str]:
-    """The lines of a part, without versions of packages: these differ between machines."""
-    lines = [line.strip() for line in part.text.split("\n") if line.strip() and not _MENTIONS.match(line)]
-    return [line for line in lines if not is_version_line(line)] or lines
 
 
 def _comment_checks(main: str) -> list[Check]:
@@ -313,6 +342,8 @@ def _inline_checks(parts: Sequence[Part]) -> list[Check]:
         if part.kind != PartKind.PROSE or control or _is_expectation(part):
             continue
         for match in _INLINE.finditer(part.text):
+            if _SHOULD_BEFORE.search(part.text, max(0, match.start() - _MOST_LINE), match.start()):
+                continue
             both = seen_and_expected(_line_at(part.text, match.start()))
             if both and strip_quotes(both[1]) == match[1].strip():
                 # The sentence holds more than its first value, so another rule reads it.
@@ -348,17 +379,19 @@ def _output_checks(outputs: Sequence[Part]) -> list[Check]:
     """Checks of literal output. The first block that shows any is the bug."""
     seen: list[Check] = []
     expected: list[Check] = []
+    warnings: list[Check] = []
     for part in outputs:
-        lines = _lines(part)
+        lines = lines_of(part)
         if not lines or len(lines) > MOST_LINES_OF_OUTPUT or not any(is_printed_line(line) for line in lines):
             continue
-        if part.expected or says_it_works(part.before):
+        if part.expected or part.elsewhere or says_it_works(part.before):
             expected.append(output_check(lines, role=Role.EXPECTED))
             continue
         device = device_of(part.introduction)
         check = output_check(lines)
         seen.append(check.model_copy(update={"where": Where(device=device)}) if device else check)
+        warnings += split_warnings(part.text.split("\n"))[1]
     if not seen:
         return []
     details = [check.model_copy(update={"role": Role.DETAIL}) for check in seen[1:3]]
-    return [seen[0], *expected[:1], *details]
+    return [seen[0], *expected[:1], *details, *warnings[:_MOST_WARNINGS]]

@@ -1,0 +1,153 @@
+"""Finds scripts that define functions and call none of them, and makes their tests run."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from app.intake.code.syntax import dotted_name
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_MOST_STATEMENTS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """The tests of a script. `plain`: they are functions without parameters, decorators and a class."""
+
+    names: tuple[str, ...]
+    unittest: bool
+    plain: bool
+
+
+def only_defines(tree: ast.Module) -> bool:
+    """True if the script defines functions or classes, and no statement of it does anything with them.
+
+    Imports, constants, set-up calls such as `torch.manual_seed(0)` and docstrings show nothing.
+    """
+    body = tree.body[:_MOST_STATEMENTS]
+    names = {statement.name for statement in body if isinstance(statement, _DEFINITIONS)}
+    if not names or any(
+        isinstance(statement, ast.ClassDef) and _does_something(statement) for statement in body
+    ):
+        return False
+    return all(
+        isinstance(statement, (*_DEFINITIONS, ast.Import, ast.ImportFrom)) or _only_prepares(statement, names)
+        for statement in body
+    ) and not any(_runs_at_definition(statement) for statement in body)
+
+
+def tests_of(tree: ast.Module) -> Tests | None:
+    """The tests that pytest or unittest would collect; None if there are none."""
+    classes = [
+        statement
+        for statement in tree.body
+        if isinstance(statement, ast.ClassDef)
+        and any(dotted_name(base)[-1:] == ("TestCase",) for base in statement.bases)
+        and any(_is_test(part) for part in statement.body)
+    ]
+    if classes:
+        return Tests(tuple(each.name for each in classes), unittest=True, plain=False)
+    functions = [statement for statement in tree.body if _is_test(statement)]
+    grouped = [
+        statement
+        for statement in tree.body
+        if isinstance(statement, ast.ClassDef)
+        and statement.name.startswith("Test")
+        and any(_is_test(part) for part in statement.body)
+    ]
+    if not functions and not grouped:
+        return None
+    plain = not grouped and all(
+        isinstance(each, ast.FunctionDef) and not each.decorator_list and not _parameters(each)
+        for each in functions
+    )
+    return Tests(
+        tuple(each.name for each in (*functions, *grouped) if isinstance(each, _DEFINITIONS)),
+        unittest=False,
+        plain=plain,
+    )
+
+
+def call_of(tests: Tests) -> str:
+    """The lines below the script that run its tests."""
+    if tests.unittest:
+        return "if __name__ == '__main__':\n    __import__('unittest').main()\n"
+    if tests.plain:
+        return "\n".join(f"{name}()" for name in tests.names) + "\n"
+    return "import pytest\n\nraise SystemExit(pytest.main(['-q', '-p', 'no:cacheprovider', __file__]))\n"
+
+
+def _is_test(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and statement.name.startswith("test")
+
+
+def _parameters(function: ast.FunctionDef) -> list[ast.arg]:
+    arguments = function.args
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def _only_prepares(statement: ast.stmt, names: set[str]) -> bool:
+    """True for a constant, a docstring, and a call by name of something that is not defined here."""
+    if any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(statement)):
+        return False
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        return isinstance(
+            statement.value, ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Attribute | ast.Name
+        )
+    if isinstance(statement, ast.Expr):
+        call = statement.value
+        if isinstance(call, ast.Constant):
+            return True
+        return isinstance(call, ast.Call) and dotted_name(call.func)[-1:] in {
+            ("manual_seed",),
+            ("seed",),
+            ("filterwarnings",),
+            ("simplefilter",),
+            ("set_printoptions",),
+            ("set_default_dtype",),
+            ("basicConfig",),
+        }
+    return isinstance(statement, ast.Pass)
+
+
+def _does_something(statement: ast.ClassDef) -> bool:
+    """True if the body of a class does more than define."""
+    return any(
+        isinstance(part, ast.For | ast.While | ast.With | ast.If | ast.Try)
+        or (isinstance(part, ast.Expr) and isinstance(part.value, ast.Call))
+        for part in statement.body
+    )
+
+
+def _runs_at_definition(statement: ast.stmt) -> bool:
+    """True if a definition itself runs code: by a decorator, a default, a metaclass or a base that is a call.
+
+    A decorator such as `@torch.jit.script` compiles the function where it is defined.
+    """
+    if isinstance(statement, ast.ClassDef) and (
+        statement.keywords or any(isinstance(base, ast.Call) for base in statement.bases)
+    ):
+        return True
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef) and any(
+        isinstance(part, ast.Call)
+        for value in (*statement.args.defaults, *statement.args.kw_defaults)
+        if value is not None
+        for part in ast.walk(value)
+    ):
+        return True
+    if not isinstance(statement, _DEFINITIONS):
+        return False
+    return any(
+        dotted_name(part.func if isinstance(part, ast.Call) else part)[-1:]
+        not in {
+            ("staticmethod",),
+            ("compile",),
+            ("parametrize",),
+            ("fixture",),
+            ("no_grad",),
+            ("skipif",),
+            ("dataclass",),
+        }
+        for part in statement.decorator_list
+    )

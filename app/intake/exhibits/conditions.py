@@ -1,0 +1,49 @@
+"""Finds words that put an output under a condition which the script does not meet.
+
+Examples: `With the last line replaced by `f(3)` I get`, `When anomaly detection is turned on`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OPENING = re.compile(
+    r"(?:^|[,;:(]\s*|\b(?:but|and|also|then|however|however,|now|interestingly,?|note(?: that)?,?) )"
+    r"(?:if|when|whenever|once|with|without|after|by|using|upon|while|changing|setting|passing|replacing|adding"
+    r"|removing|switching|turning|enabling|disabling|wenn|mit|avec|si|con|cuando)\b",
+    re.IGNORECASE,
+)
+# Words about other code or another setting than the script has.
+_OTHER_CODE = re.compile(
+    r"\bin place of\b|\binstead of\b|\binstead\b|\bturn(?:ed|ing)? (?:it |this |that )?(?:on|off)\b"
+    r"|\b(?:en|dis)abl(?:e[ds]?|ing)\b|\breplac(?:e[ds]?|ing)\b|\bchang(?:e[ds]?|ing)\b|\bswap(?:ped|ping)?\b"
+    r"|\bremov(?:e[ds]?|ing)\b|\badd(?:ed|ing|s)?\b|\bcomment(?:ed|ing)? (?:it |this |that |.{1,40} )?out\b"
+    r"|\bun-?comment\w*|\bpass(?:ed|ing)?\b|\bset(?:ting)?\b|\bswitch(?:ed|ing)?\b|\bmodif(?:y|ied|ying)\b"
+    r"|\bstatt\b|\banstelle\b|\bau lieu\b|\ben lugar\b",
+    re.IGNORECASE,
+)
+_ANOTHER = re.compile(
+    r"\b(?:another|a different|a second|a further|some other) (?:error|exception|traceback"
+    r"|failure|crash|message"
+    r"|problem|result|output|warning)\b",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"``?([^`\n]{2,300})``?")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+_SPACE = re.compile(r"\s+|[\"']")
+_MOST = 400
+
+
+def condition_of(introduction: str, script: str) -> str:
+    """The sentence right above a block, if it names a condition that the script does not meet; else empty."""
+    last = introduction.strip().rpartition("\n")[2][-_MOST:]
+    sentence = _SENTENCE.split(last.strip())[-1] if last.strip() else ""
+    if not _OPENING.search(sentence) or not (_OTHER_CODE.search(sentence) or _ANOTHER.search(sentence)):
+        return ""
+    snippets = [_bare(match[1]) for match in _CODE.finditer(sentence)]
+    own = _bare(script)
+    return "" if snippets and all(snippet in own for snippet in snippets) else sentence
+
+
+def _bare(code: str) -> str:
+    return _SPACE.sub("", code)

@@ -1,0 +1,122 @@
+"""Finds the outputs that a report shows, in blocks and in prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.intake.claim.claim_text import sides_checks
+from app.intake.claim.stated_place import version_named
+from app.intake.exhibits.shown_warnings import split_warnings
+from app.intake.snippets.parts import Part, PartKind
+from app.intake.snippets.roles import speaks_of_another_place
+from app.intake.words.vocabulary import (
+    ACTUAL,
+    DESIRED,
+    MODALS,
+    RESULTS,
+    RIGHT,
+    SHOW,
+    any_of,
+    is_printed_line,
+    is_side_error,
+    is_version_line,
+)
+
+_VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
+_GIVES = re.compile(rf"^.{{0,200}}?{_VERBS}[ \t]*:[ \t]+(\S.*)$", re.IGNORECASE)
+_OUTPUT_HEADING = re.compile(
+    r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE
+)
+_MENTIONS = re.compile(r"^[ \t]*+(?:(?:cc|/cc|ping)[ \t]*)?@[\w-]", re.IGNORECASE)
+_MARKS = r"[\s*_:>=-]{0,6}"
+_RESULT = any_of(RESULTS)
+_SEEN_CAPTION = re.compile(
+    rf"{_MARKS}(?:(?:the |my |actual(?:ly)? |current |observed |real |wrong |printed |console |program "
+    rf"|script |seen ){{0,3}}{_RESULT}|{any_of(ACTUAL)}|stdout|printed"
+    r"|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
+    r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?"
+    r"|shows?|seen|shown)|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?"
+    rf"|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens){_MARKS}",
+    re.IGNORECASE,
+)
+_EXPECTED_CAPTION = re.compile(
+    rf"{_MARKS}(?:(?:the |my )?{any_of(DESIRED, RIGHT)}(?: {_RESULT})?"
+    r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
+    rf"|(?:(?:it|this|which|what it) )?{any_of(MODALS)} {any_of(SHOW)})"
+    rf"{_MARKS}",
+    re.IGNORECASE,
+)
+
+
+def shown_outputs(parts: Sequence[Part]) -> list[Part]:
+    """The outputs in the report, from blocks and from prose. `before` holds the words that introduce each."""
+    outputs: list[Part] = []
+    introduction = ""
+    for part in parts:
+        if part.kind == PartKind.CODE:
+            introduction = part.before
+        if part.kind == PartKind.OUTPUT and not part.quoted and not part.about_environment:
+            elsewhere = speaks_of_another_place(part.before.rpartition("\n")[2])
+            placed = replace(part, elsewhere=elsewhere)
+            outputs.append(placed if part.before else _with_introduction(placed, introduction))
+        elif part.kind == PartKind.PROSE:
+            outputs += [_with_introduction(output, introduction) for output in _output_in_prose(part)]
+    return _older_versions_elsewhere(outputs)
+
+
+def _older_versions_elsewhere(outputs: list[Part]) -> list[Part]:
+    """The outputs. If they name their versions, as `numpy 1.26:`, all but the newest are elsewhere."""
+    versions = [version_named(part.before.rpartition("\n")[2]) for part in outputs]
+    named = [(version, at) for at, version in enumerate(versions) if version is not None]
+    if len({version.package for version, _ in named}) != 1 or len({version for version, _ in named}) < 2:
+        return outputs
+    newest = max(version.release for version, _ in named)
+    older = {at for version, at in named if version.release < newest}
+    return [replace(part, elsewhere=part.elsewhere or at in older) for at, part in enumerate(outputs)]
+
+
+def _with_introduction(part: Part, before: str) -> Part:
+    return replace(part, before=part.before or before)
+
+
+def _output_in_prose(part: Part) -> list[Part]:
+    lines = [line for line in part.text.split("\n") if not _MENTIONS.match(line)]
+    text = "\n".join(lines)
+    if "Traceback (most recent call last)" in text:
+        return [Part(PartKind.OUTPUT, text, part.heading)]
+    values = [match[1] for line in lines for match in [_GIVES.match(line[:2000])] if match]
+    printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
+    if printed_values:
+        return [Part(PartKind.OUTPUT, "\n".join(printed_values), part.heading)]
+    if output := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
+        return [output]
+    is_output = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
+    if is_output and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
+        return [Part(PartKind.OUTPUT, text, part.heading)]
+    stripped_lines = [line.strip() for line in lines if line.strip()]
+    if is_output and (sides_checks(stripped_lines) or all(map(is_side_error, stripped_lines))):
+        return [Part(PartKind.OUTPUT, text, part.heading)]
+    return []
+
+
+def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:
+    """Printed lines below a caption such as `Output:`, which may stand in the paragraph above."""
+    above = part.before.strip().split("\n")
+    for caption, output in ((lines[:1], lines[1:]), (above[-1:] if len(above) == 1 else [], lines)):
+        if not caption or not output or part.about_environment or not all(map(is_printed_line, output)):
+            continue
+        expected, seen = _EXPECTED_CAPTION.fullmatch(caption[0]), _SEEN_CAPTION.fullmatch(caption[0])
+        if expected or seen:
+            return Part(
+                PartKind.OUTPUT, "\n".join(output), part.heading, "Expected:" if expected else "Output:"
+            )
+    return None
+
+
+def lines_of(part: Part) -> list[str]:
+    """The lines of a part, without versions of packages: these differ between machines."""
+    lines, _ = split_warnings(part.text.split("\n"))
+    lines = [line.strip() for line in lines if line.strip() and not _MENTIONS.match(line)]
+    return [line for line in lines if not is_version_line(line)]

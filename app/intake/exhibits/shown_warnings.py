@@ -1,0 +1,45 @@
+"""Separates warnings from printed lines. Warnings go to stderr, and values to stdout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check, CheckKind, Role
+
+_WARNING = re.compile(
+    r"\s*(?:(?:(?:[A-Za-z]:)?[^\s:]{1,300}(?::\d{1,7})?|<[^<>\n]{1,60}>(?::\d{1,7})?|\[W[^\]\n]{1,200}\]):?\s+)?"
+    r"(?P<type>(?:\w{1,60}\.){0,6}\w{0,60}Warning): (?P<message>.{1,1000})"
+)
+# torch and glog print warnings of their C++ part in this form.
+_LOGGED = re.compile(
+    r"\s*\[?[WIE]\d{0,8}[ \d:.]{0,24}(?:\w[\w./-]{0,80}:\d{1,7}\]?).{0,400}|\s*WARNING:.{0,400}"
+)
+_SOURCE = re.compile(r"\s{2,}\S")
+_MOST_TEXT = 300
+
+
+def split_warnings(lines: Sequence[str]) -> tuple[list[str], list[Check]]:
+    """The lines without warnings and the source lines below them, and a check of each warning.
+
+    `lines` keep their indent.
+    """
+    rest: list[str] = []
+    checks: list[Check] = []
+    below = False
+    for line in lines:
+        match = _WARNING.fullmatch(line.rstrip())
+        if match:
+            checks.append(
+                Check(
+                    text=line.strip()[:_MOST_TEXT],
+                    kind=CheckKind.EXCEPTION,
+                    role=Role.DETAIL,
+                    exception_type=match["type"].rsplit(".", 1)[-1],
+                    message=match["message"].strip(),
+                )
+            )
+        elif not (_LOGGED.fullmatch(line) or (below and _SOURCE.match(line))):
+            rest.append(line)
+        below = match is not None
+    return rest, checks

@@ -1,0 +1,55 @@
+"""Puts a fence around a program that was pasted without one. Markdown would take it apart at its indents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.code.syntax import parses
+
+_START = re.compile(r"(?:import [\w., ]+|from [\w.]+ import .+)$")
+_HEADING = re.compile(r"#{2,6} \S|#{1,6} [A-Z][\w ]{2,40}:?$")
+_INDENTED = re.compile(r"[ \t]+\S")
+# The parser is tried on at most this many beginnings, of at most this many lines and characters.
+_MOST_STARTS = 6
+_MOST_SHORTER = 30
+_MOST_LINES = 1_500
+_MOST_CHARACTERS = 60_000
+
+
+def fenced_bare_code(text: str, *, fence: str) -> str:
+    """The text with its first bare program in a fence, if the program has an indented line."""
+    lines = text.split("\n")
+    starts = [at for at, line in enumerate(lines) if _START.match(line)]
+    tries, end_of_last = 0, -1
+    for start in starts:
+        if tries == _MOST_STARTS:
+            break
+        if start <= end_of_last:
+            continue
+        tries += 1
+        end_of_last = _end_of_section(lines, start)
+        end = _end_of_program(lines, start, end_of_last)
+        if end is not None:
+            return "\n".join(
+                [*lines[:start], "", f"{fence}python", *lines[start:end], fence, "", *lines[end:]]
+            )
+    return text
+
+
+def _end_of_section(lines: Sequence[str], start: int) -> int:
+    limit = min(len(lines), start + _MOST_LINES)
+    return next((at for at in range(start, limit) if _HEADING.match(lines[at])), limit)
+
+
+def _end_of_program(lines: Sequence[str], start: int, end: int) -> int | None:
+    """The line after the longest beginning that is Python; None if there is none with an indented line."""
+    breaks = [at for at in range(end, start, -1) if at == end or not lines[at].strip()]
+    for at in breaks[:_MOST_SHORTER]:
+        program = "\n".join(lines[start:at])
+        indented = any(_INDENTED.match(line) for line in lines[start:at])
+        if not indented:
+            return None
+        if len(program) <= _MOST_CHARACTERS and parses(program):
+            return at
+    return None

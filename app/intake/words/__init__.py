@@ -1,0 +1,1 @@
+"""The words that reports use: verbs, literals, devices, packages and systems."""

@@ -1,0 +1,67 @@
+"""Recognises a line that names versions and systems, such as `torch 2.1.0, Python 3.10`. It is no output."""
+
+from __future__ import annotations
+
+import re
+
+from app.intake.words.distributions import WELL_KNOWN
+
+_SYSTEMS = (
+    r"(?:ubuntu|debian|linux|windows(?: server)?|win|mac ?os(?: ?x)?|osx|centos|fedora|arch(?: linux)?|rhel"
+    r"|red hat|rocky|alma|alpine|manjaro|mint|opensuse|wsl ?2?|colab|kaggle|x86[_-]64|amd64|arm64|aarch64"
+    r"|apple silicon|m[1-5](?: (?:pro|max|ultra))?|intel mac|macbook(?: pro| air)?)"
+)
+_PACKAGES = "|".join(
+    sorted(
+        (
+            re.escape(name)
+            for name in (
+                *WELL_KNOWN,
+                *("pytorch", "python", "cpython", "pypy", "py", "cuda", "cudnn", "rocm", "mkl", "openblas"),
+                *(
+                    "sklearn",
+                    "conda",
+                    "miniconda",
+                    "anaconda",
+                    "pip",
+                    "poetry",
+                    "uv",
+                    "gcc",
+                    "clang",
+                    "glibc",
+                ),
+                *("driver", "nvidia driver", "ipython", "jupyter", "cython", "numba", "django", "flask"),
+            )
+        ),
+        key=len,
+        reverse=True,
+    )
+)
+_VERSION = r"v?\d{1,4}(?:\.\d{1,6}){0,4}(?:\.?(?:dev|post|a|b|rc)\d{0,9})?(?:\+[\w.]{1,30})?(?:\.x)?"
+_SEGMENT = re.compile(
+    rf"(?:(?:using|running|on|with|also|tested|tried|in|under|my|and|versions?:?|env(?:ironment)?:?) ){{0,3}}"
+    rf"(?:(?:{_PACKAGES})(?:[ _-]version)?(?:(?: is |[ :=@v-]{{1,4}}){_VERSION}|(?P<bare>))"
+    rf"|{_SYSTEMS}(?:[ :=]{{1,3}}[\d.]{{1,12}}(?: lts)?)?|{_VERSION}|(?:64|32)[ -]?bit|lts"
+    rf"|cpu(?: only| build)?"
+    r"|(?:nvidia )?(?:geforce |tesla )?(?:[rg]tx ?\d{4}(?: ?ti)?|[ahvp]\d{2,3}|t4|l4|l40s?))"
+    r"(?: (?:64|32)[ -]?bit)?(?: lts)?",
+    re.IGNORECASE,
+)
+_SEPARATOR = re.compile(r"[,;|/()]|\s\+\s|\band\b|\bon\b|\bwith\b", re.IGNORECASE)
+_CERTAIN = re.compile(rf"\d\.\d+\.\d|{_SYSTEMS} \d|\bversion\b|==", re.IGNORECASE)
+_MOST = 200
+_MOST_SEGMENTS = 12
+
+
+def is_environment_line(line: str) -> bool:
+    """True if the line consists of packages and systems with their versions, and names at least one."""
+    line = line.strip().strip(".*_`-• ").strip()[:_MOST]
+    segments = [segment for segment in _SEPARATOR.split(line) if segment.strip()]
+    if not segments or len(segments) > _MOST_SEGMENTS:
+        return False
+    matches = [_SEGMENT.fullmatch(segment.strip()) for segment in segments]
+    if len(segments) == 1 and not _CERTAIN.search(line):
+        # `torch 1.5` may be the value of a side.
+        return False
+    named = any(re.match(r"[A-Za-z]{2}", segment) for segment in segments)
+    return named and all(matches) and any(character.isdigit() for character in line)

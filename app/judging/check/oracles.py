@@ -1,0 +1,162 @@
+"""Tells when a bug is gone, from the output of one attempt. Each oracle speaks only where it can't be fooled.
+
+An oracle is asked about a claimed output that is not there. Its name stands in the finding.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claims import Check, CheckKind, Role
+from app.judging.output.printed_lines import Token, tokens_of
+from app.judging.output.printed_numbers import Number, matches
+from app.judging.output.value_position import has_label, shown_constants
+
+EXPECTED_VALUE = "expected_value"
+ANSWER_FLIPPED = "answer_flipped"
+NO_DIFFERENCES = "no_differences"
+REFERENCE_VALUE = "reference_value"
+OWN_CHECK = "own_check"
+
+_CONSTANT = re.compile(r"(?<![\w.])(?:np\.)?(?P<value>True|False)_?(?!\w)")
+_OPPOSITE = {"True": "False", "False": "True"}
+_MOST_LINES = 400
+# A count or a size of differences that the script itself prints.
+_DIFFERENCE = re.compile(
+    r"\b(?:(?:num(?:ber)?|count|total)?(?: of |_of_|_)?(?:differ(?:ences?|ing)?|mismatch(?:es"
+    r"|ed)?|unequal|wrong"
+    r"|incorrect|bad|errors?)(?: elements?| values?| entries)?|(?:max(?:imum)?|mean|abs(?:olute)?"
+    r"|rel(?:ative)?"
+    r"|largest|greatest|total)[ _.-](?:(?:abs(?:olute)?"
+    r"|rel(?:ative)?)[ _.-])?(?:diff(?:erence)?s?|err(?:or)?s?"
+    r"|deviation|gap))\b",
+    re.IGNORECASE,
+)
+_CLOSE = 1e-6
+
+
+def gone(check: Check, stdout: str) -> str | None:
+    """The name of the oracle that says that the claimed output is gone; None if none speaks."""
+    if check.role is not Role.BUG or check.kind not in {CheckKind.OUTPUT, CheckKind.VALUE}:
+        return None
+    lines = [line for line in stdout.splitlines() if line.strip()][:_MOST_LINES]
+    if not lines or check.kind is not CheckKind.OUTPUT or not check.lines:
+        return None
+    if _has_flipped(check, lines):
+        return ANSWER_FLIPPED
+    if _no_differences(check, lines):
+        return NO_DIFFERENCES
+    return REFERENCE_VALUE if _shows_reference(check, lines) else None
+
+
+def stands_alone(expected: Check, lines: Sequence[str]) -> bool:
+    """Whether every line that may hold the expected value holds it.
+
+    A script that prints a wrong value and then its own reference is not mended, although the right value is
+    there. Lines with other words or another count of numbers hold other things.
+    """
+    texts = expected.lines if expected.kind is CheckKind.OUTPUT else (expected.number or "",)
+    claims = [tokens for text in texts if (tokens := tokens_of(text))]
+    if expected.label:
+        lines = [line for line in lines if has_label(line, expected.label)] or lines
+    rows = [tokens_of(line) for line in lines]
+    for claim in claims:
+        alike = [row for row in rows if _form(row) == _form(claim)]
+        equal = [row for row in alike if _equal(claim, row)]
+        others = [
+            row for row in alike if row not in equal and not any(_equal(other, row) for other in claims)
+        ]
+        if equal and others:
+            return False
+    return True
+
+
+def difference_in(line: str) -> float | None:
+    """The count or size of differences that a line prints; None if it prints none."""
+    words = _DIFFERENCE.search(line)
+    if words is None:
+        return None
+    numbers = [token for token in tokens_of(line) if isinstance(token, Number) and math.isfinite(token.value)]
+    after = [number for number in numbers if number.start >= words.end()]
+    before = [number for number in numbers if number.end <= words.start()]
+    near = (
+        after[:1]
+        if after and ":" in line[words.end() : words.end() + 3] + "=" * ("=" in line)
+        else before[-1:]
+    )
+    chosen = near or after[:1] or before[-1:]
+    return abs(chosen[0].value) if chosen else None
+
+
+def _has_flipped(check: Check, lines: Sequence[str]) -> bool:
+    """Whether the claimed answers `True` and `False` are the opposite now, each beside the same words."""
+    claimed = [line for line in check.lines if line.strip()]
+    if not claimed or not all(len(shown_constants(line)) == 1 for line in claimed):
+        return False
+    unused = list(lines)
+    for line in claimed:
+        opposite = _CONSTANT.sub(lambda match: _OPPOSITE[match["value"]], line)
+        at = next((at for at, other in enumerate(unused) if _words(other) == _words(opposite)), None)
+        if at is None:
+            return False
+        del unused[at]
+    same = {tuple(_words(line)) for line in claimed}
+    return not any(tuple(_words(line)) in same for line in unused)
+
+
+def _no_differences(check: Check, lines: Sequence[str]) -> bool:
+    """Whether the script counts or measures no difference where the report shows some."""
+    claimed = [(line, value) for line in check.lines if (value := difference_in(line)) is not None]
+    if not claimed or len(claimed) != len(check.lines) or not any(value > _CLOSE for _, value in claimed):
+        return False
+    seen = [(line, value) for line in lines if (value := difference_in(line)) is not None]
+    return bool(seen) and len(seen) >= len(claimed) and all(value == 0 for _, value in seen)
+
+
+def _shows_reference(check: Check, lines: Sequence[str]) -> bool:
+    """Whether all that changed is nan and inf, which became values that the report itself shows as reference.
+
+    The claimed lines must be one block of the output, with the same words and as many numbers.
+    """
+    claimed = [token for line in check.lines for token in tokens_of(line)]
+    seen = [token for line in lines for token in tokens_of(line)]
+    at = _place_of(claimed, seen)
+    if at is None:
+        return False
+    references = [token for token in claimed if isinstance(token, Number) and math.isfinite(token.value)]
+    changed = False
+    for one, other in zip(claimed, seen[at : at + len(claimed)], strict=True):
+        if not isinstance(one, Number) or not isinstance(other, Number) or matches(one, other):
+            continue
+        if math.isfinite(one.value) or not any(matches(value, other) for value in references):
+            return False
+        changed = True
+    return changed
+
+
+def _place_of(claimed: Sequence[Token], seen: Sequence[Token]) -> int | None:
+    """The first place where the output has the claimed form: the same words, and as many numbers."""
+    form = _form(claimed)
+    whole = _form(seen)
+    last = len(whole) - len(form)
+    return next((at for at in range(last + 1) if whole[at : at + len(form)] == form), None) if form else None
+
+
+def _form(tokens: Sequence[Token]) -> tuple[str | None, ...]:
+    return tuple(None if isinstance(token, Number) else token for token in tokens)
+
+
+def _equal(claimed: Sequence[Token], seen: Sequence[Token]) -> bool:
+    return all(
+        matches(one, other) if isinstance(one, Number) and isinstance(other, Number) else one == other
+        for one, other in zip(claimed, seen, strict=True)
+    )
+
+
+def _words(line: str) -> list[str]:
+    return [
+        token if isinstance(token, str) else token.text
+        for token in tokens_of(line.replace("np.", "").replace("_", ""))
+    ]
