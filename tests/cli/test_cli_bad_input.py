@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import bare_environment, samehere
+from running_command import run_here
 
 from app.targets.planning.presets import PRESETS
 from worker.contract.names import SETTINGS
@@ -23,7 +24,7 @@ def refused(home: Path, *words: str, stdin: bytes = b"") -> str:
 
     Nothing was printed, and the home has only locks and a bwrap that others can read.
     """
-    ended = samehere("reproduce", *words, environment=bare_environment(home), stdin=stdin)
+    ended = run_here("reproduce", *words, environment=bare_environment(home), stdin=stdin)
     assert ended.returncode == 2, ended
     assert ended.stdout == ""
     assert "Traceback" not in ended.stderr
@@ -114,13 +115,23 @@ def test_an_option_that_can_not_be_meant(home: Path, script: str, words: tuple[s
     assert refused(home, script, *words)
 
 
+@pytest.mark.parametrize("words", [("--target", "tpu"), ("--no-such-option",), ("--wall", "0")])
+def test_a_process_refuses_with_the_same_words(home: Path, script: str, words: tuple[str, ...]) -> None:
+    ended = samehere("reproduce", script, *words, environment=bare_environment(home))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    # The lines before may name the program.
+    message = ended.stderr.splitlines()[-1]
+    assert message in run_here("reproduce", script, *words, environment=bare_environment(home)).stderr
+    assert "samehere: " in message or "Error: " in message
+
+
 @pytest.mark.parametrize("weaker", ["landlock+seccomp", "limits-only"])
 def test_weaker_isolation_is_not_for_standard_input(home: Path, weaker: str) -> None:
     assert weaker in refused(home, "-", "--isolation", weaker, stdin=b"print(1)\n")
 
 
 def test_reading_refuses_the_same(home: Path, tmp_path: Path) -> None:
-    ended = samehere("read", str(tmp_path / "gone.md"), environment=bare_environment(home))
+    ended = run_here("read", str(tmp_path / "gone.md"), environment=bare_environment(home))
     assert (ended.returncode, ended.stdout) == (2, "")
 
 

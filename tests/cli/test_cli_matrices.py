@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import bare_environment, samehere
+from running_command import run_here
 from running_service import service_environment
 
 from app.ids import new_id
@@ -24,19 +25,19 @@ def script(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_help_with_an_example(home: Path, command: str) -> None:
-    ended = samehere(command, "--help", environment=bare_environment(home))
+    ended = run_here(command, "--help", environment=bare_environment(home))
     assert ended.returncode == 0
     assert f"Example: samehere {command}" in " ".join(ended.stdout.split())
     assert "--json" in ended.stdout
 
 
 def test_the_presets_are_listed(home: Path) -> None:
-    ended = samehere("presets", environment=bare_environment(home))
+    ended = run_here("presets", environment=bare_environment(home))
     assert [line.split()[0] for line in ended.stdout.splitlines()] == list(PRESETS)
     own = home / "own.toml"
     own.write_text("[presets.mine]\n")
     items = json.loads(
-        samehere(
+        run_here(
             "presets", "--json", environment={**bare_environment(home), "SAMEHERE_PRESETS": str(own)}
         ).stdout
     )
@@ -57,7 +58,7 @@ def test_the_presets_are_listed(home: Path) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(home: Path, script: str, words: tuple[str, ...], says: str) -> None:
-    ended = samehere(
+    ended = run_here(
         *(script if word == "FILE" else word for word in words), environment=bare_environment(home)
     )
     assert ended.returncode == 2, ended
@@ -74,7 +75,7 @@ def test_a_file_of_presets_that_cannot_be_used(
     own = home / "own.toml"
     if content is not None:
         own.write_bytes(content.encode(errors="surrogateescape"))
-    ended = samehere(
+    ended = run_here(
         "reproduce",
         script,
         "--preset",
@@ -101,7 +102,7 @@ def test_a_dry_run_says_what_would_run_here_and_runs_nothing(home: Path, script:
         "*:seed=*",
         "--dry-run",
     )
-    ended = samehere(*words, environment=service_environment(home))
+    ended = run_here(*words, environment=service_environment(home))
     assert ended.returncode == 0, ended
     text = " ".join(ended.stdout.split())
     assert "not served: No node has an NVIDIA GPU." in text
@@ -109,7 +110,7 @@ def test_a_dry_run_says_what_would_run_here_and_runs_nothing(home: Path, script:
     assert "2 to 40 attempts" in text
     assert "The times are a guess" in text
     assert "exclude *:seed=* leaves out 0 cells." in text
-    document = json.loads(samehere(*words, "--json", environment=service_environment(home)).stdout)
+    document = json.loads(run_here(*words, "--json", environment=service_environment(home)).stdout)
     assert [job["attempts"] for job in document["jobs"]] == [[], [], []]
     assert (
         document["estimate"]["machine_seconds"]["at_most"]

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 from command_line import ROOT, samehere
+from running_command import run_here
 from running_service import service_environment
 
 from worker.sandbox.isolation import private_mounts
@@ -271,7 +272,7 @@ def _wait_for_script(pid: int) -> list[psutil.Process]:
     "words", [("reproduce", "--help"), ("read", "--help"), ("serve", "--help"), ("token", "create", "--help")]
 )
 def test_help_has_an_example(home: Path, words: tuple[str, ...]) -> None:
-    ended = samehere(*words, environment=service_environment(home))
+    ended = run_here(*words, environment=service_environment(home))
     assert ended.returncode == 0
     assert "Example: samehere " + words[0] in " ".join(ended.stdout.split())
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.command_line import samehere
+from running_command import run_here
 
 from worker.toolchains import ToolchainStore
 from worker.toolchains.build import add
@@ -65,14 +67,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def command(home: Path, report: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    (home / "report.md").write_text(report)
+def environment_of(home: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAMEHERE_")}
     own = {"SAMEHERE_HOME": str(home), "SAMEHERE_LOCKS": str(home / "locks"), "SAMEHERE_PACKAGES_ALLOWED": ""}
-    words = [sys.executable, "-P", "-m", "app.cli", "bisect", str(home / "report.md"), *options]
-    return subprocess.run(
-        words, capture_output=True, text=True, env={**kept, **own, **variables}, timeout=280, check=False
-    )
+    return kept | own
+
+
+def command(home: Path, report: str, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    (home / "report.md").write_text(report)
+    words = ("bisect", str(home / "report.md"), *options)
+    return run_here(*words, environment={**environment_of(home), **variables})
 
 
 def bisect(home: Path, report: str, *options: str, **variables: str) -> dict[str, Any]:
@@ -162,7 +166,9 @@ def test_neighbours_that_differ_in_more_are_confounded_and_the_missing_cell_is_o
 def test_over_threads(home: Path) -> None:
     script = "import os\nprint('many' if int(os.environ['OMP_NUM_THREADS']) >= 3 else 'few')"
     report = f"```python\n{script}\n```\n\nIt prints `many`, expected `few`.\n"
-    done = command(home, report, "--over", "threads", "--to", "5", "--json")
+    (home / "threads.md").write_text(report)
+    words = ("bisect", str(home / "threads.md"), "--over", "threads", "--to", "5", "--json")
+    done = samehere(*words, environment=environment_of(home))
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert (answer["last_good"], answer["first_bad"], answer["one_axis"]) == ("2", "3", True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from cli.command_line import bare_environment, samehere
+from running_command import run_here
 from running_web import Web
 from stage import result
 
@@ -38,7 +39,7 @@ def finished(web: Web) -> str:
 
 
 def exported(web: Web, environment: Mapping[str, str]) -> dict[str, Any]:
-    done = samehere("export", finished(web), "--server", web.url, environment=environment)
+    done = run_here("export", finished(web), "--server", web.url, environment=environment)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -59,7 +60,7 @@ def test_out_of_a_service_and_into_it(web: Web, environment: dict[str, str], tmp
     run = json.loads(first.stdout)
     assert (run["contributed"]["by"], run["verdict"]) == ("Ada", "reproduced")
     assert first.stderr.strip().endswith(f"/runs/{run['id']}")
-    again = samehere(*words, environment=environment, stdin=data)
+    again = run_here(*words, environment=environment, stdin=data)
     assert (again.returncode, "it was there before" in again.stderr) == (0, True)
     assert "Contributed by Ada" in again.stdout
     out = tmp_path / "run.json"
@@ -76,7 +77,7 @@ def test_a_damaged_one_is_refused_before_anything_is_sent(web: Web, environment:
         (data.replace(b"boom", b"bomb"), "altered"),
         (b"{}", "no bundle"),
     ):
-        done = samehere(
+        done = run_here(
             "import", "-", "--server", "http://127.0.0.1:9", environment=environment, stdin=damaged
         )
         assert (done.returncode, words in done.stderr, done.stdout) == (2, True, "")
@@ -85,12 +86,12 @@ def test_a_damaged_one_is_refused_before_anything_is_sent(web: Web, environment:
 def test_what_can_not_be_meant_is_refused_at_once(environment: dict[str, str], tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("print(1)\n")
-    done = samehere(
+    done = run_here(
         "reproduce", str(script), "--bundle", str(tmp_path / "nowhere" / "run.json"), environment=environment
     )
     assert (done.returncode, "can't be written" in done.stderr) == (2, True)
-    assert samehere("export", "x", environment=environment).returncode == 2
-    asked = samehere(
+    assert run_here("export", "x", environment=environment).returncode == 2
+    asked = run_here(
         "reproduce",
         "-",
         "--bundle",
@@ -136,7 +137,7 @@ def test_what_runs_here_adds_a_column_there(
     )
     web.stage.node("n")
     own = web.client.post("/api/v1/runs", json={"report": REPORT, "repeats": 3}).json()
-    given = samehere(
+    given = run_here(
         "import", str(out), "--by", "Ada", "--server", web.url, "--json", environment=environment
     )
     assert given.returncode == 0, given.stderr
@@ -147,8 +148,8 @@ def test_what_runs_here_adds_a_column_there(
         2,
     )
     # After the database the evidence is the same, to the last digit of every number.
-    samehere("export", run["id"], "-o", str(out), "--server", web.url, environment=environment)
-    back = samehere("import", str(out), "--by", "Eve", "--server", web.url, environment=environment)
+    run_here("export", run["id"], "-o", str(out), "--server", web.url, environment=environment)
+    back = run_here("import", str(out), "--by", "Eve", "--server", web.url, environment=environment)
     assert (back.returncode, "it was there before" in back.stderr) == (0, True)
     [environment_found] = run["environments"].values()
     assert environment_found["torch.version"]
@@ -160,7 +161,7 @@ def test_what_runs_here_adds_a_column_there(
 
 
 def test_probe_py_is_printed_and_served_alike(web: Web, environment: dict[str, str]) -> None:
-    printed = samehere("probe", environment=environment)
+    printed = run_here("probe", environment=environment)
     assert printed.returncode == 0, printed.stderr
     ast.parse(printed.stdout, feature_version=(3, 8))
     served = web.client.get("/probe.py")
@@ -186,7 +187,7 @@ def test_what_a_reporter_pastes_is_read_here(web: Web, environment: dict[str, st
     paste = done.stdout[done.stdout.index("It shows your versions") :]
     report = f"# It fails\n\n```python\nraise RuntimeError('boom')\n```\n\nHere:\n\n{paste}"
     (tmp_path / "report.md").write_text(report)
-    read = samehere("read", str(tmp_path / "report.md"), environment=environment)
+    read = run_here("read", str(tmp_path / "report.md"), environment=environment)
     assert "On the reporter's machine, by their probe.py: exit status 1, RuntimeError: boom." in read.stdout
     web.stage.node("n")
     run = web.client.post("/api/v1/runs", json={"report": report}).json()
@@ -203,5 +204,5 @@ def test_who_is_asked_for_a_script_is_told_of_it(web: Web, environment: dict[str
     assert run["verdict"] == "needs_info"
     assert 'href="/probe.py"' in web.client.get(f"/runs/{run['id']}").text
     assert 'href="/probe.py"' in web.client.get(f"/reports/{run['report']['id']}").text
-    asked = samehere("read", "-", environment=environment, stdin=b"# Help\n\nIt fails.\n")
+    asked = run_here("read", "-", environment=environment, stdin=b"# Help\n\nIt fails.\n")
     assert "samehere probe > probe.py" in asked.stdout

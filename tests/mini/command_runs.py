@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import subprocess
 import sys
@@ -12,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from app import cli
+from running_command import run_here
+
 from app.runs.local import run as local_run
 from app.runs.local.node_stream import NodeStream
 from worker.contract import Hello, Level
@@ -72,20 +71,8 @@ def one_node(environment: Mapping[str, str]) -> Iterator[Command]:
         yield node
 
     def run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        output, errors = io.StringIO(), io.StringIO()
-        with (
-            mock.patch.dict(os.environ, environment, clear=True),
-            mock.patch.object(local_run, "open_node", opened),
-            mock.patch.object(sys, "argv", ["samehere", *words]),
-            contextlib.redirect_stdout(output),
-            contextlib.redirect_stderr(errors),
-        ):
-            status = 0
-            try:
-                cli.main()
-            except SystemExit as ended:
-                status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-        return subprocess.CompletedProcess(list(words), status, output.getvalue(), errors.getvalue())
+        with mock.patch.object(local_run, "open_node", opened):
+            return run_here(*words, environment=environment)
 
     try:
         yield run

@@ -6,7 +6,6 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -185,7 +184,7 @@ def test_however_it_ends(execute: Execute, ending: str) -> None:
     assert result.observation.trace.answered == 1
 
 
-def paired(python: str, tmp_path: Path, source: str) -> dict[str, Any]:
+def paired(python: str, tmp_path: Path, sources: dict[str, str]) -> dict[str, Trace]:
     """Two sides without a card: the second half of the operations is said to have run on one."""
     program = tmp_path / "paired.py"
     text = (
@@ -193,13 +192,18 @@ def paired(python: str, tmp_path: Path, source: str) -> dict[str, Any]:
         .read_text()
         .replace("/run/samehere/rounding_check.py", str(HARNESS / "rounding_check.py"))
     )
-    program.write_text(
-        f"import json\n{text}\ntrace = Trace()\ntrace.__enter__()\nfor side in ('cpu', 'cuda'):\n    before = len(trace.operations)\n"  # noqa: E501
-        f"    def step():\n{source}\n    step()\n    for one in trace.operations[before:]: one.side = side\n"
+    traced = (
+        "trace = Trace()\ntrace.__enter__()\n"
+        "for side in ('cpu', 'cuda'):\n    before = len(trace.operations)\n"
+        f"    def step():\n{source}\n    step()\n"
+        "    for one in trace.operations[before:]: one.side = side\n"
         "trace.__exit__(None, None, None)\nprint(json.dumps(message(trace)))\n"
+        for source in sources.values()
     )
+    program.write_text(f"import json\n{text}\n{''.join(traced)}")
     done = subprocess.run([python, program], check=True, capture_output=True, text=True, timeout=120)
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+    lines = done.stdout.splitlines()
+    return {name: Trace.model_validate_json(line) for name, line in zip(sources, lines, strict=True)}
 
 
 PAIRS = {
@@ -218,9 +222,7 @@ PAIRS = {
 def test_pairs(toolchains: Path, toolchain: str, tmp_path: Path) -> None:
     found = ToolchainStore(toolchains).find(toolchain)
     assert found is not None
-    seen = {
-        name: Trace.model_validate(paired(found.python, tmp_path, source)) for name, source in PAIRS.items()
-    }
+    seen = paired(found.python, tmp_path, PAIRS)
     assert (seen["the same"].pairs, seen["the same"].asked) == (2, 0)
     assert seen["nothing"].operations_seen == 0
     assert (seen["another count"].pairs, seen["another count"].asked, seen["another count"].unexplained) == (

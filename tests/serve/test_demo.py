@@ -35,7 +35,7 @@ def runs(service: Service) -> list[dict[str, Any]]:
 @pytest.mark.service
 @pytest.mark.usefixtures("toolchain")
 def test_it_starts_with_the_history_and_what_is_submitted_runs_here(home: Path) -> None:
-    service = start_service(home, "--demo")
+    service = start_service(home, "--demo", environment={"SAMEHERE_WARM": "false"})
     try:
         assert f'"runs": {RECORDED}, "event": "history_added"' in service.log.read_text()
         assert len(runs(service)) == RECORDED
@@ -64,7 +64,10 @@ def test_it_starts_with_the_history_and_what_is_submitted_runs_here(home: Path) 
         assert len(runs(again)) == RECORDED + 1
     finally:
         assert stop_service(again) == 0
-    assert sorted(path.name for path in home.iterdir() if path.is_dir() and path.name != "locks") == ["demo"]
+    folders = sorted(path.name for path in home.iterdir() if path.is_dir() and path.name != "locks")
+    # The cache is the link that the tests made.
+    assert folders == ["cache", "demo"]
+    assert [path.name for path in (home / "cache").iterdir()] == ["environments"]
 
 
 @pytest.mark.parametrize("given", [{"database_url": "postgresql://h/real"}, {"broker_url": "redis://h"}])

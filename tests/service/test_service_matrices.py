@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 from cli.command_line import samehere
+from running_command import run_here
 from running_service import Service, start_service, stop_service
 
 pytestmark = [pytest.mark.service, pytest.mark.timeout(280)]
@@ -45,7 +46,7 @@ def is_over(run: dict[str, Any]) -> bool:
 
 
 def command(service: Service, *words: str) -> dict[str, Any]:
-    ended = samehere(*words, "--server", service.url, "--json", environment=service.environment)
+    ended = run_here(*words, "--server", service.url, "--json", environment=service.environment)
     assert ended.returncode == 0, ended
     return dict(json.loads(ended.stdout))
 
@@ -114,7 +115,8 @@ def test_a_plan_a_missing_cell_and_all_again(service: Service, home: Path) -> No
 
 
 def test_a_crowd_waits_in_line_and_each_cell_knows_its_place(service: Service) -> None:
-    settings = [{"threads": number} for number in range(1, 9)]
+    # Cells that differ in their seed have one environment, which is recorded once.
+    settings = [{"seed": number} for number in range(1, 9)]
     body = {"script": "import time\ntime.sleep(0.5)\n" + FAILS, "claim": CLAIM, "repeats": 1}
     run = ask(service, "/runs", {**body, "targets": [{"settings": each} for each in settings]})
     places = [job["waiting"]["position"] for job in run["jobs"]]
@@ -151,7 +153,8 @@ def test_presets_of_ones_own_are_the_services_and_the_command_lines(home: Path, 
         'settings = ["", "threads=1"]\nrepeats = 3\n'
     )
     path.chmod(0o644)
-    environment = {**_environment(home), "SAMEHERE_PRESETS": str(path)}
+    # Nothing runs here, so no interpreter has to wait with torch imported.
+    environment = {**_environment(home), "SAMEHERE_PRESETS": str(path), "SAMEHERE_WARM": "false"}
     running = start_service(home, environment=environment)
     try:
         assert [item["name"] for item in ask(running, "/presets")["items"]][-1] == "nightly"
@@ -159,11 +162,11 @@ def test_presets_of_ones_own_are_the_services_and_the_command_lines(home: Path, 
         assert [job["target"]["settings"] for job in plan["jobs"]] == [{}, {"threads": "1"}]
     finally:
         stop_service(running)
-    listed = samehere("presets", "--json", environment=environment)
+    listed = run_here("presets", "--json", environment=environment)
     assert {item["name"] for item in json.loads(listed.stdout)} >= {"quick", "nightly"}
     script = home / "script.py"
     script.write_text(FAILS)
-    local = samehere("reproduce", str(script), "--preset", "nightly", "--dry-run", environment=environment)
+    local = run_here("reproduce", str(script), "--preset", "nightly", "--dry-run", environment=environment)
     assert local.returncode == 0, local
     assert "cpu@" in local.stdout
     assert "2 cells." in local.stdout
