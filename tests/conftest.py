@@ -28,6 +28,38 @@ if TYPE_CHECKING:
 
 TEMPLATE = "samehere_template"
 
+# These begin first, the longest at the head, so that no worker is left alone with one of them at the end.
+LONGEST_FIRST = (
+    "api/test_api_schema",
+    "mini/test_report_verdicts",
+    "chaos/test_chaos_over_time",
+    "node/test_node_trace",
+    "warm/test_warm_lifecycle",
+    "node/test_node_printing_unseen",
+    "warm/test_fidelity",
+    "intake/test_hostile",
+    "service/test_service_matrices",
+    "command/test_command_bisect",
+    "serve/test_supervisor",
+    "warm/test_warm_attempts",
+    "service/test_service_search",
+    "chaos/",
+    "web/test_web_weight",
+    "web/test_web_journey",
+    "cli/",
+    "mini/",
+    "sandbox/",
+    "node/",
+    "warm/",
+    "web/",
+    "service/",
+    "embedded/",
+    "toolchains/",
+    "command/",
+    "serve/",
+    "api/",
+)
+
 # Without this, structlog draws every traceback with its variables, which takes half a minute for one.
 structlog.configure(
     processors=[
@@ -55,11 +87,20 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(remove)
 
 
+def rank(item: pytest.Item) -> int:
+    """The place of a test's file in LONGEST_FIRST; all others come after these."""
+    path = item.path.relative_to(Path(__file__).parent).as_posix()
+    places = (place for place, start in enumerate(LONGEST_FIRST) if path.startswith(start))
+    return next(places, len(LONGEST_FIRST))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run failed tests of real processes once more, since the machine is shared and noisy.
+    """Run the longest files first, and failed tests of real processes once more, since the machine is
+    shared and noisy.
 
     The summary names each such test.
     """
+    items.sort(key=rank)
     for item in items:
         if any(item.get_closest_marker(name) for name in ("service", "sandbox", "browser")):
             item.add_marker(pytest.mark.flaky(reruns=1))
