@@ -16,7 +16,7 @@ SERVICE_MODULES = ("alembic", "celery", "fastapi", "psycopg", "redis", "sqlalche
 
 def require_node(*, otherwise: str = "") -> None:
     """Raise SetupError if the node is not installed. `otherwise`: what the user could do instead."""
-    missing = [name for name in NODE_MODULES if find_spec(name) is None]
+    missing = [name for name in NODE_MODULES if not _is_installed(name)]
     if missing:
         raise SetupError(
             f"The node is not installed here ({', '.join(missing)}): pip install 'samehere[node]'{otherwise}."
@@ -25,12 +25,17 @@ def require_node(*, otherwise: str = "") -> None:
 
 def require_service() -> None:
     """Raise SetupError if the service is not installed."""
-    missing = [name for name in SERVICE_MODULES if find_spec(name) is None]
+    missing = [name for name in SERVICE_MODULES if not _is_installed(name)]
     if missing:
         raise SetupError(
             f"The service is not installed here ({', '.join(missing)}): "
             "pip install 'samehere[service,embedded]'."
         )
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a module can be imported. An imported one is not looked up: `kombu` then has no spec."""
+    return sys.modules.get(name) is not None or find_spec(name) is not None
 
 
 def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
