@@ -17,7 +17,8 @@ def run_here(
     *words: str, environment: Mapping[str, str], stdin: bytes = b""
 ) -> subprocess.CompletedProcess[str]:
     """The answer of `samehere` with these words: the same function as in a process, and nothing replaced
-    but arguments, variables and standard streams.
+    but arguments, variables and standard streams. A web in a thread of this process would write its log
+    among the answer: start a process for commands that ask one.
     """
     output, errors = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     with (

@@ -39,7 +39,7 @@ def finished(web: Web) -> str:
 
 
 def exported(web: Web, environment: Mapping[str, str]) -> dict[str, Any]:
-    done = run_here("export", finished(web), "--server", web.url, environment=environment)
+    done = samehere("export", finished(web), "--server", web.url, environment=environment)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -60,7 +60,7 @@ def test_out_of_a_service_and_into_it(web: Web, environment: dict[str, str], tmp
     run = json.loads(first.stdout)
     assert (run["contributed"]["by"], run["verdict"]) == ("Ada", "reproduced")
     assert first.stderr.strip().endswith(f"/runs/{run['id']}")
-    again = run_here(*words, environment=environment, stdin=data)
+    again = samehere(*words, environment=environment, stdin=data)
     assert (again.returncode, "it was there before" in again.stderr) == (0, True)
     assert "Contributed by Ada" in again.stdout
     out = tmp_path / "run.json"
@@ -77,7 +77,7 @@ def test_a_damaged_one_is_refused_before_anything_is_sent(web: Web, environment:
         (data.replace(b"boom", b"bomb"), "altered"),
         (b"{}", "no bundle"),
     ):
-        done = run_here(
+        done = samehere(
             "import", "-", "--server", "http://127.0.0.1:9", environment=environment, stdin=damaged
         )
         assert (done.returncode, words in done.stderr, done.stdout) == (2, True, "")
@@ -137,7 +137,7 @@ def test_what_runs_here_adds_a_column_there(
     )
     web.stage.node("n")
     own = web.client.post("/api/v1/runs", json={"report": REPORT, "repeats": 3}).json()
-    given = run_here(
+    given = samehere(
         "import", str(out), "--by", "Ada", "--server", web.url, "--json", environment=environment
     )
     assert given.returncode == 0, given.stderr
@@ -148,8 +148,8 @@ def test_what_runs_here_adds_a_column_there(
         2,
     )
     # After the database the evidence is the same, to the last digit of every number.
-    run_here("export", run["id"], "-o", str(out), "--server", web.url, environment=environment)
-    back = run_here("import", str(out), "--by", "Eve", "--server", web.url, environment=environment)
+    samehere("export", run["id"], "-o", str(out), "--server", web.url, environment=environment)
+    back = samehere("import", str(out), "--by", "Eve", "--server", web.url, environment=environment)
     assert (back.returncode, "it was there before" in back.stderr) == (0, True)
     [environment_found] = run["environments"].values()
     assert environment_found["torch.version"]
