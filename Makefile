@@ -59,7 +59,7 @@ test: .venv/dev toolchain ## run all tests: real Postgres, real broker, real san
 	  { apt-get update -q && apt-get install -yq --no-install-recommends chromium; } >/dev/null 2>&1 || true; fi; \
 	has_browser >/dev/null || $(BIN)/playwright install chromium >/dev/null 2>&1 \
 	  || echo "no chromium can be installed: the tests marked 'browser' will say so" >&2
-	@$(BIN)/python -m compileall -q app worker migrations
+	@$(BIN)/python -P -m compileall -q app worker migrations
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 10 $(PYTEST_ARGS)
 
 serve: toolchain ## start the service on http://127.0.0.1:8000; with a recorded history: make serve ARGS=--demo

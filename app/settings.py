@@ -12,7 +12,7 @@ from app.bounded.frames import CallLimits
 from app.errors import SetupError
 from app.limits import ReadLimits
 from worker.contract import GIB, KIB, MIB, Level, Limits
-from worker.contract.broker_url import check_broker_url
+from worker.contract.broker.url import check_broker_url
 from worker.contract.home import default_home
 from worker.contract.log_settings import LogSettings
 from worker.contract.secret_file import complete_urls

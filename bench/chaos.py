@@ -40,7 +40,7 @@ from main_path import database_url, keep, machine, start_service
 from node_restart import TOOLCHAIN, adopt
 
 from app.embedded.valkey import EmbeddedValkey
-from worker.contract.broker_url import redis_url
+from worker.contract.broker.url import redis_url
 
 SCRIPT = "import time\ntime.sleep(0.4)\nprint('value', {number})\n"
 JOBS_OF_A_RUN = 20

@@ -31,7 +31,7 @@ import redis
 from main_path import database_url, keep, machine, spread, start_service
 
 from app.embedded.valkey import EmbeddedValkey
-from worker.contract.broker_url import redis_url
+from worker.contract.broker.url import redis_url
 from worker.contract.names import heartbeat_key
 
 NODE = "restarted"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from worker.contract import Level
-from worker.contract.broker_url import explain_refusal
+from worker.contract.broker.url import explain_refusal
 from worker.contract.log import log_to_stderr
 from worker.contract.own_process import leave_current_folder
 from worker.machine.settings import NodeSettings

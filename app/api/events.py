@@ -23,7 +23,7 @@ from app.http.guards import HEAD
 from app.http.state import WebState, state_of
 from app.runs.rows.events import Event, events_after, is_over
 from app.storage.broker import run_channel
-from worker.contract.broker_url import redis_url
+from worker.contract.broker.url import redis_url
 
 # After this time the events are read without a message from the broker: a lost message only delays events.
 # A comment is sent too, so that proxies keep the connection open.

@@ -1,36 +1,29 @@
-"""Calls within limits: `call_within_limits(function, …)`. A process that was not told its limits calls directly."""
+"""Calls within limits: `call_within_limits(function, …)`. A process without set limits calls directly."""
 
 from __future__ import annotations
 
 import atexit
 import hashlib
-import os
 import pickle
 import select
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from app.bounded.frames import Answer, CallLimits, receive_frame, send_frame
 from app.cache import SizedCache
 from app.errors import SamehereError, UnavailableError
+from worker.contract.own_process import WORKING_FOLDER, own_environment, python_command
 
 Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
 # Calls need these. Each fork has them without a start of its own.
 PRELOADED = ("app.intake.read", "app.runs.run_object.assemble", "app.judging.verdict.attempts_needed")
-# Our own folder comes last: nothing in it can take the place of a module of the standard library.
-_PROGRAM = (
-    f"import sys; sys.path.append({str(Path(__file__).resolve().parents[2])!r});"
-    " from app.bounded.forker import main; main(sys.argv[1:])"
-)
 # So many calls may wait for a free place. More would hold the threads that everything else needs.
 WAITING_FOR_EACH = 3
 # The limit of waiting, as a multiple of that of processor time. The forker's own is a little shorter.
@@ -93,17 +86,17 @@ class Forker:
         self.close()
         self.control, theirs = socket.socketpair()
         with theirs:
+            # It needs no setting, so it has none of our secrets.
+            variables = {
+                name: value for name, value in own_environment().items() if not name.startswith("SAMEHERE_")
+            }
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno()), *PRELOADED],
+                python_command("-m", "app.bounded.forker", str(theirs.fileno()), *PRELOADED),
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                # It needs no setting, so it has none of our secrets.
-                env={
-                    name: value
-                    for name, value in os.environ.items()
-                    if not name.startswith(("PYTHON", "SAMEHERE_"))
-                },
+                env=variables,
+                cwd=WORKING_FOLDER,
             )
 
         # Its imports take seconds on a busy machine. They are not the time of a call.
@@ -138,7 +131,7 @@ _over_limit: SizedCache[str] = SizedCache(10_000, most_seconds=3600)
 
 def set_limits(limits: CallLimits, *, at_once: int) -> None:
     """From now on, calls of this process have these limits, and at most `at_once` of them run together."""
-    global _forker
+    global _forker  # noqa: PLW0603  # one forker a process
     if _forker is not None:
         if (_forker.limits, _forker.at_once) == (limits, at_once):
             return

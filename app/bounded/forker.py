@@ -14,6 +14,8 @@ import pickle
 import resource
 import signal
 import socket
+import sys
+from pathlib import Path
 
 from app.bounded.frames import Answer, CallLimits, receive_frame, send_frame
 
@@ -88,8 +90,8 @@ def _begin(limits: CallLimits, mapped: int) -> None:
 
 
 def _mapped_bytes() -> int:
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
+    return int(pages) * resource.getpagesize()
 
 
 def main(arguments: list[str]) -> int:
@@ -102,3 +104,7 @@ def main(arguments: list[str]) -> int:
     with socket.socket(fileno=int(arguments[0])) as control:
         serve(control)
     return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

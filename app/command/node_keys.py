@@ -81,7 +81,7 @@ def _broker() -> Iterator[Redis]:
         from redis import Redis, RedisError
 
         from app.serve.broker import broker
-        from worker.contract.broker_url import redis_url
+        from worker.contract.broker.url import redis_url
     except ImportError as error:
         raise SetupError(
             f"The service is not installed here ({error.name}): pip install 'samehere[service,embedded]'."

@@ -7,7 +7,7 @@ import ipaddress
 from app.errors import SetupError, UnavailableError
 from app.settings import ServiceSettings
 from worker.contract import Level
-from worker.contract.broker_url import explain_refusal
+from worker.contract.broker.url import explain_refusal
 
 
 def is_loopback(host: str) -> bool:

@@ -22,8 +22,8 @@ from app.errors import SetupError, UnavailableError
 from app.settings import ServiceSettings
 from app.storage import node_keys
 from worker.contract import Attempt, Heartbeat
-from worker.contract.broker_transport import use_careful_transport
-from worker.contract.broker_url import celery_url, explain_refusal, redis_url
+from worker.contract.broker.transport import use_careful_transport
+from worker.contract.broker.url import celery_url, explain_refusal, redis_url
 from worker.contract.names import (
     QUEUE_RECORDER,
     TASK_ATTEMPT,

@@ -67,7 +67,7 @@ def _record(service: Service, message: Any, *, sender: str | None) -> None:
 
 
 def _postpone(problem: str) -> Reject:
-    """What a task raises so that its message comes again, after a pause."""
+    """The exception of a task whose message has to come again, after a pause."""
     log.warning("node_message_postponed", problem=problem)
     time.sleep(RETRY_SECONDS)
     return Reject(problem, requeue=True)
@@ -115,6 +115,14 @@ def _restore_at_start(broker: Broker) -> None:
             log.info("messages_restored", messages=restored)
 
 
+def _add_round(service: Service, name: str) -> None:
+    """Add the task of a round."""
+
+    @service.celery.task(name=name)
+    def run_round() -> None:
+        _round(service, name)
+
+
 def build(settings: ServiceSettings | None = None) -> Service:
     """Build the application with its tasks, on the database and the broker of the settings."""
     chosen = ServiceSettings() if settings is None else settings
@@ -136,21 +144,8 @@ def build(settings: ServiceSettings | None = None) -> Service:
         source = (self.request.delivery_info or {}).get("routing_key")
         _record(service, message, sender=sender_of(str(source)))
 
-    @application.task(name=TASK_DISPATCH)
-    def dispatch_round() -> None:
-        _round(service, TASK_DISPATCH)
-
-    @application.task(name=TASK_RECOVER)
-    def reap_round() -> None:
-        _round(service, TASK_RECOVER)
-
-    @application.task(name=TASK_RERUN)
-    def rerun_round() -> None:
-        _round(service, TASK_RERUN)
-
-    @application.task(name=TASK_CANARY)
-    def canary_round() -> None:
-        _round(service, TASK_CANARY)
+    for name in (TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY):
+        _add_round(service, name)
 
     @application.task(name=TASK_ALIVE)
     def give_sign_of_life() -> None:

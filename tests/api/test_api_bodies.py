@@ -61,7 +61,7 @@ def longest_wait(web: Web, request: Callable[[], None]) -> float:
 
 @pytest.mark.parametrize("path", ["/api/v1/runs", "/api/v1/reports:read"])
 @pytest.mark.parametrize("known", [False, True], ids=["without a token", "with a token"])
-def test_half_a_million_keys(closed_web: Web, token: dict[str, str], path: str, known: bool) -> None:
+def test_half_a_million_keys(closed_web: Web, token: dict[str, str], path: str, *, known: bool) -> None:
     assert len(KEYS) > 5.8e6
     started = time.perf_counter()
     json.loads(KEYS)

@@ -12,9 +12,18 @@ FORM = {"text": "print(1)"}
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[", "evil.example:8000"]
-    + ["evil.example@127.0.0.1", "127.0.0.1/evil", "127.0.0.1#evil", "127.0.0.1?evil", "127.0.0.1:", "[::1"]
-    + ["127.0.0.1:evil", "localhost\\evil", "localhost:80:80"],
+    [
+        *("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[", "evil.example:8000"),
+        *(
+            "evil.example@127.0.0.1",
+            "127.0.0.1/evil",
+            "127.0.0.1#evil",
+            "127.0.0.1?evil",
+            "127.0.0.1:",
+            "[::1",
+        ),
+        *("127.0.0.1:evil", "localhost\\evil", "localhost:80:80"),
+    ],
 )
 def test_another_host_name_is_refused(web: Web, host: str) -> None:
     for path in ("/", "/api/v1/runs", "/healthz", "/static/app.css", "/nothing"):

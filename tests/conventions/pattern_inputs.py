@@ -113,7 +113,7 @@ class Inputs:
             members = [sign for sign in map(chr, range(0x2500)) if self._takes(node, sign)][:MOST_PUMPS]
         return sorted(members, key=lambda sign: -self._rank.get(sign, 0))
 
-    def _takes(self, node: Any, sign: str) -> bool:
+    def _takes(self, node: Any, sign: str) -> bool:  # noqa: PLR0911  # one answer a kind of node
         code, value = node
         match code:
             case codes.LITERAL:

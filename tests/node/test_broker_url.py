@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from worker.contract.broker_url import celery_url, redis_url
+from worker.contract.broker.url import celery_url, redis_url
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from sqlalchemy import make_url
 from app.embedded.postgres import EmbeddedPostgres
 from app.settings import ServiceSettings
 from app.storage.migrate import upgrade
-from worker.contract.broker_url import celery_url, redis_url
+from worker.contract.broker.url import celery_url, redis_url
 from worker.contract.secret_file import add_password, read_secret
 from worker.machine.settings import NodeSettings
 

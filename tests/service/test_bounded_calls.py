@@ -94,7 +94,8 @@ def test_memory_has_a_limit() -> None:
 def test_a_forker_that_was_killed_is_started_again() -> None:
     assert call_within_limits(len, "a") == 1
     forker = calls._forker
-    assert forker is not None and forker.process is not None
+    assert forker is not None
+    assert forker.process is not None
     forker.process.kill()
     forker.process.wait()
     while forker.idle:
@@ -136,7 +137,7 @@ def test_a_run_that_can_not_be_judged_ends_and_says_why(
     monkeypatch.setattr(
         judging_limits,
         "call_within_limits",
-        lambda _function, *arguments, **keywords: call_within_limits(Endless(), len(arguments)),
+        lambda _function, *arguments, **_keywords: call_within_limits(Endless(), len(arguments)),
     )
     for attempt in stage.dispatch():
         stage.start(attempt, node="n")

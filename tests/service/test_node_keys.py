@@ -21,8 +21,8 @@ from app.embedded.valkey import EmbeddedValkey
 from app.errors import ConflictError, InputError, NotFoundError
 from app.runs.lifecycle.record import receive
 from app.storage import node_keys
-from worker.contract.broker_transport import use_careful_transport
-from worker.contract.broker_url import celery_url, redis_url
+from worker.contract.broker.transport import use_careful_transport
+from worker.contract.broker.url import celery_url, redis_url
 from worker.contract.names import TASK_FROM_NODE, results_queue
 from worker.node.tasks import ForeignKeyError, results_list
 

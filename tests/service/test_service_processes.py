@@ -19,7 +19,7 @@ from stage import TOOLCHAIN, Stage, result
 from app.storage.broker import UNACKED, make_celery
 from app.storage.queries.runs import lock_run
 from worker.contract import Attempt, FromNode, Hello, Level, ToolchainFacts
-from worker.contract.broker_url import celery_url
+from worker.contract.broker.url import celery_url
 from worker.contract.names import QUEUE_RECORDER, TASK_FROM_NODE, node_queue
 
 pytestmark = pytest.mark.service

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import redis
 
-from worker.contract.broker_url import redis_url
+from worker.contract.broker.url import redis_url
 
 _TIMEOUT_SECONDS = 5.0
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from worker.contract import GIB, Level
-from worker.contract.broker_url import check_broker_url
+from worker.contract.broker.url import check_broker_url
 from worker.contract.home import default_home
 from worker.contract.log_settings import LogSettings
 from worker.contract.secret_file import complete_urls

@@ -10,8 +10,8 @@ from kombu import Queue
 from pydantic import ValidationError
 
 from worker.contract import Attempt
-from worker.contract.broker_transport import use_careful_transport
-from worker.contract.broker_url import celery_url, user_of
+from worker.contract.broker.transport import use_careful_transport
+from worker.contract.broker.url import celery_url, user_of
 from worker.contract.names import QUEUE_RECORDER, TASK_ATTEMPT, key_user, node_queue, results_queue
 
 _log = structlog.get_logger(__name__)

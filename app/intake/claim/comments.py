@@ -28,7 +28,8 @@ _JUDGED_RIGHT = re.compile(
     r"\b(?:right|correct|ok|okay|good|expected|fine|as it should)\b|[✓✔✅]", re.IGNORECASE
 )
 _BY_VERSION = re.compile(
-    r"(?<![\w.])(?P<value>True|False|None|nan|inf|[-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,5})?|(?:tensor|array)\([^()\n]{0,80}\)) "
+    r"(?<![\w.])(?P<value>True|False|None|nan|inf|[-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,5})?"
+    r"|(?:tensor|array)\([^()\n]{0,80}\)) "
     r"(?:is what i get |always )?(?:(?P<since>since|from|after|as of)|with|in|on|for|under|until"
     r"|before|up to) "
     r"(?P<version>(?:`?\w[\w-]{1,20}`? ?)?(?:==|>=|<=|>|<|~=)? ?v?\d{1,4}\.\d{1,4}(?:\.\d{1,4})?)",

@@ -16,8 +16,11 @@ def with_digests(observation: Observation) -> Observation:
     """
     update: dict[str, Any] = {"values": [_with_digest(value) for value in observation.values]}
     for stream in ("stdout", "stderr"):
-        data = getattr(observation, stream).encode(errors="replace")
-        if len(data) == getattr(observation, f"{stream}_bytes"):
+        text = getattr(observation, stream)
+        data = text.encode(errors="replace")
+        # A sign that can't be stored, of one byte, became a mark of three.
+        more = len(data) - getattr(observation, f"{stream}_bytes")
+        if 0 <= more <= 2 * text.count("\ufffd"):
             prefix = "sha256:" if getattr(observation, f"{stream}_digest").startswith("sha256:") else ""
             update[f"{stream}_digest"] = prefix + hashlib.sha256(data).hexdigest()
     return observation.model_copy(update=update)
