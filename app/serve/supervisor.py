@@ -22,6 +22,7 @@ from app.embedded.valkey import EmbeddedValkey
 from app.errors import SetupError
 from app.extras import require_node, require_service
 from app.runs.rows.presets import known_presets
+from app.serve.brief_child import in_child
 from app.serve.child_process import Backoff, Child, can_drop_to, installation
 from app.serve.database import migrate
 from app.serve.demo import demo_environment, load_history
@@ -115,20 +116,19 @@ class Supervisor:
         known_presets(settings)
         own_broker = settings.reveal_broker_url()
         if own_broker:
-            require_broker(own_broker)
+            in_child(lambda: require_broker(own_broker))
         database_url = settings.reveal_database_url() or self._serve_by(
             EmbeddedPostgres(settings.home, service_uid=settings.service_uid)
         )
-        migrate(database_url)
+        in_child(lambda: migrate(database_url))
         broker_url = own_broker or self._serve_by(
             EmbeddedValkey(settings.home, service_uid=settings.service_uid)
         )
-        require_token(settings, database_url)
+        in_child(lambda: require_token(settings, database_url))
         inherited = {name: value for name, value in os.environ.items() if name not in OWN_VARIABLES}
         if settings.demo:
             inherited = demo_environment(settings, inherited)
-            count = load_history(database_url, settings)
-            log.info("history_added", runs=count)
+            in_child(lambda: log.info("history_added", runs=load_history(database_url, settings)))
         node_environment = {
             **inherited,
             "SAMEHERE_HOME": str(settings.home.absolute()),

@@ -17,7 +17,7 @@ from app.errors import SetupError, UnavailableError
 from app.runs.rows.presets import known_presets
 from app.serve.exposure import require_token
 from app.settings import ServiceSettings, read_settings
-from app.storage.broker import require_password
+from app.storage.broker_basics import require_password
 from worker.contract.log import log_to_stderr
 from worker.contract.own_process import leave_current_folder
 

@@ -6,7 +6,7 @@ import re
 import socket
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, cast
 
@@ -21,9 +21,18 @@ from redis.retry import Retry
 from app.errors import SetupError, UnavailableError
 from app.settings import ServiceSettings
 from app.storage import node_keys
+from app.storage.broker_basics import (
+    ALIVE,
+    QUEUE_DISPATCHER,
+    SILENCE_SECONDS,
+    TASK_ALIVE,
+    TASK_DISPATCH,
+    TASKS,
+    note_alive,
+)
 from worker.contract import Attempt, Heartbeat
 from worker.contract.broker.transport import use_careful_transport
-from worker.contract.broker.url import celery_url, explain_refusal, redis_url
+from worker.contract.broker.url import celery_url, redis_url
 from worker.contract.names import (
     QUEUE_RECORDER,
     TASK_ATTEMPT,
@@ -36,25 +45,12 @@ from worker.contract.names import (
 
 log = structlog.get_logger(__name__)
 
-QUEUE_DISPATCHER = "dispatcher"
-TASK_DISPATCH = "app.dispatch"
-TASK_RECOVER = "app.recover"
-TASK_RERUN = "app.rerun"
-TASK_CANARY = "app.canary"
-TASK_ALIVE = "app.alive"
-# The tasks of the trusted side. It drops messages for others.
-TASKS = (TASK_FROM_NODE, TASK_DISPATCH, TASK_RECOVER, TASK_RERUN, TASK_CANARY, TASK_ALIVE)
-
 # Our own key for unacknowledged messages: we must not restore those of the nodes.
 UNACKED = "samehere.unacked"
 WAKE_UP = "samehere:dispatch-wanted"
 RECORDER_SINCE = "samehere:recorder-since"
-# The time of the last sign of life, by `part@machine`.
-ALIVE = "samehere:alive"
-ALIVE_DAYS = 1
 WAKE_UP_MILLISECONDS = 2000
 FLAG_SECONDS = 3600
-SILENCE_SECONDS = 10.0
 # The end of a taken message, as Celery stores it: the list that it came from.
 OF_THE_RECORDER = re.compile(rb'"%s(?:\.[a-z0-9._-]{1,64})?"\]\Z' % QUEUE_RECORDER.encode())
 HEARTBEAT_BYTES = 64 * 1024
@@ -119,15 +115,6 @@ def make_celery(settings: ServiceSettings) -> Celery:
         timezone="UTC",
     )
     return application
-
-
-def require_password(settings: ServiceSettings) -> None:
-    """Raise SetupError if the broker refuses the user or the password. An absent broker is no error here."""
-    url = settings.reveal_broker_url()
-    with suppress(RedisError):
-        refusal = explain_refusal(url) if url else ""
-        if refusal:
-            raise SetupError(refusal)
 
 
 @contextmanager
@@ -250,12 +237,8 @@ class Broker:
 
     def note_alive(self, part: str) -> None:
         """Store that a process of this machine does its work: `recorder` or `beat`."""
-        moment = time.time()
         with _answering():
-            self.redis.hset(ALIVE, f"{part}@{socket.gethostname()}", str(moment))
-            for name, since in cast("dict[bytes, bytes]", self.redis.hgetall(ALIVE)).items():
-                if moment - float(since) > ALIVE_DAYS * 86_400:
-                    self.redis.hdel(ALIVE, name.decode())
+            note_alive(self.redis, part)
 
     def silence_seconds(self, part: str) -> float | None:
         """How long a process of this machine has given no sign of life. None if it never did."""

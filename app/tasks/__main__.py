@@ -8,26 +8,28 @@ import sys
 import warnings
 from typing import Any
 
-import structlog
-from celery.exceptions import SecurityWarning
-from celery.signals import after_task_publish, setup_logging
-
 from app.errors import SetupError, UnavailableError
 from app.settings import ServiceSettings, read_settings
-from app.storage.broker import QUEUE_DISPATCHER, Broker, require_password
-from app.tasks.schedule import scheduled_application
+from app.storage.broker_basics import QUEUE_DISPATCHER, require_password
 from worker.contract.log import log_to_stderr
 from worker.contract.names import QUEUE_RECORDER
 from worker.contract.own_process import leave_current_folder
-
-log = structlog.get_logger(__name__)
 
 THREADS = 4
 
 
 def _worker(queues: list[str]) -> int:
     # Imported here: beat needs none of it.
+    from celery.exceptions import SecurityWarning
+    from celery.signals import setup_logging
+
     from app.tasks.celery_app import build
+
+    # A receiver keeps Celery from setting up a log of its own.
+    setup_logging.connect(_keep_log, weak=False)
+    # Celery warns when it runs as root, as in a container. Only JSON is accepted, and no untrusted code runs
+    # here.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
 
     worker = build().celery.Worker(
         hostname="recorder@samehere",
@@ -44,20 +46,14 @@ def _worker(queues: list[str]) -> int:
     return int(worker.exitcode or 0)
 
 
-def _beat() -> int:
-    # The schedule is in memory, so every round is due at the start.
-    settings = ServiceSettings()
-    broker = Broker(settings)
+def _beat(settings: ServiceSettings) -> int:
+    from app.tasks.schedule import run_beat
 
-    @after_task_publish.connect(weak=False)
-    def _alive(**_facts: Any) -> None:
-        try:
-            broker.note_alive("beat")
-        except UnavailableError:
-            log.warning("broker_unavailable")
-
-    scheduled_application(settings).Beat(loglevel="WARNING", quiet=True, pidfile=None).run()
-    return 0
+    try:
+        run_beat(settings)
+    except UnavailableError as error:
+        sys.stderr.write(f"{error.message}\n")
+    return 1
 
 
 def _keep_log(**_facts: Any) -> None:
@@ -81,12 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     except SetupError as error:
         sys.stderr.write(f"{error.message}\n")
         return 2
-    # A receiver keeps Celery from setting up a log of its own.
-    setup_logging.connect(_keep_log, weak=False)
-    # Celery warns when it runs as root, as in a container. Only JSON is accepted, and no untrusted code runs
-    # here.
-    warnings.filterwarnings("ignore", category=SecurityWarning)
-    return _worker(chosen.queues.split(",")) if chosen.process == "worker" else _beat()
+    return _worker(chosen.queues.split(",")) if chosen.process == "worker" else _beat(settings)
 
 
 if __name__ == "__main__":

@@ -19,14 +19,14 @@ from app.errors import UnavailableError
 from app.runs.lifecycle import dispatch, record, recover
 from app.runs.submission import canary, scheduled_reruns
 from app.settings import ServiceSettings
-from app.storage.broker import (
+from app.storage.broker import Broker
+from app.storage.broker_basics import (
     TASK_ALIVE,
     TASK_CANARY,
     TASK_DISPATCH,
     TASK_RECOVER,
     TASK_RERUN,
     TASKS,
-    Broker,
 )
 from app.storage.session import is_unavailable, make_engine, session_factory
 from app.tasks.health import Pulse

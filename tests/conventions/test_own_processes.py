@@ -23,7 +23,12 @@ NAMES_OUR_PYTHON = {
     "worker/sandbox/isolation/bubblewrap.py": "pid 1 inside the sandbox",
 }
 # Replace this process by the program that it was started for.
-MAY_REPLACE_ITSELF = {"app/command/node.py", "app/embedded/launch.py", "worker/sandbox/process/init.py"}
+MAY_REPLACE_ITSELF = {
+    "app/command/node.py",
+    "app/command/service/serve.py",
+    "app/embedded/launch.py",
+    "worker/sandbox/process/init.py",
+}
 STARTS = {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"}
 OTHER_STARTS = re.compile(
     r"os\.(?:exec|spawn|posix_spawn|system|popen)\w*|multiprocessing\b.*|asyncio\.create_subprocess\w*"

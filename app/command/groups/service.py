@@ -43,7 +43,7 @@ def serve(
     """Start the service: web, recorder, dispatcher, beat and a node, with its own Postgres and Valkey."""
     from app.command.service.serve import serve as run
 
-    raise typer.Exit(run(host=host, port=port, no_node=no_node, demo=demo))
+    run(host=host, port=port, no_node=no_node, demo=demo)
 
 
 @service.command(
