@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.judging.cause.cause import sentence
+from app.judging.check import oracles
+from app.judging.check.reach import TWO_READINGS
 from app.judging.judgement import DEVIATIONS, Defect, JudgedCell, Scope, Verdict
 from app.judging.verdict.run import RunJudgement, without_tests
 
 MOST_LABELS = 4
+_ORACLES = {
+    oracles.EXPECTED_VALUE: "The value that the report calls right is there.",
+    oracles.ANSWER_FLIPPED: "The script answers the opposite of what the report shows.",
+    oracles.NO_DIFFERENCES: "The script finds no differences any more.",
+    oracles.REFERENCE_VALUE: "Values that were nan or inf are now the reference values of the report.",
+    oracles.OWN_CHECK: "The script's own check passes.",
+}
 
 
 def summarise(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:
@@ -42,10 +51,7 @@ def _verdict(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:  # no
         case Verdict.CANNOT_SHOW:
             return f"The claim could not be tested here: {_lacks(cells)}"
         case Verdict.OBSERVED:
-            return (
-                "The script ran. The report makes no claim that can be checked, "
-                "so its output is shown without a verdict."
-            )
+            return _observed(cells)
         case Verdict.NO_RESULT:
             return "There is no result: no attempt gave usable evidence."
         case None:
@@ -97,9 +103,34 @@ def _not_reproduced(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str
         words += (
             f" A failure that happens in fewer than {max(bounds):.0%} of attempts could have been missed."
         )
+    words += _oracles(cells)
     if judgement.scope is Scope.ELSEWHERE:
         words += " The reporter's environment was different, so this does not prove the report wrong."
     return words
+
+
+def _observed(cells: Sequence[JudgedCell]) -> str:
+    codes = {cell.judgement.reason.code for cell in cells if cell.judgement and cell.judgement.reason}
+    if TWO_READINGS.code in codes:
+        return (
+            "The report can be read in two ways, and the script shows only one of them. "
+            "Say which one is meant."
+        )
+    return (
+        "The script ran. The report makes no claim that can be checked, "
+        "so its output is shown without a verdict."
+    )
+
+
+def _oracles(cells: Sequence[JudgedCell]) -> str:
+    """How it is known that the bug is gone, in one sentence for each oracle."""
+    names = {
+        finding.oracle
+        for cell in cells
+        if cell.judgement and cell.verdict is Verdict.NOT_REPRODUCED
+        for finding in cell.judgement.findings
+    }
+    return "".join(f" {text}" for name, text in _ORACLES.items() if name in names)
 
 
 def _lacks(cells: Sequence[JudgedCell]) -> str:

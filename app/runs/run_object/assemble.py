@@ -135,7 +135,11 @@ def report_part(
             )
             for script in reading.scripts
         ],
-        claim=ClaimPart(checks=[_check(check) for check in reading.claim.checks]),
+        claim=ClaimPart(
+            checks=[_check(check) for check in reading.claim.checks],
+            subject=reading.claim.subject,
+            other_readings=[[_check(check) for check in other.checks] for other in reading.claim.further],
+        ),
         environment=reading.environment,
         probe=reading.probe,
     )
@@ -223,7 +227,13 @@ def _findings(reading: Reading, cell: JudgedCell, findings: Iterable[Finding]) -
             exact = (
                 exact_value_text(check, finding, cell.results[0].observation.values) if cell.results else ""
             )
-        yield FindingPart(text=finding.text, result=finding.result, observed=finding.observed, exact=exact)
+        yield FindingPart(
+            text=finding.text,
+            result=finding.result,
+            observed=finding.observed,
+            exact=exact,
+            oracle=finding.oracle,
+        )
 
 
 def _short(text: str) -> str:

@@ -51,7 +51,15 @@ class CheckPart(Part):
 
 
 class ClaimPart(Part):
+    """The checks of the claim. `subject` is the package whose fault is claimed.
+
+    `other_readings` are the checks of further readings of the report. If one of them is seen where the claim
+    is not, the verdict is `observed` with the reason `two_readings`.
+    """
+
     checks: list[CheckPart] = Field(default_factory=list)
+    subject: str | None = None
+    other_readings: list[list[CheckPart]] = Field(default_factory=list)
 
 
 class ReportPart(Part):
@@ -151,6 +159,8 @@ class FindingPart(Part):
     observed: str = ""
     # The captured value that is nearest to a number of the check, with all its digits.
     exact: str = ""
+    # The oracle that says that the bug is gone, such as `expected_value`; None if none spoke.
+    oracle: str | None = None
 
 
 class ValuePart(Part):

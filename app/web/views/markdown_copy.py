@@ -84,6 +84,7 @@ def _parts(run: RunDocument, address: str, grid: Grid | None, *, tried_more: boo
         yield f"Please: {plain(ask.text)}"
     yield _table(grid) if grid is not None and len(grid.columns) > 1 else _cells(run)
     yield from _claim(run)
+    yield from _other_readings(run)
     yield _operations(run)
     yield _distinguishing(run)
     yield from _repeat(run)
@@ -149,6 +150,15 @@ def _claim(run: RunDocument) -> Iterator[str]:
             yield f"Seen:\n\n{fence(_shorten(finding.observed))}"
         if finding.exact:
             yield f"In full:\n\n{fence(_shorten(finding.exact))}"
+
+
+def _other_readings(run: RunDocument) -> Iterator[str]:
+    """The further readings, where one of them left the verdict open."""
+    if any(job.reason is not None and job.reason.code == "two_readings" for job in run.jobs):
+        for reading in run.report.claim.other_readings:
+            bug = next((check for check in reading if check.role == "bug"), None)
+            if bug is not None:
+                yield f"It may also be read as:\n\n{fence(_shorten(bug.text))}"
 
 
 def _strongest(run: RunDocument) -> list[FindingPart]:
