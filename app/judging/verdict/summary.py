@@ -51,7 +51,7 @@ def _verdict(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str:  # no
         case Verdict.CANNOT_SHOW:
             return f"The claim could not be tested here: {_lacks(cells)}"
         case Verdict.OBSERVED:
-            return _observed(cells)
+            return _observation(cells)
         case Verdict.NO_RESULT:
             return "There is no result: no attempt gave usable evidence."
         case None:
@@ -109,7 +109,7 @@ def _not_reproduced(judgement: RunJudgement, cells: Sequence[JudgedCell]) -> str
     return words
 
 
-def _observed(cells: Sequence[JudgedCell]) -> str:
+def _observation(cells: Sequence[JudgedCell]) -> str:
     codes = {cell.judgement.reason.code for cell in cells if cell.judgement and cell.judgement.reason}
     if TWO_READINGS.code in codes:
         return (
