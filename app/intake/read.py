@@ -9,6 +9,7 @@ from app.errors import InputError, TooLargeError
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.comments import comment_claim
 from app.intake.code.syntax import tree_cache
+from app.intake.exhibits.anchors import with_anchors
 from app.intake.needs.asks import asks_of
 from app.intake.read_thread import read_thread
 from app.intake.reading import Reading
@@ -84,4 +85,5 @@ def _script(text: str, *, claim: str | None, title: str) -> Reading:
     own_claim = read_claim((claim if claim is not None else comment_claim(text)) or "")
     # A file runs as it is: no prompt and no notebook would have displayed a value of it.
     script = make_script(text, rules=replace(repair_rules_for(own_claim), shows=False))
+    own_claim = with_anchors(own_claim, script.script, [claim or comment_claim(text) or ""])
     return Reading(title=title, scripts=(script,), claim=own_claim, ask=asks_of([script]))

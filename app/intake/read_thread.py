@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from app.errors import InputError
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.claims import CheckKind, Claim, Role
+from app.intake.exhibits.anchors import with_anchors
 from app.intake.exhibits.report_claim import claim_of
 from app.intake.needs.asks import ask
 from app.intake.probe_output import ReportersProbe, checks_of, without_probes
@@ -86,6 +87,9 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
         # The claim is read even without a script, so that the reporter sees what would be checked.
         own_claim = _or_probe_claim(claim_of(body.parts, "", title), probe)
     scripts, asks = post.scripts(own_claim) if post.codes else ((), (_missing(thread, body),))
+    if scripts:
+        shown = [claim or "", thread.body, *(each.body for each in thread.comments if each.by_reporter)]
+        own_claim = with_anchors(own_claim, scripts[0].script, shown)
     return Reading(
         title=title,
         source_url=thread.url,

@@ -108,6 +108,7 @@ def _observation(
         values=report.values,
         values_omitted=report.values_omitted,
         trace=report.trace,
+        passage=report.passage,
         hash_seed=hash_seed,
         wall_seconds=round(result.wall_seconds, 4),
         cpu_seconds=round(result.cpu_seconds, 4),

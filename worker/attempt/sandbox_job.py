@@ -64,11 +64,13 @@ def _harness_config(attempt: Attempt, settings: Mapping[str, str]) -> bytes:
 
     `worker.sandbox.process.launch` replaces the placeholder by the number when it starts the job.
     """
-    config = {
+    config: dict[str, object] = {
         "report_fd": REPORT_FD_PLACEHOLDER,
         # Half of each limit, so that our own report never exceeds one.
         "report_bytes": min(attempt.limits.result_bytes, attempt.limits.stream_kill_bytes) // 2,
         "settings": settings,
     }
+    if attempt.passage:
+        config["passage"] = [point.model_dump(mode="json") for point in attempt.passage]
     # The placeholder stands for a number, so it has no quotes.
     return json.dumps(config).replace(f'"{REPORT_FD_PLACEHOLDER}"', REPORT_FD_PLACEHOLDER, 1).encode()

@@ -33,6 +33,9 @@ from worker.contract.observation import CardReading as CardReading
 from worker.contract.observation import ExceptionFacts as ExceptionFacts
 from worker.contract.observation import Observation as Observation
 from worker.contract.observation import ValueStatistics as ValueStatistics
+from worker.contract.passage import PassagePoint as PassagePoint
+from worker.contract.passage import PassedPoint as PassedPoint
+from worker.contract.passage import Points
 from worker.contract.trace import Trace as Trace
 
 CONTRACT_VERSION = 1
@@ -162,6 +165,8 @@ class Attempt(Message):
     gpus: MachineCount = 0
     settings: SettingValues = Field(default_factory=dict)
     limits: Limits = Field(default_factory=Limits)
+    # The statements whose passage is to be observed. Such an attempt starts cold.
+    passage: Points = Field(default_factory=list)
     # The attempt is refused at a weaker level.
     required_level: Level = Level.NAMESPACES
 

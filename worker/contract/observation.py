@@ -25,6 +25,7 @@ from worker.contract.bounds import (
     Whole,
 )
 from worker.contract.message import Message
+from worker.contract.passage import PassedPoints
 from worker.contract.trace import Trace
 
 
@@ -131,6 +132,9 @@ class Observation(Message):
     values_omitted: Count = 0
     # Only with the target's setting `trace`.
     trace: Trace | None = None
+    # Only if the attempt asked for it, in the order of its points. From the script's own process: it may
+    # withhold a "no", and its word for one counts no more than the end of the script does.
+    passage: PassedPoints | None = None
     # The value of PYTHONHASHSEED.
     hash_seed: Name | None = None
     wall_seconds: Seconds = 0.0

@@ -14,6 +14,7 @@ reads it:
     report_bytes  int     bytes that the report may have; 0 or absent: capture no values
     settings      object  text by name, the target's settings that apply after `import torch`:
                           deterministic, fill, tf32 ("on" | "off"), seed (decimal digits), trace
+    passage       list    points to observe, as `worker.contract.passage.PassagePoint`; absent: none
 
 **Config** of a paused interpreter, JSON, the same path. `worker.warm.zygote` writes it, `pause.py` reads it:
 
@@ -32,6 +33,7 @@ reads them. Each line has a `kind`:
     exception  type: qualified name; message: text, absent if the script's own code would have to compose it
     end        flags: as above, at the end; devices: ["cpu"] or the cards in use, as "cuda:0"
     trace      see below
+    passage    points: list of {line, state}, as `worker.contract.passage.PassedPoint`
     value      one captured value, see below
     values     omitted: number of values that were left out
     tripped    the script did something that a warm start would have been too late for; the attempt is void
@@ -98,7 +100,14 @@ HARNESS_CONFIG_PATH = "/run/samehere/harness.json"
 REPORT_FD_PLACEHOLDER = "@REPORT_FD@"
 _FOLDER = "/run/samehere"
 # `watch.py` loads these when it needs them.
-_LOADED_BY_THE_HARNESS = ("elements.py", "values.py", "trace.py", "rounding_check.py", "reference.py")
+_LOADED_BY_THE_HARNESS = (
+    "elements.py",
+    "values.py",
+    "trace.py",
+    "passage.py",
+    "rounding_check.py",
+    "reference.py",
+)
 _LOADED_BY_THE_PAUSED = ("hidden.py", "isolate.py", "tripwire.py", "watch.py")
 
 

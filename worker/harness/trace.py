@@ -289,6 +289,11 @@ def ask(questions):
     return LOADS(answer)
 
 
+def start():
+    """Start to record. Returns the Trace."""
+    return Trace().start()
+
+
 def message(trace):
     """The `trace` line of the report. It says `whole: False` if anything goes wrong here."""
     try:

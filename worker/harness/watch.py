@@ -13,13 +13,10 @@ CONFIG_PATH = "/run/samehere/harness.json"
 SCRIPT_PATHS = ("/home/u/script.py", "/run/samehere/probe.py")
 # Far from the script's own descriptors, which start at 3 as without the harness.
 HIGH_FD = 900
-# Makes a process print its stacks; far from the signals that
-# libraries use. `worker.sandbox` sends the same number.
+# Makes a process print its stacks. Libraries use other signals. `worker.sandbox` sends the same number.
 STACKS_SIGNAL = 61
 MOST_ANCESTORS = 16
-ELEMENTS_PATH = "/run/samehere/elements.py"
-VALUES_PATH = "/run/samehere/values.py"
-TRACE_PATH = "/run/samehere/trace.py"
+FOLDER = "/run/samehere/"
 MAX_MESSAGE = 8192
 
 
@@ -132,20 +129,17 @@ def holds_values():
 def load_values():
     """The globals of `values.py`. An import would show in the script's sys.modules."""
     module = type(sys)("samehere_elements")
-    run(ELEMENTS_PATH, vars(module))
+    run(FOLDER + "elements.py", vars(module))
     names = {"__name__": "samehere_values", "elements": module}
-    run(VALUES_PATH, names)
+    run(FOLDER + "values.py", names)
     return names
 
 
-def start_trace():
-    """Start to record the operations of torch.
-
-    Returns the globals of `trace.py`, with `running` for the Trace.
-    """
-    names = {"__name__": "samehere_trace"}
-    run(TRACE_PATH, names)
-    names["running"] = names["Trace"]().start()
+def start(name, *arguments):
+    """Load a file and call its `start`. Returns its globals, with the result as `running`."""
+    names = {"__name__": "samehere_" + name}
+    run(FOLDER + name + ".py", names)
+    names["running"] = names["start"](*arguments)
     return names
 
 
@@ -310,7 +304,7 @@ class Watch:
     def __init__(self):
         self.settings = {}
         self.report_bytes = 0
-        self.at_import = self.values = self.printed = self.channel = self.trace = None
+        self.at_import = self.values = self.printed = self.channel = self.trace = self.passage = None
         self.registered = False
 
     def register(self):
@@ -334,12 +328,16 @@ class Watch:
             self.register()
         if channel is None:
             attempt(answer_with_stacks, self.channel.fd)
+        if config.get("passage"):
+            self.passage = attempt(start, "passage", config["passage"])
 
     def after_import(self):
         """Apply the settings and send the `torch` line, right after `import torch`."""
         torch = sys.modules.get("torch")
         if torch is None:
             return
+        if self.passage is not None:
+            attempt(self.passage["skip_compiling"], self.passage["running"], torch)
         try:
             apply_settings(torch, self.settings)
             if self.channel.is_ours():
@@ -347,7 +345,7 @@ class Watch:
                 self.channel.send({"kind": "torch", "flags": self.at_import})
                 self.watch_printing()
                 if "trace" in self.settings:
-                    self.trace = start_trace()
+                    self.trace = start("trace")
         except Exception:
             return
 
@@ -373,8 +371,9 @@ class Watch:
         try:
             if self.channel is None or not self.channel.is_ours():
                 return
-            # The interpreter stores an uncaught exception here
-            # before it prints it, so the harness needs no hook.
+            if self.passage is not None:
+                self.channel.send(self.passage["message"](self.passage["running"]))
+            # The interpreter stores an uncaught exception here before it prints it, so no hook is needed.
             kind = getattr(sys, "last_type", None)
             exception = {} if kind is None else describe_exception(kind, getattr(sys, "last_value", None))
             if exception:

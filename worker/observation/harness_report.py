@@ -11,9 +11,10 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from worker.contract import CapturedValue, ExceptionFacts, Scalar
+from worker.contract.passage import PassedPoint, PassedPoints
 from worker.contract.text import storable_text
 from worker.contract.trace import Trace
 from worker.observation.captured_values import MOST_OMITTED, MOST_VALUES, ValueReader
@@ -24,6 +25,7 @@ _MAX_NAME = 200
 _MAX_MESSAGE = 8192
 _FLAG_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}")
 _DEVICE = re.compile(r"cpu|cuda:[0-9]{1,3}")
+_points: TypeAdapter[list[PassedPoint]] = TypeAdapter(PassedPoints)
 
 
 @dataclass(slots=True)
@@ -40,6 +42,7 @@ class HarnessReport:
     values_omitted: int = 0
     ended: bool = False
     trace: Trace | None = None
+    passage: list[PassedPoint] | None = None
     # In a fork of a paused interpreter: the script did something for which the fork came too late.
     tripped: bool = False
 
@@ -86,6 +89,9 @@ def _take(read: HarnessReport, values: ValueReader, message: dict[str, object]) 
         case "trace":
             with suppress(ValidationError):
                 read.trace = Trace.model_validate(message)
+        case "passage":
+            with suppress(ValidationError):
+                read.passage = _points.validate_python(message.get("points"))
         case "value":
             values.take(message)
         case "values":

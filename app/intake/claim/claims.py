@@ -89,6 +89,10 @@ class Check(BaseModel):
     sides: tuple[str, ...] = ()
     side_lines: tuple[str, ...] = ()
     factor: float | None = None
+    # The anchor: the line of the main script, as it is run, that prints or raises it; None if it is not
+    # known. `through`: the lines of the calls that lead there, the outermost first.
+    at: int | None = None
+    through: tuple[int, ...] = ()
 
     @model_validator(mode="before")
     @classmethod

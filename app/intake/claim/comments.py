@@ -160,6 +160,13 @@ def lines_with_values(script: str) -> set[int]:
     }
 
 
+def statements_with_values(script: str) -> list[tuple[int, str]]:
+    """The line and the value of each statement of the script with a comment beside it that shows a value."""
+    comments = _trailing_comments(script)
+    values = ((line, _value_of(comment, set())[0]) for line, comment in comments.items())
+    return [(line, value) for line, value in values if value is not None]
+
+
 def _trailing_comments(text: str) -> dict[int, str]:
     """The comments that stand beside code, by line number."""
     comments: dict[int, str] = {}

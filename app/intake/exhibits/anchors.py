@@ -1,0 +1,175 @@
+"""Finds the anchor of a check: the line of the script, as it is run, that prints or raises it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from app.errors import InputError
+from app.intake.claim.claims import Check, CheckKind, Claim, Role
+from app.intake.claim.comments import statements_with_values
+from app.intake.code.points import calls_by_name, points_on
+from app.intake.code.syntax import dotted_name, nodes_of, parse
+from app.intake.words.vocabulary import strip_quotes
+
+_HEAD = "Traceback (most recent call last)"
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]{1,400})", line \d{1,9}(?:, in (?P<name>\S{1,200}))?')
+# The headings of frames in IPython.
+_HEADS_OF_CELLS = ("<ipython-input", "Cell In", "Input In", "File ", "/", "~/")
+_NAME = re.compile(r"(?:^| )in (?P<name>\w{1,100})\(")
+_ARROW = re.compile(r"^-{2,6}> ?\d{1,6} (?P<code>\S.*)$")
+_LIBRARY = re.compile(
+    r"site-packages|dist-packages|[/\\]lib[/\\]python|[/\\]Lib[/\\]|<frozen |<__array_function__"
+)
+_MARKS = re.compile(r"^[\s~^]+$")
+_FAILURE = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<type>[A-Za-z_]\w*)(?::|$)")
+# Code that a compiler replaces can't be observed inside: there it is the line of the call that counts.
+_COMPILES = re.compile(r"\bcompile\b|\bjit\b|\bexport\b|\bmake_fx\b|\bsymbolic_trace\b")
+_MOST_LINES = 20_000
+_MOST_OUTER = 6
+_PRINTED = {CheckKind.OUTPUT, CheckKind.VALUE}
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One frame of a traceback. `code` is the line that it quotes, `is_plain` False for one of IPython."""
+
+    in_library: bool
+    name: str = ""
+    is_plain: bool = True
+    code: str = ""
+
+
+@dataclass(slots=True)
+class _Traceback:
+    """The frames of a traceback, the outermost first, and the last name of the type of its failure."""
+
+    frames: list[_Frame] = field(default_factory=list)
+    failure: str = ""
+
+
+def with_anchors(claim: Claim, script: str, texts: Sequence[str]) -> Claim:
+    """The claim with the anchors of its bugs in the script as run, those of its further readings too.
+
+    `texts` are the texts that may show tracebacks.
+    """
+    try:
+        tree = parse(script)
+    except InputError:
+        return claim
+    places = _Places(script, tree, [each for text in texts for each in _tracebacks(text)])
+    return _anchor(claim, places)
+
+
+def _anchor(claim: Claim, places: _Places) -> Claim:
+    checks = tuple(places.anchor(check) if check.role is Role.BUG else check for check in claim.checks)
+    further = tuple(_anchor(other, places) for other in claim.further)
+    return claim.model_copy(update={"checks": checks, "further": further})
+
+
+class _Places:
+    """The lines of a script, and the tracebacks of its report."""
+
+    def __init__(self, script: str, tree: ast.Module, tracebacks: Sequence[_Traceback]) -> None:
+        self._lines = [line.strip() for line in script.split("\n")]
+        self._tree = tree
+        self._tracebacks = tracebacks
+        self._compiles = _COMPILES.search(script) is not None
+        self._values = statements_with_values(script)
+
+    def anchor(self, check: Check) -> Check:
+        """The check with its anchor, if there is one."""
+        lines = self._of_failure(check) or self._of_comment(check) or self._of_print(check)
+        if not lines or not all(points_on(self._tree, line) for line in lines):
+            return check
+        return check.model_copy(update={"at": lines[-1], "through": tuple(lines[:-1])})
+
+    def _of_failure(self, check: Check) -> list[int]:
+        """The lines of the frames of the traceback that shows the failure, the outermost first."""
+        shown = [each for each in self._tracebacks if check.exception_type == each.failure]
+        if check.exception_type is None or not shown:
+            return []
+        lines: list[int] = []
+        for frame in shown[-1].frames:
+            line = self._of_name(frame.name) if frame.in_library else self._of_code(frame.code)
+            if frame.in_library:
+                # The first function of a library names the call of the script.
+                return lines or ([line] if line else [])
+            if line is not None and line not in lines:
+                lines.append(line)
+            if lines and self._compiles:
+                return lines
+        return lines[-_MOST_OUTER:]
+
+    def _of_code(self, code: str) -> int | None:
+        """The only line with this code."""
+        lines = [number for number, line in enumerate(self._lines, 1) if line == code] if code else []
+        return lines[0] if len(lines) == 1 else None
+
+    def _of_name(self, name: str) -> int | None:
+        """The only call of a function with this name."""
+        lines = calls_by_name(self._tree, name) if name.isidentifier() else []
+        return lines[0] if len(lines) == 1 else None
+
+    def _of_comment(self, check: Check) -> list[int]:
+        """The only statement beside which a comment shows the value or the failure."""
+        names = {strip_quotes(line) for line in (*check.lines, check.number or "") if line}
+        if check.exception_type:
+            names.add(check.exception_type)
+        lines = [
+            line
+            for line, value in self._values
+            if strip_quotes(value) in names or value.partition(":")[0] in names
+        ]
+        return lines if len(lines) == 1 else []
+
+    def _of_print(self, check: Check) -> list[int]:
+        """The only call that prints, for a claim about output."""
+        if check.kind not in _PRINTED:
+            return []
+        prints = [
+            node.lineno
+            for node in nodes_of(self._tree)
+            if isinstance(node, ast.Call) and dotted_name(node.func) in {("print",), ("pprint",)}
+        ]
+        return prints if len(prints) == 1 else []
+
+
+def _tracebacks(text: str) -> Iterator[_Traceback]:
+    """The tracebacks of Python and of IPython in a text."""
+    current: _Traceback | None = None
+    for raw in text.split("\n")[:_MOST_LINES]:
+        line = raw.lstrip().removeprefix(">").removeprefix(" ") if raw.lstrip().startswith(">") else raw
+        if _HEAD in line:
+            if current is not None and current.failure:
+                yield current
+            current = _Traceback()
+        elif current is not None and not current.failure:
+            _take(current, line.rstrip())
+    if current is not None and current.failure:
+        yield current
+
+
+def _take(traceback: _Traceback, line: str) -> None:
+    """Take the next line of a traceback."""
+    last = traceback.frames[-1] if traceback.frames else None
+    if frame := _FRAME.match(line):
+        traceback.frames.append(_Frame(_LIBRARY.search(frame["file"]) is not None, frame["name"] or ""))
+    elif arrow := _ARROW.match(line):
+        if last is not None and not last.code:
+            last.code = arrow["code"].strip()
+    elif line.startswith(_HEADS_OF_CELLS):
+        name = _NAME.search(line)
+        traceback.frames.append(_Frame(_is_library(line), name["name"] if name else "", is_plain=False))
+    elif line.startswith("  "):
+        if last is not None and last.is_plain and not last.code and not _MARKS.match(line):
+            last.code = line.strip()
+    elif failure := _FAILURE.match(line):
+        traceback.failure = failure["type"]
+
+
+def _is_library(line: str) -> bool:
+    """Whether the heading of a frame in IPython names a file, and no cell."""
+    return _LIBRARY.search(line) is not None or line.startswith(("/", "~/", "File ~", "File /"))
