@@ -196,7 +196,7 @@ def start_tracer(passage):
 
 
 class Monitor:
-    """The callbacks of `sys.monitoring`, from Python 3.12 on. The frame that calls them is the observed one."""
+    """The callbacks of `sys.monitoring`, from Python 3.12 on. The observed frame calls them."""
 
     def __init__(self, passage):
         self.passage = passage
