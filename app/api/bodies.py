@@ -11,12 +11,17 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
+    TypeAdapter,
     WithJsonSchema,
     model_validator,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from app.errors import InputError
 from app.intake.reading import Ask
+from app.intake.typed.claim_form import ClaimForm, text_of_data
 from app.judging.judgement import Verdict
 from app.judging.verdict.rerunnable import Which
 from app.runs.rows.nodes import PublicToolchain
@@ -88,6 +93,35 @@ ReportText = Annotated[
     WithJsonSchema({"anyOf": [{"type": "string"}, _THREAD], "title": "Report"}),
 ]
 
+
+_CLAIM_OR_WORDS = TypeAdapter(str | ClaimForm).core_schema
+
+
+class _ClaimSchema:
+    """Describes a claim in OpenAPI: words, or the form of a claim as data."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(_CLAIM_OR_WORDS), "title": "Claim"}
+
+
+def _claim_as_text(claim: Any) -> Any:
+    """A claim that was sent as an object, as its JSON text, which is the other way to send it."""
+    return text_of_data(claim) if isinstance(claim, dict) else claim
+
+
+CLAIM = (
+    "the claim in words, or as data: an object, or a string with its JSON. Data is judged as it stands;"
+    " `reports:read` answers the claim in the same form, so that it can be mended and sent back"
+)
+CLAIM_EXAMPLE = {
+    "subject": "numpy",
+    "checks": [
+        {"id": "a", "kind": "value", "number": "86", "at": {"script": 1}},
+        {"id": "b", "of": "a", "role": "expected", "kind": "value", "number": "4950"},
+    ],
+}
+ClaimText = Annotated[str, BeforeValidator(_claim_as_text), AfterValidator(_encodable), _ClaimSchema()]
 
 MOST_FIELDS = 100
 
@@ -187,7 +221,9 @@ class RunBody(RunRequestBody):
 
     script: Words | None = Field(default=None, examples=["import torch\nprint(torch.ones(2).sum().item())\n"])
     report: ReportText | None = Field(default=None, description=REPORT)
-    claim: Words | None = Field(default=None, examples=["prints 2.0, expected 3.0"])
+    claim: ClaimText | None = Field(
+        default=None, description=CLAIM, examples=["prints 2.0, expected 3.0", CLAIM_EXAMPLE]
+    )
     title: Words = ""
     source_url: Words | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
 
@@ -254,7 +290,7 @@ class ReadBody(Body):
 
     script: Words | None = None
     report: ReportText | None = Field(default=None, description=REPORT)
-    claim: Words | None = None
+    claim: ClaimText | None = Field(default=None, description=CLAIM)
     title: Words = ""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.command.bisect_on_server import bisect_on_server
-from app.command.files.source import Form, argument_text, read_source
+from app.command.files.claim_file import given_claim_text
+from app.command.files.source import Form, read_source
 from app.command.machine_options import (
     MachineOptions,
     attempt_limits,
@@ -43,6 +44,7 @@ class BisectOptions:
     most_attempts: int
     form: Form
     claim: str | None
+    claim_file: str | None = None
     machine: MachineOptions
     as_json: bool
     server: str | None = None
@@ -54,7 +56,9 @@ def bisect(options: BisectOptions) -> int:
     settings = load_settings()
     request = _checked_request(options)
     source = read_source(options.file, form=options.form, most_bytes=settings.read_limits.most_bytes)
-    claim = None if options.claim is None else argument_text(options.claim)
+    claim = given_claim_text(
+        options.claim, options.claim_file, beside=options.file, most_bytes=settings.read_limits.report_bytes
+    )
     reading = read(source.text, form=source.form, claim=claim, limits=settings.read_limits)
     if options.server is None:
         document = _bisect_here(reading, request, options)

@@ -7,6 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from app.clock import now
+from app.command.files.claim_file import given_claim_text
 from app.command.files.source import Form, read_source
 from app.command.service.configuration import load_settings
 from app.command.terminal.consoles import output, print_json
@@ -23,11 +24,14 @@ from app.runs.run_object.facts import RunFacts
 MOST_CHARACTERS = 200
 
 
-def read_report(file: str, *, form: Form, as_json: bool) -> int:
+def read_report(
+    file: str, *, form: Form, as_json: bool, claim: str | None = None, claim_file: str | None = None
+) -> int:
     """Print the reading of a file; the exit status is 0. Raises InputError."""
     settings = load_settings()
     source = read_source(file, form=form, most_bytes=settings.read_limits.most_bytes)
-    reading = read(source.text, form=source.form, limits=settings.read_limits)
+    given = given_claim_text(claim, claim_file, beside=file, most_bytes=settings.read_limits.report_bytes)
+    reading = read(source.text, form=source.form, claim=given, limits=settings.read_limits)
     if as_json:
         print_json(as_data(reading))
     else:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from app.command.files.bundle_file import CONTENTS_NOTE, check_writable, write_bundle
+from app.command.files.claim_file import given_claim_text
 from app.command.files.source import Form, Source, argument_text, read_source
 from app.command.machine_options import (
     MachineOptions,
@@ -45,6 +46,7 @@ class ReproduceOptions:
     run: RunRequest = field(default_factory=RunRequest)
     dry_run: bool = False
     claim: str | None = None
+    claim_file: str | None = None
     title: str = ""
     as_json: bool = False
     server: str | None = None
@@ -70,11 +72,16 @@ def reproduce(options: ReproduceOptions) -> int:
 def _reproduce(options: ReproduceOptions) -> int:
     settings = load_settings()
     _check(options, settings)
+    claim = given_claim_text(
+        options.claim, options.claim_file, beside=options.file, most_bytes=settings.read_limits.report_bytes
+    )
+    # From here on, the options have the claim, from wherever it came.
+    options = replace(options, claim=claim, claim_file=None)
     source = read_source(options.file, form=options.form, most_bytes=settings.read_limits.most_bytes)
     reading = read(
         source.text,
         form=source.form,
-        claim=_claim(options),
+        claim=options.claim,
         title=argument_text(options.title),
         limits=settings.read_limits,
     )
@@ -114,10 +121,6 @@ def _show_plan(source: Source, reading: Reading, options: ReproduceOptions, sett
     else:
         render_plan(document, output())
     return 0
-
-
-def _claim(options: ReproduceOptions) -> str | None:
-    return None if options.claim is None else argument_text(options.claim)
 
 
 def _check(options: ReproduceOptions, settings: ServiceSettings) -> None:
@@ -178,7 +181,7 @@ def _write_local_bundle(
     submitted = BundledReport(
         form=source.decided_form,
         text=source.text,
-        claim=_claim(options),
+        claim=options.claim,
         title=argument_text(options.title),
         source_url=reading.source_url,
     )
@@ -197,7 +200,7 @@ def _submission(source: Source, reading: Reading, options: ReproduceOptions) -> 
     targets = [target.model_dump(mode="json", exclude_none=True) for target in request.targets or ()]
     body = {
         source.decided_form: source.text,
-        "claim": _claim(options),
+        "claim": options.claim,
         "preset": request.preset,
         "targets": targets or None,
         "repeats": request.repeats,

@@ -16,6 +16,7 @@ from app.intake.reading import Reading
 from app.intake.snippets.scripts import make_script, repair_rules_for
 from app.intake.text.markdown import looks_like_markdown
 from app.intake.text.thread import Thread, thread_of
+from app.intake.typed.typed_claim import given_claim, with_scripts
 from app.limits import ReadLimits
 
 
@@ -82,8 +83,10 @@ def _bytes(text: str) -> int:
 
 
 def _script(text: str, *, claim: str | None, title: str) -> Reading:
-    own_claim = read_claim((claim if claim is not None else comment_claim(text)) or "")
+    own_claim = given_claim(claim) if claim is not None else read_claim(comment_claim(text) or "")
     # A file runs as it is: no prompt and no notebook would have displayed a value of it.
     script = make_script(text, rules=replace(repair_rules_for(own_claim), shows=False))
     own_claim = with_anchors(own_claim, script.script, [claim or comment_claim(text) or ""])
-    return Reading(title=title, scripts=(script,), claim=own_claim, ask=asks_of([script]))
+    return Reading(
+        title=title, scripts=(script,), claim=with_scripts(own_claim, [script]), ask=asks_of([script])
+    )

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.errors import InputError
-from app.intake.claim.claim_text import read_claim
 from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.exhibits.anchors import with_anchors
 from app.intake.exhibits.report_claim import claim_of
@@ -24,6 +23,7 @@ from app.intake.text.claimed_environment import claimed_environment
 from app.intake.text.markdown import Block, blocks_of, unix_lines, without_comments
 from app.intake.text.thread import Post, Thread
 from app.intake.text.title import title_of
+from app.intake.typed.typed_claim import given_claim, with_scripts
 from worker.contract import Environment
 
 # A correction that shows one of these replaces the output that was shown before.
@@ -79,7 +79,7 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
     environment = {**_environment(thread), **({} if probe is None else probe.environment)}
     post, is_correction = _choose_post(thread, body)
     if claim is not None:
-        own_claim = read_claim(claim)
+        own_claim = given_claim(claim)
     elif post.codes:
         words = _claim(thread, body, post, title, is_correction=is_correction)
         own_claim = _or_probe_claim(words, probe)
@@ -94,7 +94,7 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
         title=title,
         source_url=thread.url,
         scripts=scripts,
-        claim=own_claim,
+        claim=with_scripts(own_claim, scripts),
         environment=environment,
         ask=asks,
         probe=probe,

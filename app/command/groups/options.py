@@ -57,6 +57,12 @@ Claim = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="The claim to check, instead of the report's own."),
 ]
+ClaimFile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="A claim as data, in JSON as `read --json` prints it; `-`: standard input."
+    ),
+]
 Isolation = Annotated[
     IsolationName | None,
     typer.Option(

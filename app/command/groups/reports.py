@@ -11,6 +11,7 @@ from app.command.groups.options import (
     GROUP_SETTINGS,
     As,
     Claim,
+    ClaimFile,
     File,
     Isolation,
     Json,
@@ -73,6 +74,7 @@ def reproduce(
     dry_run: DryRun = False,
     repeats: Repeats = None,
     claim: Claim = None,
+    claim_file: ClaimFile = None,
     title: Title = "",
     server: Server = None,
     token: ServiceToken = None,
@@ -105,6 +107,7 @@ def reproduce(
         ),
         dry_run=dry_run,
         claim=claim,
+        claim_file=claim_file,
         title=title,
         as_json=json,
         server=server,
@@ -147,6 +150,7 @@ def bisect(
     ] = 500,
     form: As = None,
     claim: Claim = None,
+    claim_file: ClaimFile = None,
     isolation: Isolation = None,
     wall: Wall = None,
     memory: Memory = None,
@@ -174,6 +178,7 @@ def bisect(
         most_attempts=most_attempts,
         form=form_of(form),
         claim=claim,
+        claim_file=claim_file,
         machine=MachineOptions(isolation=isolation_of(isolation), wall_seconds=wall, memory_mib=memory),
         as_json=json,
         server=server,
@@ -186,11 +191,13 @@ def bisect(
     epilog="Example: samehere read report.md --json",
     short_help="Show what is read from a report; run nothing.",
 )
-def read(file: File, *, form: As = None, json: Json = False) -> None:
+def read(
+    file: File, *, form: As = None, claim: Claim = None, claim_file: ClaimFile = None, json: Json = False
+) -> None:
     """Show what is read from a report (scripts, claim, environment) and what is missing; run nothing."""
     from app.command.read import read_report
 
-    raise typer.Exit(read_report(file, form=form_of(form), as_json=json))
+    raise typer.Exit(read_report(file, form=form_of(form), claim=claim, claim_file=claim_file, as_json=json))
 
 
 @reports.command(

@@ -55,8 +55,26 @@ class Where(BaseModel):
     device: str | None = None
     package: str | None = None
     version: str | None = None
+    # Versions of `package`, or of torch without one, as in `>=2.4,<2.6`.
+    range: str | None = None
     os: str | None = None
     mode: str | None = None
+
+
+class Stream(StrEnum):
+    """A stream of the script that shows the claimed lines."""
+
+    STDOUT = "stdout"
+    STDERR = "stderr"
+
+
+class ScriptPlace(BaseModel):
+    """A script of the report by its number, which begins at 1, and its digest; None until it is known."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int = 1
+    digest: str | None = None
 
 
 class Check(BaseModel):
@@ -93,6 +111,19 @@ class Check(BaseModel):
     # known. `through`: the lines of the calls that lead there, the outermost first.
     at: int | None = None
     through: tuple[int, ...] = ()
+    # A name for this check, and the name of the bug that an expected value replaces. Without `of` it replaces
+    # all bugs.
+    id: str | None = None
+    of: str | None = None
+    # The script to which it is limited. None: all scripts.
+    script: ScriptPlace | None = None
+    # OUTPUT and VALUE: the stream, the first printed line that may hold it, counted from 1 among those with
+    # the label, and whether its fractions are random numbers. None: as the script shows.
+    stream: Stream | None = None
+    occurrence: int | None = None
+    random: bool | None = None
+    # VALUE: the largest distance from `number` that still counts as equal.
+    tolerance: float | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -80,7 +80,9 @@ class _Places:
         self._values = statements_with_values(script)
 
     def anchor(self, check: Check) -> Check:
-        """The check with its anchor, if there is one."""
+        """The check with its anchor, if there is one. One that was given stays."""
+        if check.at is not None or (check.script is not None and check.script.number != 1):
+            return check
         lines = self._of_failure(check) or self._of_comment(check) or self._of_print(check)
         if not lines or not all(points_on(self._tree, line) for line in lines):
             return check

@@ -21,12 +21,14 @@ from app.judging.check.failure_checks import (
 from app.judging.check.guards import skipped_gpu_part
 from app.judging.check.output_checks import (
     claimed_number,
+    equals_claimed,
     judge_difference,
     judge_output,
     judge_value,
     numbers_in_place,
 )
 from app.judging.check.places import exclusion_of, mismatch_of
+from app.judging.check.printed_part import names_part, part_of
 from app.judging.check.random_numbers import judge_random
 from app.judging.check.reach import (
     ABSOLUTE_TIME,
@@ -44,7 +46,6 @@ from app.judging.check.speed import is_slower, ratio_in
 from app.judging.check.spelling import judge_spelling
 from app.judging.judgement import CheckResult, Finding
 from app.judging.output.printed_lines import is_duration, nearest_line
-from app.judging.output.printed_numbers import matches as same_number
 from app.judging.output.printed_numbers import numbers_in, same_value
 from app.judging.output.sides import lines_of_sides
 from app.targets.target import Target
@@ -92,7 +93,7 @@ def judge_check(
 
 def observed_text(check: Check, result: Result) -> str:
     """The output or failure in place of the claim, in the script's own words: hostile text."""
-    seen = result.observation
+    seen = part_of(check, result).observation
     if check.kind is CheckKind.DIFFERS and check.sides:
         lines = lines_of_sides(seen.stdout, check.sides)
         if any(lines.values()):
@@ -167,6 +168,7 @@ def _judge_output_only(
 
     With it comes the oracle that says that the bug is gone, or the code for nothing but random numbers.
     """
+    everything, result = result, part_of(check, result)
     spelling = judge_spelling(check, expected, result.observation.stdout)
     if spelling is not None:
         return spelling, None
@@ -174,7 +176,9 @@ def _judge_output_only(
     check_result = _judge_kind(check, result)
     if check_result is CheckResult.MET:
         return (CheckResult.ABSENT if _is_met_by_rounding(check, result, expected) else check_result), None
-    if oracle := _oracle(check, expected, script, result=result, whole=whole, check_result=check_result):
+    # An expected value that names a part of the output is looked for there.
+    places = [(other, part_of(other, everything) if names_part(other) else result) for other in expected]
+    if oracle := _oracle(check, places, script, whole=whole, check_result=check_result):
         return CheckResult.ABSENT, oracle
     if check_result is CheckResult.ABSENT and _lacks_expected_output(expected):
         # The failure is gone, but the value that was said to be right is not there.
@@ -188,15 +192,17 @@ def _judge_output_only(
 
 def _oracle(
     check: Check,
-    expected: Sequence[Check],
+    expected: Sequence[tuple[Check, Result]],
     script: Script,
     *,
-    result: Result,
     whole: Result,
     check_result: CheckResult,
 ) -> str | None:
-    """The oracle that says that the bug is gone; None if none speaks. `result` is `whole` without echoes."""
-    if _shows_expected(expected, result):
+    """The oracle that says that the bug is gone; None if none speaks.
+
+    Each expected check comes with the output in which it is looked for. `whole` has echoes, too.
+    """
+    if _shows_expected(expected):
         return oracles.EXPECTED_VALUE
     is_unread = check.kind is CheckKind.DIFFERS and check_result is CheckResult.UNREACHED
     if is_unread and _passed_own_check(script, whole):
@@ -209,7 +215,7 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
 
     Such lines stay if no other line shows either value.
     """
-    expected = [other for other in expected if other.kind in _PRINTED]
+    expected = [other for other in expected if other.kind in _PRINTED and not names_part(other)]
     lines = result.observation.stdout.splitlines()
     if check.kind not in _PRINTED or not expected or not 1 < len(lines) <= _MOST_LINES:
         return result
@@ -222,7 +228,7 @@ def _without_echo(check: Check, result: Result, expected: Sequence[Check]) -> Re
     def meets(other: Check, text: Result) -> bool:
         number = claimed_number(other)
         if other.kind is CheckKind.VALUE and number is not None:
-            return any(same_number(number, each) for each in numbers_in(text.observation.stdout))
+            return any(equals_claimed(other, number, each) for each in numbers_in(text.observation.stdout))
         return _judge_kind(other, text) is CheckResult.MET
 
     single = [(line, with_lines([line])) for line in lines]
@@ -252,14 +258,20 @@ def _passed_own_check(script: Script, result: Result) -> bool:
     return ended and _NOT_COMPILED.search(result.observation.stderr) is None
 
 
-def _shows_expected(expected: Sequence[Check], result: Result) -> bool:
+def _shows_expected(expected: Sequence[tuple[Check, Result]]) -> bool:
     """Whether all of the expected behaviour is shown. False if nothing is expected."""
-    checks = [check for check in expected if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD]
-    lines = result.observation.stdout.splitlines()[:_MOST_LINES]
+    checks = [
+        (check, result)
+        for check, result in expected
+        if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD
+    ]
     return bool(checks) and all(
         _judge_kind(check, result) is CheckResult.MET
-        and (check.kind not in _PRINTED or oracles.stands_alone(check, lines))
-        for check in checks
+        and (
+            check.kind not in _PRINTED
+            or oracles.stands_alone(check, result.observation.stdout.splitlines()[:_MOST_LINES])
+        )
+        for check, result in checks
     )
 
 

@@ -9,7 +9,7 @@ from app.intake.claim.claims import Check
 from app.intake.words.vocabulary import DTYPE
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_lines import found_lines
-from app.judging.output.printed_numbers import Number, numbers_in
+from app.judging.output.printed_numbers import Number, numbers_in, same_value
 from app.judging.output.printed_numbers import matches as same_number
 from app.judging.output.sides import lines_of_sides, side_of, side_says, sides_agree
 from app.judging.output.value_position import has_label, lines_with, numbers_of, shown_numbers, shows_constant
@@ -47,11 +47,11 @@ def judge_value(check: Check, result: Result) -> CheckResult:
     claimed = claimed_number(check)
     if claimed is None:
         return CheckResult.UNREACHED
-    in_place = any(same_number(claimed, number) for number in numbers_in_place(check, result))
+    in_place = any(equals_claimed(check, claimed, number) for number in numbers_in_place(check, result))
     if in_place or _is_exit_status(claimed, check, result):
         return CheckResult.MET
     anywhere = [number for line in _value_lines(check, result) for number in numbers_of(line)]
-    if check.position is None and any(same_number(claimed, number) for number in anywhere):
+    if check.position is None and any(equals_claimed(check, claimed, number) for number in anywhere):
         return CheckResult.UNREACHED
     return _other_or_unreached(bool(anywhere), result)
 
@@ -74,6 +74,15 @@ def judge_difference(check: Check, result: Result) -> CheckResult:
 def claimed_number(check: Check) -> Number | None:
     """The claimed value as a number; None if the check has none."""
     return next(iter(numbers_in(check.number or "")), None)
+
+
+def equals_claimed(check: Check, claimed: Number, seen: Number) -> bool:
+    """Whether a printed number is the claimed one: within the tolerance, else as it is printed."""
+    if check.tolerance is None or claimed.imaginary != seen.imaginary:
+        return same_number(claimed, seen)
+    distance = abs(claimed.value - seen.value)
+    # 0.7 and 0.699 are a little more than 0.001 apart in binary.
+    return same_value(claimed.value, seen.value) or distance <= check.tolerance * (1 + 1e-9)
 
 
 def numbers_in_place(check: Check, result: Result) -> list[Number]:

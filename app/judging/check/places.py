@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.judging.check.reach import NO_GPU, OTHER_DEVICE, OTHER_MODE, OTHER_OS, OTHER_VERSION, uses_gpu
 from app.judging.output.sides import lacks_a_side
@@ -61,12 +63,19 @@ def mismatch_of(check: Check, result: Result, target: Target) -> Reason | None:
         return NO_GPU
     if where.mode:
         return OTHER_MODE
-    if where.version and not is_version(where.version, result, target, package=where.package):
+    if not _is_claimed_version(check, result, target):
         return OTHER_VERSION
     system = result.environment.get("os.name")
     if where.os and system_of(where.os) != (system_of(system) if isinstance(system, str) else "linux"):
         return OTHER_OS
     return None
+
+
+def _is_claimed_version(check: Check, result: Result, target: Target) -> bool:
+    where = check.where
+    return (not where.version or is_version(where.version, result, target, package=where.package)) and (
+        not where.range or is_in_range(where.range, result, target, package=where.package)
+    )
 
 
 # Only messages about a GPU have these words.
@@ -95,6 +104,18 @@ def is_version(claimed: str, result: Result, target: Target, *, package: str | N
     if claimed.startswith(">="):
         return bool(release_of(seen)) and release_of(seen)[:2] >= release_of(claimed)[:2]
     return same_release(claimed, seen)
+
+
+def is_in_range(claimed: str, result: Result, target: Target, *, package: str | None = None) -> bool:
+    """Whether an attempt ran under a version of the package in this range, as in `>=2.4,<2.6`.
+
+    A build before a release counts as the release.
+    """
+    release = ".".join(map(str, release_of(version_of(package or "torch", result, target))))
+    try:
+        return bool(release) and SpecifierSet(claimed).contains(release)
+    except InvalidSpecifier:
+        return False
 
 
 def version_of(package: str, result: Result | None, target: Target) -> str:

@@ -29,7 +29,8 @@ def judge_random(check: Check, script: Script, stdout: str) -> CheckResult | Non
 
     UNREACHED: the claim shows nothing but random numbers.
     """
-    if not script.unseeded or check.kind not in {CheckKind.OUTPUT, CheckKind.VALUE}:
+    is_random = script.unseeded if check.random is None else check.random
+    if not is_random or check.kind not in {CheckKind.OUTPUT, CheckKind.VALUE}:
         return None
     lines = check.lines if check.kind is CheckKind.OUTPUT else (check.number or "",)
     if not any(_FRACTION.search(line) for line in lines):

@@ -34,7 +34,8 @@ _SOMETIMES = re.compile(
 
 def may_vary(claim: Claim, script: Script) -> bool:
     """Whether repeats may differ by chance: the script has no seed, or the report says so."""
-    return script.unseeded or _is_said_to_vary(claim)
+    is_random = any(check.random for check in claim.having(Role.BUG))
+    return script.unseeded or is_random or _is_said_to_vary(claim)
 
 
 def _is_said_to_vary(claim: Claim) -> bool:

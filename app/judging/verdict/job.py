@@ -85,6 +85,9 @@ def _control_judgement(judgement: JobJudgement) -> JobJudgement:
 def _judge(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None
 ) -> JobJudgement:
+    claim = claim.model_copy(
+        update={"checks": tuple(check for check in claim.checks if _is_about(check, script))}
+    )
     evidence = evidence_of(results)
     cold = [result for result in evidence if result.start is Start.COLD]
     if not cold:
@@ -105,7 +108,10 @@ def _judge(
 
     def judge_all(checks: Sequence[Check], result: Result) -> list[Finding]:
         return [
-            judge_check(check, result, expected=expected, script=script, target=target) for check in checks
+            judge_check(
+                check, result, expected=_expected_instead(check, expected), script=script, target=target
+            )
+            for check in checks
         ]
 
     rows = [judge_all(in_attempt, result) for result in evidence]
@@ -128,6 +134,16 @@ def _judge(
         )
     steps = [_step(in_attempt, row, result, target) for row, result in zip(rows, evidence, strict=True)]
     return _by_attempts(steps, (*_strongest_findings(rows), *details), claim, least=least)
+
+
+def _expected_instead(check: Check, expected: Sequence[Check]) -> list[Check]:
+    """The expected checks that replace this one. One that names no bug replaces every bug."""
+    return [other for other in expected if other.of is None or other.of == check.id]
+
+
+def _is_about(check: Check, script: Script) -> bool:
+    """Whether the check is about this script: it names no other one."""
+    return check.script is None or check.script.digest in {None, script.digest}
 
 
 def _least(plan: RepeatPlan | None, *, requested: int) -> int:

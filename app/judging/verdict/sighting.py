@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.intake.claim.claims import CheckKind, Claim, Over, Role, Where
+from app.intake.claim.claims import CheckKind, Claim, Over, Role
 from app.intake.reading import Script
 from app.judging.judgement import DifferentKind, Verdict
 from app.judging.verdict.job import LEAST_FOR_NEVER, judge_job
@@ -55,9 +55,7 @@ def attempts_of_trial(claim: Claim) -> int:
 def without_versions(claim: Claim) -> Claim:
     """The claim without its version, since a bisection asks about other versions."""
     checks = tuple(
-        check.model_copy(
-            update={"where": Where.model_validate({**check.where.model_dump(), "version": None})}
-        )
+        check.model_copy(update={"where": check.where.model_copy(update={"version": None, "range": None})})
         for check in claim.checks
     )
     return claim.model_copy(update={"checks": checks})

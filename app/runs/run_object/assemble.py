@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.intake.claim.claims import Check
 from app.intake.reading import Reading
 from app.judging.comparison.comparison import digests_of, varying_names
 from app.judging.comparison.environments import environment_digest
@@ -15,12 +14,11 @@ from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, JudgedCell,
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise
+from app.runs.run_object.claim_part import claim_part
 from app.runs.run_object.comparison_parts import ComparedPair, EvidenceAttempt, compare_jobs
 from app.runs.run_object.contributed_names import without_foreign_words
 from app.runs.run_object.document import (
     AttemptPart,
-    CheckPart,
-    ClaimPart,
     FindingPart,
     JobPart,
     ReportPart,
@@ -135,11 +133,7 @@ def report_part(
             )
             for script in reading.scripts
         ],
-        claim=ClaimPart(
-            checks=[_check(check) for check in reading.claim.checks],
-            subject=reading.claim.subject,
-            other_readings=[[_check(check) for check in other.checks] for other in reading.claim.further],
-        ),
+        claim=claim_part(reading.claim),
         environment=reading.environment,
         probe=reading.probe,
     )
@@ -148,11 +142,6 @@ def report_part(
 def target_part(target: Target) -> TargetPart:
     """The target of a run object."""
     return TargetPart.model_validate(target.model_dump(mode="json"))
-
-
-def _check(check: Check) -> CheckPart:
-    where = {name: str(value) for name, value in check.where.model_dump(exclude_none=True).items()}
-    return CheckPart(text=check.text, kind=check.kind, role=check.role, where=where, over=check.over)
 
 
 def judge_cell(reading: Reading, job: JobFacts, *, plan: RepeatPlan | None, finished: bool) -> JudgedCell:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.intake.probe_output import ReportersProbe
 from app.intake.reading import Ask, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
+from app.runs.run_object.claim_part import ClaimPart
 from app.runs.run_object.maintainer_acts import Act, Overruling
 from app.states import AttemptState, JobState, RunState
 from app.targets.target import label_of
@@ -40,26 +41,6 @@ class ScriptPart(Part):
     repairs: list[Repair] = Field(default_factory=list)
     digest: str
     needs: list[Need] = Field(default_factory=list)
-
-
-class CheckPart(Part):
-    text: str
-    kind: str
-    role: str
-    where: dict[str, str]
-    over: str
-
-
-class ClaimPart(Part):
-    """The checks of the claim. `subject` is the package whose fault is claimed.
-
-    `other_readings` are the checks of further readings of the report. If one of them is seen where the claim
-    is not, the verdict is `observed` with the reason `two_readings`.
-    """
-
-    checks: list[CheckPart] = Field(default_factory=list)
-    subject: str | None = None
-    other_readings: list[list[CheckPart]] = Field(default_factory=list)
 
 
 class ReportPart(Part):

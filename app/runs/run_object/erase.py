@@ -8,7 +8,8 @@ from typing import Any
 
 from app.intake.reading import Ask, Reading, Script
 from app.runs.run_object.bisection_document import BisectionDocument
-from app.runs.run_object.document import AttemptPart, ClaimPart, JobPart, ReportPart, RunDocument, ScriptPart
+from app.runs.run_object.claim_part import ClaimPart
+from app.runs.run_object.document import AttemptPart, JobPart, ReportPart, RunDocument, ScriptPart
 from worker.contract import Observation, Reason, Result
 
 _DIGESTS = ("stdout_bytes", "stderr_bytes", "stdout_digest", "stderr_digest")

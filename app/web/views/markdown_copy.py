@@ -155,8 +155,8 @@ def _claim(run: RunDocument) -> Iterator[str]:
 def _other_readings(run: RunDocument) -> Iterator[str]:
     """The further readings, where one of them left the verdict open."""
     if any(job.reason is not None and job.reason.code == "two_readings" for job in run.jobs):
-        for reading in run.report.claim.other_readings:
-            bug = next((check for check in reading if check.role == "bug"), None)
+        for reading in run.report.claim.further:
+            bug = next((check for check in reading.checks if check.role == "bug"), None)
             if bug is not None:
                 yield f"It may also be read as:\n\n{fence(_shorten(bug.text))}"
 

@@ -10,7 +10,8 @@ from typing import Any
 from app.judging.judgement import CheckResult, ComparisonResult
 from app.runs.lookup.history import Point
 from app.runs.lookup.reports import ReportDetails, RunSummary
-from app.runs.run_object.document import CheckPart, RunDocument
+from app.runs.run_object.claim_part import CheckPart
+from app.runs.run_object.document import RunDocument
 from app.runs.run_object.reading_notes import environment_differences
 from app.states import OPEN_STATES
 from app.web.views import runs as views

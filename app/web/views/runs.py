@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from app.judging.cause.cause import sentence
 from app.judging.cause.trace_verdict import trace_sentences
 from app.judging.judgement import CheckResult, Verdict
+from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import (
     AttemptPart,
-    CheckPart,
     ComparisonPart,
     FindingPart,
     JobPart,

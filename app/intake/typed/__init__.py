@@ -1,0 +1,1 @@
+"""Claims as data: their form, and how they become checks and come back."""

@@ -1,0 +1,398 @@
+"""The form of each kind of check in a claim that is sent as data. A kind has only the fields that count."""
+
+from __future__ import annotations
+
+import math
+import re
+import signal as signals
+from typing import Annotated, Any, Literal, get_args
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    model_validator,
+)
+
+from app.intake.claim.claims import Role, Stream
+
+MOST_CHECKS = 60
+MOST_LINES = 1_000
+MOST_CHARACTERS = 10_000
+_NUMBER = re.compile(
+    r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|nan|inf(?:inity)?)[jJ]?",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"v?\d+(?:\.\d+)*\S*")
+
+
+def _encodable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("this text has half of a surrogate pair") from error
+    return text
+
+
+def _number_as_text(number: Any) -> Any:
+    """A number of JSON as it is written. Its digits count: `1.0` and `1.00` are not equally exact."""
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+    return repr(number) if is_number else number
+
+
+def _is_number(text: str) -> str:
+    if _NUMBER.fullmatch(text.strip()) is None:
+        raise ValueError("this is no number; write it as the script prints it, such as 0.98999 or nan")
+    return text
+
+
+def _is_range(text: str) -> str:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise ValueError("this is no range of versions; write it as in >=2.4,<2.6") from error
+    return text
+
+
+def _is_signal(name: str) -> str:
+    if name not in signals.Signals.__members__:
+        raise ValueError("there is no such signal; write its name, such as SIGSEGV")
+    return name
+
+
+def _is_finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise ValueError("this must be a finite number")
+    return number
+
+
+Text = Annotated[str, Field(max_length=MOST_CHARACTERS), AfterValidator(_encodable)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+ShortText = Annotated[str, Field(max_length=200), AfterValidator(_encodable)]
+
+
+class FormPart(BaseModel):
+    """A part of a claim as data. An unknown field is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WhereForm(FormPart):
+    """The environment to which a check is limited. A field that is left out means any."""
+
+    device: ShortText | None = Field(
+        default=None,
+        description="`cpu` or `cuda`; on any other device nothing can be shown here",
+        examples=["cuda"],
+    )
+    package: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] | None = Field(
+        default=None,
+        description="the package whose version `version` and `range` mean; torch without it",
+        examples=["numpy"],
+    )
+    version: ShortText | None = Field(
+        default=None,
+        description=(
+            "a version by its first two numbers; `>=` and the oldest one; or `python` and a version of Python"
+        ),
+        examples=["2.4"],
+    )
+    range: Annotated[str, Field(max_length=200), AfterValidator(_is_range)] | None = Field(
+        default=None, description="versions, in the form of a requirement", examples=[">=2.4,<2.6"]
+    )
+    os: ShortText | None = Field(default=None, description="an operating system", examples=["linux"])
+    mode: ShortText | None = Field(
+        default=None,
+        description="a way to run it that no target has: then the check can be met, and never refuted",
+        examples=["other code"],
+    )
+
+
+Line = Annotated[StrictInt, Field(ge=1, le=1_000_000)]
+
+
+class PlaceForm(FormPart):
+    """The script and the statement that a check is about."""
+
+    script: Annotated[StrictInt, Field(ge=1, le=100)] | None = Field(
+        default=None,
+        description="the number of the only script that is judged; the first one is 1",
+        examples=[1],
+    )
+    digest: ShortText | None = Field(
+        default=None,
+        description="the digest of that script; if it is not the script's, the claim is refused",
+        examples=["sha256:…"],
+    )
+    line: Line | None = Field(
+        default=None,
+        description=(
+            "the line of the script as submitted that prints or raises it: a no needs that it was passed;"
+            " without it the line is looked for"
+        ),
+        examples=[3],
+    )
+    through: Annotated[list[Line], Field(max_length=20)] = Field(
+        default_factory=list,
+        description="the lines of the calls that lead to `line`, the outermost first",
+        examples=[[12, 7]],
+    )
+
+
+class CheckForm(FormPart):
+    """The fields that all kinds share."""
+
+    id: Name | None = Field(
+        default=None, description="a name for this check, once in a claim", examples=["a"]
+    )
+    text: Text | None = Field(
+        default=None,
+        description="the reporter's words for it, for people; it is made from the other fields without it",
+        examples=["prints 86, expected 4950"],
+    )
+    role: Role = Field(
+        default=Role.BUG,
+        description="`bug` decides the verdict, `expected` is the right behaviour, `detail` only refines",
+    )
+    of: Name | None = Field(
+        default=None,
+        description="for `expected`: the `id` of the bug that it replaces; all bugs without it",
+        examples=["a"],
+    )
+    where: WhereForm = Field(default_factory=WhereForm, description="the environment to which it is limited")
+    at: PlaceForm | None = Field(default=None, description="the place in the scripts of the report")
+    over: Literal["attempt"] = Field(default="attempt", description="each attempt is judged by itself")
+
+
+class ExceptionForm(CheckForm):
+    """An error that the script raises or prints, or a warning."""
+
+    kind: Literal["exception"]
+    type: ShortText | None = Field(
+        default=None, description="the name of its type, without its module", examples=["RuntimeError"]
+    )
+    message: Text | None = Field(
+        default=None,
+        description="its message or the beginning of it; numbers, addresses and paths in it do not count",
+        examples=["expected scalar type Half but found Float"],
+    )
+
+    @model_validator(mode="after")
+    def _names_something(self) -> ExceptionForm:
+        if not self.type and not (self.message or "").strip():
+            raise ValueError("give the type of the error, its message, or both")
+        return self
+
+
+class NoErrorForm(CheckForm):
+    """An error that should be raised, and is not."""
+
+    kind: Literal["no_error"]
+    type: ShortText | None = Field(
+        default=None, description="the type of the missing error; any without it", examples=["ValueError"]
+    )
+
+
+class CrashForm(CheckForm):
+    """The process dies by a signal."""
+
+    kind: Literal["crash"]
+    signal: Annotated[str, AfterValidator(_is_signal)] | None = Field(
+        default=None, description="the name of the signal; any crash without it", examples=["SIGSEGV"]
+    )
+
+
+class ExitStatusForm(CheckForm):
+    """The script ends with a status."""
+
+    kind: Literal["exit_status"]
+    status: StrictInt = Field(ge=0, le=255, description="the exit status", examples=[3])
+
+
+class _PrintedForm(CheckForm):
+    """The fields of what is printed."""
+
+    label: ShortText | None = Field(
+        default=None, description="words on the line that shows it", examples=["max diff"]
+    )
+    stream: Stream | None = Field(
+        default=None,
+        description="only this stream; else stdout, and stderr too if it counts",
+        examples=["stdout"],
+    )
+    occurrence: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description=(
+            "the line that shows it, counted from 1 among the lines with the label, or among all lines that"
+            " are not blank"
+        ),
+        examples=[2],
+    )
+    random: StrictBool | None = Field(
+        default=None,
+        description=(
+            "whether its fractions are random numbers, which are no evidence; without it, they are if the"
+            " script draws random numbers and sets no seed"
+        ),
+        examples=[False],
+    )
+
+
+class OutputForm(_PrintedForm):
+    """Lines that the script prints. Numbers count by their value, spaces and punctuation do not count."""
+
+    kind: Literal["output"]
+    lines: Annotated[list[Text], Field(max_length=MOST_LINES)] = Field(
+        default_factory=list,
+        description=(
+            "the lines, all of which must be printed, in any order; without it those of `text`;"
+            " one empty line: nothing is printed"
+        ),
+        examples=[["tensor([1., 2.])"]],
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lines_of_text(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "lines" not in data and isinstance(data.get("text"), str):
+            return {**data, "lines": data["text"].splitlines()}
+        return data
+
+    @model_validator(mode="after")
+    def _shows_lines(self) -> OutputForm:
+        if not self.lines:
+            raise ValueError("give the printed lines")
+        return self
+
+
+class ValueForm(_PrintedForm):
+    """One number that the script prints."""
+
+    kind: Literal["value"]
+    number: Annotated[
+        str, Field(max_length=400), AfterValidator(_is_number), BeforeValidator(_number_as_text)
+    ] = Field(
+        description="the number with as many digits as count; a text such as nan is one, too",
+        examples=["0.98999"],
+    )
+    position: Literal["first", "last"] | None = Field(
+        default=None, description="the first or the last number that is printed; any without it"
+    )
+    tolerance: Annotated[float, AfterValidator(_is_finite)] | None = Field(
+        default=None,
+        ge=0,
+        description="the largest distance from `number` that still counts as equal, in its unit",
+        examples=[0.001],
+    )
+
+
+class HangForm(CheckForm):
+    """The script does not end."""
+
+    kind: Literal["hang"]
+    message: Text | None = Field(
+        default=None, description="text in the stacks of the processes at the time limit", examples=["futex"]
+    )
+
+
+class OutOfMemoryForm(CheckForm):
+    """Memory runs out."""
+
+    kind: Literal["out_of_memory"]
+
+
+class VariesForm(CheckForm):
+    """Repeats give different results."""
+
+    kind: Literal["varies"]
+    over: Literal["repeats"] = Field(  # type: ignore[assignment]
+        default="repeats", description="the repeats on one target are judged together"
+    )
+
+
+def _are_two(sides: list[str]) -> list[str]:
+    if len(sides) == 1:
+        raise ValueError("there are two sides; give both, or none")
+    return sides
+
+
+Sides = Annotated[list[ShortText], Field(max_length=2), AfterValidator(_are_two)]
+
+
+class _SidesForm(CheckForm):
+    """The fields of two sides."""
+
+    sides: Sides = Field(
+        default_factory=list,
+        description="the two sides: devices, modes or dtypes as printed; over a pair, two versions",
+        examples=[["cpu", "cuda"]],
+    )
+    over: Literal["attempt", "pair"] = Field(  # type: ignore[assignment]
+        default="attempt",
+        description="`attempt`: one attempt prints both sides; `pair`: each side is a target of its own",
+    )
+
+    @model_validator(mode="after")
+    def _versions_of_pair(self) -> _SidesForm:
+        if self.over == "pair" and self.sides and not all(map(_VERSION.fullmatch, self.sides)):
+            raise ValueError("over a pair, both sides are versions, such as 2.1 and 2.2")
+        return self
+
+
+class DiffersForm(_SidesForm):
+    """Two sides give different values."""
+
+    kind: Literal["differs"]
+    side_lines: Annotated[list[Text], Field(max_length=2)] = Field(
+        default_factory=list,
+        description="the line that each side prints, in the order of `sides`; an empty one: any",
+        examples=[["cpu tensor(1.)", "cuda tensor(2.)"]],
+    )
+
+    @model_validator(mode="after")
+    def _lines_have_sides(self) -> DiffersForm:
+        if len(self.side_lines) > len(self.sides):
+            raise ValueError("each of `side_lines` needs its side in `sides`")
+        return self
+
+
+class SlowerForm(_SidesForm):
+    """The first side takes longer than the second one."""
+
+    kind: Literal["slower"]
+    sides: Annotated[Sides, Field(min_length=2)] = Field(
+        description="the slow side and the fast side; an empty one stands for all others",
+        examples=[["cuda", "cpu"]],
+    )
+    factor: Annotated[float, AfterValidator(_is_finite)] | None = Field(
+        default=None,
+        gt=0,
+        description="how many times as long; any clear difference without it",
+        examples=[3.0],
+    )
+
+
+AnyCheck = Annotated[
+    ExceptionForm
+    | NoErrorForm
+    | CrashForm
+    | ExitStatusForm
+    | OutputForm
+    | ValueForm
+    | HangForm
+    | OutOfMemoryForm
+    | VariesForm
+    | DiffersForm
+    | SlowerForm,
+    Field(discriminator="kind"),
+]
+FORMS: dict[str, type[CheckForm]] = {
+    str(get_args(form.model_fields["kind"].annotation)[0]): form for form in get_args(get_args(AnyCheck)[0])
+}

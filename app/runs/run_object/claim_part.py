@@ -1,0 +1,86 @@
+"""The claim in a run object and in the answer of `reports:read`: the form in which it can be sent back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.intake.claim.claims import Claim
+from app.intake.typed.typed_claim import data_of_claim
+
+
+def _is_absent(value: Any) -> bool:
+    return value is None or value in ([], "")
+
+
+# A field that is present only if it has a value.
+_Text = Annotated[str | None, Field(exclude_if=_is_absent)]
+_Texts = Annotated[list[str] | None, Field(exclude_if=_is_absent)]
+_Whole = Annotated[int | None, Field(exclude_if=_is_absent)]
+_Number = Annotated[float | None, Field(exclude_if=_is_absent)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class PlacePart(_Part):
+    """The script that a check is about, by its number, and the line that prints or raises it."""
+
+    script: _Whole = None
+    digest: _Text = None
+    line: _Whole = None
+    through: Annotated[list[int] | None, Field(exclude_if=_is_absent)] = None
+
+
+class CheckPart(_Part):
+    """A check as it is judged. Fields of its kind are there if they have a value: see `ClaimForm`."""
+
+    text: str
+    kind: str
+    role: str
+    where: dict[str, str]
+    over: str
+    id: _Text = None
+    of: _Text = None
+    at: Annotated[PlacePart | None, Field(exclude_if=_is_absent)] = None
+    type: _Text = None
+    message: Annotated[str | None, Field(exclude_if=lambda message: message is None)] = None
+    signal: _Text = None
+    status: _Whole = None
+    lines: _Texts = None
+    number: _Text = None
+    label: _Text = None
+    position: _Text = None
+    stream: _Text = None
+    occurrence: _Whole = None
+    random: Annotated[bool | None, Field(exclude_if=lambda random: random is None)] = None
+    tolerance: _Number = None
+    sides: _Texts = None
+    side_lines: _Texts = None
+    factor: _Number = None
+
+
+class ReadingPart(_Part):
+    """One reading of a report."""
+
+    # The package whose fault is claimed.
+    subject: str | None = None
+    text: _Text = None
+    checks: list[CheckPart] = Field(default_factory=list)
+
+
+class ClaimPart(ReadingPart):
+    """The claim as it is judged. It can be sent as `claim`, as it is or mended.
+
+    If one of the `further` readings is seen where the claim is not, the verdict is `observed` with the reason
+    `two_readings`.
+    """
+
+    further: Annotated[list[ReadingPart], Field(exclude_if=_is_absent)] = Field(default_factory=list)
+
+
+def claim_part(claim: Claim) -> ClaimPart:
+    """The claim of a run object."""
+    return ClaimPart.model_validate(data_of_claim(claim))
