@@ -190,6 +190,21 @@ def database(postgres: EmbeddedPostgres) -> Iterator[str]:
     _drop_database(postgres, name)
 
 
+@pytest.fixture(scope="module")
+def stage_of_module(postgres: EmbeddedPostgres, broker_server: EmbeddedValkey) -> Iterator[Stage]:
+    """A stage that a module fills once. Other tests may empty its broker."""
+    from stage import Stage
+
+    from app.settings import ServiceSettings
+
+    name = f"module_{uuid.uuid4().hex}"
+    url = _create_database(postgres, name, template=TEMPLATE)
+    made = Stage(ServiceSettings(database_url=url, broker_url=broker_server.url, lease_seconds=3600.0))
+    yield made
+    made.close()
+    _drop_database(postgres, name)
+
+
 @pytest.fixture
 def other_database(postgres: EmbeddedPostgres) -> Iterator[str]:
     """A second database, for a second service."""

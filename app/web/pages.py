@@ -20,6 +20,7 @@ from app.judging.comparison.values import value_text
 from app.runs.estimates.wording import BASIS, how_long, queue_position_text
 from app.runs.run_object.reading_notes import needs_in_words, repair_diff
 from app.visible_text import visible
+from app.web.parts import LazyContext, PartExtension, failed_parts, page_with
 from app.web.text import labels, text_budget
 from app.web.text.ansi import with_colours
 from app.web.views import runs as views
@@ -45,7 +46,9 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=[PartExtension],
     )
+    templates.context_class = LazyContext
     templates.filters |= {
         "visible": text_budget.visible,
         # Without a budget: for a text that is cut already, or that we made ourselves.
@@ -90,7 +93,7 @@ def page(name: str, *, status: int = 200, **values: Any) -> HTMLResponse:
 
 def render(name: str, **values: Any) -> str:
     """A page as HTML."""
-    with text_budget.page_budget():
+    with text_budget.page_budget(), page_with(values):
         return environment().get_template(name).render(demo=IS_DEMO.get(), **values)
 
 
@@ -103,14 +106,17 @@ def render_cached(sources: str | None, render_text: Callable[[], str]) -> str:
     """The cached text for these sources, else a newly rendered one.
 
     `sources` names everything that the text depends on. If it is None, the text may change and is not cached.
+    A text with a part that can't be shown is not cached either: the fault may pass.
     """
     if sources is None:
         return render_text()
     key = f"{IS_DEMO.get()} {sources}"
     text = _PAGES.find(key)
     if text is None:
-        text = render_text()
-        _PAGES.store(key, text, len(text))
+        with failed_parts() as failed:
+            text = render_text()
+        if not failed:
+            _PAGES.store(key, text, len(text))
     return text
 
 

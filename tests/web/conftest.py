@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from hostile_web import Hostile, fill
 from playwright.sync_api import Browser, sync_playwright
 from running_web import web_of
 from stage import Stage
+
+from app.web import parts
+
+
+@pytest.fixture(autouse=True)
+def broken_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The parts of pages that could not be drawn. A test that plants such faults clears the list."""
+    names: list[str] = []
+    log_exception = parts.log.exception
+
+    def exception(event: str, **more: str) -> None:
+        names.append(more["part"])
+        log_exception(event, **more)
+
+    monkeypatch.setattr(parts, "log", SimpleNamespace(exception=exception))
+    yield names
+    assert names == []
+
 
 FLAGS = [
     "--no-sandbox",

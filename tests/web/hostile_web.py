@@ -71,9 +71,9 @@ def observation() -> Observation:
 
 def held(number: float, *, evil: float) -> list[CapturedValue]:
     """Values under hostile names, with hostile facts."""
-    odd = {"dtype": EVIL, "shape": [-1] * 64, "device": EVIL, "digest": EVIL, "data": ""}
+    odd = {"dtype": EVIL, "shape": [2**62] * 64, "device": EVIL, "digest": EVIL, "data": ""}
     return [
-        tensor("x" * 5000, number, 1.0),
+        tensor("x" * 200, number, 1.0),
         tensor(EVIL, evil, origin="printed"),
         tensor(f"odd {EVIL}", number).model_copy(update={**odd, "digest": f"{EVIL}{number}"}),
         tensor("same", 1.0),

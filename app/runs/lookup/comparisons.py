@@ -28,14 +28,19 @@ class ComparisonDetails(ComparisonContent):
     candidate: AttemptDetails
 
 
-def comparison(session: Session, comparison_id: str) -> ComparisonDetails:
-    """A comparison by its id, `{baseline}-{candidate}`. Raises NotFoundError, ConflictError."""
+def attempts_of(comparison_id: str) -> tuple[str, str]:
+    """The ids of both attempts in the id of a comparison. Raises NotFoundError."""
     ids = comparison_id.split("-")
     if len(ids) != 2 or not all(PATTERN.fullmatch(one) for one in ids):
         raise NotFoundError(
             "There is no comparison with this id. An id has two ids of attempts: baseline-candidate."
         )
-    return compare_attempts(session, ids[0], ids[1])
+    return ids[0], ids[1]
+
+
+def comparison(session: Session, comparison_id: str) -> ComparisonDetails:
+    """A comparison by its id, `{baseline}-{candidate}`. Raises NotFoundError, ConflictError."""
+    return compare_attempts(session, *attempts_of(comparison_id))
 
 
 def compare_attempts(session: Session, baseline: str, candidate: str) -> ComparisonDetails:
@@ -43,9 +48,21 @@ def compare_attempts(session: Session, baseline: str, candidate: str) -> Compari
 
     Raises NotFoundError, ConflictError while one is not recorded.
     """
+    return compare_details(session, *attempts_to_compare(session, baseline, candidate))
+
+
+def attempts_to_compare(
+    session: Session, baseline: str, candidate: str
+) -> tuple[AttemptDetails, AttemptDetails]:
+    """The two attempts of a comparison. Raises NotFoundError, ConflictError while one is not recorded."""
     sides = side_of(session, baseline), side_of(session, candidate)
-    content, made_at = content_of_pair(session, *sides)
     one, other = (attempt_details(session, side.attempt.id) for side in sides)
+    return one, other
+
+
+def compare_details(session: Session, one: AttemptDetails, other: AttemptDetails) -> ComparisonDetails:
+    """The comparison of two attempts that can be compared."""
+    content, made_at = content_of_pair(session, side_of(session, one.id), side_of(session, other.id))
     return ComparisonDetails.model_validate(
         {
             **dict(content),

@@ -10,9 +10,10 @@ from fastapi.responses import Response
 from app.http.access import CanRead
 from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep
-from app.runs.lookup.comparisons import compare_attempts, comparison
+from app.runs.lookup.comparisons import attempts_of, attempts_to_compare, compare_details
 from app.web.formats import Format, as_json, negotiate_format
 from app.web.pages import page
+from app.web.parts import lazily
 from app.web.views.side_by_side import comparison_values
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
@@ -33,7 +34,10 @@ def get_compare(
     one, other = baseline.strip(), candidate.strip()
     if not (comparison_id or one or other):
         return page("compare_form.html")
-    details = comparison(session, comparison_id) if comparison_id else compare_attempts(session, one, other)
+    if comparison_id:
+        one, other = attempts_of(comparison_id)
+    attempts = attempts_to_compare(session, one, other)
+    details = lazily(compare_details, session, *attempts)
     if negotiate_format("", request)[1] is Format.JSON:
-        return as_json(details)
-    return page("compare.html", **comparison_values(details))
+        return as_json(details())
+    return page("compare.html", **comparison_values(*attempts, details))

@@ -20,6 +20,7 @@ from app.runs.lookup.reports import list_reports
 from app.runs.rows.presets import known_presets
 from app.runs.submission.submit import submit
 from app.web.pages import page
+from app.web.parts import Lazy, lazily
 from app.web.submission import SubmissionForm, submission_of
 from worker.contract.programs.probe import probe_program
 
@@ -43,9 +44,9 @@ def _home(
         values=form or SubmissionForm(),
         problem=problem,
         presets=known_presets(settings).values(),
-        newest=newest_changes(session, limit=MOST_OF_A_GROUP),
-        groups=groups(session, each=MOST_OF_A_GROUP),
-        recent=list_reports(session, limit=MOST_RECENT).items,
+        newest=lazily(newest_changes, session, limit=MOST_OF_A_GROUP),
+        groups=lazily(groups, session, each=MOST_OF_A_GROUP),
+        recent=Lazy(lambda: list_reports(session, limit=MOST_RECENT).items),
     )
 
 

@@ -13,6 +13,7 @@ from app.http.state import BrokerDep, SessionDep
 from app.runs.maintenance.quarantine import active_quarantines
 from app.runs.rows.nodes import list_nodes
 from app.web.pages import page
+from app.web.parts import lazily
 from app.web.views.grouped_rows import toolchain_rows
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
@@ -31,6 +32,6 @@ def get_nodes(
         "nodes.html",
         nodes=nodes,
         start=start,
-        toolchains=toolchain_rows(nodes),
-        quarantines=active_quarantines(session),
+        toolchains=lazily(toolchain_rows, nodes),
+        quarantines=lazily(active_quarantines, session),
     )

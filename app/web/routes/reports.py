@@ -73,7 +73,7 @@ def get_report(
             report, run, points, address=address, start=start, older=older, each=rows == "each"
         )
         if chosen is Format.MARKDOWN:
-            return values["markdown"] or f"This report was not run yet: {address}\n"
+            return values["markdown"]() if run is not None else f"This report was not run yet: {address}\n"
         return render("report.html", **values, presets=known_presets(settings).values())
 
     sources = None if state is None else f"{state} {chosen} {address} {start} {older} {rows}"

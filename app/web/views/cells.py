@@ -7,6 +7,7 @@ from typing import Any
 
 from app.judging.judgement import Verdict
 from app.runs.lookup.cell import Cell, packages_used, repeatable
+from app.web.parts import Lazy, lazily
 from app.web.views.environments import environment_views, fact_text
 from app.web.views.runs import traces_of
 from worker.contract import Environment
@@ -26,15 +27,18 @@ _MAIN_FACTS = (
 
 
 def cell_values(cell: Cell) -> dict[str, Any]:
-    """The values for the template of a cell's page."""
+    """The values for the template of a cell's page, most of them lazy."""
     attempt = cell.repeatable
+    environment: Environment = {} if attempt is None else attempt.environment
     return {
         "cell": cell,
-        "command": command_for(cell.label),
-        "packages": {} if attempt is None else packages_used(cell.script, attempt.environment),
-        "facts": [] if attempt is None else list(_main_facts(attempt.environment).items()),
-        "traces": traces_of(cell.run),
-        "environments": environment_views(cell.run.environments),
+        "run": cell.run,
+        "job": cell.job,
+        "command": lazily(command_for, cell.label),
+        "packages": lazily(packages_used, cell.script, environment),
+        "facts": Lazy(lambda: list(_main_facts(environment).items())),
+        "traces": lazily(traces_of, cell.run),
+        "environments": lazily(environment_views, cell.run.environments),
     }
 
 

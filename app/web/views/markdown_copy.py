@@ -6,12 +6,13 @@ Untrusted text stands only inside fences.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from app.judging.judgement import CheckResult
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
 from app.runs.run_object.maintainer_acts import Overruling
 from app.visible_text import visible
+from app.web.parts import SENTENCE, Lazy, draw_part
 from app.web.text.labels import VERDICTS
 from app.web.views import runs as views
 from app.web.views import wording
@@ -59,36 +60,58 @@ def run_markdown(
     run: RunDocument,
     *,
     address: str,
-    grid: Grid | None = None,
-    tried_more: bool = False,
+    grid: Lazy[Grid] | None = None,
+    tried_more: Lazy[bool] | None = None,
     overruling: Overruling | None = None,
 ) -> str:
-    """A run in a few lines. For a report: its current run with its `grid` and a maintainer's `overruling`."""
+    """A run in a few lines. For a report: its current run with its `grid` and a maintainer's `overruling`.
+
+    A part that can't be written is one line that says so.
+    """
     overruling = overruling or run.overruled
     preface = (
         ""
         if overruling is None
         else f"A maintainer says: {_name(overruling.verdict)}. The measured result follows."
     )
-    return "\n\n".join(filter(None, [preface, *_parts(run, address, grid, tried_more=tried_more)])) + "\n"
+    parts = (
+        draw_part(f"{name}, in Markdown", write, placeholder=SENTENCE.format(name), run=run.id)
+        for name, write in _parts(run, address, grid, tried_more)
+    )
+    return "\n\n".join(filter(None, [preface, *parts])) + "\n"
 
 
-def _parts(run: RunDocument, address: str, grid: Grid | None, *, tried_more: bool) -> Iterator[str]:
-    yield f"**{wording.headline(run, tried_more=tried_more)}**"
-    yield plain(wording.what_is_missing(run), "")
-    yield "" if grid is None else since_sentence(grid)
+def _parts(
+    run: RunDocument, address: str, grid: Lazy[Grid] | None, tried_more: Lazy[bool] | None
+) -> Iterator[tuple[str, Callable[[], str]]]:
+    """The parts in their order: the name of each, and the function that writes it."""
+    yield (
+        "the verdict",
+        lambda: f"**{wording.headline(run, tried_more=tried_more is not None and tried_more())}**",
+    )
+    yield "the next step", lambda: plain(wording.what_is_missing(run), "")
+    yield "since when", lambda: "" if grid is None else since_sentence(grid())
     if run.contributed is not None:
-        yield "This run was contributed from another machine. It was judged here from its attempts."
-    yield wording.defect_words(run)
-    for ask in run.ask:
-        yield f"Please: {plain(ask.text)}"
-    yield _table(grid) if grid is not None and len(grid.columns) > 1 else _cells(run)
-    yield from _claim(run)
-    yield from _other_readings(run)
-    yield _operations(run)
-    yield _distinguishing(run)
-    yield from _repeat(run)
-    yield f"All attempts, all environments, and a script that repeats each cell: {address}"
+        yield (
+            "the contributor",
+            lambda: "This run was contributed from another machine. It was judged here from its attempts.",
+        )
+    yield "whether it is a bug", lambda: wording.defect_words(run)
+    yield "the questions", lambda: "\n\n".join(f"Please: {plain(ask.text)}" for ask in run.ask)
+    yield "the targets", lambda: _targets(run, None if grid is None else grid())
+    yield "the claim", lambda: "\n\n".join(_claim(run))
+    yield "the other readings", lambda: "\n\n".join(_other_readings(run))
+    yield "the operations", lambda: _operations(run)
+    yield "differences between targets", lambda: _distinguishing(run)
+    yield "how to repeat it", lambda: _repeat(run)
+    yield (
+        "the address",
+        lambda: f"All attempts, all environments, and a script that repeats each cell: {address}",
+    )
+
+
+def _targets(run: RunDocument, grid: Grid | None) -> str:
+    return _table(grid) if grid is not None and len(grid.columns) > 1 else _cells(run)
 
 
 def _rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -205,7 +228,7 @@ def _distinguishing(run: RunDocument) -> str:
     )
 
 
-def _repeat(run: RunDocument) -> Iterator[str]:
+def _repeat(run: RunDocument) -> str:
     label = next(iter([*run.where, *run.not_where]), "")
-    if label and is_plain(label.replace("@", " ").replace("_", "")):
-        yield f"To repeat it: `samehere reproduce FILE --target {label}`"
+    can_stand = label and is_plain(label.replace("@", " ").replace("_", ""))
+    return f"To repeat it: `samehere reproduce FILE --target {label}`" if can_stand else ""

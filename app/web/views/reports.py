@@ -14,6 +14,7 @@ from app.runs.run_object.claim_part import CheckPart
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.reading_notes import environment_differences
 from app.states import OPEN_STATES
+from app.web.parts import Lazy, lazily
 from app.web.views import runs as views
 from app.web.views import wording
 from app.web.views.environments import distinguishing_fields
@@ -80,8 +81,8 @@ def last_verified(points: Sequence[Point]) -> datetime | None:
 
 
 _WITHOUT_RUN: Mapping[str, Any] = {
-    **dict.fromkeys(("claim", "place", "distinguishing", "comparisons", "traces"), ()),
-    "comparisons_alike": 0,
+    **dict.fromkeys(("claim", "place", "distinguishing", "traces"), ()),
+    "comparisons": None,
     "both_shown": False,
     "attempts": None,
     "markdown": "",
@@ -98,68 +99,76 @@ def report_values(
     older: int = 0,
     each: bool = False,
 ) -> dict[str, Any]:
-    """The values for the template of the page.
+    """The values for the template of the page, most of them lazy.
 
     `start` and `older` choose the part of the matrix, and `each` shows every row by itself.
     """
-    grid = build_grid(
-        points, [script.digest for script in report.report.scripts], start=start, older=older, each=each
-    )
+    scripts = [script.digest for script in report.report.scripts]
+    grid = lazily(build_grid, points, scripts, start=start, older=older, each=each)
     values: dict[str, Any] = {
         "report": report,
         "run": run,
         "grid": grid,
         "each": each,
-        "verified_at": last_verified(points),
+        "verified_at": lazily(last_verified, points),
         "attention": report.attention,
         "jobs": {},
     }
     if run is None:
         return {**values, **_WITHOUT_RUN}
-    tried_more, claim = _tried_more(run, points), claim_rows(run)
-    differing = environment_differences(run)
+    claim, differing = lazily(claim_rows, run), lazily(environment_differences, run)
+    tried_more = lazily(_tried_more, run, points)
     return {
         **values,
-        **_comparison_values(run),
-        "headline": wording.headline(run, tried_more=tried_more),
-        "missing": wording.what_is_missing(run),
-        "since": since_sentence(grid),
+        "comparisons": lazily(comparison_list, run),
+        "headline": Lazy(lambda: wording.headline(run, tried_more=tried_more())),
+        "missing": lazily(wording.what_is_missing, run),
+        "since": Lazy(lambda: since_sentence(grid())),
         "jobs": {job.id: job for job in run.jobs},
-        "seen_by_job": {job.id: views.what_was_seen(job) for job in run.jobs},
-        "defect": wording.defect_words(run),
-        "as_reported": wording.as_reported(run, [field.name for field in differing]),
+        "seen_by_job": Lazy(lambda: {job.id: views.what_was_seen(job) for job in run.jobs}),
+        "defect": lazily(wording.defect_words, run),
+        "as_reported": Lazy(lambda: wording.as_reported(run, [field.name for field in differing()])),
         "seen_in": (sum(job.matched for job in run.jobs), sum(job.of for job in run.jobs if job.matched)),
         "claim": claim,
-        "both_shown": both_shown(claim),
+        "both_shown": Lazy(lambda: both_shown(claim())),
         "place": differing,
-        "distinguishing": distinguishing_fields(run),
-        "traces": views.traces_of(run),
-        "attempts": views.attempt_table(run),
-        "command": views.command_of(run),
+        "distinguishing": lazily(distinguishing_fields, run),
+        "traces": lazily(views.traces_of, run),
+        "attempts": lazily(views.attempt_table, run),
+        "command": lazily(views.command_of, run),
         "first_job": next(
             (job.id for job in run.jobs if views.label_of(job) in run.where),
             run.jobs[0].id if run.jobs else None,
         ),
-        "markdown": run_markdown(
-            run, address=address, grid=grid, tried_more=tried_more, overruling=report.overruled
+        "markdown": lazily(
+            run_markdown, run, address=address, grid=grid, tried_more=tried_more, overruling=report.overruled
         ),
         "live": run.state in OPEN_STATES,
     }
 
 
-def _comparison_values(run: RunDocument) -> dict[str, Any]:
-    """The comparisons that found a difference, and the numbers of the others."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonList:
+    """The first comparisons that found a difference, and the numbers of the other comparisons."""
+
+    rows: Sequence[views.ComparisonRow]
+    more: int
+    alike: int
+
+
+def comparison_list(run: RunDocument) -> ComparisonList:
+    """The comparisons of a run as the page of its report shows them."""
     every = views.comparisons_of(run)
-    comparisons = [
+    differing = [
         row
         for row in every
         if row.part.result not in {ComparisonResult.IDENTICAL, ComparisonResult.EQUIVALENT}
     ]
-    return {
-        "comparisons": comparisons[:MOST_COMPARED],
-        "comparisons_alike": len(every) - len(comparisons),
-        "comparisons_more": max(0, len(comparisons) - MOST_COMPARED),
-    }
+    return ComparisonList(
+        rows=differing[:MOST_COMPARED],
+        more=max(0, len(differing) - MOST_COMPARED),
+        alike=len(every) - len(differing),
+    )
 
 
 def _tried_more(run: RunDocument, points: Sequence[Point]) -> bool:

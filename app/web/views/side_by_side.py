@@ -11,6 +11,7 @@ from app.judging.comparison.values import ValueComparison, ValueResult, distance
 from app.runs.lookup.comparisons import ComparisonDetails
 from app.runs.lookup.runs import AttemptDetails
 from app.targets.target import Target
+from app.web.parts import Lazy, lazily
 from app.web.views.environments import environment_views
 from worker.contract import CapturedValue
 
@@ -46,23 +47,29 @@ def target_label(attempt: AttemptDetails) -> str:
     return Target.model_validate(target.model_dump()).label()
 
 
-def comparison_values(details: ComparisonDetails) -> dict[str, Any]:
-    """The values for the template of a comparison. Captured values that differ come first."""
-    rows = sorted(
-        (_value_row(value) for value in details.values),
-        key=lambda row: _RANKS[row.value.result] + row.value.varies,
-    )
-    alike = [row for row in rows if row.value.result is ValueResult.IDENTICAL]
+def comparison_values(
+    baseline: AttemptDetails, candidate: AttemptDetails, details: Lazy[ComparisonDetails]
+) -> dict[str, Any]:
+    """The values for the template of a comparison, most of them lazy."""
     return {
+        "baseline": baseline,
+        "candidate": candidate,
         "details": details,
-        "target_labels": {
-            "baseline": target_label(details.baseline),
-            "candidate": target_label(details.candidate),
-        },
-        "values": [row for row in rows if row.value.result is not ValueResult.IDENTICAL],
-        "alike": alike,
-        "cause": sentence(details.comparison.cause),
+        "target_labels": lazily(
+            lambda: {"baseline": target_label(baseline), "candidate": target_label(candidate)}
+        ),
+        "values": Lazy(lambda: _value_rows(details(), alike=False)),
+        "alike": Lazy(lambda: _value_rows(details(), alike=True)),
+        "cause": Lazy(lambda: sentence(details().comparison.cause)),
     }
+
+
+def _value_rows(details: ComparisonDetails, *, alike: bool) -> list[ValueRow]:
+    """The rows of captured values that are, or are not, equal in every bit. Differing ones come first."""
+    values = [value for value in details.values if (value.result is ValueResult.IDENTICAL) is alike]
+    return [
+        _value_row(value) for value in sorted(values, key=lambda value: _RANKS[value.result] + value.varies)
+    ]
 
 
 _RANKS = {
@@ -96,13 +103,13 @@ def _tolerance(value: ValueComparison) -> str:
 
 
 def attempt_values(attempt: AttemptDetails) -> dict[str, Any]:
-    """The values for the template of an attempt."""
+    """The values for the template of an attempt, most of them lazy."""
     values = [] if attempt.observation is None else attempt.observation.values[:MOST_CAPTURED]
     environment = {attempt.environment_digest or "": attempt.environment} if attempt.environment else {}
     return {
         "attempt": attempt,
-        "captured": [_captured_row(value) for value in values],
-        "environments": environment_views(environment),
+        "captured": Lazy(lambda: [_captured_row(value) for value in values]),
+        "environments": lazily(environment_views, environment),
     }
 
 
