@@ -166,9 +166,9 @@ def precision_flags(torch):
         for name in ("cuda.matmul", "cuda.conv", "cuda.rnn", "mkldnn.matmul", "mkldnn.conv"):
             flags["precision." + name] = attempt(get, *name.split("."))
         return flags
-    flags["tf32.matmul"] = attempt(torch._C._get_cublas_allow_tf32)
-    flags["tf32.cudnn"] = attempt(torch._C._get_cudnn_allow_tf32)
-    flags["float32_matmul_precision"] = attempt(torch._C._get_float32_matmul_precision)
+    flags["tf32.matmul"] = attempt(lambda: torch._C._get_cublas_allow_tf32())
+    flags["tf32.cudnn"] = attempt(lambda: torch._C._get_cudnn_allow_tf32())
+    flags["float32_matmul_precision"] = attempt(lambda: torch._C._get_float32_matmul_precision())
     return flags
 
 
@@ -315,7 +315,8 @@ class Watch:
         # The first handler to be registered is the last one to run.
         atexit.register(self.at_exit)
         self.registered = True
-        if not known:
+        # Up to Python 3.9 the module itself holds the handlers: another import of it would lose them.
+        if not known and sys.version_info >= (3, 10):
             del sys.modules["atexit"]
 
     def begin(self, config, channel=None):

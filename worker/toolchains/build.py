@@ -88,7 +88,7 @@ def add(
         if manifest is not None or (recipe is not None and not build):
             return
         with store.tracking(name):
-            recipe = recipe or _new_recipe(required, python, lock, budget)
+            recipe = recipe or _new_recipe(store, required, python, lock, budget)
             store.write_recipe(name, recipe)
             if build:
                 _build(store, name, recipe, budget)
@@ -110,6 +110,7 @@ def rebuild(store: ToolchainStore, name: str, *, budget: Budget) -> None:
         with store.tracking(name):
             if recipe is None and manifest is not None:
                 recipe = _new_recipe(
+                    store,
                     check_requirements(manifest.requirements),
                     store.folder(name) / "bin" / "python",
                     None,
@@ -156,10 +157,14 @@ def _is_same(
 
 
 def _new_recipe(
-    required: Sequence[str], python: str | Path | None, lock: Lock | None, budget: Budget
+    store: ToolchainStore,
+    required: Sequence[str],
+    python: str | Path | None,
+    lock: Lock | None,
+    budget: Budget,
 ) -> Recipe:
     if lock is None:
-        lock = resolve(required, find_interpreter(python), budget)
+        lock = resolve(required, find_interpreter(python), budget, root=store.root)
     else:
         lock.check_fits(find_interpreter(python or lock.minor))
     return Recipe(requirements=list(required), python=str(python or ""), lock=lock)
@@ -168,7 +173,10 @@ def _new_recipe(
 def _new_layer(store: ToolchainStore, base: str, packages: Sequence[str], budget: Budget) -> Recipe:
     below, manifest = store.read_recipe(base), store.read_manifest(base)
     if below is not None:
-        lock = resolve(packages, _interpreter(below), budget, pinned=below.lock.versions(), known=below.lock)
+        pinned = below.lock.versions()
+        lock = resolve(
+            packages, _interpreter(below), budget, root=store.root, pinned=pinned, known=below.lock
+        )
         chosen = {package.name: package for package in (*lock.packages, *below.lock.packages)}
         lock = lock.model_copy(update={"packages": tuple(chosen[name] for name in sorted(chosen))})
         return Recipe(requirements=list(packages), python=below.python, lock=lock, base=base)
@@ -177,7 +185,8 @@ def _new_layer(store: ToolchainStore, base: str, packages: Sequence[str], budget
             f"There is no toolchain {base}; `samehere toolchain list` names those that there are."
         )
     python = store.folder(base) / "bin" / "python"
-    lock = resolve(packages, ask_interpreter(python), budget, pinned=manifest.facts.packages)
+    base_python = ask_interpreter(python)
+    lock = resolve(packages, base_python, budget, root=store.root, pinned=manifest.facts.packages)
     beyond = tuple(package for package in lock.packages if package.name not in manifest.facts.packages)
     return Recipe(
         requirements=list(packages),

@@ -23,7 +23,7 @@ from worker.toolchains import compiler
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import Budget
 from worker.toolchains.locking.lock import LockedPackage
-from worker.toolchains.locking.resolve import ONLY_WHEELS, pip_for
+from worker.toolchains.locking.pip_command import ONLY_WHEELS, pip_for
 from worker.toolchains.store import INSIDE
 from worker.toolchains.venv import Interpreter, make_venv
 
@@ -105,7 +105,7 @@ class PackageStore:
         work.mkdir(parents=True)
         tree = work / "package" / _TREE
         site_packages = make_venv(tree, base)
-        _unpack(package, base, tree, work, budget)
+        _unpack(package, base, tree, work, budget, root=self._root)
         _remove_venv_files(tree)
         for folder in site_packages.glob("*.dist-info"):
             _remove_notes(folder)
@@ -124,7 +124,9 @@ class PackageStore:
         return facts
 
 
-def _unpack(package: LockedPackage, base: Interpreter, tree: Path, work: Path, budget: Budget) -> None:
+def _unpack(
+    package: LockedPackage, base: Interpreter, tree: Path, work: Path, budget: Budget, *, root: Path
+) -> None:
     """Unpack a wheel with uv, from the address in the lock. Raises ToolchainError.
 
     If the address does not work, perhaps for want of credentials, pip fetches the wheel by its name.
@@ -139,7 +141,7 @@ def _unpack(package: LockedPackage, base: Interpreter, tree: Path, work: Path, b
                 raise
         else:
             return
-    wheel = _fetch(package, base, work, budget)
+    wheel = _fetch(package, base, work, budget, root=root)
     _uv_install(package, wheel.as_uri(), tree, work, budget)
 
 
@@ -173,13 +175,13 @@ def _uv() -> str:
     return str(find_uv_bin())
 
 
-def _fetch(package: LockedPackage, base: Interpreter, work: Path, budget: Budget) -> Path:
+def _fetch(package: LockedPackage, base: Interpreter, work: Path, budget: Budget, *, root: Path) -> Path:
     requirements = work / "requirements.txt"
     requirements.write_text(
         f"{package.name}=={package.version} --hash=sha256:{package.sha256}\n", encoding="utf-8"
     )
     folder = work / "fetched"
-    command = [*pip_for(base.executable), "download", "--quiet"]
+    command = [*pip_for(base, root, budget), "download", "--quiet"]
     budget.run(
         [
             *command,

@@ -26,6 +26,9 @@ _PROGRAM = (
     " facts = [executable, sys.base_prefix, list(sys.version_info[:3])];"
     " print(json.dumps([*facts, sys.implementation.name, sysconfig.get_platform()]))"
 )
+# `worker.harness` and what else runs in a toolchain's Python is written for it.
+OLDEST = (3, 8)
+_ANY_VERSION = re.compile(r"\d{1,3}\.\d{1,3}(?:\.\d{1,3})?")
 _VERSION = re.compile(r"3\.\d{1,2}(?:\.\d{1,2})?")
 
 
@@ -62,12 +65,12 @@ def ask_interpreter(python: Path) -> Interpreter:
         )
         executable, prefix, version, implementation, platform = json.loads(answer.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
+        _refuse_old(python, _version_of(python))
         raise ToolchainError(
             f"{python} does not work as a Python interpreter. "
             "Name one by its path, or by a version that is on PATH or that pyenv or uv has installed."
         ) from error
-    if tuple(version) < (3, 8):
-        raise ToolchainError("The interpreter must be Python 3.8 or newer.")
+    _refuse_old(python, ".".join(map(str, version)))
     return Interpreter(
         executable=Path(executable).resolve(),
         prefix=Path(prefix).resolve(),
@@ -77,6 +80,35 @@ def ask_interpreter(python: Path) -> Interpreter:
     )
 
 
+def _version_of(python: Path) -> str:
+    """The version that an interpreter names, even if it is too old for our options; "" if it names none."""
+    try:
+        answer = subprocess.run(
+            [str(python), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            env={},
+            cwd="/",
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    # Python 2 writes it to stderr.
+    match = re.search(r"^Python (\d{1,3}\.\d{1,3}\.\d{1,3})", answer.stdout or answer.stderr)
+    return match[1] if match else ""
+
+
+def _refuse_old(python: Path | None, version: str) -> None:
+    """Raise ToolchainError if this version is older than the programs that watch an attempt."""
+    if version and tuple(map(int, version.split("."))) < OLDEST:
+        subject = f"{python} is Python {version}." if python else f"Python {version} is too old."
+        raise ToolchainError(
+            f"{subject} A toolchain needs Python {OLDEST[0]}.{OLDEST[1]} or newer: "
+            "the programs that watch an attempt run in it."
+        )
+
+
 def find_interpreter(name: str | Path | None) -> Interpreter:
     """Find an interpreter by its path or by a version such as `3.11`; None is our own.
 
@@ -84,6 +116,8 @@ def find_interpreter(name: str | Path | None) -> Interpreter:
     """
     if name is None:
         return ask_interpreter(Path(sys.executable))
+    if _ANY_VERSION.fullmatch(str(name)):
+        _refuse_old(None, str(name))
     if not _VERSION.fullmatch(str(name)):
         return ask_interpreter(Path(name).absolute() if os.sep in str(name) else Path(name))
     parts = tuple(map(int, str(name).split(".")))

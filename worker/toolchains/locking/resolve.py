@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -16,25 +15,11 @@ from pydantic import ValidationError
 from worker.contract.own_process import python_command
 from worker.toolchains.errors import ToolchainError
 from worker.toolchains.limits import Budget
-from worker.toolchains.locking import pip_alone
 from worker.toolchains.locking.lock import Lock, LockedPackage, name_of_file
+from worker.toolchains.locking.pip_command import ONLY_WHEELS, pip_for
 from worker.toolchains.venv import Interpreter
 
-# Only wheels: the build system of a source distribution would be untrusted code. See also `pip_alone`.
-ONLY_WHEELS = ("--only-binary=:all:", "--no-input", "--progress-bar=off", "--disable-pip-version-check")
 _INDEX_OPTIONS = ("index-url", "extra-index-url", "find-links")
-
-
-def pip_for(python: Path) -> list[str]:
-    """The command that starts our pip in that interpreter, which needs no pip itself.
-
-    Raises ToolchainError.
-    """
-    spec = importlib.util.find_spec("pip")
-    if spec is None or spec.origin is None:
-        raise ToolchainError("pip, which chooses wheels, is not installed: run pip install 'samehere[node]'.")
-    program = Path(pip_alone.__file__).read_text(encoding="utf-8")
-    return [str(python), "-I", "-B", "-c", program, str(Path(spec.origin).with_name("__pip-runner__.py"))]
 
 
 def check_requirements(requirements: Sequence[str]) -> tuple[str, ...]:
@@ -70,18 +55,19 @@ def resolve(
     base: Interpreter,
     budget: Budget,
     *,
+    root: Path,
     pinned: Mapping[str, str] | None = None,
     known: Lock | None = None,
 ) -> Lock:
     """The lock of these requirements for this interpreter. Raises ToolchainError with pip's message.
 
-    `pinned`: versions of packages that must not change. `known`: a lock whose wheels are used if pip chooses
-    the same version.
+    `root`: the folder of toolchains. `pinned`: versions of packages that must not change. `known`: a lock
+    whose wheels are used if pip chooses the same version.
     """
     required = check_requirements(requirements)
     with ThreadPoolExecutor(max_workers=1) as executor:
         indexes = executor.submit(_indexes, budget)
-        answer = _ask_pip(required, base, budget, pinned or {})
+        answer = _ask_pip(required, base, root, budget, pinned or {})
     same = {(package.name, package.version): package for package in (known.packages if known else ())}
     try:
         chosen = [_package(item) for item in json.loads(answer)["install"]]
@@ -97,14 +83,16 @@ def resolve(
         raise ToolchainError("pip chose something that is not a wheel with a hash.") from error
 
 
-def _ask_pip(required: Sequence[str], base: Interpreter, budget: Budget, pinned: Mapping[str, str]) -> str:
+def _ask_pip(
+    required: Sequence[str], base: Interpreter, root: Path, budget: Budget, pinned: Mapping[str, str]
+) -> str:
     """The installation report of pip, as JSON text."""
     with tempfile.TemporaryDirectory(prefix="samehere-resolve-") as folder:
         constraints = Path(folder, "constraints.txt")
         constraints.write_text(
             "".join(f"{name}=={version}\n" for name, version in pinned.items()), encoding="utf-8"
         )
-        command = [*pip_for(base.executable), "install", "--dry-run", "--ignore-installed", "--quiet"]
+        command = [*pip_for(base, root, budget), "install", "--dry-run", "--ignore-installed", "--quiet"]
         return budget.run(
             [*command, *ONLY_WHEELS, "--report=-", "--constraint", str(constraints), "--", *required]
         )
