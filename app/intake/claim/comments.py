@@ -25,7 +25,8 @@ _JUDGED_WRONG = re.compile(
     re.IGNORECASE,
 )
 _JUDGED_RIGHT = re.compile(
-    r"\b(?:right|correct|ok|okay|good|expected|fine|as it should)\b|[✓✔✅]", re.IGNORECASE
+    r"\b(?:right|correct|ok|okay|good|expected|fine|as it should)\b|[✓✔✅]",
+    re.IGNORECASE,
 )
 _BY_VERSION = re.compile(
     r"(?<![\w.])(?P<value>True|False|None|nan|inf|[-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,5})?"
@@ -36,11 +37,17 @@ _BY_VERSION = re.compile(
     re.IGNORECASE,
 )
 _RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,4})+")
+_PRINT_CALL = re.compile(r"(?:print|pprint|display) ?\(.*\)\W*$")
+# In `False, there are duplicates` and `False with numpy 1.17`, words only explain the value.
+_CONSTANT_FIRST = re.compile(
+    r"(?P<value>True|False|None)(?:[,;(–—]| -| (?:with|in|on|under|since|from|for|here) )\s*(?P<rest>.*)$"
+)
 _JUDGED = re.compile(rf"{_JUDGED_WRONG.pattern}|{_JUDGED_RIGHT.pattern}", re.IGNORECASE)
 _MOST_COMMENT = 500
 # Matches the words in `WRONG, must be tensor(3)`.
 _EXPECTED = re.compile(
-    rf"\b(?:{any_of(MODALS)} {any_of(SHOW)}|expected|{any_of(INSTEAD)}|not|correct is)\b:?\s*", re.IGNORECASE
+    rf"\b(?:{any_of(MODALS)} {any_of(SHOW)}|expected|{any_of(INSTEAD)}|not|but|correct is)\b:?\s*",
+    re.IGNORECASE,
 )
 _OUTPUT_BELOW = re.compile(
     r"#+\s*(?:the |my |actual |real )?(?:outputs?|prints?|results?|stdout|printed|i get|we get|gives?"
@@ -87,8 +94,10 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     wrong: list[str] = []
     right: list[str] = []
     lines = text.split("\n")
+    # A script that prints nothing shows its bare comparisons, as at a prompt.
+    shown = (ast.Call,) if "print(" in text else (ast.Call, ast.Compare, ast.Attribute, ast.Subscript)
     for at, statement in enumerate(tree.body):
-        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, shown):
             continue
         if pasted_lines := _string_below(tree.body[at + 1 : at + 2]):
             wrong += pasted_lines
@@ -120,6 +129,8 @@ def _string_below(following: Sequence[ast.stmt]) -> list[str]:
     if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
         return []
     lines = [line.strip() for line in value.value.splitlines() if line.strip()]
+    if len(lines) > 1 and _OUTPUT_BELOW.fullmatch(f"# {lines[0]}"):
+        return lines[1:]
     return lines if all(map(is_printed_line, lines)) else []
 
 
@@ -182,12 +193,15 @@ def _trailing_comments(text: str) -> dict[int, str]:
 
 def _value_of(comment: str, literals: set[str]) -> tuple[str | None, str]:
     """The value at the start of a comment, and the words after it. (None, "") for prose."""
+    if constant := _CONSTANT_FIRST.match(comment):
+        return constant["value"], constant["rest"]
     first, dot, rest = comment.partition(". ")
     if first.rstrip(".!") in literals:
         return first.rstrip(".!"), rest
     if re.match(r"[A-Z]\w*(?:Error|Exception)\b", comment):
         return (first if dot else comment), rest
-    match = _VALUE.match(comment)
+    # A call that prints is a line of code that somebody commented out.
+    match = None if _PRINT_CALL.match(comment) else _VALUE.match(comment)
     end = None if match is None else _closing_place(comment, match.end()) if match["open"] else match.end()
     if match is None or end is None:
         return None, ""

@@ -30,6 +30,18 @@ _OF_A_LINE = re.compile(
     rf" {_SHOULD} (?P<expected>{LITERAL})",
     FLAGS,
 )
+_OF_EACH_LINE = re.compile(
+    r"[\s>*_-]*(?:(?:but|and|so) )?(?:both|all|all of them|each|they(?: both| all)?)(?: (?:of them|lines?"
+    r"|values?|sides?|outputs?|results?|numbers?|two|three)){0,2}"
+    rf" {_SHOULD} (?P<expected>{LITERAL})",
+    FLAGS,
+)
+# `The first is correct`, `the second one is wrong`.
+_RIGHT_LINE = re.compile(
+    r"\b(?P<place>first|second)(?: (?:one|line|value|result|output|number))? (?:is|was) (?:the )?"
+    r"(?:(?P<right>right|correct|expected|ok|fine)|(?:wrong|incorrect|not (?:right|correct)))\b",
+    FLAGS,
+)
 # `0` is right; the right value is `0`.
 _IS_RIGHT = re.compile(
     rf"`?(?P<before>{LITERAL})`? (?:is|would be) (?:the )?(?:right|correct|expected)\b"
@@ -38,6 +50,7 @@ _IS_RIGHT = re.compile(
     FLAGS,
 )
 _LITERALS = re.compile(rf"(?<![\w.])(?:True|False|None|{NUMBER})", FLAGS)
+_LITERAL_OF_A_LINE = re.compile(rf"(?:{LITERAL}|,| )+", FLAGS)
 _PLACES = {"first": 0, "second": 1, "third": 2, "last": -1}
 _TICKS = re.compile(r"`([^`\n]{1,200})`")
 
@@ -58,7 +71,11 @@ def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> li
     expected = (
         _lone_value(texts)
         if len(bug.lines) == 1
-        else _one_line(bug.lines, texts) or _all_lines(bug.lines, texts) or _twin(bug.lines, texts)
+        else _one_line(bug.lines, texts)
+        or _all_lines(bug.lines, texts)
+        or _same_words(bug.lines, texts)
+        or _each_line(bug.lines, texts)
+        or _twin(bug.lines, texts)
     )
     return (
         []
@@ -113,6 +130,36 @@ def _one_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
     return None
 
 
+def _same_words(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
+    """Read `Expected: `script -4``: the printed lines, with the one of the same words replaced."""
+    for text in texts:
+        for line in lines_in(text)[:_MOST_SENTENCES]:
+            match = _EXPECTED_LINE.match(line)
+            values = _TICKS.findall(line[match.end() :]) if match else []
+            forms = [_LITERALS.sub(" ", each).split() for each in lines]
+            form = _LITERALS.sub(" ", values[0]).split() if len(values) == 1 else []
+            if form and forms.count(form) == 1:
+                return output_check(
+                    [values[0] if each == form else own for each, own in zip(forms, lines, strict=True)],
+                    role=Role.EXPECTED,
+                )
+    return None
+
+
+def _each_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
+    """Read `Both should be 42`: every printed line, with its one value replaced."""
+    sentences = [each for text in texts for each in sentences_in(text)[:_MOST_SENTENCES]]
+    match = next((match for each in sentences if (match := _OF_EACH_LINE.match(each))), None)
+    values = [_LITERALS.findall(line) for line in lines]
+    if match is None or any(len(each) != 1 for each in values):
+        return None
+    expected = strip_quotes(match["expected"])
+    return output_check(
+        [line.replace(value, expected) for line, (value,) in zip(lines, values, strict=True)],
+        role=Role.EXPECTED,
+    )
+
+
 def _twin(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
     """Read `(`0` is right)` above two lines that should be equal: both should be the line with this value."""
     values = {
@@ -120,7 +167,17 @@ def _twin(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
         for text in texts
         for match in _IS_RIGHT.finditer(text[:_MOST_LINE])
     }
-    if len(lines) != 2 or len(values) != 1:
+    if len(lines) != 2:
+        return None
+    places = {
+        (match["place"].lower() == "first") == (match["right"] is not None)
+        for text in texts
+        for match in _RIGHT_LINE.finditer(text[:_MOST_LINE])
+    }
+    if len(places) == 1 and _LITERAL_OF_A_LINE.sub(" ", lines[0]) == _LITERAL_OF_A_LINE.sub(" ", lines[1]):
+        right_line = lines[0] if places.pop() else lines[1]
+        return output_check([right_line, right_line], role=Role.EXPECTED)
+    if len(values) != 1:
         return None
     (value,) = values
     right = [line for line in lines if value in _LITERALS.findall(line)]

@@ -20,6 +20,7 @@ from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.words.vocabulary import (
     EXPECT,
     FLAGS,
+    LITERAL,
     MODALS,
     NUMBER,
     any_of,
@@ -120,6 +121,13 @@ _NOTHING = re.compile(
     r"|literally )?nothing(?: at all)?(?=[.!,;:)]|$| (?:and|when|here|on my|although|instead)\b)"
     r"|\bnothing (?:at all )?(?:is|gets|was) (?:printed|shown|displayed|output)(?: at all)?(?=[.!,;:)]"
     r"|$| (?:and|when|here|although|instead)\b)|^\W*no output(?: at all| whatsoever)?(?=[.!]|$)",
+    FLAGS,
+)
+
+
+_OF_A_LINE = re.compile(
+    r"\b(?:first|second|third|fourth|last) (?:line|value|print(?:out)?|output|one|number|result|call|answer)"
+    rf" (?:is|says|shows|prints|gives|returns|was|comes out as) [`\"']?(?P<value>{LITERAL})",
     FLAGS,
 )
 
@@ -343,6 +351,13 @@ def _prints_nothing(sentence: str) -> list[Check]:
     ]
 
 
+def _line_shows(sentence: str) -> list[Check]:
+    """Read `the second line is `False``."""
+    match = _OF_A_LINE.search(sentence)
+    check = literal_check(match["value"], sentence, Role.BUG) if match else None
+    return [check] if check and match and not _SHOULD_VARY.search(sentence[: match.start()]) else []
+
+
 def _not_finite(sentence: str) -> list[Check]:
     value = not_finite(sentence)
     return (
@@ -368,5 +383,6 @@ _RULES = (
     _attribute,
     _prints_nothing,
     _prints,
+    _line_shows,
     _not_finite,
 )

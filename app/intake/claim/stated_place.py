@@ -93,6 +93,19 @@ _VERSION_WORKS = re.compile(
     rf"(?: (?:it|this|that|the \w+|everything|all))?(?: (?:is|was|are|still|always)){{0,2}} {_WORKS}\b",
     FLAGS,
 )
+# `Only numpy 1.x does this`, `happens with numpy 1.x only`.
+_ONLY_VERSION = re.compile(
+    rf"\bonly (?:(?:in|with|on|under|affects?|happens (?:in|with|on|under)) )?(?P<package>{_PACKAGE})"
+    r"(?: version)? v?(?P<version>\d{1,2}(?:\.\d{1,2})?)(?:\.x|\.\*)?(?![\w.]*\d)"
+    rf"|\b(?P<other>{_PACKAGE})(?: version)? v?(?P<number>\d{{1,2}}(?:\.\d{{1,2}})?)(?:\.x|\.\*)? only\b",
+    FLAGS,
+)
+# What a version is said to do in its own clause, if it is the bad one.
+_GOES_WRONG = re.compile(
+    rf"\b{_FAILS}\b|\w(?:Error|Exception)\b|\b(?:errors?|dies|died|stops?"
+    r"|(?:i|we|you) (?:get|see|hit|got|have)|prints?|gives?|returns?|shows?|complains?|not|never)\b|n['’]t\b",
+    FLAGS,
+)
 _NO_PLACE = re.compile(
     r"\b(?:also|too|both|either|regardless|same on|not only|and linux|all platforms)\b", FLAGS
 )
@@ -147,6 +160,11 @@ def _system(text: str, *, about_it: bool) -> str | None:
         or _ONLY_SYSTEM.search(text)
         or (_FAILS_SYSTEM.search(text) if _WORKS_ON.search(text) else None)
     )
+    if match is None and (other := _other_system(text)):
+        return other
+    if match is None and (fails := _FAILS_SYSTEM.search(text)) and _family(fails["one"]) != "linux":
+        # Failures under Linux are tried here, whatever the report means by it.
+        return _family(fails["one"])
     if match is None and about_it:
         working = [hit.end() for hit in _WORKS_ON.finditer(text)] + [
             hit.start("one") for hit in _ON_WORKS.finditer(text)
@@ -155,6 +173,17 @@ def _system(text: str, *, about_it: bool) -> str | None:
         families = {_family(hit["one"]) for hit in hits}
         return families.pop() if len(families) == 1 else None
     return None if match is None else _family(next(group for group in match.groups() if group))
+
+
+def _other_system(text: str) -> str | None:
+    """The other system in `On Linux it works, on Windows it dies`."""
+    working = {_family(hit["one"]) for hit in _ON_WORKS.finditer(text)}
+    others = [hit for hit in _ON_SYSTEM.finditer(text) if _family(hit["one"]) not in working]
+    families = {_family(hit["one"]) for hit in others}
+    if not working or len(families) != 1:
+        return None
+    clause = _clause_at(text, others[0].start(), ends=_CONTRARY)
+    return families.pop() if _GOES_WRONG.search(clause) else None
 
 
 def _family(name: str) -> str:
@@ -173,15 +202,43 @@ def _version(text: str) -> Where:
     works = _WORKS_VERSION.search(text) or _VERSION_WORKS.search(text)
     if fails and works and fails["version"] != works["version"]:
         return _of_package(fails, fails["version"])
+    if works and (other := _other_version(text, works)):
+        return other
+    if only := _ONLY_VERSION.search(text):
+        return _at(only["package"] or only["other"], only["version"] or only["number"])
     since = next(
         (match for match in _SINCE.finditer(text) if match["on"] or not _NEEDS_ON.match(match[0])), None
     )
     return _of_package(since, f">={since['version']}") if since else Where()
 
 
+def _other_version(text: str, works: re.Match[str]) -> Where | None:
+    """The place of the other version in `It works on 3.10, but on 3.14 I get a TypeError`."""
+    package = _name_of(works)
+    others = [
+        match
+        for match in _ANY_VERSION.finditer(text)
+        if match["version"] != works["version"] and (_name_of(match) or package) in {package, _name_of(match)}
+    ]
+    if len({match["version"] for match in others}) != 1:
+        return None
+    (other, *_) = others
+    clause = _clause_at(text, other.start(), ends=_CONTRARY)
+    if works["version"] in clause or not _GOES_WRONG.search(clause):
+        return None
+    return _at(_name_of(other) or package, other["version"])
+
+
+def _name_of(match: re.Match[str]) -> str | None:
+    return match["version_package"] or match["version_pinned"]
+
+
 def _of_package(match: re.Match[str], version: str) -> Where:
+    return _at(_name_of(match), version)
+
+
+def _at(named: str | None, version: str) -> Where:
     """The place of a version. torch is the package that needs no name."""
-    named = match["version_package"] or match["version_pinned"]
     package = package_named(named) if named else None
     if package == PYTHON:
         return Where(version=f"python {version}")
@@ -194,6 +251,19 @@ class NamedVersion:
 
     package: str
     release: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.package} {'.'.join(map(str, self.release))}".strip()
+
+
+def newest_place(version: str | None) -> Where:
+    """The place of an output under `numpy 2.0:`, beside those of older ones: this version or a later one."""
+    package, _, number = (version or "").rpartition(" ")
+    if not number:
+        return Where()
+    if package == PYTHON:
+        return Where(version=f"python >={number}")
+    return Where(package=package if package not in {"", "torch"} else None, version=f">={number}")
 
 
 def version_named(introduction: str) -> NamedVersion | None:
@@ -213,9 +283,18 @@ def place_of_bug(texts: Sequence[str]) -> Where:
     """The environment of the bug, from the report's first sentence about a failure that names one."""
     for text in texts:
         for sentence in _SENTENCES.split(text[:_MOST_TEXT]):
-            if _OF_BUGS.search(sentence) and (where := stated_place(sentence)) != Where():
+            is_about_bug = _OF_BUGS.search(sentence) or _is_since(sentence) or _other_system(sentence)
+            if is_about_bug and (where := stated_place(sentence)) != Where():
                 return where
     return Where()
+
+
+def _is_since(sentence: str) -> bool:
+    """True if a sentence says since which version of a package something happens, and praises nothing."""
+    match = _SINCE.search(sentence)
+    return (
+        match is not None and _name_of(match) is not None and not re.search(rf"\b{_WORKS}\b", sentence, FLAGS)
+    )
 
 
 def with_place(checks: Sequence[Check], where: Where) -> list[Check]:

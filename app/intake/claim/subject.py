@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 
+from app.intake.code.names import undefined_names
 from app.intake.code.syntax import nodes_of, tree_of
 from app.intake.words.distributions import DISTRIBUTIONS, WELL_KNOWN
 
@@ -52,7 +53,7 @@ def subject_of(title: str, main: str) -> str | None:
 
 
 def _imported_packages(script: str) -> list[str]:
-    """The distributions that a script imports; Python if it imports the standard library only."""
+    """The distributions that a script imports; Python if it uses the standard library only."""
     tree = tree_of(script) if script.strip() else None
     if tree is None:
         return []
@@ -67,4 +68,5 @@ def _imported_packages(script: str) -> list[str]:
         )
         roots |= {name.partition(".")[0]: None for name in names}
     packages = [DISTRIBUTIONS.get(root, root) for root in roots if root not in sys.stdlib_module_names]
-    return packages or ([PYTHON] if roots else [])
+    # A script that defines all its names needs no import that somebody left out.
+    return packages or ([PYTHON] if roots or not undefined_names(tree) else [])

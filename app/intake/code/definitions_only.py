@@ -27,14 +27,25 @@ def only_defines(tree: ast.Module) -> bool:
     """
     body = tree.body[:_MOST_STATEMENTS]
     names = {statement.name for statement in body if isinstance(statement, _DEFINITIONS)}
+    names |= {name for statement in body for name in _names_of_lambda(statement)}
     if not names or any(
         isinstance(statement, ast.ClassDef) and _does_something(statement) for statement in body
     ):
         return False
     return all(
-        isinstance(statement, (*_DEFINITIONS, ast.Import, ast.ImportFrom)) or _only_prepares(statement, names)
+        isinstance(statement, (*_DEFINITIONS, ast.Import, ast.ImportFrom))
+        or bool(_names_of_lambda(statement))
+        or _only_prepares(statement, names)
         for statement in body
     ) and not any(_runs_at_definition(statement) for statement in body)
+
+
+def _names_of_lambda(statement: ast.stmt) -> list[str]:
+    """The names in `name = lambda: …`, which defines a function too."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Lambda):
+        return []
+    names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    return names if len(names) == len(statement.targets) else []
 
 
 def tests_of(tree: ast.Module) -> Tests | None:
@@ -148,6 +159,14 @@ def _runs_at_definition(statement: ast.stmt) -> bool:
             ("no_grad",),
             ("skipif",),
             ("dataclass",),
+            ("lru_cache",),
+            ("cache",),
+            ("wraps",),
+            ("contextmanager",),
+            ("asynccontextmanager",),
+            ("total_ordering",),
+            ("singledispatch",),
+            ("overload",),
         }
         for part in statement.decorator_list
     )

@@ -19,9 +19,19 @@ _OTHER_CODE = re.compile(
     r"|\b(?:en|dis)abl(?:e[ds]?|ing)\b|\breplac(?:e[ds]?|ing)\b|\bchang(?:e[ds]?|ing)\b|\bswap(?:ped|ping)?\b"
     r"|\bremov(?:e[ds]?|ing)\b|\badd(?:ed|ing|s)?\b|\bcomment(?:ed|ing)? (?:it |this |that |.{1,40} )?out\b"
     r"|\bun-?comment\w*|\bpass(?:ed|ing)?\b|\bset(?:ting)?\b|\bswitch(?:ed|ing)?\b|\bmodif(?:y|ied|ying)\b"
-    r"|\bstatt\b|\banstelle\b|\bau lieu\b|\ben lugar\b",
+    r"|\bstatt\b|\banstelle\b|\bau lieu\b|\ben lugar\b|\bwithout (?:the|it|that|this|`|@)"
+    r"|\b(?:side note|by the way|unrelated|incidentally|in passing|apart from that)\b",
     re.IGNORECASE,
 )
+# `With `python -W error`` and `started with 100000 threads` say how it is run, if the script does not.
+_STARTED = re.compile(
+    r"\b(?:start(?:ed|ing)?|run(?:ning)?|launch(?:ed|ing)?|call(?:ed|ing)?|invok(?:ed|ing)) "
+    r"(?:it |this |that )?(?:with|under|as) (?:an? |the )?(?P<how>[^,.:;\n]{1,60})",
+    re.IGNORECASE,
+)
+_FLAG = re.compile(r"(?<![\w-])-{1,2}[A-Za-z]|\w=\S|^[A-Z][A-Z0-9_]{3,}$")
+_NUMBERS = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_VERSION = re.compile(r"\d\.\d")
 _ANOTHER = re.compile(
     r"\b(?:another|a different|a second|a further|some other) (?:error|exception|traceback"
     r"|failure|crash|message"
@@ -38,11 +48,25 @@ def condition_of(introduction: str, script: str) -> str:
     """The sentence right above a block, if it names a condition that the script does not meet; else empty."""
     last = introduction.strip().rpartition("\n")[2][-_MOST:]
     sentence = _SENTENCE.split(last.strip())[-1] if last.strip() else ""
-    if not _OPENING.search(sentence) or not (_OTHER_CODE.search(sentence) or _ANOTHER.search(sentence)):
+    opening = _OPENING.search(sentence)
+    if not opening:
         return ""
-    snippets = [_bare(match[1]) for match in _CODE.finditer(sentence)]
+    snippets = [match[1] for match in _CODE.finditer(sentence)]
     own = _bare(script)
-    return "" if snippets and all(snippet in own for snippet in snippets) else sentence
+    if not (_OTHER_CODE.search(sentence) or _ANOTHER.search(sentence)):
+        return sentence if _is_started_otherwise(sentence, snippets, script) else ""
+    return "" if snippets and all(_bare(snippet) in own for snippet in snippets) else sentence
+
+
+def _is_started_otherwise(sentence: str, snippets: list[str], script: str) -> bool:
+    """True if the sentence names a flag, a setting or a number of something that the script does not have."""
+    if any(_FLAG.search(snippet) and _bare(snippet) not in _bare(script) for snippet in snippets):
+        return True
+    started = _STARTED.search(sentence)
+    if started is None or _VERSION.search(started["how"]):
+        return False
+    numbers = _NUMBERS.findall(started["how"])
+    return bool(numbers) and not any(re.search(rf"(?<![\w.]){number}(?![\w.])", script) for number in numbers)
 
 
 def _bare(code: str) -> str:

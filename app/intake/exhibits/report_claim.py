@@ -19,20 +19,21 @@ from app.intake.claim.claims import MOST_READINGS, Check, CheckKind, Claim, Role
 from app.intake.claim.comments import comment_claim, commented_outputs
 from app.intake.claim.expected_elsewhere import find_expected_elsewhere
 from app.intake.claim.named_errors import own_message
-from app.intake.claim.phrases import expected_check
 from app.intake.claim.stated_place import (
+    newest_place,
     place_of_bug,
-    stated_device,
-    stated_place,
     with_place,
 )
 from app.intake.claim.subject import PYTHON, subject_of
-from app.intake.claim.value_mentions import seen_and_expected
 from app.intake.exhibits.conditions import condition_of
-from app.intake.exhibits.shown_outputs import lines_of, shown_outputs
+from app.intake.exhibits.inline_values import SENTENCES, inline_checks
+from app.intake.exhibits.machines import machine_checks
+from app.intake.exhibits.shown_outputs import is_expectation, lines_of, reads_as_output, shown_outputs
 from app.intake.exhibits.shown_warnings import split_warnings
-from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
+from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
+from app.intake.words.languages import in_english
+from app.intake.words.praise import is_only_praise, speaks_of_another_place
 from app.intake.words.vocabulary import (
     MODALS,
     SHOW,
@@ -47,21 +48,10 @@ from app.intake.words.vocabulary import (
 _EXPLICIT = re.compile(
     r"^(?:[^\S\n]|[>*_])*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
 )
-_VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
-_INLINE = re.compile(
-    rf"{_VERBS}[ \t]*+:?[ \t]*+`([^`\n]{{1,400}})`[ \t]*+[,;:(-]*+[ \t]*+"
-    r"([^.`\n]{0,40})",
-    re.IGNORECASE,
-)
-_SHOULD_BEFORE = re.compile(rf"\b{any_of(MODALS, 'would')}(?: \w{{1,12}})? $", re.IGNORECASE)
-_AS_IT_SHOULD = re.compile(
-    r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE
-)
 # Parts beyond this number are not read for the claim.
 _MOST_PARTS = 1_000
 # Short prose is also read as one text.
 _MOST_JOINED = 2_000
-_ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
 _OF_STATUS = re.compile(
     r"\b(?:exit|return|status|error)[- ]?(?:code|status|level|value)\b|\bexits?\b|\$\?", re.IGNORECASE
 )
@@ -75,8 +65,6 @@ PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
 _MOST_LINE = 400
 _MOST_WARNINGS = 3
-# `… but I expected `Y`` stands in the words that follow the value.
-_MOST_AFTER = 200
 
 
 class Source(StrEnum):
@@ -102,26 +90,38 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
         return about(subject, read_claim(explicit))
     outputs = shown_outputs(parts)
     relevant = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
-    texts = [_plain(part.text) for part in relevant if not _is_expectation(part)]
+    texts = [_plain(part.text) for part in relevant if not is_expectation(part)]
+    english_title = in_english(title)
     should = [
         f"Expected: {line}"
         for part in relevant
-        if _is_expectation(part)
+        if is_expectation(part)
         for line in _plain(part.text).split("\n")
         if line.strip()
     ]
-    place = place_of_bug([title, *texts])
+    place = place_of_bug([english_title, *texts])
     readings: list[Claim] = []
-    for source, checks in _readings(parts, outputs, main, [title, *texts]):
+    for source, checks in _readings(parts, outputs, main, [english_title, *texts]):
         if readings and source is Source.OUTPUT and _is_failure(readings[0]):
             # A program prints much before it fails.
             continue
         limited = [_limit_to_cuda(check, main) for check in checks]
-        complete = with_place([*limited, *find_expected_elsewhere(limited, [*should, *texts])], place)
+        found = [*limited, *find_expected_elsewhere(limited, [*should, *texts])]
+        complete = with_place([_in_own_words(check, prose) for check in found], place)
         readings.append(about(subject, Claim(checks=tuple(complete), text=title[:1000])))
     if not readings:
         return Claim(text=title[:1000], subject=subject)
     return readings[0].model_copy(update={"further": _others(readings)})
+
+
+def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:
+    """The check with the reporter's own words where the rules read them in English."""
+    for part in prose:
+        if part.own_text:
+            for english, own in zip(part.text.split("\n"), part.own_text.split("\n"), strict=False):
+                if english != own and english.strip() and english.strip() in check.text:
+                    return check.model_copy(update={"text": own.strip()[:_MOST_LINE]})
+    return check
 
 
 def _readings(
@@ -133,19 +133,34 @@ def _readings(
     prose = [part for part in parts if part.kind == PartKind.PROSE]
     several = sum(part.kind == PartKind.CODE for part in parts) > 1
     # `Expected: 3` and `Actual: 2` may be separate paragraphs.
+    texts = [_about_this_place(text, main) for text in texts]
     joined = "\n".join(texts[1:])[:_MOST_JOINED]
     sources: tuple[tuple[Source, Callable[[], list[Check]]], ...] = (
         (Source.FAILURE, lambda: _exit_status_checks(parts, usual, texts)),
         (Source.FAILURE, lambda: _failure_checks(usual, prose, main)),
+        (Source.OUTPUT, lambda: machine_checks(usual, texts)),
         (Source.OUTPUT, lambda: _checks_of_sides(usual, several=several)),
         (Source.WORDS, lambda: _comment_checks(main)),
-        (Source.WORDS, lambda: _inline_checks(parts)),
-        (Source.OUTPUT, lambda: _output_checks([part for part in usual if not _only_times(part)])),
+        (Source.WORDS, lambda: inline_checks(parts, main)),
+        (Source.OUTPUT, lambda: _output_checks([part for part in usual if not _only_times(part)], main)),
         (Source.WORDS, lambda: statements([*texts, joined])),
-        (Source.OUTPUT, lambda: _output_checks(usual)),
+        (Source.OUTPUT, lambda: _output_checks(usual, main)),
         (Source.FAILURE, lambda: _under_condition(outputs, conditions)),
     )
     yield from ((source, checks) for source, read in sources if (checks := read()))
+
+
+def _about_this_place(text: str, main: str) -> str:
+    """The text without sentences that only say what happens elsewhere or under another condition."""
+    return "\n".join(
+        " ".join(
+            sentence
+            for sentence in SENTENCES.split(line)
+            if not condition_of(sentence, main)
+            and not (speaks_of_another_place(sentence) and is_only_praise(sentence))
+        )
+        for line in text.split("\n")
+    )
 
 
 def _is_failure(claim: Claim) -> bool:
@@ -155,7 +170,7 @@ def _is_failure(claim: Claim) -> bool:
 def _under_condition(outputs: Sequence[Part], conditions: Sequence[str]) -> list[Check]:
     """The checks of outputs for other code or another setting. A "no" can't come from them."""
     elsewhere = [part for part, condition in zip(outputs, conditions, strict=True) if condition]
-    checks = _failure_checks(elsewhere, (), "") or _output_checks(elsewhere)
+    checks = _failure_checks(elsewhere, (), "") or _output_checks(elsewhere, "")
     return with_place(checks, Where(mode="other code"))
 
 
@@ -225,11 +240,6 @@ def _limit_to_cuda(check: Check, main: str) -> Check:
 def _only_times(part: Part) -> bool:
     """True if the output holds nothing but durations. The prose then states the claim."""
     return all(is_timing(line) for line in lines_of(part))
-
-
-def _is_expectation(part: Part) -> bool:
-    """True if the prose stands under a heading for the expected behaviour, so it describes no bug."""
-    return is_expectation_heading(part.heading) and _ACTUAL_TOO.search(part.heading) is None
 
 
 def _plain(text: str) -> str:
@@ -330,66 +340,21 @@ def _comment_checks(main: str) -> list[Check]:
     return [bug, output_check(right, role=Role.EXPECTED)] if not set(right) <= set(wrong) else [bug]
 
 
-def _inline_checks(parts: Sequence[Part]) -> list[Check]:
-    """Checks of sentences such as `prints `X`, wrong`. Empty unless exactly one value is the wrong one."""
-    wrong: dict[str, None] = {}
-    right: dict[str, None] = {}
-    before = after = ""
-    control = False
-    for part in parts:
-        if part.kind == PartKind.CODE:
-            control = says_it_works(part.before)
-        if part.kind != PartKind.PROSE or control or _is_expectation(part):
-            continue
-        for match in _INLINE.finditer(part.text):
-            if _SHOULD_BEFORE.search(part.text, max(0, match.start() - _MOST_LINE), match.start()):
-                continue
-            both = seen_and_expected(_line_at(part.text, match.start()))
-            if both and strip_quotes(both[1]) == match[1].strip():
-                # The sentence holds more than its first value, so another rule reads it.
-                return []
-            if _AS_IT_SHOULD.match(match[2].strip()):
-                right[match[1].strip()] = None
-            elif is_printed_line(match[1].strip()):
-                wrong[match[1].strip()] = None
-                after = part.text[match.end(1) + 1 : match.end(1) + _MOST_AFTER].partition("\n")[0]
-                before = (
-                    part.text[max(0, match.start() - _MOST_AFTER) : match.start(1)]
-                    .rpartition("\n")[2]
-                    .rpartition(". ")[2]
-                )
-    if len(wrong) != 1:
-        return []
-    error_checks = exception_claim(next(iter(wrong)))
-    expected = expected_check(after.strip(" .,;:"), behind=True) if not right and not error_checks else None
-    instead = [output_check((line,), role=Role.EXPECTED) for line in right] or (
-        [expected] if expected else []
-    )
-    checks = [*(error_checks or [output_check(tuple(wrong))]), *instead]
-    # In `On the GPU it prints `X``, the device stands before the value.
-    return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))
-
-
-def _line_at(text: str, place: int) -> str:
-    start = text.rfind("\n", 0, place) + 1
-    return text[start : start + _MOST_LINE].partition("\n")[0]
-
-
-def _output_checks(outputs: Sequence[Part]) -> list[Check]:
+def _output_checks(outputs: Sequence[Part], main: str) -> list[Check]:
     """Checks of literal output. The first block that shows any is the bug."""
     seen: list[Check] = []
     expected: list[Check] = []
     warnings: list[Check] = []
     for part in outputs:
         lines = lines_of(part)
-        if not lines or len(lines) > MOST_LINES_OF_OUTPUT or not any(is_printed_line(line) for line in lines):
+        if not lines or len(lines) > MOST_LINES_OF_OUTPUT or not reads_as_output(part, main):
             continue
         if part.expected or part.elsewhere or says_it_works(part.before):
             expected.append(output_check(lines, role=Role.EXPECTED))
             continue
         device = device_of(part.introduction)
-        check = output_check(lines)
-        seen.append(check.model_copy(update={"where": Where(device=device)}) if device else check)
+        where = newest_place(part.version).model_copy(update={"device": device})
+        seen.append(output_check(lines).model_copy(update={"where": where}))
         warnings += split_warnings(part.text.split("\n"))[1]
     if not seen:
         return []

@@ -9,8 +9,9 @@ from dataclasses import replace
 from app.intake.claim.claim_text import sides_checks
 from app.intake.claim.stated_place import version_named
 from app.intake.exhibits.shown_warnings import split_warnings
-from app.intake.snippets.parts import Part, PartKind
-from app.intake.snippets.roles import speaks_of_another_place
+from app.intake.snippets.output_marks import without_common_sign
+from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
+from app.intake.words.praise import speaks_of_another_place
 from app.intake.words.vocabulary import (
     ACTUAL,
     DESIRED,
@@ -20,6 +21,7 @@ from app.intake.words.vocabulary import (
     SHOW,
     any_of,
     is_printed_line,
+    is_prose,
     is_side_error,
     is_version_line,
 )
@@ -27,8 +29,10 @@ from app.intake.words.vocabulary import (
 _VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
 _GIVES = re.compile(rf"^.{{0,200}}?{_VERBS}[ \t]*:[ \t]+(\S.*)$", re.IGNORECASE)
 _OUTPUT_HEADING = re.compile(
-    r"\b(?:outputs?|logs?|actual|results?|traceback|stack ?trace|errors?)\b", re.IGNORECASE
+    r"\b(?:outputs?|logs?|actual(?:ly)?|happen(?:s|ed)?|results?|traceback|stack ?trace|errors?)\b",
+    re.IGNORECASE,
 )
+_ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
 _MENTIONS = re.compile(r"^[ \t]*+(?:(?:cc|/cc|ping)[ \t]*)?@[\w-]", re.IGNORECASE)
 _MARKS = r"[\s*_:>=-]{0,6}"
 _RESULT = any_of(RESULTS)
@@ -74,7 +78,34 @@ def _older_versions_elsewhere(outputs: list[Part]) -> list[Part]:
         return outputs
     newest = max(version.release for version, _ in named)
     older = {at for version, at in named if version.release < newest}
-    return [replace(part, elsewhere=part.elsewhere or at in older) for at, part in enumerate(outputs)]
+    claimed = {at: version for version, at in named if version.release == newest}
+    return [
+        replace(
+            part,
+            elsewhere=part.elsewhere or at in older,
+            version=str(claimed[at]) if at in claimed else part.version,
+        )
+        for at, part in enumerate(outputs)
+    ]
+
+
+def reads_as_output(part: Part, main: str) -> bool:
+    """True if a block shows output: a line looks printed, or a caption such as `Output:` says so.
+
+    Below a caption, words count too, unless they form a sentence that the script does not hold.
+    """
+    lines = lines_of(part)
+    if any(map(is_printed_line, lines)):
+        return True
+    caption = part.before.strip().rpartition("\n")[2] or part.heading
+    return _SEEN_CAPTION.fullmatch(caption) is not None and all(
+        not is_prose(line) or all(word in main for word in line.split()) for line in lines
+    )
+
+
+def is_expectation(part: Part) -> bool:
+    """True if the prose stands under a heading for the expected behaviour, so it describes no bug."""
+    return is_expectation_heading(part.heading) and _ACTUAL_TOO.search(part.heading) is None
 
 
 def _with_introduction(part: Part, before: str) -> Part:
@@ -82,7 +113,8 @@ def _with_introduction(part: Part, before: str) -> Part:
 
 
 def _output_in_prose(part: Part) -> list[Part]:
-    lines = [line for line in part.text.split("\n") if not _MENTIONS.match(line)]
+    text = without_common_sign(part.text)
+    lines = [line for line in text.split("\n") if not _MENTIONS.match(line)]
     text = "\n".join(lines)
     if "Traceback (most recent call last)" in text:
         return [Part(PartKind.OUTPUT, text, part.heading)]

@@ -5,11 +5,38 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from app.intake.code.syntax import parses
+from app.intake.words.vocabulary import EXCEPTION_LINE
+
 _STATEMENT = re.compile(
     r"[ \t>]*+(?:(?:\d{1,3}[.)]|[-*+])[ \t]*+)?(?P<ticks>`{1,2})(?P<code>[^`\n]{2,1000})(?P=ticks)"
     r"[.,;:]?[ \t]*$"
 )
 _LEAST = 2
+
+
+_SNIPPET = re.compile(r"(?<!`)`([^`\n]{2,400})`(?!`)")
+_IMPORT = re.compile(r"(?:import|from) \w")
+
+
+def statements_in_sentence(texts: Sequence[str]) -> tuple[int, list[str]] | None:
+    """(text, statements) of the first sentence such as `Run `import math`, then `math.sqrt(-1)``.
+
+    The first statement imports something. Snippets that are no Python end the run.
+    """
+    for at, text in enumerate(texts):
+        snippets = [match[1].strip() for match in _SNIPPET.finditer(text)]
+        start = next((place for place, snippet in enumerate(snippets) if _IMPORT.match(snippet)), None)
+        if start is None:
+            continue
+        statements: list[str] = []
+        for snippet in snippets[start:]:
+            if not parses(snippet) or EXCEPTION_LINE.fullmatch(snippet):
+                break
+            statements.append(snippet)
+        if len(statements) >= _LEAST and not all(map(_IMPORT.match, statements)):
+            return at, statements
+    return None
 
 
 def inline_statements(texts: Sequence[str]) -> tuple[int, int, list[str]] | None:

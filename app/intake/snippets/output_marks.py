@@ -14,6 +14,10 @@ _MARKED = re.compile(
     r"[ \t]*(?:>>(?!>)|[=-]{1,2}>(?!>)|→|⇒|⟹|➜|»|#\s?=>|#>"
     r"|\[?Out(?:put)?\]?\s?(?:\[\d+\])?:(?=\s))[ \t]*(?P<value>\S.*)$"
 )
+# A comment on a line of its own with such a mark: `#> 6`, `# => 6`, `#=> 6`, `## 6`, `# -> 6`.
+_MARKED_COMMENT = re.compile(
+    r"#{1,2}\s?(?:[=-]{1,2}>|>{1,2}|→|⇒|⟹|➜|»|Out(?:put)?(?:\s?\[\d+\])?:(?=\s))[ \t]*(?P<value>\S.*)$"
+)
 # Signs that may stand before all lines of a block: comments and quotes.
 _COMMON_SIGNS = ("#>", "#", "//", "--", ">>", "=>", ">", "|")
 
@@ -40,10 +44,35 @@ def split_marked_lines(lines: Sequence[str]) -> tuple[list[str], list[str]]:
     return rest, values
 
 
+def commented_output(lines: Sequence[str]) -> str:
+    """The output that comments of a script show: the lines of a traceback, and lines with a mark.
+
+    Empty if they show none.
+    """
+    shown: list[str] = []
+    run: list[str] = []
+    for line in [*lines, ""]:
+        if line.startswith("#"):
+            run.append(line)
+            continue
+        text = without_common_sign("\n".join(run)).split("\n") if run else []
+        start = traceback_start(text)
+        shown += text[start:] if start is not None else _marked_comments(run)
+        run = []
+    return "\n".join(shown)
+
+
+def _marked_comments(run: Sequence[str]) -> list[str]:
+    matches = [_MARKED_COMMENT.match(line) for line in run]
+    return [match["value"] for match in matches if match] if all(matches) else []
+
+
 def without_common_sign(text: str) -> str:
     """The text without the sign that all its lines begin with, such as `# `."""
     lines = text.split("\n")
     filled = [line for line in lines if line.strip()]
+    if filled and all(map(_MARKED.match, filled)):
+        return "\n".join(split_marked_lines(filled)[1])
     for sign in _COMMON_SIGNS:
         if filled and all(line.lstrip().startswith(sign) for line in filled):
             stripped = [line.lstrip().removeprefix(sign) for line in lines]

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.intake.code.syntax import parses
-from app.intake.snippets.inline_code import inline_statements
+from app.intake.snippets.inline_code import inline_statements, statements_in_sentence
 from app.intake.snippets.labelled_sessions import labelled_sessions
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.shell_sessions import Piece
 from app.intake.snippets.transcripts import does_something, take_apart, without_magics
 from app.intake.text.markdown import Block
+from app.intake.words.languages import in_english
 from app.intake.words.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of
 
 _ENVIRONMENT = re.compile(
@@ -129,6 +130,10 @@ class Part:
     tag: str = ""
     # The words above it say that it is right in another version or on another machine.
     elsewhere: bool = False
+    # The version that the words above it name, if other outputs name older ones.
+    version: str | None = None
+    # The prose as it was written, if it is in another language.
+    own_text: str = ""
 
     @property
     def about_environment(self) -> bool:
@@ -164,6 +169,22 @@ def _last_line(text: str) -> str:
 
 
 def parts_of(blocks: Sequence[Block]) -> list[Part]:
+    """The parts of a report, with its prose in English words."""
+    return [_in_english(part) for part in _parts_as_written(blocks)]
+
+
+def _in_english(part: Part) -> Part:
+    text = in_english(part.text) if part.kind == PartKind.PROSE else part.text
+    return replace(
+        part,
+        text=text,
+        heading=in_english(part.heading),
+        before=in_english(part.before),
+        own_text=part.text if text != part.text else "",
+    )
+
+
+def _parts_as_written(blocks: Sequence[Block]) -> list[Part]:
     """The parts of a report. Code outside of blocks is searched only if no block holds any."""
     parts: list[Part] = []
     heading, before = "", ""
@@ -189,12 +210,21 @@ def _with_inline_code(parts: list[Part]) -> list[Part]:
     texts = [part.text if part.kind == PartKind.PROSE else "" for part in parts]
     run = inline_statements(texts)
     if run is None or not does_something(make_readable("\n".join(run[2]))[0]):
-        return []
+        return _with_sentence_code(parts, texts)
     start, end, statements = run
     before = parts[start].before
     code = Part(PartKind.CODE, "\n".join(statements), parts[start].heading, before)
     following = [replace(parts[end], before="")] if end < len(parts) else []
     return [*parts[:start], code, *following, *parts[end + 1 :]]
+
+
+def _with_sentence_code(parts: list[Part], texts: Sequence[str]) -> list[Part]:
+    """The parts with a script of statements that one sentence names; the sentence stays."""
+    found = statements_in_sentence(texts)
+    if found is None or not does_something(code := "\n".join(found[1])):
+        return []
+    at = found[0]
+    return [*parts[:at], Part(PartKind.CODE, code, parts[at].heading, parts[at].before), *parts[at:]]
 
 
 def _parts_of_block(block: Block, heading: str, before: str) -> list[Part]:

@@ -13,32 +13,9 @@ from app.intake.reading import ScriptRole
 from app.intake.snippets.repairs import USUAL_IMPORTS
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.transcripts import without_magics
+from app.intake.words.praise import WRONGLY, is_only_praise, speaks_of_another_place
 
-_WORKS = re.compile(
-    r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|is fine|runs fine|passes|behaves"
-    r"|no (?:error|problem|crash)s?|workaround|for comparison|is (?:correct|right|ok)|as it should"
-    r"|(?:the|a) (?:right|correct) (?:thing|answer|value|result|output|one)s?|correctly|as expected)\b",
-    re.IGNORECASE,
-)
 _ASIDE = re.compile(r"\([^()\n]{1,200}\)")
-# Where this stands beside words such as "works", they speak of another version or machine, not of the code
-# below.
-_OTHER_PLACE = re.compile(
-    r"\b(?:(?:with|on|in|under|using|for|at|until|till|up to|before|since) (?:[\w-]{1,20} ){0,3}"
-    r"v?\d{1,4}\.(?:\d{1,4}|x)(?:\.\d{1,4})?|(?:on|under|with) (?:\w{1,12} ){0,2}(?:windows|linux"
-    r"|ubuntu|debian"
-    r"|mac ?os|osx|colab|kaggle|wsl|mac|macbook|(?:other|another|older?|previous|earlier|second|old|my|his) "
-    r"(?:\w{1,12} )?(?:machines?|computers?|laptops?|servers?|versions?|releases?|builds?))"
-    r"|(?:in|with|on|before|until) (?:all |the |any |an? ){0,2}(?:older|previous|earlier|last|former|prior) "
-    r"(?:\w{1,12} )?(?:versions?|releases?|builds?)|used to (?:work|be)|worked (?:before"
-    r"|previously|earlier))\b",
-    re.IGNORECASE,
-)
-_WRONGLY = re.compile(
-    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off"
-    r"|instead|rather than|and not)\b",
-    re.IGNORECASE,
-)
 _ABOUT_VERSIONS = re.compile(
     r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name"
     r"|sys\.version"
@@ -172,12 +149,9 @@ def says_it_works(before: str) -> bool:
         return False
     if _REMEDY.search(last) and not _NO_REMEDY.search(last):
         return True
-    return (_WORKS.search(last) or _OTHER_SOFTWARE.search(last)) is not None and _WRONGLY.search(last) is None
-
-
-def speaks_of_another_place(text: str) -> bool:
-    """True if the words say that it works in another version or on another machine."""
-    return _WORKS.search(text) is not None and _OTHER_PLACE.search(text) is not None
+    if _OTHER_SOFTWARE.search(last):
+        return WRONGLY.search(last) is None
+    return is_only_praise(last)
 
 
 def is_not_to_be_run(before: str) -> bool:

@@ -15,6 +15,7 @@ from app.intake.reading import Repair, Script, ScriptRole
 from app.intake.snippets.repairs import missing_imports
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.transcripts import with_displayed_last_value, with_displayed_values, without_magics
+from app.intake.snippets.visible_cards import VARIABLE, with_visible_cards
 
 _OUTPUT_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE, CheckKind.VARIES, CheckKind.DIFFERS}
 _OF_NAMES = {"NameError", "UnboundLocalError"}
@@ -33,6 +34,7 @@ class RepairRules:
     imports: bool = True
     syntax: bool = True
     shows: bool = False
+    cards: bool = True
 
 
 ALL_REPAIRS = RepairRules()
@@ -42,7 +44,14 @@ def repair_rules_for(claim: Claim) -> RepairRules:
     """The repairs that do not remove the claimed error. Values are displayed for claims of output."""
     types = {check.exception_type for check in claim.checks if check.kind is CheckKind.EXCEPTION}
     is_output = any(check.kind in _OUTPUT_KINDS and check.over is not Over.PAIR for check in claim.checks)
-    return RepairRules(imports=not types & _OF_NAMES, syntax=not types & _OF_SYNTAX, shows=is_output)
+    texts = (claim.text, *(check.text for check in claim.checks))
+    return RepairRules(
+        imports=not types & _OF_NAMES,
+        syntax=not types & _OF_SYNTAX,
+        shows=is_output,
+        # A claim about the variable itself is tried with the reporter's value.
+        cards=not any(VARIABLE in text for text in texts),
+    )
 
 
 def make_script(
@@ -79,6 +88,10 @@ def make_script(
         text, import_repairs = missing_imports(text, tree)
         repairs += import_repairs
         tree = parse(text) if import_repairs else tree
+    if rules.cards and tree is not None:
+        text, card_repairs = with_visible_cards(text, tree)
+        repairs += card_repairs
+        tree = parse(text) if card_repairs else tree
     if tree is not None and only_defines(tree) and (tests := tests_of(tree)) is not None:
         text = f"{text.rstrip()}\n\n{call_of(tests)}"
         repairs.append(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from app.intake.claim.comments import lines_with_values
 from app.intake.code.names import bound_names
 from app.intake.code.syntax import dotted_name, error_line, nodes_of, parses, tree_of
-from app.intake.snippets.output_marks import split_marked_lines, traceback_start
+from app.intake.snippets.output_marks import commented_output, split_marked_lines, traceback_start
 from app.intake.snippets.rewrites import make_readable, with_all_rewrites
 from app.intake.snippets.shell_sessions import Piece, shell_session, without_status
 from app.intake.words.vocabulary import SCALAR
@@ -24,7 +24,8 @@ _COMMANDS = (
 )
 _SHELL = re.compile(
     r"\s*(?:[\w.@:~/-]{0,80}\$ +|% +(?=\w)|\([\w.-]+\) +\S{0,80}\$ *|> *(?=python|pip|conda)"
-    rf"|(?=(?:{_COMMANDS})\s+[\w./-])|(?=cat >)"
+    # A name with a bare number behind it may be a printed value.
+    rf"|(?=(?:{_COMMANDS})\s+(?!-?\d+(?:\.\d*)?\s*$)[\w./-])|(?=cat >)"
     # Prompts of zsh and fish with a sign of their own, of Windows, and of root.
     r"|(?:\([\w.-]{1,40}\) ?)?(?:[\w.@:~/-]{0,60} )?[➜\u276fλ⟩▶] +(?=\S)"
     r"|(?:\([\w.-]{1,40}\) ?)?(?:PS )?[A-Za-z]:[\\/][^\n<>|]{0,120}> ?(?=\S)"
@@ -53,6 +54,9 @@ _EFFECTS = (
     ast.ClassDef,
     ast.For,
     ast.With,
+    ast.While,
+    ast.Try,
+    ast.Delete,
     ast.Assert,
     ast.Raise,
 )
@@ -79,7 +83,9 @@ def take_apart(text: str) -> Piece:
     if any(_IPYTHON_IN.match(line) for line in lines):
         return _ipython(lines)
     if does_something(plain := make_readable(text)[0]):
-        return _without_tail(plain, lines)
+        whole = _without_tail(plain, lines)
+        shown = [whole.output, commented_output(lines)]
+        return replace(whole, output="\n".join(filter(None, shown)))
     python, magics = without_magics(text)
     if magics and does_something(python):
         return Piece(code=text)

@@ -77,6 +77,13 @@ DESIRED = ("expected", "desired", "wanted")
 ACTUAL = (r"actual(?:ly)?", "observed")
 RESULTS = ("outputs?", "results?", "values?", "behaviou?rs?", "answers?", "prints?")
 
+# The words by which a report names a machine.
+MACHINE = (
+    *("laptop", "desktop", "workstation", "server", "node", "cluster", "machine", "computer", "pc", "box"),
+    *("graviton\\d?", "xeon", "epyc", "ryzen", "threadripper", "intel", "amd", "arm(?:64)?", "aarch64"),
+    *("x86(?:[_-]64)?", "apple silicon", "m[1-5]", "mac(?:book|mini|os)?", "raspberry pi", "power\\d"),
+)
+
 # The name of an exception type, and a line `SomeError: message`.
 TYPE = (
     r"(?:[A-Za-z_]\w{0,80}\.){0,8}_?[A-Z]\w{0,80}?(?:Error|Exception|Interrupt|Iteration|Failed"
@@ -152,6 +159,8 @@ _VALUE_AHEAD = re.compile(
     r"|False\b|None\b|nan\b|inf\b)",
     FLAGS,
 )
+# A member of an enumeration, as it is printed: `Color.RED`, `<Color.RED: 1>`.
+_MEMBER = re.compile(r"<?[A-Z]\w{0,60}(?:\.[A-Z_][A-Z0-9_]{0,60}){1,3}(?:: [^<>\n]{1,60})?>?")
 _TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")
 _MOST_LINE = 2_000
 _TIMING = re.compile(r"(?<![\w.])\d[\d.]*(?:e-?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|it/s)(?![\w/])", FLAGS)
@@ -187,7 +196,14 @@ def is_printed_line(line: str) -> bool:
         or (_TYPE_INSIDE.search(line) and not _PROSE.search(line.partition("Error")[0]))
     ):
         return True
+    if _MEMBER.fullmatch(line):
+        return True
     return _VALUE_AHEAD.match(line) is not None and _PROSE.search(_without_quotes(line)) is None
+
+
+def is_prose(line: str) -> bool:
+    """True if a line holds words of a sentence outside of quotes."""
+    return _PROSE.search(_without_quotes(line.strip()[:_MOST_LINE])) is not None
 
 
 def is_timing(line: str) -> bool:

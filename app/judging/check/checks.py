@@ -175,7 +175,10 @@ def _judge_output_only(
     whole, result = result, _without_echo(check, result, expected)
     check_result = _judge_kind(check, result)
     if check_result is CheckResult.MET:
-        return (CheckResult.ABSENT if _is_met_by_rounding(check, result, expected) else check_result), None
+        is_met = not (
+            _is_met_by_rounding(check, result, expected) or _is_met_on_stderr_only(check, result, expected)
+        )
+        return (CheckResult.MET if is_met else CheckResult.ABSENT), None
     # An expected value that names a part of the output is looked for there.
     places = [(other, part_of(other, everything) if names_part(other) else result) for other in expected]
     if oracle := _oracle(check, places, script, whole=whole, check_result=check_result):
@@ -286,6 +289,17 @@ def _is_met_by_rounding(check: Check, result: Result, expected: Sequence[Check])
     return not is_exact and all(
         number is not None and any(same_value(number.value, value) for value in text)
         for number in expected_numbers
+    )
+
+
+def _is_met_on_stderr_only(check: Check, result: Result, expected: Sequence[Check]) -> bool:
+    """Whether the expected value is printed, and the claimed one stands in a message on stderr only."""
+    if check.kind not in _PRINTED:
+        return False
+    observation = result.observation.model_copy(update={"stderr": ""})
+    printed = result.model_copy(update={"observation": observation})
+    return _judge_kind(check, printed) is not CheckResult.MET and _shows_expected(
+        [(other, printed) for other in expected]
     )
 
 

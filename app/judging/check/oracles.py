@@ -35,6 +35,9 @@ _DIFFERENCE = re.compile(
     re.IGNORECASE,
 )
 _CLOSE = 1e-6
+_OF_A_TOTAL = re.compile(
+    r"\d (?:(?:out )?of|/) \d+ (?:\w+ ){0,2}(?:differ|mismatch|wrong|unequal|incorrect)", re.IGNORECASE
+)
 
 
 def gone(check: Check, stdout: str) -> str | None:
@@ -44,7 +47,7 @@ def gone(check: Check, stdout: str) -> str | None:
     lines = [line for line in stdout.splitlines() if line.strip()][:_MOST_LINES]
     if not lines or check.kind is not CheckKind.OUTPUT or not check.lines:
         return None
-    if _has_flipped(check, lines):
+    if _has_flipped(check, lines) or _block_has_flipped(check, lines):
         return ANSWER_FLIPPED
     if _no_differences(check, lines):
         return NO_DIFFERENCES
@@ -81,6 +84,9 @@ def difference_in(line: str) -> float | None:
     numbers = [token for token in tokens_of(line) if isinstance(token, Number) and math.isfinite(token.value)]
     after = [number for number in numbers if number.start >= words.end()]
     before = [number for number in numbers if number.end <= words.start()]
+    if _OF_A_TOTAL.search(line) and before:
+        # In `48 of 50 differ` the total is no count of differences.
+        return abs(before[0].value)
     near = (
         after[:1]
         if after and ":" in line[words.end() : words.end() + 3] + "=" * ("=" in line)
@@ -104,6 +110,41 @@ def _has_flipped(check: Check, lines: Sequence[str]) -> bool:
         del unused[at]
     same = {tuple(_words(line)) for line in claimed}
     return not any(tuple(_words(line)) in same for line in unused)
+
+
+def _block_has_flipped(check: Check, lines: Sequence[str]) -> bool:
+    """Whether the answers of a block that were False are True now, and its values are those that it claims.
+
+    The block must be the only one with these words. A number may have become the one of another claimed
+    line, which the answer compares it with. That other answers were and are True changes nothing.
+    """
+    claimed = [line for line in check.lines if line.strip()]
+    forms = [_masked(line) for line in claimed]
+    places = [
+        at
+        for at in range(len(lines) - len(claimed) + 1)
+        if [_masked(line) for line in lines[at : at + len(claimed)]] == forms
+    ]
+    if len(places) != 1 or not any(_CONSTANT.search(line) for line in claimed):
+        return False
+    now = lines[places[0] : places[0] + len(claimed)]
+    before = [shown_constants(line) for line in claimed]
+    answers = [word for line in now for word in shown_constants(line)]
+    known = [token for line in claimed for token in tokens_of(line) if isinstance(token, Number)]
+    return (
+        any("False" in words for words in before)
+        and set(answers) == {"True"}
+        and all(
+            any(matches(each, number) for each in known)
+            for line in now
+            for number in tokens_of(line)
+            if isinstance(number, Number)
+        )
+    )
+
+
+def _masked(line: str) -> tuple[str | None, ...]:
+    return _form(tokens_of(_CONSTANT.sub(" ANSWER ", line)))
 
 
 def _no_differences(check: Check, lines: Sequence[str]) -> bool:

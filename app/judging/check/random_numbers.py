@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind
 from app.intake.reading import Script
+from app.judging.check.oracles import difference_in
 from app.judging.judgement import CheckResult
 from app.judging.output.printed_lines import found_lines, tokens_of
 from app.judging.output.printed_numbers import Number
@@ -22,6 +23,7 @@ _FRACTION = re.compile(
 _MASK = " RANDOM "
 _CONSTANTS = {"True", "False", "None"}
 _MOST_CHARACTERS = 1 << 20
+_MOST_LINES = 400
 
 
 def judge_random(check: Check, script: Script, stdout: str) -> CheckResult | None:
@@ -33,6 +35,8 @@ def judge_random(check: Check, script: Script, stdout: str) -> CheckResult | Non
     if not is_random or check.kind not in {CheckKind.OUTPUT, CheckKind.VALUE}:
         return None
     lines = check.lines if check.kind is CheckKind.OUTPUT else (check.number or "",)
+    if _still_differs(lines, stdout[:_MOST_CHARACTERS].splitlines()[:_MOST_LINES]):
+        return CheckResult.MET
     if not any(_FRACTION.search(line) for line in lines):
         return None
     masked = [_FRACTION.sub(_MASK, line) for line in lines]
@@ -40,6 +44,19 @@ def judge_random(check: Check, script: Script, stdout: str) -> CheckResult | Non
         return CheckResult.UNREACHED
     text = _FRACTION.sub(_MASK, stdout[:_MOST_CHARACTERS])
     return CheckResult.MET if found_lines(masked, text) else None
+
+
+def _still_differs(claimed: Sequence[str], lines: Sequence[str]) -> bool:
+    """Whether the script counts differences again, in the same words. Their number is random."""
+    counts = {
+        tuple(token for token in tokens_of(line) if isinstance(token, str)): difference_in(line)
+        for line in lines
+    }
+    return bool(claimed) and all(
+        (difference_in(line) or 0) > 0
+        and (counts.get(tuple(token for token in tokens_of(line) if isinstance(token, str))) or 0) > 0
+        for line in claimed
+    )
 
 
 def _is_evidence(lines: Sequence[str]) -> bool:

@@ -1,0 +1,112 @@
+"""Reads sentences such as `It prints `X`, wrong`: values between backticks in prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from app.intake.claim.claim_text import exception_claim, output_check
+from app.intake.claim.claims import Check, Role
+from app.intake.claim.phrases import expected_check
+from app.intake.claim.stated_place import stated_device, stated_place, with_place
+from app.intake.claim.value_mentions import seen_and_expected
+from app.intake.exhibits.conditions import condition_of
+from app.intake.exhibits.shown_outputs import is_expectation
+from app.intake.snippets.parts import Part, PartKind
+from app.intake.snippets.roles import says_it_works
+from app.intake.words.praise import is_only_praise, speaks_of_another_place
+from app.intake.words.vocabulary import MODALS, any_of, is_number, is_printed_line, is_prose, strip_quotes
+
+_VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
+_INLINE = re.compile(
+    rf"{_VERBS}[ \t]*+:?[ \t]*+`([^`\n]{{1,400}})`[ \t]*+[,;:(-]*+[ \t]*+"
+    r"([^.`\n]{0,40})",
+    re.IGNORECASE,
+)
+_PRINTS_WORD = re.compile(r"(?:prints?|printed|outputs?|shows?)\b", re.IGNORECASE)
+SENTENCES = re.compile(r"(?<=[.!?])\s(?=[A-Z`])")
+_SHOULD_BEFORE = re.compile(rf"\b{any_of(MODALS, 'would')}(?: \w{{1,12}})? $", re.IGNORECASE)
+_AS_IT_SHOULD = re.compile(
+    r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE
+)
+_MOST_LINE = 400
+# `… but I expected `Y`` stands in the words that follow the value.
+_MOST_AFTER = 200
+
+
+def inline_checks(parts: Sequence[Part], main: str) -> list[Check]:
+    """Checks of sentences such as `prints `X`, wrong`. Empty unless exactly one value is the wrong one."""
+    wrong: dict[str, None] = {}
+    right: dict[str, None] = {}
+    before = after = ""
+    control = False
+    for part in parts:
+        if part.kind == PartKind.CODE:
+            control = says_it_works(part.before)
+        if part.kind != PartKind.PROSE or control or is_expectation(part):
+            continue
+        for match in _values_of_this_script(part.text, main):
+            both = seen_and_expected(_line_at(part.text, match.start()))
+            if both and strip_quotes(both[1]) == match[1].strip():
+                # The sentence holds more than its first value, so another rule reads it.
+                return []
+            if _AS_IT_SHOULD.match(match[2].strip()) or _praises_elsewhere(part.text, match):
+                right[match[1].strip()] = None
+            elif is_printed_line(match[1].strip()) or _is_printed_word(match, main):
+                wrong[match[1].strip()] = None
+                after = part.text[match.end(1) + 1 : match.end(1) + _MOST_AFTER].partition("\n")[0]
+                before = (
+                    part.text[max(0, match.start() - _MOST_AFTER) : match.start(1)]
+                    .rpartition("\n")[2]
+                    .rpartition(". ")[2]
+                )
+    if len(wrong) != 1:
+        return []
+    error_checks = exception_claim(next(iter(wrong)))
+    expected = expected_check(after.strip(" .,;:"), behind=True) if not right and not error_checks else None
+    instead = [output_check((line,), role=Role.EXPECTED) for line in right] or (
+        [expected] if expected else []
+    )
+    checks = [*(error_checks or [output_check(tuple(wrong))]), *instead]
+    # In `On the GPU it prints `X``, the device stands before the value.
+    return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))
+
+
+def _values_of_this_script(text: str, main: str) -> Iterator[re.Match[str]]:
+    """The values that sentences say are printed, without those of other code or another setting."""
+    for match in _INLINE.finditer(text):
+        should = _SHOULD_BEFORE.search(text, max(0, match.start() - _MOST_LINE), match.start())
+        if not should and not condition_of(_sentence_at(text, match.start()), main):
+            yield match
+
+
+def _praises_elsewhere(text: str, match: re.Match[str]) -> bool:
+    """True if the sentence of a value only says that it is right in another version or on another machine."""
+    sentence = _sentence_at(text, match.start())
+    return speaks_of_another_place(sentence) and is_only_praise(sentence)
+
+
+def _is_printed_word(match: re.Match[str], main: str) -> bool:
+    """True for words behind `prints` or `Output:`, unless they are a piece of the script's code."""
+    value = match[1].strip()
+    named = re.search(rf"(?<![\w'\"]){re.escape(value)}(?![\w'\"])", main)
+    is_word = not is_number(value) and not is_prose(value)
+    return _PRINTS_WORD.match(match[0]) is not None and named is None and is_word
+
+
+def _sentence_at(text: str, place: int) -> str:
+    """The sentence around a position, on its line."""
+    start = text.rfind("\n", 0, place) + 1
+    line = text[start : start + 2 * _MOST_LINE].partition("\n")[0]
+    at = start
+    for sentence in SENTENCES.split(line):
+        at += len(sentence)
+        if place < at:
+            return sentence
+        at += 1
+    return line
+
+
+def _line_at(text: str, place: int) -> str:
+    start = text.rfind("\n", 0, place) + 1
+    return text[start : start + _MOST_LINE].partition("\n")[0]

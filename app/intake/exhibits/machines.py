@@ -1,0 +1,47 @@
+"""Reads outputs that stand under the names of machines: the claim is that these machines differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.intake.claim.claim_text import cut
+from app.intake.claim.claims import Check, CheckKind, Over
+from app.intake.exhibits.shown_outputs import lines_of
+from app.intake.snippets.parts import Part
+from app.intake.words.vocabulary import MACHINE, any_of
+
+_CAPTION = re.compile(
+    rf"[\s*_`-]{{0,4}}(?:(?:on|with|under) )?(?:(?:the|my|our|an?) )?(?P<name>(?:[\w.+-]{{1,20}} ){{0,3}}?"
+    rf"{any_of(MACHINE)}(?: [\w.+-]{{1,20}}){{0,3}})(?: \([^()\n]{{1,40}}\))?[\s*_`]{{0,4}}:?[\s*_`]{{0,4}}",
+    re.IGNORECASE,
+)
+_DIFFER = re.compile(
+    r"\bdiffer\w*|\bnot (?:\w+ )?(?:the )?(?:same|equal|identical|match)\b|\binconsisten\w*|\bdisagree\w*"
+    r"|\bmismatch\w*|\bdiverge\w*|\b(?:another|other) (?:results?|values?|outputs?)\b|\bdiscrepanc\w*",
+    re.IGNORECASE,
+)
+
+
+def machine_checks(outputs: Sequence[Part], texts: Sequence[str]) -> list[Check]:
+    """The check that two machines print different lines; empty if the report says nothing of the kind."""
+    if not any(_DIFFER.search(text) for text in texts):
+        return []
+    shown: dict[str, str] = {}
+    for part in outputs:
+        caption = _CAPTION.fullmatch(part.before.strip().rpartition("\n")[2])
+        lines = lines_of(part)
+        if caption and lines and not part.expected:
+            shown.setdefault(caption["name"].casefold(), "\n".join(lines))
+    if len(shown) != 2 or len(set(shown.values())) != 2:
+        return []
+    text = "\n".join(f"{name}: {line}" for name, line in shown.items())
+    return [
+        Check(
+            text=cut(text),
+            kind=CheckKind.DIFFERS,
+            over=Over.PAIR,
+            sides=tuple(shown),
+            side_lines=tuple(shown.values()),
+        )
+    ]

@@ -1,0 +1,206 @@
+"""The words of claims in other languages, each with its English one. Rules read prose after `in_english`.
+
+A word that is also an English one is left out.
+"""
+
+from __future__ import annotations
+
+import re
+
+# English words, and the patterns that stand for them, language by language.
+_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "instead of",
+        (
+            r"(?:an)?statt(?: dessen)?(?= [`\d\[(-])|anstelle von",
+            r"au lieu d(?:e |['’])",
+            r"en (?:lugar|vez) de|em vez de|ao invés de",
+            r"invece di|al posto di",
+            r"вместо",
+        ),
+    ),
+    (
+        "should be",
+        (
+            r"(?:müsste|sollte|muss|soll)(?:n)?(?: eigentlich| aber)?(?: es)?(?: \w{1,12})?(?= [`\d\[(-])",
+            r"(?:devrait|doit)(?: être| afficher| donner| renvoyer)?",
+            r"(?:debería|debe|deveria|deve)(?: ser| dar| imprimir| devolver| mostrar)?",
+            r"dovrebbe(?: essere| stampare)?",
+            r"должно быть|должен быть",
+        ),
+    ),
+    (
+        "I expected",
+        (
+            r"(?:ich )?(?:hätte|habe)(?: ich)?(?= [^.\n]{1,60} erwartet)|ich erwarte",
+            r"erwartet (?:hätte|habe) ich",
+            r"j['’](?:attendais|attends)|on (?:attend|attendait)",
+            r"(?:yo )?(?:espero|esperaba)|se esper[ao](?:ba)?|eu esperava",
+            r"mi aspett(?:o|avo)",
+            r"ожидал(?:ось|ся|а)?|ожидается",
+        ),
+    ),
+    (
+        "Expected",
+        (
+            r"erwartet(?:e|es)?(?: (?:ausgabe|ergebnis|verhalten))?",
+            r"(?:résultat |sortie |comportement )?attendue?s?(?! [a-z])",
+            r"(?:resultado |salida |saída )?esperad[oa]",
+            r"(?:risultato )?attes[oa]",
+        ),
+    ),
+    (
+        "correct is",
+        (
+            r"richtig (?:wäre|ist)|korrekt (?:wäre|ist)",
+            r"le (?:bon|vrai) (?:résultat|chiffre) est",
+            r"lo correcto (?:es|sería)|o correto (?:é|seria)",
+        ),
+    ),
+    (
+        "wrong",
+        (
+            r"falsch(?:e[rns]?)?",
+            r"fausse?s?|erronée?s?|incorrecte",
+            r"incorrecto|errado|equivocado",
+            r"sbagliato",
+        ),
+    ),
+    (
+        "Output",
+        (
+            r"(?:die |tatsächliche )?(?:ausgabe|ergebnis)(?=[:\s]*(?:$|[`:]))",
+            r"(?:la |le )?(?:sortie|résultat)(?: obtenue?)?(?=[:\s]*(?:$|[`:]))",
+            r"(?:la |el )?(?:salida|resultado|saída)(?: obtenid[oa])?(?=[:\s]*(?:$|[`:]))",
+            r"(?:il )?risultato(?=[:\s]*(?:$|[`:]))",
+            r"вывод(?=[:\s]*(?:$|[`:]))",
+        ),
+    ),
+    (
+        "prints",
+        (
+            r"(?:es |er )?(?:druckt|liefert|ergibt|gibt)(?: (?:es|man))?(?: aus)?(?=[ :]{1,2}[`\d\[(-])",
+            r"(?:es )?kommt(?=[ :]{1,2}[`\d\[(-])|ausgegeben wird",
+            r"(?:cela |ça |il |on |le script )?(?:affiche|imprime|donne|renvoie|retourne|obtient)",
+            r"j['’]obtiens",
+            r"imprime|muestra|devuelve|obtengo|se obtiene|mostra|retorna",
+            r"stampa|restituisce",
+            r"выводит|печатает|возвращает|выдаёт|выдает",
+        ),
+    ),
+    (
+        "raises",
+        (
+            r"(?:wirft|kommt)(?: es)?(?: zu)?(?: (?:eine?[nmr]?|der|die))?(?= \w*(?:Error|Exception|Fehler))",
+            r"(?:lève|lance)(?: une?)?(?= [`\w]*(?:Error|Exception|erreur))",
+            r"lanza(?: una?)?|lança(?: uma?)?",
+            r"solleva",
+            r"вызывает",
+        ),
+    ),
+    (
+        "works",
+        (
+            r"(?:läuft|funktioniert|geht|klappt)(?: (?:es|alles|das))?(?: (?:gut|richtig))?",
+            r"(?:ist )?alles (?:gut|in Ordnung)",
+            r"(?:cela |ça |tout )?(?:fonctionne|marche|va bien)",
+            r"funciona(?:ba)?(?: bien)?|todo (?:va )?bien",
+            r"funziona",
+            r"работает|работало",
+        ),
+    ),
+    ("crashes", (r"stürzt(?: \w{1,12})? ab|absturz", r"plante", r"se cuelga|revienta", r"падает")),
+    ("instead", (r"stattdessen", r"à la place", r"en su lugar")),
+    ("if", (r"wenn(?: man)?", r"si (?:l['’]on|on|je)", r"si se|cuando")),
+    ("under", (r"unter(?= (?:python|numpy|torch|windows|linux|mac|version))",)),
+    (
+        "with",
+        (
+            r"mit(?= (?:python|numpy|torch|version|`|der|dem))",
+            r"avec",
+            r"con(?= (?:python|numpy|torch|la|el|`))",
+        ),
+    ),
+    (
+        "since",
+        (
+            r"seit(?= (?:version |python |numpy |torch )?\d|(?: \w+){0,2} (?:python|numpy|torch|version))",
+            r"ab(?= (?:version|python|numpy|torch))",
+            r"depuis",
+            r"desde",
+            r"начиная с",
+        ),
+    ),
+    ("but", (r"aber|jedoch", r"mais", r"pero", r"но(?= )")),
+    ("and", (r"und",)),
+    ("error", (r"fehler(?:meldung)?", r"erreur|message d['’]erreur", r"ошибка")),
+)
+# Chinese and Japanese write no spaces between words.
+_SIGNS: tuple[tuple[str, str], ...] = (
+    ("instead of", r"而不是|而非|而不应该?是?"),
+    (
+        "should be",
+        r"(?:应该?|應該?|理应)(?:当)?(?:是|为|為|打印|输出|輸出|返回|得到)|正确(?:的)?(?:值|结果|答案)?(?:是|为|应为)",
+    ),
+    ("Expected", r"(?:期望|预期|預期|期待)(?:的)?(?:值|结果|输出|結果|出力)?(?:是|为)?"),
+    ("Output", r"(?:实际)?(?:输出|輸出|结果|出力|実行結果)(?=\s*[:：])"),
+    (
+        "prints",
+        r"(?:打印|输出|輸出|返回|得到|显示|显示出)(?:了|出|为|的是)?(?=[\s`\d\[(-])|(?:结果|输出)(?:是|为)",
+    ),
+    ("raises", r"(?:抛出|报错|引发|报)(?:了)?(?=[\s`A-Z:：])"),
+    ("works", r"(?:正常|没有?问题|可以运行)"),
+    ("wrong", r"(?:错误|不正确|不对)"),
+    (", ", r"[，、]"),
+    (". ", r"。"),
+    (": ", r"："),
+)
+_LATIN = re.compile(
+    "|".join(
+        rf"(?P<w{at}>(?<![\w-])(?:{'|'.join(patterns)})(?![\w-]))" for at, (_, patterns) in enumerate(_WORDS)
+    ),
+    re.IGNORECASE,
+)
+_ASIAN = re.compile("|".join(rf"(?P<s{at}>{pattern})" for at, (_, pattern) in enumerate(_SIGNS)))
+_HAS_ASIAN = re.compile(r"[\u3000-\u30ff\u4e00-\u9fff\uff0c\uff1a]")
+# Code and quoted text keep their words.
+_QUOTED = re.compile(r"(`{1,3}[^`\n]{0,2000}`{1,3}|\"[^\"\n]{0,500}\")")
+_MOST_LINE = 4_000
+
+
+def in_english(text: str) -> str:
+    """The prose with the words of claims in English. Lines keep their numbers."""
+    return "\n".join(_line(line) for line in text.split("\n"))
+
+
+def _line(line: str) -> str:
+    if len(line) > _MOST_LINE:
+        return line
+    ahead = _QUOTED.sub(lambda match: match[0], line)
+    pieces: list[str] = []
+    at = 0
+    for quoted in _QUOTED.finditer(ahead):
+        pieces += [_translated(line, at, quoted.start()), quoted[0]]
+        at = quoted.end()
+    return "".join([*pieces, _translated(line, at, len(line))])
+
+
+def _translated(line: str, start: int, end: int) -> str:
+    """A piece of a line in English. Its neighbours are in sight, and are not changed."""
+    pieces: list[str] = []
+    at = start
+    for match in _LATIN.finditer(line, start):
+        if match.end() > end:
+            break
+        pieces += [line[at : match.start()], _WORDS[int((match.lastgroup or "w0")[1:])][0]]
+        at = match.end()
+    text = "".join([*pieces, line[at:end]])
+    if not _HAS_ASIAN.search(text):
+        return text
+    return _ASIAN.sub(
+        lambda match: _spaced(_SIGNS[int((match.lastgroup or "s0")[1:])][0]), text + line[end : end + 1]
+    )[: -1 if end < len(line) else None]
+
+
+def _spaced(word: str) -> str:
+    return f" {word} " if word[-1].isalpha() else word

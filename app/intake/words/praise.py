@@ -1,0 +1,49 @@
+"""The words that say that code, or another version or machine, works."""
+
+from __future__ import annotations
+
+import re
+
+WORKS = re.compile(
+    r"(?<!not )(?<!n't )(?<!longer )(?<!never )\b(?:works?|worked|(?:is|was|were) fine|runs fine|passes"
+    r"|behaves|no (?:error|problem|crash)s?|workaround|for comparison|as it should"
+    r"|(?:is|was|were) (?:correct|right|ok|okay)"
+    r"|(?:the|a) (?:right|correct) (?:thing|answer|value|result|output|one)s?|correctly|as expected)\b",
+    re.IGNORECASE,
+)
+# Where this stands beside words such as "works", they speak of another version or machine, not of the code
+# below.
+_OTHER_PLACE = re.compile(
+    r"\b(?:(?:with|on|in|under|using|for|at|until|till|up to|before|since) (?:[\w-]{1,20} ){0,3}"
+    r"v?\d{1,4}\.(?:\d{1,4}|x)(?:\.\d{1,4})?|(?:on|under|with) (?:\w{1,12} ){0,2}(?:windows|linux"
+    r"|ubuntu|debian"
+    r"|mac ?os|osx|colab|kaggle|wsl|mac|macbook|(?:other|another|older?|previous|earlier|second|old|my|his) "
+    r"(?:\w{1,12} )?(?:machines?|computers?|laptops?|servers?|versions?|releases?|builds?))"
+    r"|(?:in|with|on|before|until) (?:all |the |any |an? ){0,2}(?:older|previous|earlier|last|former|prior) "
+    r"(?:\w{1,12} )?(?:versions?|releases?|builds?)|used to (?:work|be)|worked (?:before"
+    r"|previously|earlier))\b",
+    re.IGNORECASE,
+)
+WRONGLY = re.compile(
+    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|error|bug|unexpected\w*|broken|should|mine|off"
+    r"|instead|rather than|and not)\b",
+    re.IGNORECASE,
+)
+# In `The first is correct` the words are about one line, not about all of the code.
+_OF_ONE_LINE = re.compile(
+    r"\b(?:first|second|third|last|former|latter|upper|lower)(?: (?:one|line|value|result|output|number"
+    r"|print(?:out)?|call))? (?:is|was) (?:correct|right|ok|okay|fine)\b",
+    re.IGNORECASE,
+)
+
+
+def speaks_of_another_place(text: str) -> bool:
+    """True if the words say that it works in another version or on another machine."""
+    return WORKS.search(text) is not None and _OTHER_PLACE.search(text) is not None
+
+
+def is_only_praise(text: str) -> bool:
+    """True if the words praise something, and name nothing that is wrong or right in one line only."""
+    return (
+        WORKS.search(text) is not None and WRONGLY.search(text) is None and _OF_ONE_LINE.search(text) is None
+    )
