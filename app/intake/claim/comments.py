@@ -95,9 +95,9 @@ def commented_outputs(script: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     right: list[str] = []
     lines = text.split("\n")
     # A script that prints nothing shows its bare comparisons, as at a prompt.
-    shown = (ast.Call,) if "print(" in text else (ast.Call, ast.Compare, ast.Attribute, ast.Subscript)
+    shows_value = (ast.Call,) if "print(" in text else (ast.Call, ast.Compare, ast.Attribute, ast.Subscript)
     for at, statement in enumerate(tree.body):
-        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, shown):
+        if not isinstance(statement, ast.Expr) or not isinstance(statement.value, shows_value):
             continue
         if pasted_lines := _string_below(tree.body[at + 1 : at + 2]):
             wrong += pasted_lines

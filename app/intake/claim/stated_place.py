@@ -100,7 +100,7 @@ _ONLY_VERSION = re.compile(
     rf"|\b(?P<other>{_PACKAGE})(?: version)? v?(?P<number>\d{{1,2}}(?:\.\d{{1,2}})?)(?:\.x|\.\*)? only\b",
     FLAGS,
 )
-# What a version is said to do in its own clause, if it is the bad one.
+# A version that is the bad one is said to do this in its own clause.
 _GOES_WRONG = re.compile(
     rf"\b{_FAILS}\b|\w(?:Error|Exception)\b|\b(?:errors?|dies|died|stops?"
     r"|(?:i|we|you) (?:get|see|hit|got|have)|prints?|gives?|returns?|shows?|complains?|not|never)\b|n['’]t\b",

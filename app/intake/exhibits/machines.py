@@ -27,21 +27,21 @@ def machine_checks(outputs: Sequence[Part], texts: Sequence[str]) -> list[Check]
     """The check that two machines print different lines; empty if the report says nothing of the kind."""
     if not any(_DIFFER.search(text) for text in texts):
         return []
-    shown: dict[str, str] = {}
+    lines_of_machine: dict[str, str] = {}
     for part in outputs:
         caption = _CAPTION.fullmatch(part.before.strip().rpartition("\n")[2])
         lines = lines_of(part)
         if caption and lines and not part.expected:
-            shown.setdefault(caption["name"].casefold(), "\n".join(lines))
-    if len(shown) != 2 or len(set(shown.values())) != 2:
+            lines_of_machine.setdefault(caption["name"].casefold(), "\n".join(lines))
+    if len(lines_of_machine) != 2 or len(set(lines_of_machine.values())) != 2:
         return []
-    text = "\n".join(f"{name}: {line}" for name, line in shown.items())
+    text = "\n".join(f"{name}: {line}" for name, line in lines_of_machine.items())
     return [
         Check(
             text=cut(text),
             kind=CheckKind.DIFFERS,
             over=Over.PAIR,
-            sides=tuple(shown),
-            side_lines=tuple(shown.values()),
+            sides=tuple(lines_of_machine),
+            side_lines=tuple(lines_of_machine.values()),
         )
     ]

@@ -106,8 +106,8 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
             # A program prints much before it fails.
             continue
         limited = [_limit_to_cuda(check, main) for check in checks]
-        found = [*limited, *find_expected_elsewhere(limited, [*should, *texts])]
-        complete = with_place([_in_own_words(check, prose) for check in found], place)
+        with_expected = [*limited, *find_expected_elsewhere(limited, [*should, *texts])]
+        complete = with_place([_in_own_words(check, prose) for check in with_expected], place)
         readings.append(about(subject, Claim(checks=tuple(complete), text=title[:1000])))
     if not readings:
         return Claim(text=title[:1000], subject=subject)

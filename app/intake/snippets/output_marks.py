@@ -49,7 +49,7 @@ def commented_output(lines: Sequence[str]) -> str:
 
     Empty if they show none.
     """
-    shown: list[str] = []
+    outputs: list[str] = []
     run: list[str] = []
     for line in [*lines, ""]:
         if line.startswith("#"):
@@ -57,9 +57,9 @@ def commented_output(lines: Sequence[str]) -> str:
             continue
         text = without_common_sign("\n".join(run)).split("\n") if run else []
         start = traceback_start(text)
-        shown += text[start:] if start is not None else _marked_comments(run)
+        outputs += text[start:] if start is not None else _marked_comments(run)
         run = []
-    return "\n".join(shown)
+    return "\n".join(outputs)
 
 
 def _marked_comments(run: Sequence[str]) -> list[str]:

@@ -220,10 +220,10 @@ def _with_inline_code(parts: list[Part]) -> list[Part]:
 
 def _with_sentence_code(parts: list[Part], texts: Sequence[str]) -> list[Part]:
     """The parts with a script of statements that one sentence names; the sentence stays."""
-    found = statements_in_sentence(texts)
-    if found is None or not does_something(code := "\n".join(found[1])):
+    sentence = statements_in_sentence(texts)
+    if sentence is None or not does_something(code := "\n".join(sentence[1])):
         return []
-    at = found[0]
+    at = sentence[0]
     return [*parts[:at], Part(PartKind.CODE, code, parts[at].heading, parts[at].before), *parts[at:]]
 
 

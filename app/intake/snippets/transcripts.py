@@ -84,8 +84,8 @@ def take_apart(text: str) -> Piece:
         return _ipython(lines)
     if does_something(plain := make_readable(text)[0]):
         whole = _without_tail(plain, lines)
-        shown = [whole.output, commented_output(lines)]
-        return replace(whole, output="\n".join(filter(None, shown)))
+        outputs = [whole.output, commented_output(lines)]
+        return replace(whole, output="\n".join(filter(None, outputs)))
     python, magics = without_magics(text)
     if magics and does_something(python):
         return Piece(code=text)

@@ -180,12 +180,12 @@ def _line(line: str) -> str:
     pieces: list[str] = []
     at = 0
     for quoted in _QUOTED.finditer(ahead):
-        pieces += [_translated(line, at, quoted.start()), quoted[0]]
+        pieces += [_in_english(line, at, quoted.start()), quoted[0]]
         at = quoted.end()
-    return "".join([*pieces, _translated(line, at, len(line))])
+    return "".join([*pieces, _in_english(line, at, len(line))])
 
 
-def _translated(line: str, start: int, end: int) -> str:
+def _in_english(line: str, start: int, end: int) -> str:
     """A piece of a line in English. Its neighbours are in sight, and are not changed."""
     pieces: list[str] = []
     at = start
@@ -198,9 +198,9 @@ def _translated(line: str, start: int, end: int) -> str:
     if not _HAS_ASIAN.search(text):
         return text
     return _ASIAN.sub(
-        lambda match: _spaced(_SIGNS[int((match.lastgroup or "s0")[1:])][0]), text + line[end : end + 1]
+        lambda match: _with_spaces(_SIGNS[int((match.lastgroup or "s0")[1:])][0]), text + line[end : end + 1]
     )[: -1 if end < len(line) else None]
 
 
-def _spaced(word: str) -> str:
+def _with_spaces(word: str) -> str:
     return f" {word} " if word[-1].isalpha() else word

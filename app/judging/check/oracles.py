@@ -119,11 +119,11 @@ def _block_has_flipped(check: Check, lines: Sequence[str]) -> bool:
     line, which the answer compares it with. That other answers were and are True changes nothing.
     """
     claimed = [line for line in check.lines if line.strip()]
-    forms = [_masked(line) for line in claimed]
+    forms = [_answer_form(line) for line in claimed]
     places = [
         at
         for at in range(len(lines) - len(claimed) + 1)
-        if [_masked(line) for line in lines[at : at + len(claimed)]] == forms
+        if [_answer_form(line) for line in lines[at : at + len(claimed)]] == forms
     ]
     if len(places) != 1 or not any(_CONSTANT.search(line) for line in claimed):
         return False
@@ -143,7 +143,7 @@ def _block_has_flipped(check: Check, lines: Sequence[str]) -> bool:
     )
 
 
-def _masked(line: str) -> tuple[str | None, ...]:
+def _answer_form(line: str) -> tuple[str | None, ...]:
     return _form(tokens_of(_CONSTANT.sub(" ANSWER ", line)))
 
 
