@@ -37,6 +37,7 @@ ActKind = Literal[
     "quarantined",
     "lifted",
     "judged_again",
+    "claim_corrected",
 ]
 # The kinds of subjects that can be quarantined.
 QuarantineKind = Literal["node", "toolchain", "script"]

@@ -6,16 +6,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from app.api.bodies import PageBody, ReadBody, ReadingBody, RunRequestBody
+from app.api.bodies import CorrectionBody, PageBody, ReadBody, ReadingBody, RunRequestBody
 from app.api.runs import Key
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit, token_of
 from app.http.checked_route import CheckedRoute
 from app.http.problems import BODY, LOCATION, problem_responses
 from app.http.state import SessionDep, SettingsDep
+from app.http.submitter import CanCorrect
 from app.judging.judgement import Verdict
 from app.runs.lookup.matrix import Matrix, matrix
 from app.runs.lookup.reports import ReportDetails, ReportSummary, list_reports, report_details
+from app.runs.maintenance.correct_claim import correct_claim
 from app.runs.run_object.assemble import report_part
 from app.runs.run_object.document import RunDocument
 from app.runs.submission.relaunch import relaunch
@@ -71,6 +73,19 @@ def get_report(report_id: str, session: SessionDep, _may: CanRead) -> ReportDeta
 def get_matrix(report_id: str, session: SessionDep, _may: CanRead) -> Matrix:
     """The latest verdict of every script on every target that a run of the report had."""
     return matrix(session, report_id)
+
+
+@router.put(
+    "/reports/{report_id}/claim",
+    operation_id="correct_claim",
+    responses=problem_responses(401, 404, 409, *BODY),
+)
+def put_claim(
+    report_id: str, body: CorrectionBody, session: SessionDep, settings: SettingsDep, may: CanCorrect
+) -> ReportDetails:
+    """Correct the claim of a report. Stored attempts are judged again; `earlier_claims` has the old claim."""
+    correct_claim(session, report_id, body.claim, reason=body.reason, who=may, settings=settings)
+    return report_details(session, report_id)
 
 
 @router.post(

@@ -1,21 +1,26 @@
-"""A run is cancelled by its submitter or a maintainer, and by nobody else."""
+"""A run is cancelled, and a claim corrected, by the submitter or a maintainer, and by nobody else."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import Cookie, Depends, Header, Request
+from fastapi.security import HTTPAuthorizationCredentials
+from sqlalchemy.orm import Session
 
 from app.errors import ForbiddenError, UnauthorisedError
-from app.http.access import CanSubmit, Credentials, requires
+from app.http.access import CanSubmit, Credentials, requires, who
 from app.http.state import SessionDep, SettingsDep
 from app.runs.maintenance.tokens import Scope, Token
+from app.runs.rows.acts import SUBMITTER
 from app.runs.rows.withdraw_secret import secret_digest
+from app.settings import ServiceSettings
 from app.storage.queries import runs as queries
 
 # The cookie that a browser gets with the answer to a submission, for the pages of that run.
 WITHDRAW_COOKIE = "samehere_withdraw"
 _may_maintain = requires(Scope.MAINTAIN)
+_may_submit = requires(Scope.SUBMIT)
 
 
 def _cancelling(
@@ -63,3 +68,73 @@ def _cancelling(
 
 # The caller, who may cancel the run of the address.
 CanCancel = Annotated[Token | None, Depends(_cancelling, scope="function")]
+
+
+def _correcting(
+    *,
+    report_id: str,
+    request: Request,
+    session: SessionDep,
+    settings: SettingsDep,
+    credentials: Credentials,
+    token: CanSubmit,
+    secret: Annotated[
+        str | None,
+        Header(
+            alias="Withdraw-Secret",
+            max_length=100,
+            description="the last part of `withdraw_url`: for a submitter who has no token",
+        ),
+    ] = None,
+) -> str:
+    return corrector(request, session, settings, credentials, token=token, report_id=report_id, secret=secret)
+
+
+def corrector(
+    request: Request,
+    session: Session,
+    settings: ServiceSettings,
+    credentials: HTTPAuthorizationCredentials | None,
+    *,
+    token: Token | None,
+    report_id: str,
+    secret: str | None,
+) -> str:
+    """The name of the caller, who may correct the claim of a report. Raises ForbiddenError."""
+    report = queries.report_of(session, report_id)
+    if report is None:
+        # The route says that there is no such report.
+        return who(token)
+    first = queries.first_run(session, report_id)
+    submitter = None if first is None else first.submitter
+    if token is not None and (token.id == submitter or token.allows(Scope.MAINTAIN)):
+        return who(token)
+    if secret and report.withdraw_digest == secret_digest(secret):
+        return SUBMITTER
+    # On loopback all callers without a token are one submitter: they are on this machine.
+    if token is None and submitter is None and settings.listens_on_loopback:
+        return who(token)
+    try:
+        return who(_may_maintain(request, session, settings, credentials))
+    except (ForbiddenError, UnauthorisedError) as error:
+        raise ForbiddenError(
+            "Only the submitter of this report or a maintainer can correct its claim. Send the token that"
+            " submitted it, or the header Withdraw-Secret with the last part of its withdraw link.",
+            code="not_the_submitter",
+        ) from error
+
+
+# The name of the caller, who may correct the claim of the report of the address.
+CanCorrect = Annotated[str, Depends(_correcting, scope="function")]
+
+
+def corrector_by_form(
+    request: Request, session: Session, settings: ServiceSettings, *, report_id: str, secret: str
+) -> str:
+    """The same for a form, whose one field holds a token or the withdraw secret."""
+    report = queries.report_of(session, report_id)
+    if report is not None and secret and report.withdraw_digest == secret_digest(secret):
+        return SUBMITTER
+    credentials = HTTPAuthorizationCredentials(scheme="Bearer", credentials=secret) if secret else None
+    token = _may_submit(request, session, settings, credentials)
+    return corrector(request, session, settings, credentials, token=token, report_id=report_id, secret=None)

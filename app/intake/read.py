@@ -62,6 +62,19 @@ def _read(
     return reading
 
 
+def with_claim(reading: Reading, claim: str, *, text: str, limits: ReadLimits) -> Reading:
+    """A reading with another claim, which may be data. Its scripts stay as they were run.
+
+    `text` is that of the report, which may show where something is raised. Raises TooLargeError, InputError.
+    """
+    _check_claim(claim, limits)
+    with tree_cache():
+        own_claim = given_claim(claim)
+        if reading.scripts:
+            own_claim = with_anchors(own_claim, reading.scripts[0].script, [claim, text])
+        return reading.model_copy(update={"claim": with_scripts(own_claim, reading.scripts)})
+
+
 def _check_size(text: str, form: Literal["auto", "script", "report"], limits: ReadLimits) -> None:
     most, field, name = {
         "auto": (limits.most_bytes, "report", "It"),

@@ -50,6 +50,7 @@ ExitCode = Annotated[
     bool,
     typer.Option("--exit-code", help="Exit status for `git bisect run`: 0 absent, 1 seen, 125 can't tell."),
 ]
+MostAttempts = Annotated[int, typer.Option(help="Stop after this many attempts, with the answer so far.")]
 BundleFile = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Also write the run into FILE, for `samehere import` elsewhere."),
@@ -145,9 +146,7 @@ def bisect(
         str, typer.Option(help="The device, and settings for all points, such as cpu:threads=1.")
     ] = "cpu",
     error: Annotated[float, typer.Option(help="The greatest probability of a wrong answer.")] = 0.01,
-    most_attempts: Annotated[
-        int, typer.Option(help="Stop after this many attempts, with the answer so far.")
-    ] = 500,
+    most_attempts: MostAttempts = 500,
     form: As = None,
     claim: Claim = None,
     claim_file: ClaimFile = None,

@@ -13,7 +13,7 @@ from app.judging.judgement import Verdict
 from app.judging.report.attention import Attention
 from app.judging.report.current_verdict import CurrentVerdict, RunVerdict, current_verdict
 from app.runs.lookup.search import finds_nothing, parse_search
-from app.runs.rows.acts import acts_on, overruling
+from app.runs.rows.acts import acts_on, earlier_claims, overruling
 from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import reading_of
 from app.runs.rows.page import Page, page
@@ -21,7 +21,7 @@ from app.runs.rows.similar_reports import SameReport, same_as
 from app.runs.run_object.assemble import assemble
 from app.runs.run_object.document import ReportPart
 from app.runs.run_object.facts import RunFacts
-from app.runs.run_object.maintainer_acts import Act, Overruling
+from app.runs.run_object.maintainer_acts import Act, EarlierClaim, Overruling
 from app.states import RunState, Trigger
 from app.storage.models import ReportRow, RunRow
 from app.storage.queries.reports import reports as queries
@@ -97,6 +97,10 @@ class ReportDetails(BaseModel):
     )
     withdrawn_at: datetime | None = Field(
         default=None, description="when its text, its scripts and their output were erased"
+    )
+    earlier_claims: list[EarlierClaim] = Field(
+        default_factory=list,
+        description="the claims before each correction, the newest first, with its author and reason",
     )
     acts: list[Act] = Field(
         default_factory=list, description="the acts of maintainers on this report, newest first"
@@ -206,6 +210,7 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
         duplicate_of=row.duplicate_of,
         overruled=overruling(session, "report", row.id, row.overruled),
         withdrawn_at=row.withdrawn_at,
+        earlier_claims=earlier_claims(row),
         acts=acts_on(session, "report", row.id),
         same_as=same_as(session, row),
     )

@@ -101,6 +101,11 @@ def judge_again(
     )
 
 
+def judge_run_again(session: Session, run: RunRow, *, reason: str, who: str) -> Flip | None:
+    """Judge a finished run by the present claim and rules, and store its verdicts. The run must be locked."""
+    return _judge(session, run, apply=True, reason=reason, who=who)
+
+
 def _judge(session: Session, run: RunRow, *, apply: bool, reason: str, who: str) -> Flip | None:
     judged = judge_stored(session, run)
     document = judged.document

@@ -120,4 +120,5 @@ def _erase_report(report: ReportRow) -> None:
     report.title, report.text = "", ""
     report.claim_text = report.source_url = report.main_script = None
     report.reading = erased_reading(report.reading)
+    report.earlier_claims = []
     report.withdrawn_at = now()

@@ -12,9 +12,9 @@ from app.errors import InputError
 from app.ids import new_id
 from app.judging.judgement import Verdict
 from app.runs.rows.page import Page, page
-from app.runs.run_object.maintainer_acts import Act, Overruling
+from app.runs.run_object.maintainer_acts import Act, EarlierClaim, Overruling
 from app.states import ActKind, SubjectKind
-from app.storage.models import ActRow
+from app.storage.models import ActRow, ReportRow
 from app.storage.queries import acts as queries
 from worker.contract.text import storable_text
 
@@ -90,6 +90,11 @@ def overruling(
     if row is None or verdict is None:
         return None
     return Overruling(verdict=verdict, reason=row.reason, who=row.who, created_at=row.created_at)
+
+
+def earlier_claims(report: ReportRow) -> list[EarlierClaim]:
+    """The claims that were corrected, newest first."""
+    return [EarlierClaim.model_validate(each) for each in reversed(report.earlier_claims)]
 
 
 def list_acts(

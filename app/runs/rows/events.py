@@ -30,6 +30,7 @@ EventKind = Literal[
     "job.restarted",
     "job.judged",
     "change.found",
+    "claim.corrected",
     "job.added",
     "job.cancelled",
     "run.finished",
@@ -60,6 +61,7 @@ def emit(session: Session, run: RunRow, kind: EventKind, **ids: str) -> None:
     if run.state in {"finished", "cancelled"} and kind not in {
         "run.created",
         "change.found",
+        "claim.corrected",
         "run.finished",
         "run.cancelled",
     }:

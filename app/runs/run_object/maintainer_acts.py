@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.judging.judgement import Verdict
+from app.runs.run_object.claim_part import ClaimPart
 from app.states import ActKind, SubjectKind
 
 
@@ -37,3 +38,18 @@ class Overruling(BaseModel):
     reason: str
     who: str
     created_at: datetime
+
+
+class EarlierClaim(BaseModel):
+    """A claim that was corrected: by whom, when and why. The next one took its place."""
+
+    model_config = ConfigDict(frozen=True)
+
+    claim: ClaimPart
+    claim_text: str | None = Field(description="the claim as given; null if it was read from the report")
+    corrected_by: str = Field(
+        description="the name of the token; `local` or `submitter` without one",
+        examples=["submitter"],
+    )
+    corrected_at: datetime
+    reason: str

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ForeignKey, Index, func
 from sqlalchemy import text as sql
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.judging.judgement import Verdict
@@ -49,6 +50,11 @@ class ReportRow(Base):
     labels: Mapped[list[str]] = mapped_column(default=list, server_default=sql("'{}'::text[]"))
     closed_at: Mapped[datetime | None]
     duplicate_of: Mapped[Id | None] = mapped_column(ForeignKey("report.id"))
+    # The claims before each correction, oldest first, with author and reason; and the last correction.
+    earlier_claims: Mapped[list[dict[str, Any]]] = mapped_column(
+        JSONB, default=list, server_default=sql("'[]'::jsonb")
+    )
+    corrected_at: Mapped[datetime | None]
     # The verdict of a maintainer. The measured verdict stays in `verdict`.
     overruled: Mapped[Verdict | None] = mapped_column(choice("overruled", Verdict))
     # Whether the service submitted it to test itself. Then no list, search or group shows it.

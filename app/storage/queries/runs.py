@@ -154,7 +154,16 @@ def report_of(session: Session, report_id: str) -> ReportRow | None:
 
 
 # Columns that are long, or that change with every run of the report.
-_LEFT_OUT = {"text", "reading", "claim_text", "verdict", "attention", "verified_at", "is_canary"}
+_LEFT_OUT = {
+    "text",
+    "reading",
+    "claim_text",
+    "earlier_claims",
+    "verdict",
+    "attention",
+    "verified_at",
+    "is_canary",
+}
 
 
 def short_columns() -> list[KeyedColumnElement[Any]]:
@@ -166,6 +175,12 @@ def short_report(session: Session, report_id: str) -> dict[str, Any]:
     """A report by column name, without its texts and its current verdict. Empty for an unknown id."""
     row = session.execute(select(*short_columns()).where(ReportRow.id == report_id)).mappings().one_or_none()
     return {} if row is None else dict(row)
+
+
+def first_run(session: Session, report_id: str) -> RunRow | None:
+    """The run with which a report was submitted."""
+    statement = select(RunRow).where(RunRow.report_id == report_id).order_by(RunRow.id).limit(1)
+    return session.scalars(statement).one_or_none()
 
 
 def lock_report(session: Session, report_id: str) -> ReportRow | None:

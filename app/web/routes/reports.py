@@ -12,9 +12,11 @@ from app.http.access import CanRead, CanSubmit, token_of
 from app.http.checked_route import CheckedRoute
 from app.http.problems import status_of
 from app.http.state import SessionDep, SettingsDep
+from app.http.submitter import corrector_by_form
 from app.runs.lookup.history import history
 from app.runs.lookup.reports import ReportDetails, list_reports, report_details, source_digest
 from app.runs.lookup.runs import run_document
+from app.runs.maintenance.correct_claim import correct_claim
 from app.runs.rows.presets import known_presets
 from app.runs.submission.relaunch import relaunch
 from app.search.fields import FIELDS
@@ -99,6 +101,23 @@ def post_report_run(
     request = RunRequest(preset=preset or None)
     document = relaunch(session, report_id, request, settings=settings, who=token_of(may))
     return RedirectResponse(f"/runs/{document.id}", status_code=303)
+
+
+@router.post("/reports/{report_id}/claim")
+def post_claim(
+    *,
+    report_id: str,
+    request: Request,
+    session: SessionDep,
+    settings: SettingsDep,
+    claim: Annotated[str, Form()],
+    reason: Annotated[str, Form()] = "",
+    secret: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """Correct the claim. A browser sends the token or the withdraw secret as a field."""
+    name = corrector_by_form(request, session, settings, report_id=report_id, secret=secret.strip())
+    correct_claim(session, report_id, claim.replace("\r\n", "\n"), reason=reason, who=name, settings=settings)
+    return RedirectResponse(f"/reports/{report_id}#script", status_code=303)
 
 
 @router.get("/reports/{report_id}/text")

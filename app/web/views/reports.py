@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import Any
 from app.judging.judgement import CheckResult, ComparisonResult
 from app.runs.lookup.history import Point
 from app.runs.lookup.reports import ReportDetails, RunSummary
-from app.runs.run_object.claim_part import CheckPart
+from app.runs.run_object.claim_part import CheckPart, ClaimPart
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.reading_notes import environment_differences
 from app.states import OPEN_STATES
@@ -38,6 +39,11 @@ class ClaimRow:
     exact: str
     where: str
     others: int
+
+
+def claim_json(claim: ClaimPart) -> str:
+    """A claim as data, in lines."""
+    return json.dumps(claim.model_dump(mode="json"), ensure_ascii=False, indent=1)
 
 
 def current_run(report: ReportDetails) -> RunSummary | None:
@@ -112,6 +118,7 @@ def report_values(
         "each": each,
         "verified_at": lazily(last_verified, points),
         "attention": report.attention,
+        "claim_json": claim_json(report.report.claim),
         "jobs": {},
     }
     if run is None:

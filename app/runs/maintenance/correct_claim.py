@@ -1,0 +1,121 @@
+"""Correct the claim of a report: stored attempts are judged again, and the earlier claim stays in sight.
+
+The submitter can do this, and every maintainer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from sqlalchemy.orm import Session
+
+from app.bounded.calls import OverLimitError, call_within_limits
+from app.clock import now
+from app.errors import ConflictError, InputError
+from app.intake.read import with_claim
+from app.intake.reading import Reading
+from app.runs.maintenance.rejudge import judge_run_again
+from app.runs.rows.acts import checked_reason, store_act
+from app.runs.rows.by_id import get_report
+from app.runs.rows.events import emit
+from app.runs.rows.facts import judge_stored, reading_of
+from app.runs.rows.search_index import index_report
+from app.runs.run_object.claim_part import claim_part
+from app.runs.run_object.maintainer_acts import EarlierClaim
+from app.runs.run_object.storable import to_storable
+from app.settings import ServiceSettings
+from app.states import OPEN_STATES
+from app.storage.models import ReportRow, RunRow
+from app.storage.queries import runs as queries
+from app.storage.queries.reports import withdrawals
+from worker.contract.text import storable_text
+
+log = structlog.get_logger(__name__)
+
+# A report can be corrected this many times. Each earlier claim is stored.
+MOST_CORRECTIONS = 20
+
+
+def correct_claim(
+    session: Session, report_id: str, claim: str, *, reason: str, who: str, settings: ServiceSettings
+) -> None:
+    """Replace the claim of a report, and judge the stored attempts of all its runs by the new one.
+
+    Raises NotFoundError, InputError for a claim that can't be read, ConflictError for a withdrawn report.
+    """
+    stored_reason = checked_reason(reason)
+    get_report(session, report_id)
+    # Runs are locked before their report.
+    runs = withdrawals.lock_runs(session, withdrawals.run_ids(session, report_id), wait=True)
+    report = get_report(session, report_id, lock=True)
+    _check(report)
+    before = reading_of(session, report)
+    after = _reading_with(before, claim, report.text, settings=settings)
+    if after.claim == before.claim:
+        raise ConflictError("The report has this claim already.", code="same_claim")
+    moment = now()
+    earlier = EarlierClaim(
+        claim=claim_part(before.claim),
+        claim_text=report.claim_text,
+        corrected_by=who,
+        corrected_at=moment,
+        reason=stored_reason,
+    )
+    report.earlier_claims = [*report.earlier_claims, to_storable(earlier.model_dump(mode="json"))]
+    report.corrected_at = moment
+    report.claim_text = storable_text(claim)
+    report.reading = {**report.reading, "claim": _stored_claim(after)}
+    session.flush()
+    index_report(session, report)
+    store_act(
+        session,
+        "report",
+        report_id,
+        "claim_corrected",
+        reason=stored_reason,
+        who=who,
+        details={"corrections": len(report.earlier_claims), "runs": len(runs)},
+    )
+    for run in runs:
+        _judge_again(session, run, reason=f"The claim was corrected: {stored_reason}"[:2000], who=who)
+    log.info("claim_corrected", report_id=report_id, runs=len(runs))
+
+
+def _check(report: ReportRow) -> None:
+    if report.withdrawn_at is not None:
+        raise ConflictError("This report was withdrawn, so it has no claim.", code="withdrawn")
+    if len(report.earlier_claims) >= MOST_CORRECTIONS:
+        raise ConflictError(
+            f"This report was corrected {MOST_CORRECTIONS} times, which is the limit. Submit it again.",
+            code="too_many_corrections",
+        )
+
+
+def _reading_with(reading: Reading, claim: str, text: str, *, settings: ServiceSettings) -> Reading:
+    try:
+        return call_within_limits(with_claim, reading, claim, text=text, limits=settings.read_limits)
+    except OverLimitError as error:
+        raise InputError(
+            f"Reading this claim was stopped. {error.message} Send a shorter one.",
+            code="reading_limit",
+            field="claim",
+        ) from error
+
+
+def _stored_claim(reading: Reading) -> Mapping[str, Any]:
+    claim: dict[str, Any] = to_storable(reading.claim.model_dump(mode="json"))
+    return claim
+
+
+def _judge_again(session: Session, run: RunRow, *, reason: str, who: str) -> None:
+    """Judge a run by the new claim. In an open run, the cells that have a verdict get another one."""
+    if run.state == "finished":
+        judge_run_again(session, run, reason=reason, who=who)
+    elif run.state in OPEN_STATES:
+        verdicts = {part.id: part.verdict for part in judge_stored(session, run).document.jobs}
+        for job in queries.jobs_of_run(session, run.id, lock=True):
+            if job.state == "judged":
+                job.verdict = verdicts[job.id]
+    emit(session, run, "claim.corrected")
