@@ -27,7 +27,7 @@ Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
 Text = TypeVar("Text", bound=str)
 
-SENTENCE = "This part can't be shown: {}. The fault is ours, and the rest is complete."
+SENTENCE = "This part can't be shown: {}. The fault is ours."
 # They stand in the place of parts. `row` needs the number of columns.
 PLACEHOLDERS = {
     "block": Markup('<p class="broken"{id}>{sentence}</p>'),

@@ -74,7 +74,7 @@ def test_a_comparison_that_cannot_be_made_leaves_its_attempts(
     web: Web, monkeypatch: pytest.MonkeyPatch, broken_parts: list[str]
 ) -> None:
     paths = addresses(web.stage)
-    monkeypatch.setattr("app.web.routes.comparisons.compare_details", fail)
+    monkeypatch.setattr("app.web.routes.comparisons.compare_pair", fail)
     answer = web.client.get(paths["compare"])
     assert answer.status_code == 200
     page = Page(answer.text).text
@@ -114,7 +114,7 @@ def test_each_part_of_a_markdown_copy_stands_by_itself(
     broken = web.client.get(path).text
     assert broken_parts == ["the targets, in Markdown"]
     broken_parts.clear()
-    sentence = "This part can't be shown: the targets. The fault is ours, and the rest is complete."
+    sentence = "This part can't be shown: the targets. The fault is ours."
     lost = [part for part in whole.split("\n\n") if part not in broken]
     assert [part[:8] for part in lost] == ["| target"]
     assert broken == whole.replace(lost[0], sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import ConfigDict
@@ -10,7 +11,7 @@ from sqlalchemy.orm import Session
 from app.errors import NotFoundError
 from app.ids import PATTERN
 from app.judging.versions import COMPARISON_RULES
-from app.runs.lifecycle.comparisons import content_of_pair, side_of
+from app.runs.lifecycle.comparisons import Side, content_of_pair, side_of
 from app.runs.lookup.runs import AttemptDetails, attempt_details
 from app.runs.run_object.comparison_parts import ComparisonContent
 
@@ -43,26 +44,34 @@ def comparison(session: Session, comparison_id: str) -> ComparisonDetails:
     return compare_attempts(session, *attempts_of(comparison_id))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptPair:
+    """Two recorded attempts that can be compared."""
+
+    baseline: AttemptDetails
+    candidate: AttemptDetails
+    sides: tuple[Side, Side]
+
+
 def compare_attempts(session: Session, baseline: str, candidate: str) -> ComparisonDetails:
     """Compare two attempts, perhaps of two runs.
 
     Raises NotFoundError, ConflictError while one is not recorded.
     """
-    return compare_details(session, *attempts_to_compare(session, baseline, candidate))
+    return compare_pair(session, attempt_pair(session, baseline, candidate))
 
 
-def attempts_to_compare(
-    session: Session, baseline: str, candidate: str
-) -> tuple[AttemptDetails, AttemptDetails]:
+def attempt_pair(session: Session, baseline: str, candidate: str) -> AttemptPair:
     """The two attempts of a comparison. Raises NotFoundError, ConflictError while one is not recorded."""
     sides = side_of(session, baseline), side_of(session, candidate)
     one, other = (attempt_details(session, side.attempt.id) for side in sides)
-    return one, other
+    return AttemptPair(baseline=one, candidate=other, sides=sides)
 
 
-def compare_details(session: Session, one: AttemptDetails, other: AttemptDetails) -> ComparisonDetails:
-    """The comparison of two attempts that can be compared."""
-    content, made_at = content_of_pair(session, side_of(session, one.id), side_of(session, other.id))
+def compare_pair(session: Session, pair: AttemptPair) -> ComparisonDetails:
+    """The comparison of two attempts."""
+    content, made_at = content_of_pair(session, *pair.sides)
+    one, other = pair.baseline, pair.candidate
     return ComparisonDetails.model_validate(
         {
             **dict(content),

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from app.http.access import CanRead
 from app.http.checked_route import CheckedRoute
 from app.http.state import SessionDep
-from app.runs.lookup.comparisons import attempts_of, attempts_to_compare, compare_details
+from app.runs.lookup.comparisons import attempt_pair, attempts_of, compare_pair
 from app.web.formats import Format, as_json, negotiate_format
 from app.web.pages import page
 from app.web.parts import lazily
@@ -36,8 +36,8 @@ def get_compare(
         return page("compare_form.html")
     if comparison_id:
         one, other = attempts_of(comparison_id)
-    attempts = attempts_to_compare(session, one, other)
-    details = lazily(compare_details, session, *attempts)
+    pair = attempt_pair(session, one, other)
+    details = lazily(compare_pair, session, pair)
     if negotiate_format("", request)[1] is Format.JSON:
         return as_json(details())
-    return page("compare.html", **comparison_values(*attempts, details))
+    return page("compare.html", **comparison_values(pair, details))

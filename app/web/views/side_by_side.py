@@ -8,7 +8,7 @@ from typing import Any
 
 from app.judging.cause.cause import sentence
 from app.judging.comparison.values import ValueComparison, ValueResult, distance_text, value_text
-from app.runs.lookup.comparisons import ComparisonDetails
+from app.runs.lookup.comparisons import AttemptPair, ComparisonDetails
 from app.runs.lookup.runs import AttemptDetails
 from app.targets.target import Target
 from app.web.parts import Lazy, lazily
@@ -47,10 +47,9 @@ def target_label(attempt: AttemptDetails) -> str:
     return Target.model_validate(target.model_dump()).label()
 
 
-def comparison_values(
-    baseline: AttemptDetails, candidate: AttemptDetails, details: Lazy[ComparisonDetails]
-) -> dict[str, Any]:
+def comparison_values(pair: AttemptPair, details: Lazy[ComparisonDetails]) -> dict[str, Any]:
     """The values for the template of a comparison, most of them lazy."""
+    baseline, candidate = pair.baseline, pair.candidate
     return {
         "baseline": baseline,
         "candidate": candidate,
