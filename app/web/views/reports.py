@@ -118,7 +118,7 @@ def report_values(
         "each": each,
         "verified_at": lazily(last_verified, points),
         "attention": report.attention,
-        "claim_json": claim_json(report.report.claim),
+        "claim_json": lazily(claim_json, report.report.claim),
         "jobs": {},
     }
     if run is None:
