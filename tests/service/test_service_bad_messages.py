@@ -37,7 +37,7 @@ def test_no_message_ends_the_recorder(stage: Stage, tmp_path: Path) -> None:
     with log.open("wb") as stream:
         worker = subprocess.Popen(
             [sys.executable, "-P", "-m", "app.tasks", "worker"],
-            # A message that is worked on for half a lease comes again. Here the lease is longer than the test:
+            # A message that is worked on for half a lease comes again. Here the lease outlasts the test:
             # what comes again, comes because it was not acknowledged.
             env={**processes.environment, "SAMEHERE_LOG_REPEATS": "1000", "SAMEHERE_LEASE_SECONDS": "600"},
             cwd=tmp_path,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import delete, exists, func, select
+from sqlalchemy.orm import Session, aliased
 
 from app.states import OPEN_STATES
-from app.storage.models import AttemptRow, EventRow, JobRow, ReportRow, RunRow
+from app.storage.models import AttemptRow, EventRow, IdempotencyKeyRow, JobRow, ReportRow, RunRow
 
 # An arbitrary number, the same in all processes.
 ROUND_LOCK = 7_264_353
@@ -28,11 +28,16 @@ def newest_canary(session: Session, *, ended: bool = False) -> RunRow | None:
 def delete_canaries(session: Session, *, leave: int) -> None:
     """Delete ended canaries with all that belongs to them, except for the newest ones.
 
-    No verdict of a report rests on them.
+    No verdict of a report rests on them: one whose report somebody has run, too, stays for good.
     """
+    other = aliased(RunRow)
     statement = (
         select(RunRow.id, RunRow.report_id)
-        .where(RunRow.trigger == "canary", RunRow.state.not_in(OPEN_STATES))
+        .where(
+            RunRow.trigger == "canary",
+            RunRow.state.not_in(OPEN_STATES),
+            ~exists().where(other.report_id == RunRow.report_id, other.id != RunRow.id),
+        )
         .order_by(RunRow.id.desc())
         .offset(leave)
     )
@@ -40,6 +45,7 @@ def delete_canaries(session: Session, *, leave: int) -> None:
     runs, reports = [row.id for row in rows], [row.report_id for row in rows]
     if not runs:
         return
+    session.execute(delete(IdempotencyKeyRow).where(IdempotencyKeyRow.run_id.in_(runs)))
     session.execute(delete(EventRow).where(EventRow.run_id.in_(runs)))
     session.execute(delete(AttemptRow).where(AttemptRow.run_id.in_(runs)))
     session.execute(delete(JobRow).where(JobRow.run_id.in_(runs)))
