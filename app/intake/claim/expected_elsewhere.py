@@ -33,7 +33,7 @@ _OF_A_LINE = re.compile(
 _OF_EACH_LINE = re.compile(
     r"[\s>*_-]*(?:(?:but|and|so) )?(?:both|all|all of them|each|they(?: both| all)?)(?: (?:of them|lines?"
     r"|values?|sides?|outputs?|results?|numbers?|two|three)){0,2}"
-    rf" {_SHOULD} (?P<expected>{LITERAL})",
+    rf" {any_of(MODALS)}(?: both| all)? {any_of(SHOW)} (?P<expected>{LITERAL})",
     FLAGS,
 )
 # `The first is correct`, `the second one is wrong`.
@@ -50,6 +50,7 @@ _IS_RIGHT = re.compile(
     FLAGS,
 )
 _LITERALS = re.compile(rf"(?<![\w.])(?:True|False|None|{NUMBER})", FLAGS)
+_TEXT_LINE = re.compile(r"(?<!\w)'([^'\n]{1,200})'")
 _LITERAL_OF_A_LINE = re.compile(rf"(?:{LITERAL}|,| )+", FLAGS)
 _PLACES = {"first": 0, "second": 1, "third": 2, "last": -1}
 _TICKS = re.compile(r"`([^`\n]{1,200})`")
@@ -150,7 +151,7 @@ def _each_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
     """Read `Both should be 42`: every printed line, with its one value replaced."""
     sentences = [each for text in texts for each in sentences_in(text)[:_MOST_SENTENCES]]
     match = next((match for each in sentences if (match := _OF_EACH_LINE.match(each))), None)
-    values = [_LITERALS.findall(line) for line in lines]
+    values = [_LITERALS.findall(line) or _TEXT_LINE.findall(line) for line in lines]
     if match is None or any(len(each) != 1 for each in values):
         return None
     expected = strip_quotes(match["expected"])

@@ -5,6 +5,7 @@ An environment where the script works does not count. Every pattern is linear.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -177,7 +178,9 @@ def _system(text: str, *, about_it: bool) -> str | None:
 
 def _other_system(text: str) -> str | None:
     """The other system in `On Linux it works, on Windows it dies`."""
-    working = {_family(hit["one"]) for hit in _ON_WORKS.finditer(text)}
+    places = {hit.start("one") for hit in _ON_WORKS.finditer(text)}
+    places |= {hit.end() for hit in _WORKS_ON.finditer(text)}
+    working = {_family(hit["one"]) for hit in _ON_SYSTEM.finditer(text) if hit.start("one") in places}
     others = [hit for hit in _ON_SYSTEM.finditer(text) if _family(hit["one"]) not in working]
     families = {_family(hit["one"]) for hit in others}
     if not working or len(families) != 1:
@@ -282,7 +285,10 @@ def version_named(introduction: str) -> NamedVersion | None:
 def place_of_bug(texts: Sequence[str]) -> Where:
     """The environment of the bug, from the report's first sentence about a failure that names one."""
     for text in texts:
-        for sentence in _SENTENCES.split(text[:_MOST_TEXT]):
+        sentences = _SENTENCES.split(text[:_MOST_TEXT])
+        # `It works on Linux. On Windows it dies.` are two sentences.
+        pairs = [f"{one.rstrip('. ')}; {other}" for one, other in itertools.pairwise(sentences)]
+        for sentence in [*sentences, *(pair for pair in pairs if _other_system(pair))]:
             is_about_bug = _OF_BUGS.search(sentence) or _is_since(sentence) or _other_system(sentence)
             if is_about_bug and (where := stated_place(sentence)) != Where():
                 return where

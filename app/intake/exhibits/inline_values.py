@@ -17,13 +17,16 @@ from app.intake.snippets.roles import says_it_works
 from app.intake.words.praise import is_only_praise, speaks_of_another_place
 from app.intake.words.vocabulary import MODALS, any_of, is_number, is_printed_line, is_prose, strip_quotes
 
-_VERBS = r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in|shows?|yields?|got|get)"
+_VERBS = (
+    r"\b(?:prints?|printed|outputs?|gives?|gave|returns?|returned|results? in"
+    r"|results?(?= ?:)|shows?|yields?|got|get)"
+)
 _INLINE = re.compile(
     rf"{_VERBS}[ \t]*+:?[ \t]*+`([^`\n]{{1,400}})`[ \t]*+[,;:(-]*+[ \t]*+"
     r"([^.`\n]{0,40})",
     re.IGNORECASE,
 )
-_PRINTS_WORD = re.compile(r"(?:prints?|printed|outputs?|shows?)\b", re.IGNORECASE)
+_PRINTS_WORD = re.compile(r"(?:prints?|printed|outputs?|shows?|results?)\b", re.IGNORECASE)
 SENTENCES = re.compile(r"(?<=[.!?])\s(?=[A-Z`])")
 _SHOULD_BEFORE = re.compile(rf"\b{any_of(MODALS, 'would')}(?: \w{{1,12}})? $", re.IGNORECASE)
 _AS_IT_SHOULD = re.compile(

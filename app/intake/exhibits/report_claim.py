@@ -119,7 +119,8 @@ def _in_own_words(check: Check, prose: Sequence[Part]) -> Check:
     for part in prose:
         if part.own_text:
             for english, own in zip(part.text.split("\n"), part.own_text.split("\n"), strict=False):
-                if english != own and english.strip() and english.strip() in check.text:
+                is_of_line = check.text in english or (english.strip() and english.strip() in check.text)
+                if english != own and is_of_line and check.text not in own:
                     return check.model_copy(update={"text": own.strip()[:_MOST_LINE]})
     return check
 

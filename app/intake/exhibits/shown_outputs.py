@@ -33,6 +33,8 @@ _OUTPUT_HEADING = re.compile(
     re.IGNORECASE,
 )
 _ACTUAL_TOO = re.compile(r"\b(?:actual|vs)\b", re.IGNORECASE)
+# A printed line between backticks, on a line of its own.
+_QUOTED_LINE = re.compile(r"\s*`([^`\n]{1,400})`[.!]?\s*$")
 _MENTIONS = re.compile(r"^[ \t]*+(?:(?:cc|/cc|ping)[ \t]*)?@[\w-]", re.IGNORECASE)
 _MARKS = r"[\s*_:>=-]{0,6}"
 _RESULT = any_of(RESULTS)
@@ -120,6 +122,7 @@ def _output_in_prose(part: Part) -> list[Part]:
         return [Part(PartKind.OUTPUT, text, part.heading)]
     values = [match[1] for line in lines for match in [_GIVES.match(line[:2000])] if match]
     printed_values = [line for line in values if "`" not in line and is_printed_line(line)]
+    printed_values = printed_values or _quoted_lines([line for line in lines if line.strip()])
     if printed_values:
         return [Part(PartKind.OUTPUT, "\n".join(printed_values), part.heading)]
     if output := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
@@ -131,6 +134,13 @@ def _output_in_prose(part: Part) -> list[Part]:
     if is_output and (sides_checks(stripped_lines) or all(map(is_side_error, stripped_lines))):
         return [Part(PartKind.OUTPUT, text, part.heading)]
     return []
+
+
+def _quoted_lines(lines: Sequence[str]) -> list[str]:
+    """The printed lines of a paragraph that holds nothing but lines between backticks."""
+    matches = [_QUOTED_LINE.match(line) for line in lines]
+    values = [match[1] for match in matches if match]
+    return values if len(values) == len(lines) and all(map(is_printed_line, values)) else []
 
 
 def _output_below_caption(part: Part, lines: Sequence[str]) -> Part | None:

@@ -38,6 +38,9 @@ _LIKE_CODE = re.compile(
     r"|(?:return|raise|assert|del|exec|yield|await|global|lambda) |[A-Za-z_][\w.]*(?:\[.{0,80}\])? = "
     r"|(?!torch\.(?:Size|device|return_types))[a-z_]\w*(?:\.[A-Za-z_]\w*)+\()"
 )
+_CAPTION = re.compile(
+    r"\s*+(?:outputs?|results?|prints|stdout|actual|ausgabe|sortie|salida)\s*+:?\s*+", re.IGNORECASE
+)
 _OUTPUT_SIGN = re.compile(r"\d|[\[\](){}:=]|\b(?:True|False|None|nan|inf)\b|^Traceback")
 # The parser is tried on shorter and shorter beginnings, this often.
 _MOST_CUTS = 12
@@ -79,7 +82,9 @@ def take_apart(text: str) -> Piece:
     """The code, output and shell commands of a block. In doubt, a line is output."""
     lines = text.split("\n")
     if any(_PROMPT.match(line.lstrip()) for line in lines[:_MOST_LINES]):
-        return _prompts([line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines])
+        return _with_prompt_as_mark(lines) or _prompts(
+            [line.lstrip() if _PROMPT.match(line.lstrip()) else line for line in lines]
+        )
     if any(_IPYTHON_IN.match(line) for line in lines):
         return _ipython(lines)
     if does_something(plain := make_readable(text)[0]):
@@ -93,6 +98,16 @@ def take_apart(text: str) -> Piece:
         return piece
     are_commands = [_SHELL.match(line) is not None for line in lines]
     return _session(lines, are_commands) if any(are_commands) else _cut(with_all_rewrites(text), lines)
+
+
+def _with_prompt_as_mark(lines: list[str]) -> Piece | None:
+    """Code without prompts above lines such as `>>> A b`, which are no Python: `>>>` marks the output."""
+    first = next((line for line in lines if line.strip()), "")
+    marked = [line[3:].strip() for line in lines if line.startswith(">>>")]
+    if not marked or _PROMPT.match(first) or all(map(parses, marked)):
+        return None
+    code = "\n".join("" if line.startswith(">>>") else line for line in lines)
+    return Piece(code=code.strip("\n"), output="\n".join(marked)) if does_something(code) else None
 
 
 def _with_output_inside(lines: list[str]) -> Piece | None:
@@ -130,7 +145,11 @@ def does_something(text: str) -> bool:
 
 def _all_printed(tree: ast.Module) -> bool:
     bound = bound_names(tree)
-    return all(_is_printed(statement, bound) for statement in tree.body)
+    printed = [_is_printed(statement, bound) for statement in tree.body]
+    return all(printed) or (
+        # `a = 5` above `equal: False` is printed too.
+        any(printed) and all(one or _names_value(each) for one, each in zip(printed, tree.body, strict=True))
+    )
 
 
 def _is_printed(statement: ast.stmt, bound: set[str]) -> bool:
@@ -184,7 +203,11 @@ def _without_tail(text: str, original_lines: list[str]) -> Piece:
     end = body[count - 1].end_lineno if count else 0
     if count == len(body) or not end:
         return Piece(code="\n".join(original_lines))
-    return Piece(code="\n".join(original_lines[:end]), output="\n".join(original_lines[end:]))
+    below = original_lines[end:]
+    first = next((at for at, line in enumerate(below) if line.strip()), 0)
+    if _CAPTION.fullmatch(below[first]):
+        below = below[first + 1 :]
+    return Piece(code="\n".join(original_lines[:end]), output="\n".join(below))
 
 
 def _cut(text: str, original_lines: list[str]) -> Piece:
@@ -200,6 +223,9 @@ def _cut(text: str, original_lines: list[str]) -> Piece:
             break
         end = min(at - 1, end - 1)
         head = "\n".join(lines[:end])
+        if _only_names_values(head):
+            # `a = 5` above lines that are no code is printed.
+            break
         if parses(head):
             tail = [line for line in lines[end:] if line.strip()]
             if (
@@ -213,6 +239,16 @@ def _cut(text: str, original_lines: list[str]) -> Piece:
                 )
             break
     return Piece(output="\n".join(original_lines))
+
+
+def _only_names_values(text: str) -> bool:
+    tree = tree_of(text)
+    return tree is not None and bool(tree.body) and all(map(_names_value, tree.body))
+
+
+def _names_value(statement: ast.stmt) -> bool:
+    """True for a line such as `a = 5`."""
+    return isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant)
 
 
 def _looks_printed(lines: list[str]) -> bool:

@@ -13,7 +13,7 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "instead of",
         (
             r"(?:an)?statt(?: dessen)?(?= [`\d\[(-])|anstelle von",
-            r"au lieu d(?:e |['’])",
+            r"au lieu d(?:e|['’])",
             r"en (?:lugar|vez) de|em vez de|ao invés de",
             r"invece di|al posto di",
             r"вместо",
@@ -129,6 +129,21 @@ _WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"depuis",
             r"desde",
             r"начиная с",
+        ),
+    ),
+    (
+        "on",
+        (
+            r"(?:auf|unter)(?= (?:dem |einem |meinem )?(?:windows|linux|mac|ubuntu))",
+            r"(?:en|em|sur|sous|su)(?= (?:mi |mon )?(?:windows|linux|mac|ubuntu))",
+        ),
+    ),
+    (
+        "replaced",
+        (
+            r"(?:ersetzt|austauscht|ändert)(?: man)?",
+            r"(?:remplace|change)(?= (?:le|la|les|l['’]|`))",
+            r"(?:reemplaza|sustituye|cambia|substitui)",
         ),
     ),
     ("but", (r"aber|jedoch", r"mais", r"pero", r"но(?= )")),

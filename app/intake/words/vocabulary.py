@@ -161,6 +161,8 @@ _VALUE_AHEAD = re.compile(
 )
 # A member of an enumeration, as it is printed: `Color.RED`, `<Color.RED: 1>`.
 _MEMBER = re.compile(r"<?[A-Z]\w{0,60}(?:\.[A-Z_][A-Z0-9_]{0,60}){1,3}(?:: [^<>\n]{1,60})?>?")
+# A text as a prompt shows it.
+_TEXT = re.compile(r"b?'[^'\n]{0,400}'")
 _TYPE_INSIDE = re.compile(rf"(?<![\w.]){TYPE}(?!\w)")
 _MOST_LINE = 2_000
 _TIMING = re.compile(r"(?<![\w.])\d[\d.]*(?:e-?\d+)?\s?(?:ns|us|µs|ms|s|secs?|seconds?|it/s)(?![\w/])", FLAGS)
@@ -196,7 +198,7 @@ def is_printed_line(line: str) -> bool:
         or (_TYPE_INSIDE.search(line) and not _PROSE.search(line.partition("Error")[0]))
     ):
         return True
-    if _MEMBER.fullmatch(line):
+    if _MEMBER.fullmatch(line) or _TEXT.fullmatch(line):
         return True
     return _VALUE_AHEAD.match(line) is not None and _PROSE.search(_without_quotes(line)) is None
 

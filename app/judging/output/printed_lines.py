@@ -95,9 +95,11 @@ def says(line: Sequence[Token], claimed: Sequence[Token]) -> bool:
 
 def found_lines(claimed: Iterable[str], stdout: str) -> bool:
     """Whether every claimed line is printed, in any order, or all of them together with other line breaks."""
+    claimed = [line.strip() for line in claimed if line.strip()]
     expected = [tokens for tokens in map(tokens_of, claimed) if tokens]
     if not expected:
-        return False
+        # Signs alone, such as `[]`, have to stand on a line as they are.
+        return bool(claimed) and set(claimed) <= {line.strip() for line in stdout.splitlines()}
     lines = [tokens for tokens in map(tokens_of, stdout.splitlines()) if tokens]
     unused = list(lines)
     for tokens in sorted(expected, key=len, reverse=True):
