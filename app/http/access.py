@@ -81,8 +81,10 @@ def scope_of_dependency(call: Callable[..., Any] | None) -> Scope | None:
     return None if call is None else _SCOPES.get(call)
 
 
-def check_scope(request: Request, scope: Scope) -> None:
-    """Refuse a caller without the scope, before the body is read. The dependency does not check again.
+def check_scope(request: Request, scope: Scope) -> Token | None:
+    """The caller's token. Refuses a caller without the scope, before the body is read.
+
+    The dependency does not check again.
 
     Raises UnauthorisedError, ForbiddenError.
     """
@@ -96,6 +98,7 @@ def check_scope(request: Request, scope: Scope) -> None:
     with state.sessions.begin() as session:
         token = _allow(request, session, state.settings, credentials, scope=scope)
     request.state.checked_scopes = {scope: token}
+    return token
 
 
 CanRead = Annotated[Token | None, Depends(requires(Scope.READ), scope="function")]

@@ -11,9 +11,10 @@ from fastapi.dependencies.models import Dependant
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
 
-from app.http.access import check_scope, scope_of_dependency
+from app.http.access import check_scope, scope_of_dependency, token_of
 from app.http.guards import SAFE, is_json
 from app.http.json_limits import JsonLimits, check_json
+from app.http.one_at_a_time import KEY_HEADER, take_turn
 from app.http.state import state_of
 from app.runs.maintenance.tokens import Scope
 
@@ -30,14 +31,18 @@ class CheckedRoute(APIRoute):
             return answer
         scopes = list(_scopes(self.dependant))
         is_bundle = self.path_format.endswith("/bundles")
+        takes_key = any(header.alias == KEY_HEADER for header in self.dependant.header_params)
 
         async def handle(request: Request) -> Response:
+            token = None
             if scopes:
-                await to_thread.run_sync(check_scope, request, max(scopes, key=list(Scope).index))
+                token = await to_thread.run_sync(check_scope, request, max(scopes, key=list(Scope).index))
             if is_json(request.headers.get("content-type", "")):
                 # The body is stored in the request, so it is read once.
                 body = await request.body()
                 await to_thread.run_sync(check_json, body, _limits(request, is_bundle=is_bundle))
+            if takes_key:
+                await take_turn(request, token=token_of(token), route=self.path_format)
             return await answer(request)
 
         return handle

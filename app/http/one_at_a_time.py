@@ -1,4 +1,4 @@
-"""Requests with the same idempotency key are answered one after the other.
+"""Requests of one caller with the same idempotency key to one route are answered one after the other.
 
 The second one needs the answer of the first. While it waits it holds neither a thread nor a connection of the
 database, so many equal requests delay nobody else.
@@ -8,54 +8,72 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import NamedTuple, cast
 
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from fastapi import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 KEY_HEADER = "Idempotency-Key"
+# The function in the ASGI scope by which a route takes its turn.
+_TAKE = "samehere.take_turn"
+
+
+class Turn(NamedTuple):
+    """Requests wait for each other only if all of this is the same.
+
+    Keys can be guessed, so the key of one caller must never make another one wait. `caller` is the id of a
+    token, or the address of a caller without one.
+    """
+
+    caller: str
+    key: str
+    route: str
 
 
 class OneAtATime:
-    """ASGI middleware. A request takes its turn once its body is complete: a slow sender blocks nobody.
+    """ASGI middleware. A route that takes a turn has it until its answer is sent.
 
     Another web process is not seen here; requests to it wait in the database, one for each process.
     """
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._users: Counter[str] = Counter()
+        self._locks: dict[Turn, asyncio.Lock] = {}
+        self._users: Counter[Turn] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
-        key = headers.get(KEY_HEADER)
-        if key is None:
+        async with AsyncExitStack() as until_answered:
+            scope[_TAKE] = partial(self._take, until_answered)
             await self._application(scope, receive, send)
-            return
-        turn = self._turns.setdefault(key, asyncio.Lock())
-        self._users[key] += 1
-        has_turn = False
 
-        async def take_turn() -> None:
-            nonlocal has_turn
-            if not has_turn:
-                await turn.acquire()
-                has_turn = True
+    async def _take(self, until_answered: AsyncExitStack, turn: Turn) -> None:
+        await until_answered.enter_async_context(self._hold(turn))
 
-        async def receive_whole() -> Message:
-            message = await receive()
-            if not message.get("more_body", False):
-                await take_turn()
-            return message
-
+    @asynccontextmanager
+    async def _hold(self, turn: Turn) -> AsyncIterator[None]:
+        lock = self._locks.setdefault(turn, asyncio.Lock())
+        self._users[turn] += 1
         try:
-            # A route that takes no body does not read it.
-            if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
-                await take_turn()
-            await self._application(scope, receive_whole, send)
+            async with lock:
+                yield
         finally:
-            if has_turn:
-                turn.release()
-            self._users[key] -= 1
-            if not self._users[key]:
-                del self._users[key], self._turns[key]
+            self._users[turn] -= 1
+            if not self._users[turn]:
+                del self._users[turn], self._locks[turn]
+
+
+async def take_turn(request: Request, *, token: str | None, route: str) -> None:
+    """Wait until no other request with the same turn is answered. Without a key there is nothing to wait for.
+
+    Call it when access is checked and the body is complete: a slow sender then blocks nobody. `token` is the
+    id of the caller's token.
+    """
+    key = request.headers.get(KEY_HEADER)
+    if key is None:
+        return
+    address = "" if request.client is None else request.client.host
+    take = cast("Callable[[Turn], Awaitable[None]]", request.scope[_TAKE])
+    await take(Turn(f"address {address}" if token is None else f"token {token}", key, route))

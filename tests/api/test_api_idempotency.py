@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 from api.web_client import Web, serving
+from fastapi import Request
 from sqlalchemy import select, update
 from stage import together
 
+from app.http.one_at_a_time import OneAtATime, take_turn
 from app.runs.maintenance.tokens import Scope
 from app.runs.submission.submit import Submission
 from app.settings import ServiceSettings
@@ -200,3 +204,43 @@ def test_keys_of_before_still_match() -> None:
     assert plain.digest() == "sha256:d6255139cdcd95db112f1d462340faffdc4c185bdf4382a08343bee17000d32c"
     later = Submission(report="x", claim="c", awaited=False, include=("cuda",), preset="quick")
     assert later.digest() == "sha256:75f75c3ceec7796254d2b89f6f51703cb50f26f051775abf69696a2ede6098ca"
+
+
+async def turns_at_once(*callers: tuple[str, str, str | None, str]) -> set[int]:
+    """The numbers of the callers (address, key, token, route) that have their turn at the same time."""
+    having: set[int] = set()
+    asked, end = asyncio.Event(), asyncio.Event()
+
+    async def application(scope: Any, _receive: Any, _send: Any) -> None:
+        address, key, token, route = callers[scope["number"]]
+        headers = [(b"idempotency-key", key.encode())]
+        request = Request({**scope, "headers": headers, "client": (address, 1)})
+        if scope["number"] == len(callers) - 1:
+            asyncio.get_running_loop().call_soon(asked.set)
+        await take_turn(request, token=token, route=route)
+        having.add(scope["number"])
+        await end.wait()
+
+    turns: Any = OneAtATime(application)
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        for number in range(len(callers)):
+            group.create_task(turns({"type": "http", "number": number}, None, None))
+        await asked.wait()
+        at_once = set(having)
+        end.set()
+    assert having == set(range(len(callers)))
+    return at_once
+
+
+def test_a_turn_belongs_to_the_caller_the_key_and_the_route() -> None:
+    """Whoever guesses a key must not make its owner wait."""
+    first = ("127.0.0.1", "one", "a", "/runs")
+    assert asyncio.run(turns_at_once(first, ("127.0.0.2", "one", "a", "/runs"))) == {0}
+    others = [
+        ("127.0.0.1", "one", "b", "/runs"),
+        ("127.0.0.1", "one", None, "/runs"),
+        ("127.0.0.2", "one", None, "/runs"),
+        ("127.0.0.1", "two", "a", "/runs"),
+        ("127.0.0.1", "one", "a", "/runs/{run_id}/rerun"),
+    ]
+    assert asyncio.run(turns_at_once(first, *others)) == set(range(6))
