@@ -20,7 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from app.errors import InputError
-from app.intake.reading import Ask
+from app.intake.reading import Ask, NeedKind
 from app.intake.typed.claim_form import ClaimForm, text_of_data
 from app.judging.judgement import Verdict
 from app.judging.verdict.rerunnable import Which
@@ -123,6 +123,11 @@ CLAIM_EXAMPLE = {
 }
 ClaimText = Annotated[str, BeforeValidator(_claim_as_text), AfterValidator(_encodable), _ClaimSchema()]
 
+IGNORE_NEEDS = (
+    "run it anyway: kinds of needs that were read from the script wrongly; the run says that the submitter"
+    " asked for it"
+)
+IgnoreNeeds = Annotated[list[NeedKind], Field(max_length=len(NeedKind))]
 MOST_FIELDS = 100
 
 
@@ -227,6 +232,7 @@ class RunBody(RunRequestBody):
     title: Words = ""
     source_url: Words | None = Field(default=None, examples=["https://github.com/pytorch/pytorch/issues/1"])
 
+    ignore_needs: IgnoreNeeds = Field(default_factory=list, description=IGNORE_NEEDS, examples=[["file"]])
     awaited: bool = Field(
         default=True,
         description="false: nobody waits for the result, so the run has a low priority and no preview",
@@ -250,6 +256,7 @@ class RunBody(RunRequestBody):
             title=self.title,
             source_url=self.source_url,
             awaited=self.awaited,
+            ignore_needs=tuple(self.ignore_needs),
             idempotency_key=idempotency_key,
         )
 
@@ -292,6 +299,7 @@ class ReadBody(Body):
     report: ReportText | None = Field(default=None, description=REPORT)
     claim: ClaimText | None = Field(default=None, description=CLAIM)
     title: Words = ""
+    ignore_needs: IgnoreNeeds = Field(default_factory=list, description=IGNORE_NEEDS, examples=[["file"]])
 
 
 class CorrectionBody(Body):

@@ -45,6 +45,7 @@ def post_read(body: ReadBody, settings: SettingsDep, _may: CanRead) -> ReadingBo
         claim=body.claim,
         title=body.title,
         settings=settings,
+        ignore_needs=body.ignore_needs,
     )
     verdict = Verdict.NEEDS_INFO if reading.ask else None
     return ReadingBody(report=report_part(reading), verdict=verdict, ask=list(reading.ask))

@@ -24,7 +24,7 @@ from app.command.terminal.progress import ConsoleProgress
 from app.command.terminal.render import render
 from app.errors import InputError, SamehereError
 from app.intake.read import read
-from app.intake.reading import Reading
+from app.intake.reading import NeedKind, Reading
 from app.runs.exchange.bundle import BundledReport, OriginVerdict, bundle_of
 from app.runs.rows.presets import known_presets
 from app.runs.run_object.document import RunDocument
@@ -47,6 +47,7 @@ class ReproduceOptions:
     dry_run: bool = False
     claim: str | None = None
     claim_file: str | None = None
+    ignore_needs: tuple[str, ...] = ()
     title: str = ""
     as_json: bool = False
     server: str | None = None
@@ -84,6 +85,7 @@ def _reproduce(options: ReproduceOptions) -> int:
         claim=options.claim,
         title=argument_text(options.title),
         limits=settings.read_limits,
+        ignore_needs=tuple(map(NeedKind, options.ignore_needs)),
     )
     if options.dry_run:
         return _show_plan(source, reading, options, settings)
@@ -184,6 +186,7 @@ def _write_local_bundle(
         claim=options.claim,
         title=argument_text(options.title),
         source_url=reading.source_url,
+        ignore_needs=[NeedKind(kind) for kind in options.ignore_needs],
     )
     verdict_here = OriginVerdict(verdict=run.document.verdict, summary=run.document.summary)
     write_bundle(name, bundle_of(run.facts, reading, run.jobs, submitted, origin=verdict_here))
@@ -207,5 +210,6 @@ def _submission(source: Source, reading: Reading, options: ReproduceOptions) -> 
         "include": list(request.include) or None,
         "exclude": list(request.exclude) or None,
         "title": reading.title or None,
+        "ignore_needs": list(options.ignore_needs) or None,
     }
     return {key: value for key, value in body.items() if value is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal
 
@@ -11,8 +12,9 @@ from app.intake.claim.comments import comment_claim
 from app.intake.code.syntax import tree_cache
 from app.intake.exhibits.anchors import with_anchors
 from app.intake.needs.asks import asks_of
+from app.intake.needs.ignored_needs import without_needs
 from app.intake.read_thread import read_thread
-from app.intake.reading import Reading
+from app.intake.reading import NeedKind, Reading
 from app.intake.snippets.scripts import make_script, repair_rules_for
 from app.intake.text.markdown import looks_like_markdown
 from app.intake.text.thread import Thread, thread_of
@@ -27,13 +29,15 @@ def read(
     form: Literal["auto", "script", "report"] = "auto",
     claim: str | None = None,
     title: str = "",
+    ignore_needs: Collection[NeedKind] = (),
 ) -> Reading:
-    """Read a script, a report or the JSON of a thread.
+    """Read a script, a report or the JSON of a thread. `ignore_needs` are kinds of needs that it has not.
 
     Raises TooLargeError over a limit, and InputError for a text that can't be read at all.
     """
     with tree_cache():
-        return _read(text, limits=limits, form=form, claim=claim, title=title)
+        reading = _read(text, limits=limits, form=form, claim=claim, title=title)
+    return without_needs(reading, ignore_needs)
 
 
 def _read(

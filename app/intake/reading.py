@@ -98,6 +98,8 @@ class Reading(BaseModel):
     claim: Claim = Field(default_factory=Claim)
     environment: Environment = Field(default_factory=dict)
     ask: tuple[Ask, ...] = ()
+    # Needs that were read, and that the submitter says are none.
+    ignored_needs: tuple[Need, ...] = ()
     # The probe's observations in the reporter's own Python.
     probe: ReportersProbe | None = None
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from app.bounded.calls import OverLimitError, call_within_limits
+from app.errors import InputError
+from app.intake.reading import NeedKind
 from app.intake.text.thread import looks_like_report
+from app.intake.typed.claim_form import checked_json
 from app.runs.submission.submit import Submission
 
 
@@ -20,6 +23,16 @@ class SubmissionForm(BaseModel):
     include: str = ""
     exclude: str = ""
     source_url: str = ""
+    ignore_needs: str = ""
+    # A claim as data, and the one that the page showed there: unchanged, it says nothing new.
+    claim_data: str = ""
+    claim_read: str = ""
+
+    @property
+    def exact_claim(self) -> str:
+        """The claim as data that somebody wrote or mended; empty if there is none."""
+        data, read = (text.replace("\r\n", "\n").strip() for text in (self.claim_data, self.claim_read))
+        return "" if data == read else data
 
 
 def _is_report(text: str) -> bool:
@@ -37,10 +50,22 @@ def submission_of(form: SubmissionForm) -> Submission:
     return Submission(
         script=None if is_report else text,
         report=text if is_report else None,
-        claim=form.claim.strip() or None,
+        claim=checked_json(form.exact_claim) if form.exact_claim else form.claim.strip() or None,
         preset=form.preset or None,
         include=tuple(form.include.split()),
         exclude=tuple(form.exclude.split()),
         title=form.title.strip(),
         source_url=form.source_url.strip() or None,
+        ignore_needs=_kinds(form.ignore_needs),
     )
+
+
+def _kinds(text: str) -> tuple[NeedKind, ...]:
+    """Kinds of needs, split at blanks and commas. Raises InputError."""
+    kinds = text.replace(",", " ").split()
+    for kind in kinds:
+        if kind not in set(NeedKind):
+            raise InputError(
+                f"Kinds of needs are: {', '.join(NeedKind)}.", code="bad_need", field="ignore_needs"
+            )
+    return tuple(map(NeedKind, kinds))

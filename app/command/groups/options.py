@@ -28,6 +28,20 @@ class IsolationName(StrEnum):
     LIMITS_ONLY = "limits-only"
 
 
+class NeedName(StrEnum):
+    """The kinds of needs that a submitter may set aside."""
+
+    PACKAGE = "package"
+    GPU = "gpu"
+    DEVICE = "device"
+    FILE = "file"
+    NETWORK = "network"
+    MEMORY = "memory"
+    ARGUMENTS = "arguments"
+    INPUT = "input"
+    OS = "os"
+
+
 def token_or_file(token: str | None) -> str | None:
     """The token that the user gave, else the one in the file of SAMEHERE_TOKEN_FILE."""
     file = os.environ.get(FILE_VARIABLE)
@@ -56,6 +70,10 @@ As = Annotated[
 Claim = Annotated[
     str | None,
     typer.Option(metavar="TEXT", help="The claim to check, instead of the report's own."),
+]
+IgnoreNeeds = Annotated[
+    list[NeedName] | None,
+    typer.Option(help="Run it anyway: a kind of need that was read wrongly; repeat it for more of them."),
 ]
 ClaimFile = Annotated[
     str | None,

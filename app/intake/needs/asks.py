@@ -29,7 +29,7 @@ _TEXTS = {
 }
 # These questions share a code, so that a program has one case for "there is no code".
 _CODES = {"no_script_but_link": "no_script"}
-_OF_NEEDS = {NeedKind.FILE: "file", NeedKind.ARGUMENTS: "arguments", NeedKind.INPUT: "input"}
+QUESTIONS_ABOUT_NEEDS = {NeedKind.FILE: "file", NeedKind.ARGUMENTS: "arguments", NeedKind.INPUT: "input"}
 
 
 def ask(name: str) -> Ask:
@@ -40,11 +40,11 @@ def ask(name: str) -> Ask:
 def asks_of(scripts: Sequence[Script]) -> tuple[Ask, ...]:
     """Questions about needs of the main script that only the reporter can meet."""
     codes = {
-        _OF_NEEDS[need.kind]
+        QUESTIONS_ABOUT_NEEDS[need.kind]
         for script in scripts
         if script.role is ScriptRole.MAIN
         for need in script.needs
-        if need.kind in _OF_NEEDS
+        if need.kind in QUESTIONS_ABOUT_NEEDS
     }
     if any(script.role is ScriptRole.MAIN and _only_defines(script) for script in scripts):
         codes.add("nothing_calls_it")

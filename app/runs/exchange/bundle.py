@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.ids import PATTERN
-from app.intake.reading import Reading
+from app.intake.reading import NeedKind, Reading
 from app.judging.comparison.environments import environment_digest
 from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import json_digest, split_result, to_storable
@@ -53,6 +53,10 @@ class BundledReport(_Part):
     claim: Stream | None = None
     title: str = Field(default="", max_length=2000)
     source_url: str | None = Field(default=None, max_length=2000)
+    # Absent in most bundles, so that older versions can read them.
+    ignore_needs: Annotated[list[NeedKind], Field(max_length=20, exclude_if=lambda kinds: not kinds)] = Field(
+        default_factory=list
+    )
 
 
 class MadeBy(_Part):

@@ -79,6 +79,7 @@ def _bundle_of(session: Session, run: RunRow) -> dict[str, Any]:
         claim=report.claim_text,
         title=report.title[:TITLE_CHARACTERS],
         source_url=report.source_url,
+        ignore_needs=sorted({need.kind for need in reading_of(session, report).ignored_needs}),
     )
     own_verdict = OriginVerdict(verdict=run.verdict, summary=run.summary)
     return bundle_of(
@@ -128,6 +129,7 @@ def contribute(
         title=submitted.title,
         source_url=submitted.source_url,
         settings=settings,
+        ignore_needs=submitted.ignore_needs,
     )
     digest = evidence_digest(bundle)
     stored_run = queries.run_with_evidence(session, digest) or _own_run(session, bundle, digest)

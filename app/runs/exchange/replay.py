@@ -113,6 +113,7 @@ def _report(session: Session, bundle: Bundle) -> ReportRow:
         claim=submitted.claim,
         title=submitted.title,
         limits=NO_READ_LIMITS,
+        ignore_needs=submitted.ignore_needs,
     )
     report = find_report(session, bundle, reading)
     check_scripts(bundle, reading if report is None else reading_of(session, report))

@@ -28,6 +28,7 @@ from app.runs.run_object.document import (
     ValuePart,
 )
 from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
+from app.runs.run_object.reading_notes import ignored_needs_words
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import KIB, CapturedValue, Environment
@@ -89,7 +90,7 @@ def _document(
         seen=judgement.seen,
         defect=judgement.defect,
         cause=judgement.cause,
-        summary=_summary(run, judgement, decided) if finished or decided else "",
+        summary=_summary(run, reading, judgement, decided) if finished or decided else "",
         scope=judgement.scope,
         scope_differs=list(judgement.scope_differs),
         where=list(judgement.where),
@@ -108,9 +109,9 @@ def _document(
     )
 
 
-def _summary(run: RunFacts, judgement: RunJudgement, decided: Sequence[JudgedCell]) -> str:
+def _summary(run: RunFacts, reading: Reading, judgement: RunJudgement, decided: Sequence[JudgedCell]) -> str:
     """The summary. That of a contributed run says so, since it may be read alone."""
-    words = summarise(judgement, decided)
+    words = f"{summarise(judgement, decided)} {ignored_needs_words(reading.ignored_needs)}".strip()
     return f"{CONTRIBUTED} {words}" if run.contributed is not None else words
 
 
@@ -135,6 +136,7 @@ def report_part(
         ],
         claim=claim_part(reading.claim),
         environment=reading.environment,
+        ignored_needs=list(reading.ignored_needs),
         probe=reading.probe,
     )
 

@@ -50,6 +50,8 @@ class ReportPart(Part):
     scripts: list[ScriptPart] = Field(default_factory=list)
     claim: ClaimPart = Field(default_factory=ClaimPart)
     environment: Environment = Field(default_factory=dict)
+    # Needs that were read, and that the submitter says are none. Present only if there are any.
+    ignored_needs: list[Need] = Field(default_factory=list, exclude_if=lambda needs: not needs)
     # The output of `probe.py` in the reporter's Python. Unverified, and no evidence of ours.
     probe: ReportersProbe | None = None
 

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from app.intake.reading import Need
 from app.intake.text.markdown import unix_lines
 from app.judging.comparison.environments import differing_fields
 from app.runs.run_object.document import RunDocument, ScriptPart
@@ -75,6 +76,12 @@ def _agree(claimed: str, value: str) -> bool:
 def needs_in_words(script: ScriptPart) -> str:
     """The needs of a script as one phrase; untrusted text."""
     return ", ".join(_words(str(need.kind), need.name, need.count) for need in script.needs)
+
+
+def ignored_needs_words(needs: Iterable[Need]) -> str:
+    """Says that the submitter asked to run it anyway; empty if nobody did. It has no text of the report."""
+    kinds = ", ".join(sorted({need.kind for need in needs}))
+    return f"The submitter asked to run it without regard to these needs: {kinds}." if kinds else ""
 
 
 def _words(kind: str, name: str, count: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -11,7 +12,7 @@ from app.clock import now
 from app.errors import InputError
 from app.ids import new_id
 from app.intake.read import read
-from app.intake.reading import Reading
+from app.intake.reading import NeedKind, Reading
 from app.intake.text.thread import is_address
 from app.intake.text.title import title_of_claim
 from app.runs.rows.search_index import index_report
@@ -27,7 +28,14 @@ TITLE_CHARACTERS = 300
 
 
 def check_report(
-    *, form: Form, text: str, claim: str | None, title: str, source_url: str | None, settings: ServiceSettings
+    *,
+    form: Form,
+    text: str,
+    claim: str | None,
+    title: str,
+    source_url: str | None,
+    settings: ServiceSettings,
+    ignore_needs: Collection[NeedKind] = (),
 ) -> Reading:
     """Check the fields of a report and read it. Raises InputError, TooLargeError."""
     if len(title) > TITLE_CHARACTERS:
@@ -45,16 +53,29 @@ def check_report(
         claim=claim,
         title=title,
         settings=settings,
+        ignore_needs=ignore_needs,
     )
 
 
 def read_bounded(
-    text: str, *, form: Form, claim: str | None, title: str, settings: ServiceSettings
+    text: str,
+    *,
+    form: Form,
+    claim: str | None,
+    title: str,
+    settings: ServiceSettings,
+    ignore_needs: Collection[NeedKind] = (),
 ) -> Reading:
     """Read a text in a process with a limit of time. Raises InputError, TooLargeError, UnavailableError."""
     try:
         return call_within_limits(
-            read, text, form=form, claim=claim, title=title, limits=settings.read_limits
+            read,
+            text,
+            form=form,
+            claim=claim,
+            title=title,
+            limits=settings.read_limits,
+            ignore_needs=tuple(ignore_needs),
         )
     except OverLimitError as error:
         raise InputError(

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from app.errors import ConflictError, InputError
 from app.ids import new_id
-from app.intake.reading import Reading
+from app.intake.reading import NeedKind, Reading
 from app.runs.estimates.plan_document import plan_document
 from app.runs.estimates.waiting import with_estimate
 from app.runs.rows.nodes import fleet as known_fleet
@@ -42,6 +42,8 @@ class Submission(RunRequest):
     # False if nobody waits for the result: then the run has a low priority.
     awaited: bool = True
     idempotency_key: str | None = None
+    # Kinds of needs that were read wrongly, as the submitter says.
+    ignore_needs: tuple[NeedKind, ...] = ()
 
     @property
     def form(self) -> Form:
@@ -62,9 +64,11 @@ class Submission(RunRequest):
             "title": self.title,
             "source_url": self.source_url,
         }
-        # `awaited` came later. It is left out when it has its default, so that older keys match.
+        # `awaited` and `ignore_needs` came later. They are left out by default, so that older keys match.
         if not self.awaited:
             data["awaited"] = False
+        if self.ignore_needs:
+            data["ignore_needs"] = sorted(set(self.ignore_needs))
         return json_digest(data | self.cells_as_data())
 
 
@@ -163,6 +167,7 @@ def _read(submission: Submission, *, settings: ServiceSettings) -> Reading:
         title=submission.title,
         source_url=submission.source_url,
         settings=settings,
+        ignore_needs=submission.ignore_needs,
     )
 
 

@@ -21,6 +21,7 @@ from app.runs.submission.submit import submit
 from app.targets.parse import parse_target
 from app.web.pages import page
 from app.web.submission import SubmissionForm, submission_of
+from app.web.views.reports import claim_json
 
 router = APIRouter(include_in_schema=False, route_class=CheckedRoute)
 
@@ -38,9 +39,16 @@ def post_plan(
         plan = submit(session, submission_of(form), settings=settings, dry_run=True).document
     except InputError as error:
         return page(
-            "plan.html", status=status_of(error), values=form, problem=error, plan=None, presets=presets
+            "plan.html",
+            status=status_of(error),
+            values=form,
+            problem=error,
+            plan=None,
+            presets=presets,
+            claim_json="",
         )
-    return page("plan.html", values=form, problem=None, plan=plan, presets=presets)
+    as_read = claim_json(plan.report.claim)
+    return page("plan.html", values=form, problem=None, plan=plan, presets=presets, claim_json=as_read)
 
 
 @router.post("/runs/{run_id}/stop-cell")

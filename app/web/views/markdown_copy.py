@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from app.judging.judgement import CheckResult
 from app.runs.run_object.document import FindingPart, JobPart, RunDocument
 from app.runs.run_object.maintainer_acts import Overruling
+from app.runs.run_object.reading_notes import ignored_needs_words
 from app.visible_text import visible
 from app.web.parts import SENTENCE, Lazy, draw_part
 from app.web.text.labels import VERDICTS
@@ -96,6 +97,7 @@ def _parts(
             "the contributor",
             lambda: "This run was contributed from another machine. It was judged here from its attempts.",
         )
+    yield "the needs", lambda: ignored_needs_words(run.report.ignored_needs)
     yield "whether it is a bug", lambda: wording.defect_words(run)
     yield "the questions", lambda: "\n\n".join(f"Please: {plain(ask.text)}" for ask in run.ask)
     yield "the targets", lambda: _targets(run, None if grid is None else grid())
