@@ -135,7 +135,6 @@ def test_the_table_names_every_kind() -> None:
         ({"kind": "exit_status", "status": 300}, "status"),
         ({"kind": "slower", "sides": ["cpu"]}, "sides"),
         ({"kind": "slower"}, "sides"),
-        ({"kind": "differs", "sides": ["cpu", "cuda"], "over": "pair"}, ""),
         ({"kind": "differs", "sides": ["a", "b"], "side_lines": ["1", "2", "3"]}, "side_lines"),
         ({"kind": "varies", "over": "attempt"}, "over"),
         ({"kind": "hang", "where": {"range": "new"}}, "where.range"),
