@@ -1,4 +1,4 @@
-"""A run whose report can be read in two ways, and how it is known that a bug is gone, in our own sentences."""
+"""A report that can be read in two ways, and how it is known that a bug is gone, in our own sentences."""
 
 from __future__ import annotations
 

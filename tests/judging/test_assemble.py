@@ -176,5 +176,5 @@ def test_the_json_has_every_field_of_the_contract() -> None:
     assert set(run.split()) <= told.keys()
     assert set(of_job.split()) <= told["jobs"][0].keys()
     assert set(of_attempt.split()) <= told["jobs"][0]["attempts"][0].keys()
-    assert set(told["jobs"][0]["checks"][0]) == {"text", "result", "observed", "exact"}
+    assert set(told["jobs"][0]["checks"][0]) == {"text", "result", "observed", "exact", "oracle"}
     assert set(told["jobs"][0]["target"]) == {"device", "gpus", "toolchain", "settings"}

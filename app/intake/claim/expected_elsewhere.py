@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from app.intake.claim.claim_text import cut, lines_in, output_check, sentences_in
 from app.intake.claim.claims import Check, CheckKind, Role
 from app.intake.claim.missing_errors import expected_error
-from app.intake.claim.phrases import expected_check
+from app.intake.claim.phrases import expected_check, literal_check
+from app.intake.claim.value_mentions import find_mentions
 from app.intake.words.vocabulary import FLAGS, LITERAL, MODALS, NUMBER, SHOW, any_of, strip_quotes
 
 _MOST_SENTENCES = 200
@@ -49,6 +50,10 @@ _IS_RIGHT = re.compile(
     rf"|would be) `?(?P<after>{LITERAL})`?",
     FLAGS,
 )
+# `Expected no nan` names a value that should not be there.
+_NO_SUCH_VALUE = re.compile(
+    r"\b(?:no|not|without|never|any|zero|keine?|sans|sin|без) (?:any )?(?:nan|inf)s?\b", FLAGS
+)
 _LITERALS = re.compile(rf"(?<![\w.])(?:True|False|None|{NUMBER})", FLAGS)
 _TEXT_LINE = re.compile(r"(?<!\w)'([^'\n]{1,200})'")
 _LITERAL_OF_A_LINE = re.compile(rf"(?:{LITERAL}|,| )+", FLAGS)
@@ -65,6 +70,8 @@ def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> li
     if len(bugs) != 1 or any(check.role is Role.EXPECTED for check in checks):
         return []
     (bug,) = bugs
+    if bug.kind in {CheckKind.CRASH, CheckKind.HANG}:
+        return _error(bug, texts)
     if bug.kind is CheckKind.EXCEPTION:
         return _error(bug, texts) or _value_instead_of_error(texts)
     if bug.kind is not CheckKind.OUTPUT:
@@ -77,6 +84,8 @@ def find_expected_elsewhere(checks: Sequence[Check], texts: Sequence[str]) -> li
         or _same_words(bug.lines, texts)
         or _each_line(bug.lines, texts)
         or _twin(bug.lines, texts)
+        or _value_beside(bug.lines, texts)
+        or _lone_value(texts)
     )
     return (
         []
@@ -89,7 +98,7 @@ def _error(bug: Check, texts: Sequence[str]) -> list[Check]:
     for text in texts:
         for sentence in sentences_in(text)[:_MOST_SENTENCES]:
             expected = expected_error(sentence[:_MOST_LINE])
-            if expected is not None and bug.exception_type and expected.exception_type != bug.exception_type:
+            if expected is not None and expected.exception_type != bug.exception_type:
                 return [expected.model_copy(update={"text": cut(expected.text)})]
     return []
 
@@ -101,6 +110,7 @@ def _value_instead_of_error(texts: Sequence[str]) -> list[Check]:
 
 
 def _lone_value(texts: Sequence[str]) -> Check | None:
+    texts = [_NO_SUCH_VALUE.sub(" ", text) for text in texts]
     lines = [line for text in texts for line in lines_in(text)][:_MOST_SENTENCES]
     expected = next(
         (check for line in lines if _EXPECTED_LINE.match(line) and (check := expected_check(line))), None
@@ -159,6 +169,18 @@ def _each_line(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
         [line.replace(value, expected) for line, (value,) in zip(lines, values, strict=True)],
         role=Role.EXPECTED,
     )
+
+
+def _value_beside(lines: Sequence[str], texts: Sequence[str]) -> Check | None:
+    """The expected value of a sentence that also names a printed line, as `nan, but it should be 2`."""
+    for text in texts:
+        for sentence in sentences_in(text)[:_MOST_SENTENCES]:
+            mentions = find_mentions(sentence[:_MOST_LINE])
+            right = [each.value for each in mentions if each.expected]
+            printed = [each for each in mentions if not each.expected and strip_quotes(each.value) in lines]
+            if len(right) == 1 and printed:
+                return literal_check(right[0], cut(sentence), Role.EXPECTED)
+    return None
 
 
 def _twin(lines: Sequence[str], texts: Sequence[str]) -> Check | None:

@@ -65,8 +65,10 @@ _INSTEAD = re.compile(
 )
 _EXPECTED_TYPE = re.compile(
     rf"\b[Ee]xpect(?:s|ed|ing)?:? (?:an? |the |to (?:see|get|raise) (?:an? )?)?`?(?P<type>{TYPE})(?!\w)"
-    rf"|(?<!not )\b{any_of(MODALS)} (?:be|raise|throw|have been"
-    rf"|have raised)(?: an?)? `?(?P<should>{TYPE})(?!\w)|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
+    rf"|(?<!not )\b{any_of(MODALS)} (?:just |simply |only |instead |always )?(?:be|raise|throw"
+    rf"|give|produce|get"
+    rf"|report|have been|have raised|fail with|end in)(?: an?| the)? `?(?P<should>{TYPE})(?!\w)"
+    rf"|\b[Dd]ocumented `?(?P<documented>{TYPE})(?!\w)"
     rf"|(?<![\w.])(?P<right>{TYPE})`? (?:is|was|would be|would have been) (?:the )?(?:expected|right"
     r"|correct|documented|better|appropriate)\b"
 )

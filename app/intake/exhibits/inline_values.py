@@ -28,7 +28,11 @@ _INLINE = re.compile(
 )
 _PRINTS_WORD = re.compile(r"(?:prints?|printed|outputs?|shows?|results?)\b", re.IGNORECASE)
 SENTENCES = re.compile(r"(?<=[.!?])\s(?=[A-Z`])")
-_SHOULD_BEFORE = re.compile(rf"\b{any_of(MODALS, 'would')}(?: \w{{1,12}})? $", re.IGNORECASE)
+_SHOULD_BEFORE = re.compile(
+    rf"\b{any_of(MODALS, 'would')}(?: \w{{1,12}})? $"
+    r"|\b(?:before|previously|formerly|earlier|used to|in the past|back then)\b[^.\n]{0,30}$",
+    re.IGNORECASE,
+)
 _AS_IT_SHOULD = re.compile(
     r"^(?:which is |as |this is )?(?:it should|expected|correct|right|fine|ok)\b", re.IGNORECASE
 )

@@ -32,6 +32,7 @@ from app.intake.exhibits.shown_outputs import is_expectation, lines_of, reads_as
 from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.snippets.parts import Part, PartKind
 from app.intake.snippets.roles import says_it_works
+from app.intake.snippets.shell_sessions import REPEATED
 from app.intake.words.languages import in_english
 from app.intake.words.praise import is_only_praise, speaks_of_another_place
 from app.intake.words.vocabulary import (
@@ -60,6 +61,7 @@ _SHOULD_EXIT = re.compile(
     r"(?![\w.]*\d)",
     re.IGNORECASE,
 )
+_LINK = re.compile(r"(?<!`)\[([^\[\]\n]{1,200})\]\(https?://[^()\s]{1,400}\)")
 _STATUSES = 256
 PRINTED_KINDS = {CheckKind.OUTPUT, CheckKind.VALUE}
 _QUOTED_LINE = re.compile(r"^\s*`([^`\n]{1,1000})`[.!]?\s*$")
@@ -140,6 +142,7 @@ def _readings(
         (Source.FAILURE, lambda: _exit_status_checks(parts, usual, texts)),
         (Source.FAILURE, lambda: _failure_checks(usual, prose, main)),
         (Source.OUTPUT, lambda: machine_checks(usual, texts)),
+        (Source.OUTPUT, lambda: _checks_of_repeated_runs(usual)),
         (Source.OUTPUT, lambda: _checks_of_sides(usual, several=several)),
         (Source.WORDS, lambda: _comment_checks(main)),
         (Source.WORDS, lambda: inline_checks(parts, main)),
@@ -166,6 +169,15 @@ def _about_this_place(text: str, main: str) -> str:
 
 def _is_failure(claim: Claim) -> bool:
     return any(check.kind not in PRINTED_KINDS for check in claim.having(Role.BUG))
+
+
+def _checks_of_repeated_runs(outputs: Sequence[Part]) -> list[Check]:
+    """The check that runs differ, where a session shows runs of one command with different outputs."""
+    texts = [part.text.strip() for part in outputs if part.before == REPEATED]
+    if len(set(texts)) < 2:
+        return []
+    outputs_seen = tuple(dict.fromkeys(texts))
+    return [Check(text="\n".join(outputs_seen)[:_MOST_LINE], kind=CheckKind.VARIES, lines=outputs_seen)]
 
 
 def _under_condition(outputs: Sequence[Part], conditions: Sequence[str]) -> list[Check]:
@@ -244,8 +256,8 @@ def _only_times(part: Part) -> bool:
 
 
 def _plain(text: str) -> str:
-    """The text without the marks of bold type."""
-    return text.replace("**", "").replace("__ ", " ")
+    """The text without the marks of bold type and of links."""
+    return _LINK.sub(r"\1", text.replace("**", "").replace("__ ", " "))
 
 
 def _lists_values(text: str) -> bool:

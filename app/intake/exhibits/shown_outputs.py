@@ -11,7 +11,8 @@ from app.intake.claim.stated_place import version_named
 from app.intake.exhibits.shown_warnings import split_warnings
 from app.intake.snippets.output_marks import without_common_sign
 from app.intake.snippets.parts import Part, PartKind, is_expectation_heading
-from app.intake.words.praise import speaks_of_another_place
+from app.intake.snippets.roles import says_it_works
+from app.intake.words.praise import WRONGLY, speaks_of_another_place
 from app.intake.words.vocabulary import (
     ACTUAL,
     DESIRED,
@@ -44,27 +45,43 @@ _SEEN_CAPTION = re.compile(
     r"|(?:what )?(?:i|we|you) (?:actually )?(?:see|get|got|saw)(?: is)?(?: this)?"
     r"|what (?:it|is|the (?:script|code|program)) (?:actually )?(?:prints?|printed|returns?|gives?"
     r"|shows?|seen|shown)|(?:(?:it|this|that|which|and|the (?:script|code|program)) )?(?:prints?"
-    rf"|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens){_MARKS}",
+    rf"|gives?|outputs?|shows?|returns?)(?: me| this)?|what happens|(?:heraus )?kommt(?: heraus)?"
+    rf"|ausgabe|ergebnis|(?:la )?sortie|résultat|salida|resultado"
+    rf"|вывод|результат|получаю|实际(?:输出|结果)|輸出|输出|結果|结果|出力|実際の(?:出力|結果)){_MARKS}",
     re.IGNORECASE,
 )
 _EXPECTED_CAPTION = re.compile(
     rf"{_MARKS}(?:(?:the |my )?{any_of(DESIRED, RIGHT)}(?: {_RESULT})?"
     r"|(?:what )?(?:i|we) (?:would )?(?:expect(?:ed)?|want(?:ed)?)(?: is)?"
-    rf"|(?:(?:it|this|which|what it) )?{any_of(MODALS)} {any_of(SHOW)})"
-    rf"{_MARKS}",
+    rf"|(?:(?:it|this|which|what it) )?{any_of(MODALS)} {any_of(SHOW)}"
+    r"|erwartet(?:e ausgabe|es ergebnis)?|attendu|sortie attendue|esperado|salida esperada"
+    r"|ожидается|ожидаемый"
+    rf"(?: \w+)?|(?:期望|预期|期待)(?:的|される)?(?:输出|结果|出力|結果)?){_MARKS}",
     re.IGNORECASE,
 )
+# Below such words, a block is output, whatever it says.
+_PRINTS = re.compile(
+    r"\b(?:prints?|printed|outputs?|stdout|shows?|displays?|gives?|returns?)(?: me| this"
+    r"| the following)?\W{0,6}$",
+    re.IGNORECASE,
+)
+_MOST_CAPTION = 200
 
 
 def shown_outputs(parts: Sequence[Part]) -> list[Part]:
     """The outputs in the report, from blocks and from prose. `before` holds the words that introduce each."""
     outputs: list[Part] = []
-    introduction = ""
+    introduction, of_control = "", False
+    several = sum(part.kind == PartKind.CODE for part in parts) > 1
     for part in parts:
         if part.kind == PartKind.CODE:
             introduction = part.before
+            of_control = several and says_it_works(part.before)
         if part.kind == PartKind.OUTPUT and not part.quoted and not part.about_environment:
-            elsewhere = speaks_of_another_place(part.before.rpartition("\n")[2])
+            # The output of a control is right, whatever stands between them, such as `prints`.
+            elsewhere = speaks_of_another_place(part.before.rpartition("\n")[2]) or (
+                of_control and not WRONGLY.search(part.before.rpartition("\n")[2])
+            )
             placed = replace(part, elsewhere=elsewhere)
             outputs.append(placed if part.before else _with_introduction(placed, introduction))
         elif part.kind == PartKind.PROSE:
@@ -100,6 +117,8 @@ def reads_as_output(part: Part, main: str) -> bool:
     if any(map(is_printed_line, lines)):
         return True
     caption = part.before.strip().rpartition("\n")[2] or part.heading
+    if _PRINTS.search(caption[-_MOST_CAPTION:]):
+        return True
     return _SEEN_CAPTION.fullmatch(caption) is not None and all(
         not is_prose(line) or all(word in main for word in line.split()) for line in lines
     )

@@ -15,6 +15,7 @@ from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.shell_sessions import Piece
 from app.intake.snippets.transcripts import does_something, take_apart, without_magics
 from app.intake.text.markdown import Block
+from app.intake.words.environment_line import is_environment_block
 from app.intake.words.languages import in_english
 from app.intake.words.vocabulary import DESIRED, MODALS, RESULTS, SHOW, any_of
 
@@ -145,7 +146,7 @@ class Part:
         """True if its introduction or heading says that it is the expected behaviour."""
         last = _last_line(self.before)
         section = is_expectation_heading(self.heading)
-        is_introduced = _EXPECTED.search(last) is not None or (not last and section)
+        is_introduced = _EXPECTED.search(self.introduction) is not None or (not last and section)
         return (is_introduced or (section and _ACTUAL.search(self.heading) is None)) and _ACTUAL.search(
             last
         ) is None
@@ -159,7 +160,9 @@ class Part:
     def quoted(self) -> bool:
         """True if it is quoted from documentation, or lists an environment."""
         return (
-            _QUOTED.search(_last_line(self.before)) is not None or _COLLECT_ENV.search(self.text) is not None
+            _QUOTED.search(_last_line(self.before)) is not None
+            or _COLLECT_ENV.search(self.text) is not None
+            or is_environment_block(self.text)
         )
 
 

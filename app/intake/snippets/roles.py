@@ -13,9 +13,15 @@ from app.intake.reading import ScriptRole
 from app.intake.snippets.repairs import USUAL_IMPORTS
 from app.intake.snippets.rewrites import make_readable
 from app.intake.snippets.transcripts import without_magics
-from app.intake.words.praise import WRONGLY, is_only_praise, speaks_of_another_place
+from app.intake.words.praise import is_only_praise, speaks_of_another_place
 
+_NUMBERED = re.compile(r"[ \t]{0,12}(?:-{2,4}> ?)?(?P<number>\d{1,6})[ \t:|]")
+_MOST_QUOTED = 200
 _ASIDE = re.compile(r"\([^()\n]{1,200}\)")
+# In `numpy raises here instead` other software is right.
+_OWN_FAULT = re.compile(
+    r"\b(?:but|fail\w*|wrong\w*|incorrect\w*|crash\w*|bug|broken|mine|off)\b", re.IGNORECASE
+)
 _ABOUT_VERSIONS = re.compile(
     r"__version__|collect_env|get_env_info|__config__|version\.cuda|cudnn\.version|get_device_name"
     r"|sys\.version"
@@ -29,7 +35,11 @@ _OTHER_SOFTWARE = re.compile(
     r"|(?:numpy|scipy|jax|tensorflow|matlab|r"
     r"|julia)(?:['’]s)?(?: (?:equivalent|version|code|counterpart))?|reference(?: \w+)?"
     r"|(?:example|snippet|code) (?:from|in|of) (?:the )?(?:official )?(?:docs?|documentation|manual"
-    r"|tutorial|readme))\W*$",
+    r"|tutorial|readme))\W*$"
+    r"|^\W*(?:(?:while|whereas|but|and|in) )?(?:numpy|scipy|pandas|jax|tensorflow|matlab|r|julia"
+    r"|plain python)"
+    r"(?:['’]s \w+)? (?:raises|gives|returns|prints|says|shows|does|agrees)\b(?! (?:the same|too"
+    r"|also))[^.\n]{0,40}$",
     re.IGNORECASE,
 )
 # Matches `The fix would be:`, `or replace the body with`, `Proposed change`.
@@ -150,13 +160,20 @@ def says_it_works(before: str) -> bool:
     if _REMEDY.search(last) and not _NO_REMEDY.search(last):
         return True
     if _OTHER_SOFTWARE.search(last):
-        return WRONGLY.search(last) is None
+        return _OWN_FAULT.search(last) is None
     return is_only_praise(last)
 
 
 def is_not_to_be_run(before: str) -> bool:
     """True if the words right before a block forbid to run it, or are struck through."""
     return _DO_NOT_RUN.search(_last_sentence(before)) is not None
+
+
+def is_numbered_source(text: str) -> bool:
+    """True if the lines have the numbers of a larger file, as `851 indices = …`, so they are quoted."""
+    numbers = [_NUMBERED.match(line) for line in text.split("\n")[:_MOST_QUOTED] if line.strip()]
+    first = numbers[0] if numbers else None
+    return first is not None and all(numbers) and int(first["number"]) > 1
 
 
 def is_aside(before: str, heading: str = "") -> bool:

@@ -12,6 +12,8 @@ _HERE = re.compile(
     r"|\btee\b[^<\n]{0,200})\s*<<-?\s*(['\"]?)(?P<end>\w{1,40})\1"
 )
 _INLINE = re.compile(r"\bpython[\d.]* (?:-[A-Zu] )*-c\s*(?P<quote>['\"])(?P<code>.*)")
+# Another command before the question, on the same line.
+_RUNS_TOO = re.compile(r"\w[^;&|\n]{0,300}(?:;|&&|\|\|)\s*echo\b")
 _ASKS_STATUS = re.compile(
     r"(?:^|[\s;&])(?:echo\s+[\"']?(?:[\w ]{0,20}[:=]? ?)?(?:\$\?|%errorlevel%|\$lastexitcode)[\"']?"
     r"|\$lastexitcode)\s*$",
@@ -19,6 +21,8 @@ _ASKS_STATUS = re.compile(
 )
 _STATUS = re.compile(r"\s*(?:[A-Za-z ]{1,20}[:=]? ?)?(-?\d{1,10})\s*$")
 _MOST_LINES = 5_000
+# The words that introduce the output of one of several starts of the same command.
+REPEATED = "One of several runs:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +45,51 @@ def without_status(lines: Sequence[str], are_commands: Sequence[bool]) -> tuple[
     """The last exit status that the session asks for, and the lines without these answers."""
     status, rest = "", list[int]()
     is_question = False
+    last_answers = _answers_behind_output(lines, are_commands)
     for at, line in enumerate(lines):
+        if at in last_answers:
+            status = last_answers[at]
+            continue
         answer = _STATUS.match(line) if is_question and not are_commands[at] else None
         if answer:
             status, is_question = answer[1], False
             continue
         rest.append(at)
         if line.strip():
-            is_question = are_commands[at] and _ASKS_STATUS.search(line[-200:]) is not None
+            is_question = (
+                are_commands[at]
+                and _ASKS_STATUS.search(line[-200:]) is not None
+                and _RUNS_TOO.search(line) is None
+            )
     return status, [lines[at] for at in rest], [are_commands[at] for at in rest]
+
+
+def _answers_behind_output(lines: Sequence[str], are_commands: Sequence[bool]) -> dict[int, str]:
+    """{line: status} for `python x.py; echo $?`: the answer is the last line of its output."""
+    starts = [at for at, is_command in enumerate(are_commands) if is_command]
+    answers: dict[int, str] = {}
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        line = lines[start][-400:]
+        if not (_ASKS_STATUS.search(line) and _RUNS_TOO.search(line)):
+            continue
+        last = next((at for at in range(end - 1, start, -1) if lines[at].strip()), None)
+        match = None if last is None else _STATUS.match(lines[last])
+        if last is not None and match:
+            answers[last] = match[1]
+    return answers
+
+
+def answers_of_repeated_command(
+    lines: Sequence[str], are_commands: Sequence[bool]
+) -> tuple[tuple[str, str], ...]:
+    """(command, output) of each start, if the session does nothing but start one command several times."""
+    starts = [at for at, is_command in enumerate(are_commands) if is_command]
+    if len(starts) < 2 or len({lines[at].strip() for at in starts}) > 1:
+        return ()
+    ends = [*starts[1:], len(lines)]
+    return tuple(
+        (REPEATED, "\n".join(lines[start + 1 : end]).strip()) for start, end in zip(starts, ends, strict=True)
+    )
 
 
 def shell_session(lines: Sequence[str], are_commands: Sequence[bool]) -> Piece | None:

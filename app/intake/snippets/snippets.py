@@ -16,6 +16,7 @@ from app.intake.snippets.roles import (
     is_aside,
     is_next_cell,
     is_not_to_be_run,
+    is_numbered_source,
     missing_names,
 )
 from app.intake.snippets.scripts import RepairRules, make_script, repair_rules_for
@@ -47,6 +48,7 @@ def codes_of(parts: Sequence[Part]) -> list[Code]:
         if (
             part.kind == PartKind.CODE
             and not is_aside(part.before, part.heading)
+            and not is_numbered_source(part.text)
             and not about_versions_only(part.text)
             and len(codes) < MOST_CODES
         ):

@@ -11,7 +11,12 @@ from app.intake.code.names import bound_names
 from app.intake.code.syntax import dotted_name, error_line, nodes_of, parses, tree_of
 from app.intake.snippets.output_marks import commented_output, split_marked_lines, traceback_start
 from app.intake.snippets.rewrites import make_readable, with_all_rewrites
-from app.intake.snippets.shell_sessions import Piece, shell_session, without_status
+from app.intake.snippets.shell_sessions import (
+    Piece,
+    answers_of_repeated_command,
+    shell_session,
+    without_status,
+)
 from app.intake.words.vocabulary import SCALAR
 
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
@@ -132,7 +137,8 @@ def _session(lines: list[str], are_commands: list[bool]) -> Piece:
         return replace(piece, status=status)
     commands = [line for line, is_command in zip(lines, are_commands, strict=True) if is_command]
     rest = [line for line, is_command in zip(lines, are_commands, strict=True) if not is_command]
-    return Piece(output="\n".join(rest), commands="\n".join(commands), status=status)
+    answers = answers_of_repeated_command(lines, are_commands)
+    return Piece(output="\n".join(rest), commands="\n".join(commands), status=status, answers=answers)
 
 
 def does_something(text: str) -> bool:

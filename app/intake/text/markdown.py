@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 
 from app.intake.code.syntax import parses
 from app.intake.text.bare_code import fenced_bare_code
+from app.intake.text.bare_sessions import fenced_sessions
 
 PYTHON_TAGS = frozenset(
     {"", "python", "py", "python3", "python2", "py3", "pycon", "ipython", "ipython3", "pytorch", "code"}
@@ -207,6 +208,10 @@ def blocks_of(text: str) -> list[Block]:
     """The blocks of a report, in order. Prose keeps its lines, without HTML tags."""
     beginning = "\n".join(unix_lines(text).split("\n", MOST_LINES)[:MOST_LINES])
     source = _fenced_lines(_fenced_pre(without_comments(beginning)))
+    lines = source.split("\n")
+    fences = _Fences()
+    inside = [fences.inside(line) for line in lines]
+    source = "\n".join(fenced_sessions(lines, inside, fence=_PRE_FENCE))
     if not any(_FENCE.match(line) for line in source.split("\n")):
         source = fenced_bare_code(source, fence=_PRE_FENCE)
     lines = source.split("\n")

@@ -49,8 +49,21 @@ _SEGMENT = re.compile(
 )
 _SEPARATOR = re.compile(r"[,;|/()]|\s\+\s|\band\b|\bon\b|\bwith\b", re.IGNORECASE)
 _CERTAIN = re.compile(rf"\d\.\d+\.\d|{_SYSTEMS} \d|\bversion\b|==", re.IGNORECASE)
+# A line of `conda list` or `pip list`: name, version, build, channel.
+_LISTED = re.compile(
+    rf"(?:{_PACKAGES}|[a-z][\w-]{{1,40}}(?=\s{{3,}}))\s+v?\d{{1,4}}\.\d[\w.+]{{0,30}}(?:\s+[\w.-]{{1,40}}){{0,2}}\s*$",
+    re.IGNORECASE,
+)
+_MOST_LINES = 400
 _MOST = 200
 _MOST_SEGMENTS = 12
+
+
+def is_environment_block(text: str) -> bool:
+    """True if the lines are a list of packages with versions, with labels such as `conda:` in between."""
+    lines = [line.strip() for line in text.split("\n")[:_MOST_LINES] if line.strip()]
+    listed = [line for line in lines if _LISTED.match(line) or is_environment_line(line)]
+    return bool(listed) and all(line in listed or line.endswith(":") for line in lines)
 
 
 def is_environment_line(line: str) -> bool:

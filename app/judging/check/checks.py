@@ -205,7 +205,7 @@ def _oracle(
 
     Each expected check comes with the output in which it is looked for. `whole` has echoes, too.
     """
-    if _shows_expected(expected):
+    if _shows_expected(check, expected):
         return oracles.EXPECTED_VALUE
     is_unread = check.kind is CheckKind.DIFFERS and check_result is CheckResult.UNREACHED
     if is_unread and _passed_own_check(script, whole):
@@ -261,13 +261,15 @@ def _passed_own_check(script: Script, result: Result) -> bool:
     return ended and _NOT_COMPILED.search(result.observation.stderr) is None
 
 
-def _shows_expected(expected: Sequence[tuple[Check, Result]]) -> bool:
+def _shows_expected(bug: Check, expected: Sequence[tuple[Check, Result]]) -> bool:
     """Whether all of the expected behaviour is shown. False if nothing is expected."""
     checks = [
         (check, result)
         for check, result in expected
         if check.role is Role.EXPECTED and check.kind in _SHOWN_INSTEAD
     ]
+    if len(checks) == 1 and oracles.shows_replaced_line(bug, checks[0][0], checks[0][1].observation.stdout):
+        return True
     return bool(checks) and all(
         _judge_kind(check, result) is CheckResult.MET
         and (
@@ -299,7 +301,7 @@ def _is_met_on_stderr_only(check: Check, result: Result, expected: Sequence[Chec
     observation = result.observation.model_copy(update={"stderr": ""})
     printed = result.model_copy(update={"observation": observation})
     return _judge_kind(check, printed) is not CheckResult.MET and _shows_expected(
-        [(other, printed) for other in expected]
+        check, [(other, printed) for other in expected]
     )
 
 

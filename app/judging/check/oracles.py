@@ -25,7 +25,8 @@ _OPPOSITE = {"True": "False", "False": "True"}
 _MOST_LINES = 400
 # A count or a size of differences that the script itself prints.
 _DIFFERENCE = re.compile(
-    r"\b(?:(?:num(?:ber)?|count|total)?(?: of |_of_|_)?(?:differ(?:ences?|ing)?|mismatch(?:es"
+    r"不一致|差异|差異|不同|Unterschiede?|Abweichung(?:en)?|différences?|diferencias?|отличи\w{1,3}|несовпад\w{1,5}"
+    r"|\b(?:(?:num(?:ber)?|count|total)?(?: of |_of_|_)?(?:differ(?:ences?|ing)?|mismatch(?:es"
     r"|ed)?|unequal|wrong"
     r"|incorrect|bad|errors?)(?: elements?| values?| entries)?|(?:max(?:imum)?|mean|abs(?:olute)?"
     r"|rel(?:ative)?"
@@ -49,6 +50,8 @@ def gone(check: Check, stdout: str) -> str | None:
         return None
     if _has_flipped(check, lines) or _block_has_flipped(check, lines):
         return ANSWER_FLIPPED
+    if _counts_nothing(check, lines):
+        return NO_DIFFERENCES
     if _no_differences(check, lines):
         return NO_DIFFERENCES
     return REFERENCE_VALUE if _shows_reference(check, lines) else None
@@ -74,6 +77,21 @@ def stands_alone(expected: Check, lines: Sequence[str]) -> bool:
         if equal and others:
             return False
     return True
+
+
+def shows_replaced_line(check: Check, expected: Check, stdout: str) -> bool:
+    """Whether the output is the claimed lines in order, but for one, which shows the expected value now."""
+    lines = [tokens_of(line) for line in stdout.splitlines() if line.strip()][:_MOST_LINES]
+    claimed = [tokens_of(line) for line in check.lines if line.strip()]
+    right = tokens_of(expected.number or " ".join(expected.lines))
+    if len(claimed) < 2 or len(lines) != len(claimed) or not right:
+        return False
+    changed = [
+        seen
+        for one, seen in zip(claimed, lines, strict=True)
+        if _form(one) != _form(seen) or not _equal(one, seen)
+    ]
+    return len(changed) == 1 and _form(changed[0]) == _form(right) and _equal(right, changed[0])
 
 
 def difference_in(line: str) -> float | None:
@@ -154,6 +172,21 @@ def _no_differences(check: Check, lines: Sequence[str]) -> bool:
         return False
     seen = [(line, value) for line in lines if (value := difference_in(line)) is not None]
     return bool(seen) and len(seen) >= len(claimed) and all(value == 0 for _, value in seen)
+
+
+def _counts_nothing(check: Check, lines: Sequence[str]) -> bool:
+    """Whether answers that were mixed are all `True` now, and the count of differences below them is zero."""
+    answers = [line for line in check.lines if len(shown_constants(line)) == 1]
+    counts = [line for line in check.lines if difference_in(line) is not None]
+    if not answers or not counts or len(answers) + len(counts) != len(check.lines):
+        return False
+    rest = check.model_copy(update={"lines": tuple(counts)})
+    seen = [line for line in lines if len(shown_constants(line)) == 1]
+    return (
+        len(seen) == len(answers)
+        and {shown_constants(line)[0] for line in seen} == {"True"}
+        and _no_differences(rest, lines)
+    )
 
 
 def _shows_reference(check: Check, lines: Sequence[str]) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from app.intake.claim.claims import Claim, Role
 from app.intake.reading import Script
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
-from app.judging.verdict.job import evidence_of, judge_job
+from app.judging.verdict.job import LEAST_FOR_SOMETIMES, evidence_of, is_about_frequency, judge_job
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Result, Start
@@ -24,22 +23,11 @@ MIXED_SECONDS = 300.0
 # At least this many of them start cold, since the interval of a rate uses cold attempts only.
 MIXED_COLD = 10
 
-_SOMETIMES = re.compile(
-    r"\b(?:sometimes|occasionally|intermittent(?:ly)?|flaky|random(?:ly)?|rarely|now and then|once in a while"
-    r"|(?:\d+|one|two|three|four|five)\s+(?:times\s+)?(?:in|out of)\s+(?:\d+|ten|five|every)"
-    r"|\d+\s*%\s+of\s+(?:the\s+)?(?:time|runs))\b",
-    re.IGNORECASE,
-)
-
 
 def may_vary(claim: Claim, script: Script) -> bool:
     """Whether repeats may differ by chance: the script has no seed, or the report says so."""
     is_random = any(check.random for check in claim.having(Role.BUG))
-    return script.unseeded or is_random or _is_said_to_vary(claim)
-
-
-def _is_said_to_vary(claim: Claim) -> bool:
-    return _SOMETIMES.search(claim.text[:20_000]) is not None
+    return script.unseeded or is_random or is_about_frequency(claim)
 
 
 def next_attempts(
@@ -62,7 +50,10 @@ def next_attempts(
     judgement = judge_job(claim, script, target, results)
     if judgement.verdict is Verdict.FLAKY:
         return max(0, _needed_for_rate(results, plan) - have)
-    return max(0, min(_required_attempts(judgement, claim, script, plan), _most(claim, script, plan)) - have)
+    required = min(_required_attempts(judgement, claim, script, plan), _most(claim, script, plan))
+    if required == LEAST_FOR_SOMETIMES:
+        required = min(required, _in_time(results, plan))
+    return max(0, required - have)
 
 
 def most_warm(
@@ -91,15 +82,21 @@ def next_and_warm(
 
 
 def _most(claim: Claim, script: Script, plan: RepeatPlan) -> int:
+    if is_about_frequency(claim):
+        return max(plan.at_most, LEAST_FOR_SOMETIMES)
     return max(plan.at_most, NEVER_RANDOM) if may_vary(claim, script) else plan.at_most
 
 
 def _needed_for_rate(results: Sequence[Result], plan: RepeatPlan) -> int:
     """The attempts for a rate, as far as time allows; at least the number of the plan."""
+    return max(plan.at_most, min(MIXED, _in_time(results, plan)))
+
+
+def _in_time(results: Sequence[Result], plan: RepeatPlan) -> int:
+    """The number of attempts that the time for many attempts allows; at least the number of the plan."""
     took = [result.observation.wall_seconds for result in evidence_of(results)]
     mean = sum(took) / len(took)
-    in_time = int(MIXED_SECONDS / mean) if mean > 0 else MIXED
-    return max(plan.at_most, min(MIXED, in_time))
+    return max(plan.at_most, int(MIXED_SECONDS / mean) if mean > 0 else LEAST_FOR_SOMETIMES)
 
 
 def _required_attempts(judgement: JobJudgement, claim: Claim, script: Script, plan: RepeatPlan) -> int:
@@ -107,16 +104,18 @@ def _required_attempts(judgement: JobJudgement, claim: Claim, script: Script, pl
     by_chance = may_vary(claim, script) and not any(check.over_repeats for check in claim.having(Role.BUG))
     match judgement.verdict:
         case Verdict.CANNOT_SHOW:
-            return _needed_without_evidence(judgement, plan, by_chance=by_chance)
+            return _needed_without_evidence(judgement, claim, plan, by_chance=by_chance)
         case Verdict.REPRODUCED:
             # If the report says "sometimes", an "always" needs as many attempts as a "never".
             return (
                 NEVER_RANDOM
-                if by_chance and _is_said_to_vary(claim)
+                if by_chance and is_about_frequency(claim)
                 else ALWAYS_RANDOM
                 if by_chance
                 else ALWAYS
             )
+        case Verdict.NOT_REPRODUCED if is_about_frequency(claim):
+            return LEAST_FOR_SOMETIMES
         case Verdict.NOT_REPRODUCED:
             return NEVER_RANDOM if by_chance else plan.at_most
         case Verdict.DIFFERENT:
@@ -125,9 +124,11 @@ def _required_attempts(judgement: JobJudgement, claim: Claim, script: Script, pl
             return ALWAYS
 
 
-def _needed_without_evidence(judgement: JobJudgement, plan: RepeatPlan, *, by_chance: bool) -> int:
+def _needed_without_evidence(
+    judgement: JobJudgement, claim: Claim, plan: RepeatPlan, *, by_chance: bool
+) -> int:
     """More attempts do not help against a lack. They help against too few attempts, and against chance."""
     code = None if judgement.reason is None else judgement.reason.code
     if code == TOO_FEW_ATTEMPTS.code:
-        return plan.at_most
+        return LEAST_FOR_SOMETIMES if is_about_frequency(claim) else plan.at_most
     return NEVER_RANDOM if by_chance and code == NOTHING_SHOWN.code else 0

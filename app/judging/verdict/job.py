@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,16 @@ from worker.contract import AttemptKind, Outcome, Reason, Result, Start
 
 # A "never" needs this many cold attempts, unless fewer were requested.
 LEAST_FOR_NEVER = 3
+# With so many attempts without a failure, its rate is below 5 %, with a certainty of 95 %.
+LEAST_FOR_SOMETIMES = 59
+_SOMETIMES = re.compile(
+    r"\b(?:sometimes|occasionally|intermittent(?:ly)?|flaky|random(?:ly)?|rarely|now and then|once in a while"
+    r"|manchmal|gelegentlich|parfois|a veces|иногда|(?:\d+|one|two|three|four"
+    r"|five)\s+(?:times\s+)?(?:in|out of)\s+"
+    r"(?:\d+|ten|five|every)|\d+\s*%\s+of\s+(?:the\s+)?(?:time|runs))\b|有时|偶尔|たまに|時々",
+    re.IGNORECASE,
+)
+_MOST_TITLE = 20_000
 # The results, those that say most about a job first.
 _STRONGEST = (CheckResult.MET, CheckResult.OTHER, CheckResult.ABSENT, CheckResult.UNREACHED)
 _MOST_DETAIL = 300
@@ -116,7 +127,7 @@ def _judge(
 
     rows = [judge_all(in_attempt, result) for result in evidence]
     details = _strongest_findings([judge_all(others, result) for result in evidence])
-    least = _least(plan, requested=len(cold))
+    least = _least(claim, plan, requested=len(cold))
     if over_repeats:
         variation = judge_repeats(over_repeats[0], cold, script=script, target=target)
         return _by_repeats(variation, (*_strongest_findings(rows), *details), least=least)
@@ -146,12 +157,26 @@ def _is_about(check: Check, script: Script) -> bool:
     return check.script is None or check.script.digest in {None, script.digest}
 
 
-def _least(plan: RepeatPlan | None, *, requested: int) -> int:
+def _least(claim: Claim, plan: RepeatPlan | None, *, requested: int) -> int:
     """The number of cold attempts that a "never" needs.
 
-    Without a plan, the counted attempts are the requested ones.
+    Without a plan, the counted attempts are the requested ones. A claim that something happens sometimes
+    needs so many that a failure in 5 % of the attempts would have been seen.
     """
+    if is_about_frequency(claim):
+        return LEAST_FOR_SOMETIMES
     return min(LEAST_FOR_NEVER, requested if plan is None else plan.at_most)
+
+
+def is_about_frequency(claim: Claim) -> bool:
+    """Whether the report says that it happens sometimes, or shows runs with different outputs.
+
+    A claim that every run differs is none: a few runs show it.
+    """
+    return (
+        any(check.over_repeats and check.lines for check in claim.having(Role.BUG))
+        or _SOMETIMES.search(claim.text[:_MOST_TITLE]) is not None
+    )
 
 
 def _without_evidence(results: Sequence[Result]) -> JobJudgement:
