@@ -88,8 +88,8 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
         own_claim = _or_probe_claim(claim_of(body.parts, "", title), probe)
     scripts, asks = post.scripts(own_claim) if post.codes else ((), (_missing(thread, body),))
     if scripts:
-        shown = [claim or "", thread.body, *(each.body for each in thread.comments if each.by_reporter)]
-        own_claim = with_anchors(own_claim, scripts[0].script, shown)
+        texts = [claim or "", thread.body, *(each.body for each in thread.comments if each.by_reporter)]
+        own_claim = with_anchors(own_claim, scripts[0].script, texts)
     return Reading(
         title=title,
         source_url=thread.url,

@@ -9,7 +9,7 @@ from judging_builders import CPU, NO_CUDA, check, claim, prints, raises, result,
 
 from app.intake.claim.claims import CheckKind, Claim, Over
 from app.judging.verdict.attempts_needed import MIXED, MIXED_COLD, may_vary, most_warm, next_attempts
-from app.judging.verdict.job import LEAST_FOR_SOMETIMES
+from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES
 from app.targets.planning.plan import RepeatPlan
 from worker.contract import Outcome, Result, Start
 

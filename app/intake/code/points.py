@@ -57,7 +57,7 @@ def _statements(body: list[ast.stmt], code: str, condition: _Statement | None) -
             yield from _statements(node.body, node.name, None)
             continue
         for field in ("body", "orelse", "finalbody"):
-            # What an `except` or a loop depends on is no condition that can be observed.
+            # The condition of an `except` or of a loop can't be observed.
             inner = own if isinstance(node, ast.If) else condition if isinstance(node, ast.With) else None
             yield from _statements(getattr(node, field, None) or [], code, inner)
         for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):

@@ -90,11 +90,11 @@ class _Places:
 
     def _of_failure(self, check: Check) -> list[int]:
         """The lines of the frames of the traceback that shows the failure, the outermost first."""
-        shown = [each for each in self._tracebacks if check.exception_type == each.failure]
-        if check.exception_type is None or not shown:
+        tracebacks = [each for each in self._tracebacks if check.exception_type == each.failure]
+        if check.exception_type is None or not tracebacks:
             return []
         lines: list[int] = []
-        for frame in shown[-1].frames:
+        for frame in tracebacks[-1].frames:
             line = self._of_name(frame.name) if frame.in_library else self._of_code(frame.code)
             if frame.in_library:
                 # The first function of a library names the call of the script.

@@ -28,6 +28,7 @@ _INLINE = re.compile(
 )
 _PRINTS_WORD = re.compile(r"(?:prints?|printed|outputs?|shows?|results?)\b", re.IGNORECASE)
 SENTENCES = re.compile(r"(?<=[.!?])\s(?=[A-Z`])")
+_SHOULD = re.compile(rf"\b{any_of(MODALS)} $", re.IGNORECASE)
 _SHOULD_BEFORE = re.compile(
     rf"\b{any_of(MODALS, 'would')}(?: \w{{1,12}})? $"
     r"|\b(?:before|previously|formerly|earlier|used to|in the past|back then)\b[^.\n]{0,30}$",
@@ -52,6 +53,9 @@ def inline_checks(parts: Sequence[Part], main: str) -> list[Check]:
             control = says_it_works(part.before)
         if part.kind != PartKind.PROSE or control or is_expectation(part):
             continue
+        if _names_expected_value(part.text):
+            # Sentences that name both values are read by another rule.
+            return []
         for match in _values_of_this_script(part.text, main):
             both = seen_and_expected(_line_at(part.text, match.start()))
             if both and strip_quotes(both[1]) == match[1].strip():
@@ -77,6 +81,14 @@ def inline_checks(parts: Sequence[Part], main: str) -> list[Check]:
     checks = [*(error_checks or [output_check(tuple(wrong))]), *instead]
     # In `On the GPU it prints `X``, the device stands before the value.
     return with_place(with_place(checks, stated_device(before)), stated_place(before, about_it=True))
+
+
+def _names_expected_value(text: str) -> bool:
+    """True if the text says that a value should be printed, as in `It should print `0.0``."""
+    return any(
+        _SHOULD.search(text, max(0, match.start() - _MOST_LINE), match.start())
+        for match in _INLINE.finditer(text)
+    )
 
 
 def _values_of_this_script(text: str, main: str) -> Iterator[re.Match[str]]:

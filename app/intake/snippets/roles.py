@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from app.intake.code.names import bound_names, undefined_names, used_names
 from app.intake.code.syntax import normalise, tree_of
@@ -171,9 +172,10 @@ def is_not_to_be_run(before: str) -> bool:
 
 def is_numbered_source(text: str) -> bool:
     """True if the lines have the numbers of a larger file, as `851 indices = …`, so they are quoted."""
-    numbers = [_NUMBERED.match(line) for line in text.split("\n")[:_MOST_QUOTED] if line.strip()]
-    first = numbers[0] if numbers else None
-    return first is not None and all(numbers) and int(first["number"]) > 1
+    matches = [_NUMBERED.match(line) for line in text.split("\n")[:_MOST_QUOTED] if line.strip()]
+    numbers = [int(match["number"]) for match in matches if match]
+    ascending = all(one < other for one, other in pairwise(numbers))
+    return 2 <= len(numbers) == len(matches) and numbers[0] > 1 and ascending
 
 
 def is_aside(before: str, heading: str = "") -> bool:

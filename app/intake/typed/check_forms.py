@@ -330,7 +330,7 @@ class _SidesForm(CheckForm):
 
     sides: Sides = Field(
         default_factory=list,
-        description="the two sides: devices, modes or dtypes as printed; over a pair, two targets such as 2.1 and 2.2",
+        description="the two sides: devices, modes or dtypes as printed; over a pair, two targets: 2.1 and 2.2",
         examples=[["cpu", "cuda"]],
     )
     over: Literal["attempt", "pair"] = Field(  # type: ignore[assignment]

@@ -8,7 +8,8 @@ from app.intake.claim.claims import Claim, Role
 from app.intake.reading import Script
 from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
-from app.judging.verdict.job import LEAST_FOR_SOMETIMES, evidence_of, is_about_frequency, judge_job
+from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency
+from app.judging.verdict.job import evidence_of, judge_job
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Result, Start

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +23,7 @@ from app.judging.check.speed import judge_ratios, ratio_in, spread
 from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgement, Verdict
 from app.judging.output.printed_numbers import near, numbers_in
 from app.judging.verdict.agreement import DOUBTFUL, agree
+from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
 from app.judging.verdict.variation import Variation, judge_repeats
 from app.targets.planning.plan import RepeatPlan
@@ -32,16 +32,6 @@ from worker.contract import AttemptKind, Outcome, Reason, Result, Start
 
 # A "never" needs this many cold attempts, unless fewer were requested.
 LEAST_FOR_NEVER = 3
-# With so many attempts without a failure, its rate is below 5 %, with a certainty of 95 %.
-LEAST_FOR_SOMETIMES = 59
-_SOMETIMES = re.compile(
-    r"\b(?:sometimes|occasionally|intermittent(?:ly)?|flaky|random(?:ly)?|rarely|now and then|once in a while"
-    r"|manchmal|gelegentlich|parfois|a veces|иногда|(?:\d+|one|two|three|four"
-    r"|five)\s+(?:times\s+)?(?:in|out of)\s+"
-    r"(?:\d+|ten|five|every)|\d+\s*%\s+of\s+(?:the\s+)?(?:time|runs))\b|有时|偶尔|たまに|時々",
-    re.IGNORECASE,
-)
-_MOST_TITLE = 20_000
 # The results, those that say most about a job first.
 _STRONGEST = (CheckResult.MET, CheckResult.OTHER, CheckResult.ABSENT, CheckResult.UNREACHED)
 _MOST_DETAIL = 300
@@ -166,17 +156,6 @@ def _least(claim: Claim, plan: RepeatPlan | None, *, requested: int) -> int:
     if is_about_frequency(claim):
         return LEAST_FOR_SOMETIMES
     return min(LEAST_FOR_NEVER, requested if plan is None else plan.at_most)
-
-
-def is_about_frequency(claim: Claim) -> bool:
-    """Whether the report says that it happens sometimes, or shows runs with different outputs.
-
-    A claim that every run differs is none: a few runs show it.
-    """
-    return (
-        any(check.over_repeats and check.lines for check in claim.having(Role.BUG))
-        or _SOMETIMES.search(claim.text[:_MOST_TITLE]) is not None
-    )
 
 
 def _without_evidence(results: Sequence[Result]) -> JobJudgement:
