@@ -23,7 +23,12 @@ from worker.contract.own_process import WORKING_FOLDER, own_environment, python_
 Parameters = ParamSpec("Parameters")
 Value = TypeVar("Value")
 # Calls need these. Each fork has them without a start of its own.
-PRELOADED = ("app.intake.read", "app.runs.run_object.assemble", "app.judging.verdict.attempts_needed")
+PRELOADED = (
+    "app.intake.read",
+    "app.runs.run_object.assemble",
+    "app.judging.verdict.attempts_needed",
+    "app.runs.exchange.read_bundle",
+)
 # So many calls may wait for a free place. More would hold the threads that everything else needs.
 WAITING_FOR_EACH = 3
 # The limit of waiting, as a multiple of that of processor time. The forker's own is a little shorter.

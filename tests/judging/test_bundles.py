@@ -7,17 +7,20 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from default_limits import read
 from judging_builders import CPU, CUDA, result
+from pydantic import ValidationError
 
 from app.errors import InputError, TooLargeError
 from app.ids import new_id
+from app.runs.exchange import read_bundle as read_bundle_module
 from app.runs.exchange.bundle import BundledReport, OriginVerdict, bundle_of, evidence_digest
-from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
+from app.runs.exchange.read_bundle import MORE_ATTEMPTS, NO_LIMITS, BundleLimits, read_bundle
 from app.runs.run_object.assemble import assemble
 from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.storable import json_digest
@@ -311,3 +314,37 @@ def test_an_attempt_that_was_lost_needs_no_result() -> None:
         sent(bundle_of(run, READING, [job], SUBMITTED, origin=OriginVerdict())), limits=LIMITS
     )
     assert [one.state for one in bundle.jobs[0].attempts] == ["lost", "cancelled"]
+
+
+def full_of_faults(part: str) -> dict[str, Any]:
+    bundle = json.loads(json.dumps(made()))
+    if part == "fields":
+        bundle["environments"] |= {str(number): {} for number in range(100_000)}
+    else:
+        attempts = [{"a": 0}] * (9000 if part == "attempts" else LIMITS.repeats + MORE_ATTEMPTS)
+        cells = LIMITS.cells if part != "cells" else 1000
+        bundle["jobs"] = [{**bundle["jobs"][0], "attempts": attempts}] * cells
+    return again(bundle)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("fields", "more than 10000 fields"),
+        ("attempts", "more than 55 attempts"),
+        ("cells", "more than 4 cells"),
+        ("small ones", "jobs.0.attempts.0"),
+    ],
+)
+def test_the_first_fault_ends_it(part: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = sent(full_of_faults(part))
+    faults: list[int] = []
+
+    def first_fault(error: ValidationError) -> str:
+        faults.append(error.error_count())
+        return "jobs.0.attempts.0"
+
+    monkeypatch.setattr(read_bundle_module, "_first_fault", first_fault)
+    assert words in refusal(data, replace(LIMITS, bundle_bytes=1 << 26)).message
+    # Each fault that pydantic collects costs; those of one attempt are the most.
+    assert sum(faults) < 20

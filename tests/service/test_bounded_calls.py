@@ -17,6 +17,7 @@ from app.bounded.frames import CallLimits
 from app.errors import InputError
 from app.intake.read import read
 from app.limits import ReadLimits
+from app.runs.exchange import read_bundle
 from app.runs.rows import judging_limits
 from app.runs.submission import report_intake
 from worker.contract import MIB
@@ -146,3 +147,13 @@ def test_a_run_that_can_not_be_judged_ends_and_says_why(
     assert (run.state, run.verdict) == ("finished", "cannot_show")
     assert [job.reason.code for job in run.jobs if job.reason] == ["judging_limit"]
     assert "Judging was stopped" in run.jobs[0].reason.detail  # type: ignore[union-attr]
+
+
+def test_a_bundle_is_read_within_the_limits(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_bundle, "_evidence", Endless())
+    answer = web.client.post("/api/v1/bundles", json={}, timeout=60)
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (
+        422,
+        "reading_limit",
+        "bundle",
+    )

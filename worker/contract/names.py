@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+# The names that a node can have.
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 TASK_ATTEMPT = "worker.attempt"
 TASK_FROM_NODE = "app.from_node"
 QUEUE_RECORDER = "recorder"

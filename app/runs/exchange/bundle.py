@@ -11,7 +11,7 @@ from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from app.ids import PATTERN
 from app.intake.reading import NeedKind, Reading
@@ -100,7 +100,9 @@ class BundledJob(_Part):
     target: Target
     state: JobState
     reason: Reason | None = None
-    attempts: Annotated[list[BundledAttempt], Field(max_length=10_000)] = Field(default_factory=list)
+    attempts: Annotated[list[BundledAttempt], Field(max_length=10_000), FailFast()] = Field(
+        default_factory=list
+    )
 
 
 class OriginVerdict(_Part):
@@ -122,7 +124,7 @@ class Bundle(_Part):
     said: OriginVerdict = Field(default_factory=OriginVerdict)
     scripts: Annotated[dict[_Digest, Stream], Field(max_length=10_000)]
     environments: Annotated[dict[_Digest, Environment], Field(max_length=10_000)]
-    jobs: Annotated[list[BundledJob], Field(max_length=10_000)]
+    jobs: Annotated[list[BundledJob], Field(max_length=10_000), FailFast()]
     digest: _Digest
 
 

@@ -17,10 +17,9 @@ from app.runs.exchange.bundle import (
     BundledReport,
     OriginVerdict,
     bundle_of,
-    evidence_digest,
 )
 from app.runs.exchange.bundle_rows import check_scripts, find_report, store_jobs, store_submitted
-from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_bundle
+from app.runs.exchange.read_bundle import NO_LIMITS, BundleLimits, read_evidence
 from app.runs.lifecycle.finish import store_end
 from app.runs.rows.by_id import get_report, get_run
 from app.runs.rows.events import emit
@@ -114,7 +113,8 @@ def contribute(
     The report is the named one, else one with the same text or address, else a new one.
     Raises InputError for a bundle that can't be used, NotFoundError, ConflictError for a withdrawn report.
     """
-    bundle = read_bundle(data, limits=BundleLimits.of(settings))
+    evidence = read_evidence(data, limits=BundleLimits.of(settings))
+    bundle, digest = evidence.bundle, evidence.digest
     if not any(attempt.result is not None for job in bundle.jobs for attempt in job.attempts):
         raise InputError(
             "Nothing was run in this bundle, so there is nothing to contribute.",
@@ -131,7 +131,6 @@ def contribute(
         settings=settings,
         ignore_needs=submitted.ignore_needs,
     )
-    digest = evidence_digest(bundle)
     stored_run = queries.run_with_evidence(session, digest) or _own_run(session, bundle, digest)
     if stored_run is not None:
         return ContributeResult(document=document_of(session, stored_run), created=False)
@@ -150,8 +149,8 @@ def _own_run(session: Session, bundle: Bundle, digest: str) -> RunRow | None:
     run = queries.run_of(session, bundle.run.id)
     if run is None or run.state in OPEN_STATES or run.is_withdrawn:
         return None
-    own_bundle = read_bundle(json.dumps(_bundle_of(session, run)).encode(), limits=NO_LIMITS)
-    return run if evidence_digest(own_bundle) == digest else None
+    own_evidence = read_evidence(json.dumps(_bundle_of(session, run)).encode(), limits=NO_LIMITS)
+    return run if own_evidence.digest == digest else None
 
 
 def _report(session: Session, bundle: Bundle, reading: Reading, *, report_id: str | None) -> ReportRow | None:

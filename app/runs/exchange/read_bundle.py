@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from app.bounded.calls import OverLimitError, call_within_limits
 from app.errors import InputError, TooLargeError
 from app.intake.snippets.scripts import digest_of as script_digest
 from app.judging.comparison.environments import environment_digest
@@ -27,17 +28,20 @@ from app.runs.exchange.bundle import (
     BundledRun,
     MadeBy,
     OriginVerdict,
+    evidence_digest,
 )
-from app.runs.rows.nodes import NODE_NAME
 from app.runs.run_object.digests import with_digests
 from app.runs.run_object.storable import json_digest, to_storable
 from app.settings import ServiceSettings
 from app.targets.parse import check_target
 from app.targets.target import Target
 from worker.contract import CONTRACT_VERSION, Environment, Outcome, Result
+from worker.contract.names import NODE_NAME
 
 # A job can have so many attempts beyond its repeats: previews, and attempts of earlier generations.
 MORE_ATTEMPTS = 50
+# The most fields of one object. An environment has a few hundred.
+MOST_FIELDS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,32 @@ NO_LIMITS = BundleLimits(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A bundle that was read, and the digest of its evidence."""
+
+    bundle: Bundle
+    digest: str
+
+
+def read_evidence(data: bytes, *, limits: BundleLimits) -> Evidence:
+    """Read a bundle in a process with limits of time and memory, because checking a bad one takes long.
+
+    Raises InputError for a bad bundle, UnavailableError if too many calls wait.
+    """
+    try:
+        return call_within_limits(_evidence, data, limits=limits)
+    except OverLimitError as error:
+        raise _bundle_error(
+            f"Reading this bundle was stopped. {error.message} Make one with fewer targets.", "reading_limit"
+        ) from error
+
+
+def _evidence(data: bytes, *, limits: BundleLimits) -> Evidence:
+    bundle = read_bundle(data, limits=limits)
+    return Evidence(bundle, evidence_digest(bundle))
+
+
 def read_bundle(data: bytes, *, limits: BundleLimits) -> Bundle:
     """Read the bundle in a file. Raises InputError for a bad bundle; its message says what to do."""
     if len(data) > limits.bundle_bytes:
@@ -87,6 +117,10 @@ def read_bundle(data: bytes, *, limits: BundleLimits) -> Bundle:
             " version of samehere.",
             "bundle_version",
         )
+    # The checks of the form make an error for every fault, so a bundle full of them would take minutes.
+    fault = next(_faults_of_counts(raw, limits), None)
+    if fault is not None:
+        raise _bundle_error(f"{fault} Export the run again.", "bad_bundle")
     _check_digest(raw)
     try:
         bundle = Bundle.model_validate(raw)
@@ -118,6 +152,25 @@ def _object(data: bytes) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise _bundle_error("This is no bundle: a bundle is one JSON object.", "not_a_bundle")
     return raw
+
+
+def _faults_of_counts(raw: dict[str, Any], limits: BundleLimits) -> Iterator[str]:
+    """Sentences about parts with more items than any run has."""
+    jobs = raw.get("jobs")
+    if isinstance(jobs, list):
+        if len(jobs) > limits.cells:
+            yield f"This bundle has more than {limits.cells} cells."
+        most = limits.repeats + MORE_ATTEMPTS
+        attempts = [job.get("attempts") for job in jobs if isinstance(job, dict)]
+        if any(isinstance(each, list) and len(each) > most for each in attempts):
+            yield f"A cell of this bundle has more than {most} attempts."
+    waiting: list[Any] = [raw]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict) and len(part) > MOST_FIELDS:
+            yield f"A part of this bundle has more than {MOST_FIELDS} fields."
+        inner = part.values() if isinstance(part, dict) else part
+        waiting += [each for each in inner if isinstance(each, (dict, list))]
 
 
 def _check_digest(raw: dict[str, Any]) -> None:
@@ -172,8 +225,6 @@ def _faults(bundle: Bundle, limits: BundleLimits) -> Iterator[str]:
     """Sentences about everything that no run can have."""
     if bundle.run.state not in {"finished", "cancelled"}:
         yield "This run has not ended."
-    if len(bundle.jobs) > limits.cells:
-        yield f"This bundle has more than {limits.cells} cells."
     for digest, text in bundle.scripts.items():
         if script_digest(text) != digest:
             yield "A script of this bundle does not have its digest."
@@ -196,8 +247,6 @@ def _faults_of_job(bundle: Bundle, job: BundledJob, limits: BundleLimits) -> Ite
         yield "A script is missing in this bundle."
     if job.state not in {"judged", "cancelled"}:
         yield "A cell of this bundle has not ended."
-    if len(job.attempts) > limits.repeats + MORE_ATTEMPTS:
-        yield f"A cell of this bundle has more than {limits.repeats + MORE_ATTEMPTS} attempts."
     for attempt in job.attempts:
         if attempt.environment is not None and attempt.environment not in bundle.environments:
             yield "An environment is missing in this bundle."

@@ -20,7 +20,7 @@ from app.runs.lifecycle.doubt import doubt_cards, rests_on
 from app.runs.lifecycle.end_lease import end_lease, void_leases
 from app.runs.lifecycle.settle import remove_preview, restart_job, settle_job
 from app.runs.rows.events import emit
-from app.runs.rows.nodes import NODE_NAME, note_toolchains
+from app.runs.rows.nodes import note_toolchains
 from app.runs.run_object.digests import with_digests
 from app.runs.run_object.erase import erased_result
 from app.runs.run_object.storable import split_result, to_storable
@@ -33,6 +33,7 @@ from app.storage.queries import runs as queries
 from app.storage.queries.queue import nodes, queue
 from app.storage.tallies import Tally, count, observe
 from worker.contract import AttemptKind, Draining, Hello, Outcome, Result, Start, Started, from_node
+from worker.contract.names import NODE_NAME
 
 log = structlog.get_logger(__name__)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -27,8 +26,6 @@ from worker.contract.bounds import Text
 from worker.contract.stored_message import read_stored
 
 log = structlog.get_logger(__name__)
-
-NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 NodeState = Literal["ready", "draining", "away", "unknown"]
 
