@@ -25,7 +25,7 @@ MOST_CHECKS = 60
 MOST_LINES = 1_000
 MOST_CHARACTERS = 10_000
 _NUMBER = re.compile(
-    r"[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|nan|inf(?:inity)?)[jJ]?",
+    r"[+-]?(?:0[xX][0-9a-fA-F]++|(?:\d++(?:_\d++)*+(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?|nan|inf(?:inity)?)[jJ]?",
     re.IGNORECASE,
 )
 
@@ -330,7 +330,7 @@ class _SidesForm(CheckForm):
 
     sides: Sides = Field(
         default_factory=list,
-        description="the two sides: devices, modes or dtypes as printed; over a pair, two targets: 2.1 and 2.2",
+        description="the two sides: devices, modes or dtypes as printed; over a pair, targets: 2.1 and 2.2",
         examples=[["cpu", "cuda"]],
     )
     over: Literal["attempt", "pair"] = Field(  # type: ignore[assignment]
