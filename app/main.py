@@ -65,7 +65,11 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
         # One thread for each connection, so a thread never waits for a connection.
         to_thread.current_default_thread_limiter().total_tokens = chosen.most_database_connections
-        set_limits(chosen.reading_limits, at_once=chosen.reading_processes)
+        set_limits(
+            chosen.reading_limits,
+            at_once=chosen.reading_processes,
+            strangers=chosen.reading_processes_of_strangers,
+        )
         warm_up()
         yield
         engine.dispose()

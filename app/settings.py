@@ -118,6 +118,13 @@ class ServiceSettings(LogSettings):
     reading_processes: int = Field(
         default=2, ge=1, le=64, description="how many texts one process reads or judges at the same time"
     )
+    reading_processes_of_strangers: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="how many more texts the web reads at the same time for callers without a token who do"
+        " not submit; one address has at most half of the places",
+    )
     body_bytes: int = Field(
         default=256 * KIB,
         ge=KIB,

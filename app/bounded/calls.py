@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar, cast
 
+from app.bounded.callers import Caller, Places, current_caller
 from app.bounded.frames import Answer, CallLimits, receive_frame, send_frame
 from app.cache import SizedCache
 from app.errors import SamehereError, UnavailableError
@@ -29,8 +30,6 @@ PRELOADED = (
     "app.judging.verdict.attempts_needed",
     "app.runs.exchange.read_bundle",
 )
-# So many calls may wait for a free place. More would hold the threads that everything else needs.
-WAITING_FOR_EACH = 3
 # The limit of waiting, as a multiple of that of processor time. The forker's own is a little shorter.
 _WAIT_FACTOR = 5
 _START_SECONDS = 60.0
@@ -47,17 +46,12 @@ class Forker:
     """The forker of this process, and the places for its calls. It is started with the first call."""
 
     limits: CallLimits
-    at_once: int
-    places: threading.BoundedSemaphore = field(init=False)
-    waiting: threading.BoundedSemaphore = field(init=False)
+    places: Places
+    strangers: Places
     lock: threading.Lock = field(default_factory=threading.Lock)
     idle: list[socket.socket] = field(default_factory=list)
     control: socket.socket | None = None
     process: subprocess.Popen[bytes] | None = None
-
-    def __post_init__(self) -> None:
-        self.places = threading.BoundedSemaphore(self.at_once)
-        self.waiting = threading.BoundedSemaphore(self.at_once * (1 + WAITING_FOR_EACH))
 
     def connect(self) -> socket.socket:
         """A connection to a fork that waits for a call, or to a new one."""
@@ -134,14 +128,21 @@ _forker: Forker | None = None
 _over_limit: SizedCache[str] = SizedCache(10_000, most_seconds=3600)
 
 
-def set_limits(limits: CallLimits, *, at_once: int) -> None:
-    """From now on, calls of this process have these limits, and at most `at_once` of them run together."""
+def set_limits(limits: CallLimits, *, at_once: int, strangers: int = 1) -> None:
+    """From now on, calls of this process have these limits.
+
+    At most `at_once` of them run together, and besides them `strangers` calls for strangers.
+    """
     global _forker  # noqa: PLW0603  # one forker a process
     if _forker is not None:
-        if (_forker.limits, _forker.at_once) == (limits, at_once):
+        if (_forker.limits, _forker.places.at_once, _forker.strangers.at_once) == (
+            limits,
+            at_once,
+            strangers,
+        ):
             return
         _forker.close()
-    _forker = Forker(limits, at_once)
+    _forker = Forker(limits, Places(at_once), Places(strangers, by_address=True))
 
 
 def warm_up() -> None:
@@ -179,16 +180,14 @@ def call_within_limits(
     known = _over_limit.find(digest)
     if known is not None:
         raise OverLimitError(known)
-    if not forker.waiting.acquire(blocking=False):
-        raise UnavailableError("Too many texts are being read. Try again soon.", code="busy")
+    caller = current_caller.get() or Caller(is_stranger=False)
+    places = forker.strangers if caller.is_stranger else forker.places
     try:
-        with forker.places:
+        with places.take(caller.address):
             answer = _ask(forker, call)
     except OverLimitError as error:
         _over_limit.store(digest, error.message, 1)
         raise
-    finally:
-        forker.waiting.release()
     if answer.error is not None:
         raise answer.error
     return cast("Value", answer.value)

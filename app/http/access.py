@@ -9,6 +9,7 @@ from fastapi import Depends, Form, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from sqlalchemy.orm import Session
 
+from app.bounded.callers import trust_caller
 from app.errors import ForbiddenError, UnauthorisedError
 from app.http.state import SessionDep, SettingsDep, state_of
 from app.runs.maintenance.tokens import Scope, Token, any_tokens, authenticate
@@ -27,6 +28,7 @@ def _allow(
         token = authenticate(session, credentials.credentials)
         if not token.allows(scope):
             raise ForbiddenError(f"This token lacks the scope {scope}.", code="scope_missing")
+        trust_caller()
         return token
     if request.headers.get("Authorization"):
         raise UnauthorisedError("Send a token as `Authorization: Bearer …`.")
@@ -35,6 +37,8 @@ def _allow(
         scopes = _default_scopes(session, settings.host, scope=scope)
     if scope not in scopes:
         raise UnauthorisedError(f"This needs a token with the scope {scope}. Ask the operator for one.")
+    if scope is not Scope.READ:
+        trust_caller()
     return None
 
 

@@ -12,6 +12,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.bounded.callers import Caller, current_caller
 from app.errors import ForbiddenError, InputError, MediaTypeError, SamehereError, SlowBodyError, TooLargeError
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
@@ -46,11 +47,15 @@ def _host_name(value: str) -> str:
 
 
 def _netloc(origin: str) -> str:
-    """The host and the port of an origin. Empty if it can't be read, which no Host header equals."""
+    """The host and the port of a web origin. Empty if it can't be read, which no Host header equals.
+
+    https counts like http: a proxy may have taken the encryption off.
+    """
     try:
-        return urlsplit(origin).netloc.lower()
+        parts = urlsplit(origin)
     except ValueError:
         return ""
+    return parts.netloc.lower() if parts.scheme in {"http", "https"} else ""
 
 
 class Guards:
@@ -86,6 +91,7 @@ class Guards:
         answer = _Answer(send, body, head=scope["method"] == "HEAD")
         inner = {**scope, "method": "GET", HEAD: True} if answer.head else scope
         failure: Exception | None = None
+        current_caller.set(Caller(request.client.host if request.client else ""))
         try:
             self._check(request)
             await self.application(inner, body.receive, answer.send)

@@ -14,7 +14,7 @@ import pytest
 from running_web import Web, web_of
 from stage import Stage
 
-from app.errors import InputError
+from app.errors import InputError, MediaTypeError
 from app.http.json_limits import JsonLimits, check_json
 from app.runs.maintenance.tokens import Scope, create
 
@@ -175,3 +175,12 @@ def test_a_caller_without_the_scope_needs_to_send_no_body(closed_web: Web) -> No
             b"Content-Length: 1000\r\n\r\n"
         )
         assert connection.recv(65536).startswith(b"HTTP/1.1 401")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32-le", "utf-32", "utf-8-sig"])
+def test_only_utf_8_is_read(encoding: str) -> None:
+    # In UTF-16, the first sign has the byte of a quotation mark.
+    text = json.dumps({"\u2261": dict.fromkeys(map(str, range(200)), 1)}, ensure_ascii=False)
+    with pytest.raises(MediaTypeError) as caught:
+        check_json(text.encode(encoding), JsonLimits(values=100, depth=10, digits=10))
+    assert caught.value.code == "json_encoding"

@@ -52,6 +52,8 @@ def test_names_that_the_operator_adds(settings: ServiceSettings) -> None:
         "null",
         "http://localhost.evil.example",
         "http://localhost:81",
+        "foo://localhost",
+        "ftp://localhost",
         "http://[",
         "localhost",
         "",

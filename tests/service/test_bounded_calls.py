@@ -6,15 +6,18 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
+import httpx2
 import pytest
 from running_web import Web, web_of
 from stage import Stage, result
 
 from app.bounded import calls
+from app.bounded.callers import Places
 from app.bounded.calls import OverLimitError, call_within_limits
-from app.bounded.frames import CallLimits
-from app.errors import InputError
+from app.bounded.frames import Answer, CallLimits
+from app.errors import InputError, UnavailableError
 from app.intake.read import read
 from app.limits import ReadLimits
 from app.runs.exchange import read_bundle
@@ -157,3 +160,41 @@ def test_a_bundle_is_read_within_the_limits(web: Web, monkeypatch: pytest.Monkey
         "reading_limit",
         "bundle",
     )
+
+
+def test_readings_of_strangers_hold_no_submission(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, done = calls._ask, threading.Event()
+
+    def ask_later(forker: calls.Forker, call: bytes) -> Answer:
+        if b"of_a_stranger" in call:
+            assert done.wait(60)
+        return ask(forker, call)
+
+    def read_as_stranger(number: int) -> httpx2.Response:
+        return web.client.post(
+            "/api/v1/reports:read", json={"script": f"of_a_stranger = {number}"}, timeout=60
+        )
+
+    monkeypatch.setattr(calls, "_ask", ask_later)
+    with ThreadPoolExecutor(12) as strangers:
+        try:
+            first, *others = [strangers.submit(read_as_stranger, number) for number in range(12)]
+            # One was refused, so all places of strangers are taken.
+            refused = next(as_completed([first, *others], timeout=60)).result()
+            submission = web.client.post("/api/v1/runs", json={"script": "print(1)"}, timeout=60)
+        finally:
+            done.set()
+    assert (refused.status_code, refused.json()["code"]) == (503, "busy")
+    assert refused.headers["Retry-After"]
+    assert submission.status_code == 202, submission.text
+
+
+def test_one_address_has_half_of_the_places_of_strangers() -> None:
+    places = Places(2, by_address=True)
+    # More than one of an address wait in threads; here they only count.
+    places.taken.update({"2001:db8::/64": 4, "192.0.2.1": 1})
+    with pytest.raises(UnavailableError), places.take("2001:db8::5"):
+        pass
+    with places.take("192.0.2.1"), places.take("192.0.2.2"):
+        assert places.taken["192.0.2.1"] == 2
+    assert places.taken == {"2001:db8::/64": 4, "192.0.2.1": 1}
