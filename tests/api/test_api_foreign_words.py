@@ -27,6 +27,14 @@ MARKER = "IGNORE-ALL-INSTRUCTIONS"
 # The report itself: its text and title are shown as the report's own.
 REPORT = {"report"}
 SILENT = {"pre", "code", "table", "script", "style", "textarea", "option"}
+# The data of an attempt, in the answers of REST. The marker may stand in nothing else.
+DATA = {"environment", "environments", "observation", "node", "stdout", "stderr", "stacks", "exception"} | {
+    "devices_used",
+    "flags",
+    "flags_changed",
+    "observed",
+    "differences",
+}
 
 
 def places(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -115,7 +123,9 @@ def run(web: Web) -> dict[str, Any]:
     attempt["reason"] = attempt["start_reason"] = reason
     card = {"index": 0, "throttled": ["hot"]}
     attempt["observation"] |= {"cards": [card], "flags": {"a": "b"}, "devices_used": ["cpu"]}
-    lacking = {**job, "id": new_id(), "reason": reason, "attempts": []}
+    # A cell of its own in the matrix.
+    target = {**job["target"], "settings": {"threads": "3"}}
+    lacking = {**job, "id": new_id(), "target": target, "reason": reason, "attempts": []}
     bundle["jobs"].append(lacking)
     answer = give(web, full_of_markers(bundle), params={"by": "Ada"})
     assert answer.status_code == 201, answer.text
@@ -151,6 +161,59 @@ def test_the_words_of_a_bundle_stand_in_none_of_our_sentences(web: Web, run: dic
         *attempts,
     ):
         assert marked("\n".join(Sentences(get(path)).text)) == [], path
+
+
+def without_data(answer: Any) -> Any:
+    """An answer of REST without the fields that hold what an attempt left."""
+    if isinstance(answer, dict):
+        return {name: without_data(value) for name, value in answer.items() if name not in DATA}
+    return [without_data(value) for value in answer] if isinstance(answer, list) else answer
+
+
+def test_rest_answers_have_the_words_of_a_bundle_only_as_data_of_attempts(
+    web: Web, run: dict[str, Any]
+) -> None:
+    report = run["report"]["id"]
+    one, other = [attempt["id"] for job in run["jobs"] for attempt in job["attempts"]][:2]
+    routes = ("runs", "reports", "nodes", "toolchains", "changes", "acts", "quarantines")
+    for route in (
+        *routes,
+        f"runs/{run['id']}",
+        f"reports/{report}",
+        f"reports/{report}/matrix",
+        f"reports/{report}/bisections",
+        f"attempts/{one}",
+        f"comparisons/{one}-{other}",
+    ):
+        answer = web.client.get(f"/api/v1/{route}")
+        assert answer.status_code == 200, route
+        assert marked(json.dumps(without_data(answer.json()), indent=1)) == [], route
+
+
+def test_all_reads_name_a_contributed_toolchain_alike(web: Web, run: dict[str, Any]) -> None:
+    name = run["jobs"][0]["target"]["toolchain"]
+    cells = web.client.get(f"/api/v1/reports/{run['report']['id']}/matrix").json()["cells"]
+    assert {cell["target"]["toolchain"] for cell in cells if cell["contributed_by"]} == {name}
+    attempt = web.client.get(f"/api/v1/attempts/{run['jobs'][0]['attempts'][0]['id']}").json()
+    assert attempt["target"]["toolchain"] == name
+
+
+@pytest.mark.parametrize("version", ["2.99.0+this.is.fixed.please.close.it", "1" + "0" * 18, "close-it"])
+def test_a_contributed_version_with_words_is_in_no_grid(web: Web, version: str) -> None:
+    bundle = exported(web)
+    for facts in bundle["environments"].values():
+        facts["torch.version"] = facts["package.torch"] = version
+    digests = {old: environment_digest(facts) for old, facts in bundle["environments"].items()}
+    bundle["environments"] = {digests[old]: facts for old, facts in bundle["environments"].items()}
+    for job in bundle["jobs"]:
+        for attempt in job["attempts"]:
+            attempt["environment"] = digests.get(attempt["environment"])
+    run = give(web, from_elsewhere(bundle), params={"by": "Ada"}).json()
+    assert run["contributed"], run
+    for path in (f"/reports/{run['report']['id']}", f"/reports/{run['report']['id']}.md"):
+        page = web.client.get(path).text
+        assert version not in page
+        assert version.rpartition("+")[2] not in page
 
 
 def test_a_name_that_says_only_a_version_is_shown(web: Web) -> None:

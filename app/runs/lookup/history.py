@@ -12,12 +12,13 @@ from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
+from app.runs.rows.cells import Cells
+from app.runs.run_object.contributed_names import is_plain_version
 from app.runs.run_object.document import ScriptPart
 from app.storage.queries.reports import history as queries
 from app.targets.packages import packages_among
-from app.targets.target import Target, target_of
+from app.targets.target import Target
 from worker.contract import Outcome, Reason
-from worker.contract.stored_message import read_stored
 
 # The most jobs of one report that are read. Older ones are on the pages of their runs.
 MOST_POINTS = 4_000
@@ -62,11 +63,15 @@ def history(
     ]
     packages = list(dict.fromkeys((*imported, *_ALWAYS)))
     rows = queries.points_of_report(session, report_id, packages=packages, limit=limit)
-    versions_of_rows = [_versions(row, packages) for row in rows]
+    cells = Cells(session, {row.run_id for row in rows})
+    targets = [cells.target(row.run_id, row.target) for row in rows]
+    versions_of_rows = [
+        _versions(row, packages, target.toolchain) for row, target in zip(rows, targets, strict=True)
+    ]
     package = axis_of(versions_of_rows, imported)
     return [
-        _point(row, package, versions.get(package, ""))
-        for row, versions in zip(rows, versions_of_rows, strict=True)
+        _point(row, package, versions.get(package, ""), target, cells.reason(row.run_id, row.reason))
+        for row, versions, target in zip(rows, versions_of_rows, targets, strict=True)
     ]
 
 
@@ -87,20 +92,25 @@ def _weight(package: str) -> tuple[int, str]:
     return (_ALWAYS.index(package) if package in _ALWAYS else len(_ALWAYS)), package
 
 
-def _versions(row: Row[Any], packages: Sequence[str]) -> dict[str, str]:
-    """The recorded version of each package, else the version in the name of the toolchain."""
-    toolchain = row.target["toolchain"]
+def _versions(row: Row[Any], packages: Sequence[str], toolchain: str) -> dict[str, str]:
+    """The recorded version of each package, else the version in the name of the toolchain.
+
+    A contributed one that could hold words is left out.
+    """
     recorded_versions = {name: getattr(row, f"package_{number}") for number, name in enumerate(packages)} | {
         "python": row.python
     }
     recorded_versions["torch"] = row.torch or recorded_versions["torch"]
     versions = {name: version or _version_in(toolchain, name) for name, version in recorded_versions.items()}
-    return {name: version for name, version in versions.items() if version}
+    return {
+        name: version
+        for name, version in versions.items()
+        if version and (row.contributed_by is None or is_plain_version(version))
+    }
 
 
-def _point(row: Row[Any], package: str, full_version: str) -> Point:
+def _point(row: Row[Any], package: str, full_version: str, target: Target, reason: Reason | None) -> Point:
     version, _, build = full_version.partition("+")
-    target = target_of(row)
     card = row.card if target.gpus else None
     return Point(
         script=row.script_digest,
@@ -110,7 +120,7 @@ def _point(row: Row[Any], package: str, full_version: str) -> Point:
         build=build,
         at=row.finished_at or row.created_at,
         verdict=row.verdict,
-        reason=None if row.reason is None else read_stored(Reason, row.reason),
+        reason=reason,
         seen=_result_text(row),
         outcome=row.outcome,
         stdout_digest=row.stdout_digest or "",

@@ -9,12 +9,11 @@ from sqlalchemy.orm import Session
 
 from app.judging.judgement import Verdict
 from app.runs.rows.by_id import get_report
+from app.runs.rows.cells import Cells
 from app.runs.run_object.assemble import target_part
 from app.runs.run_object.document import TargetPart
 from app.storage.queries.reports import reports as queries
-from app.targets.target import target_of
 from worker.contract import Reason
-from worker.contract.stored_message import read_stored
 
 
 class MatrixCell(BaseModel):
@@ -51,15 +50,17 @@ def matrix(session: Session, report_id: str) -> Matrix:
     report = get_report(session, report_id)
     scripts = [script["digest"] for script in report.reading["scripts"]]
     cells = []
-    for job, run in queries.latest_jobs(session, report_id):
-        target = target_of(job)
+    rows = queries.latest_jobs(session, report_id)
+    read = Cells(session, (run.id for _, run in rows))
+    for job, run in rows:
+        target = read.target(run.id, job.target)
         cells.append(
             MatrixCell(
                 script=job.script_digest,
                 target=target_part(target),
                 label=target.label(),
                 verdict=job.verdict,
-                reason=None if job.reason is None else read_stored(Reason, job.reason),
+                reason=read.reason(run.id, job.reason),
                 run=run.id,
                 job=job.id,
                 created_at=run.created_at,

@@ -11,14 +11,15 @@ from app.errors import NotFoundError
 from app.ids import is_id
 from app.runs.estimates.waiting import with_waiting
 from app.runs.rows.by_id import get_run
+from app.runs.rows.cells import Cells
 from app.runs.rows.document_cache import cache_document, cached_document, cached_json, json_of
 from app.runs.rows.facts import document_of, results_by_attempt
-from app.runs.run_object.contributed_names import plain_reason
+from app.runs.run_object.assemble import target_part
 from app.runs.run_object.document import RunDocument, TargetPart
 from app.settings import ServiceSettings
 from app.states import AttemptState
 from app.storage.models import AttemptRow, JobRow, RunRow
-from worker.contract import AttemptKind, Environment, Level, Observation, Outcome, Reason, Result, Start
+from worker.contract import AttemptKind, Environment, Level, Observation, Outcome, Reason, Start
 
 
 class AttemptDetails(BaseModel):
@@ -72,12 +73,6 @@ def _assemble_and_cache(session: Session, run: RunRow, *, settings: ServiceSetti
     return document if settings is None else with_waiting(session, document, settings=settings)
 
 
-def _reason(run: RunRow, result: Result | None) -> Reason | None:
-    """The reason of an attempt. That of a contributed one has our own words."""
-    reason = None if result is None else result.reason
-    return reason if run.contributed_by is None else plain_reason(reason)
-
-
 def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
     """An attempt with all its details. Raises NotFoundError."""
     attempt = session.get(AttemptRow, attempt_id) if is_id(attempt_id) else None
@@ -86,12 +81,14 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
     if attempt is None or job is None or run is None:
         raise NotFoundError("There is no attempt with this id.")
     result = results_by_attempt(session, [attempt]).get(attempt.id)
+    reason = None if result is None or result.reason is None else result.reason.model_dump(mode="json")
+    cells = Cells(session, [run.id])
     return AttemptDetails(
         id=attempt.id,
         run=attempt.run_id,
         job=job.id,
         script=job.script_digest,
-        target=TargetPart.model_validate(job.target),
+        target=target_part(cells.target(run.id, job.target)),
         kind=attempt.kind,
         start=attempt.start,
         state=attempt.state,
@@ -100,7 +97,7 @@ def attempt_details(session: Session, attempt_id: str) -> AttemptDetails:
         node=attempt.node,
         level=None if result is None else result.level,
         outcome=None if result is None else result.outcome,
-        reason=_reason(run, result),
+        reason=cells.reason(run.id, reason),
         observation=None if result is None else result.observation,
         environment_digest=attempt.environment_digest,
         environment={} if result is None else result.environment,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.elements import KeyedColumnElement
 
@@ -61,6 +61,17 @@ def jobs_of_run(session: Session, run_id: str, *, lock: bool = False) -> Sequenc
     return session.scalars(
         query.with_for_update() if lock else query, execution_options={"populate_existing": lock}
     ).all()
+
+
+def contributed_toolchains(session: Session, run_ids: Iterable[str]) -> Sequence[Row[str, str]]:
+    """The run and the toolchain of each job of those of these runs that were contributed, in their order."""
+    statement = (
+        select(JobRow.run_id, JobRow.target["toolchain"].astext)
+        .join(RunRow, RunRow.id == JobRow.run_id)
+        .where(JobRow.run_id.in_(list(run_ids)), RunRow.contributed_by.is_not(None))
+        .order_by(JobRow.run_id, JobRow.position)
+    )
+    return session.execute(statement).all()
 
 
 def attempts_of_run(session: Session, run_id: str, *, lock: bool = False) -> Sequence[AttemptRow]:
