@@ -66,6 +66,7 @@ _PRINTS = re.compile(
     re.IGNORECASE,
 )
 _MOST_CAPTION = 200
+_ARRAY = re.compile(r"\s*(?:tensor|array)\(")
 
 
 def shown_outputs(parts: Sequence[Part]) -> list[Part]:
@@ -146,13 +147,19 @@ def _output_in_prose(part: Part) -> list[Part]:
         return [Part(PartKind.OUTPUT, "\n".join(printed_values), part.heading)]
     if output := _output_below_caption(part, [line.strip() for line in lines if line.strip()]):
         return [output]
-    is_output = bool(lines) and all(is_printed_line(line) for line in lines if line.strip())
-    if is_output and _OUTPUT_HEADING.search(part.heading) and not part.about_environment:
-        return [Part(PartKind.OUTPUT, text, part.heading)]
-    stripped_lines = [line.strip() for line in lines if line.strip()]
-    if is_output and (sides_checks(stripped_lines) or all(map(is_side_error, stripped_lines))):
-        return [Part(PartKind.OUTPUT, text, part.heading)]
-    return []
+    heading = _heading_of_bare_lines(part, [line.strip() for line in lines if line.strip()])
+    return [] if heading is None else [Part(PartKind.OUTPUT, text, heading)]
+
+
+def _heading_of_bare_lines(part: Part, lines: Sequence[str]) -> str | None:
+    """The heading for a paragraph that is output without a caption; None if it is no output."""
+    if not lines or not all(map(is_printed_line, lines)):
+        return None
+    if part.about_environment:
+        # People put the output below whichever heading of a form comes last.
+        return "" if all(map(_ARRAY.match, lines)) else None
+    is_output = _OUTPUT_HEADING.search(part.heading) is not None
+    return part.heading if is_output or sides_checks(lines) or all(map(is_side_error, lines)) else None
 
 
 def _quoted_lines(lines: Sequence[str]) -> list[str]:

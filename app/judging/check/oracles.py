@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from app.intake.claim.claims import Check, CheckKind, Role
+from app.judging.output.printed_differences import difference_in
 from app.judging.output.printed_lines import Token, tokens_of
 from app.judging.output.printed_numbers import Number, matches
 from app.judging.output.value_position import has_label, shown_constants
@@ -23,22 +24,9 @@ OWN_CHECK = "own_check"
 _CONSTANT = re.compile(r"(?<![\w.])(?:np\.)?(?P<value>True|False)_?(?!\w)")
 _OPPOSITE = {"True": "False", "False": "True"}
 _MOST_LINES = 400
-# A count or a size of differences that the script itself prints.
-_DIFFERENCE = re.compile(
-    r"不一致|差异|差異|不同|Unterschiede?|Abweichung(?:en)?|différences?|diferencias?|отличи\w{1,3}|несовпад\w{1,5}"
-    r"|\b(?:(?:num(?:ber)?|count|total)?(?: of |_of_|_)?(?:differ(?:ences?|ing)?|mismatch(?:es"
-    r"|ed)?|unequal|wrong"
-    r"|incorrect|bad|errors?)(?: elements?| values?| entries)?|(?:max(?:imum)?|mean|abs(?:olute)?"
-    r"|rel(?:ative)?"
-    r"|largest|greatest|total)[ _.-](?:(?:abs(?:olute)?"
-    r"|rel(?:ative)?)[ _.-])?(?:diff(?:erence)?s?|err(?:or)?s?"
-    r"|deviation|gap))\b",
-    re.IGNORECASE,
-)
+# One other value may be the wrong one. A reference is shown at more than one place.
+_LEAST_REFERENCES = 2
 _CLOSE = 1e-6
-_OF_A_TOTAL = re.compile(
-    r"\d (?:(?:out )?of|/) \d+ (?:\w+ ){0,2}(?:differ|mismatch|wrong|unequal|incorrect)", re.IGNORECASE
-)
 
 
 def gone(check: Check, stdout: str) -> str | None:
@@ -92,26 +80,6 @@ def shows_replaced_line(check: Check, expected: Check, stdout: str) -> bool:
         if _form(one) != _form(seen) or not _equal(one, seen)
     ]
     return len(changed) == 1 and _form(changed[0]) == _form(right) and _equal(right, changed[0])
-
-
-def difference_in(line: str) -> float | None:
-    """The count or size of differences that a line prints; None if it prints none."""
-    words = _DIFFERENCE.search(line)
-    if words is None:
-        return None
-    numbers = [token for token in tokens_of(line) if isinstance(token, Number) and math.isfinite(token.value)]
-    after = [number for number in numbers if number.start >= words.end()]
-    before = [number for number in numbers if number.end <= words.start()]
-    if _OF_A_TOTAL.search(line) and before:
-        # In `48 of 50 differ` the total is no count of differences.
-        return abs(before[0].value)
-    near = (
-        after[:1]
-        if after and ":" in line[words.end() : words.end() + 3] + "=" * ("=" in line)
-        else before[-1:]
-    )
-    chosen = near or after[:1] or before[-1:]
-    return abs(chosen[0].value) if chosen else None
 
 
 def _has_flipped(check: Check, lines: Sequence[str]) -> bool:
@@ -204,7 +172,8 @@ def _shows_reference(check: Check, lines: Sequence[str]) -> bool:
     for one, other in zip(claimed, seen[at : at + len(claimed)], strict=True):
         if not isinstance(one, Number) or not isinstance(other, Number) or matches(one, other):
             continue
-        if math.isfinite(one.value) or not any(matches(value, other) for value in references):
+        agreeing = sum(matches(value, other) for value in references)
+        if math.isfinite(one.value) or agreeing < _LEAST_REFERENCES:
             return False
         changed = True
     return changed

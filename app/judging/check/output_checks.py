@@ -8,6 +8,7 @@ import signal as signals
 from app.intake.claim.claims import Check
 from app.intake.words.vocabulary import DTYPE
 from app.judging.judgement import CheckResult
+from app.judging.output.printed_differences import finds_differences
 from app.judging.output.printed_lines import found_lines
 from app.judging.output.printed_numbers import Number, numbers_in, same_value
 from app.judging.output.printed_numbers import matches as same_number
@@ -57,10 +58,14 @@ def judge_value(check: Check, result: Result) -> CheckResult:
 
 
 def judge_difference(check: Check, result: Result) -> CheckResult:
-    """Two sides that print different values, and each claimed line on its side."""
+    """Two sides that print different values, and each claimed line on its side.
+
+    Without two sides in the output, the differences that the script itself counts decide.
+    """
     lines = lines_of_sides(result.observation.stdout, check.sides)
     if not check.sides or not all(lines.values()):
-        return CheckResult.UNREACHED
+        differs = finds_differences(result.observation.stdout) if check.sides else None
+        return {True: CheckResult.MET, False: CheckResult.ABSENT, None: CheckResult.UNREACHED}[differs]
     if sides_agree(lines):
         return CheckResult.ABSENT
     claimed = [(side, line) for side, line in zip(check.sides, check.side_lines, strict=False) if line]
