@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import psycopg
 import pytest
 import structlog
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from running_web import Web
     from stage import Stage
 
+# A busy machine is no failure: examples have no deadline of their own.
+hypothesis.settings.register_profile("samehere", deadline=None)
+hypothesis.settings.load_profile("samehere")
 TEMPLATE = "samehere_template"
 
 # These begin first, the longest at the head, so that no worker is left alone with one of them at the end.
