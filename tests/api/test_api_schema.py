@@ -12,7 +12,7 @@ from api.web_client import Web
 from running_web import web_of
 from stage import Stage
 
-SECONDS = 280
+SECONDS = 420
 
 
 @pytest.fixture
@@ -110,6 +110,9 @@ def test_what_we_answer_is_what_it_says(stage: Stage, tmp_path: Path) -> None:
                 "examples,coverage,fuzzing",
                 "--max-examples",
                 "8",
+                # Most of the time is spent waiting for answers.
+                "--workers",
+                "4",
                 "--generation-deterministic",
                 "--continue-on-failure",
             ),

@@ -5,6 +5,7 @@ has.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from io import StringIO
@@ -54,7 +55,9 @@ def told(tmp_path: Path, capsys: pytest.CaptureFixture[str], web: Web) -> Any:
             **more,
         }
         assert import_issues(str(tmp_path / "issues.json"), **options) == 0
-        return capsys.readouterr().out
+        # The web runs in this process, too. Its log is no answer of the command.
+        lines = capsys.readouterr().out.splitlines(keepends=True)
+        return "".join(line for line in lines if not re.match(r"\[\w+ *\] \w+ ", line))
 
     return run
 
