@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,9 +42,14 @@ class ClaimRow:
     others: int
 
 
+_UNSEEN = re.compile(r"[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
 def claim_json(claim: ClaimPart) -> str:
     """A claim as data, in lines."""
-    return json.dumps(claim.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    text = json.dumps(claim.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    # Characters that can't be seen are written as JSON's escapes. They mean the same when they come back.
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def current_run(report: ReportDetails) -> RunSummary | None:
