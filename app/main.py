@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
@@ -11,6 +11,7 @@ from anyio import to_thread
 from fastapi import Depends, FastAPI
 from fastapi.routing import iter_route_contexts
 from fastapi.staticfiles import StaticFiles
+from sqlalchemy import Engine
 
 from app.api import bisections, bundles, changes, comparisons, fleet, maintain, operations, reports, runs
 from app.bounded.calls import set_limits, warm_up
@@ -54,6 +55,28 @@ def _templates(application: FastAPI) -> Templates:
     return Templates(routes)
 
 
+def _lifespan(
+    settings: ServiceSettings, engine: Engine, broker: Broker
+) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    """The start and the end of the application."""
+
+    @asynccontextmanager
+    async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
+        # One thread for each connection, so a thread never waits for a connection.
+        to_thread.current_default_thread_limiter().total_tokens = settings.most_database_connections
+        set_limits(
+            settings.reading_limits,
+            at_once=settings.reading_processes,
+            strangers=settings.reading_processes_of_strangers,
+        )
+        warm_up()
+        yield
+        engine.dispose()
+        broker.close()
+
+    return lifespan
+
+
 def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     """The application. Without `settings` they come from the environment variables."""
     chosen = settings or ServiceSettings()
@@ -61,25 +84,11 @@ def create_app(settings: ServiceSettings | None = None) -> FastAPI:
     engine = make_engine(chosen)
     meters = Meters(version=_version())
 
-    @asynccontextmanager
-    async def lifespan(_application: FastAPI) -> AsyncIterator[None]:
-        # One thread for each connection, so a thread never waits for a connection.
-        to_thread.current_default_thread_limiter().total_tokens = chosen.most_database_connections
-        set_limits(
-            chosen.reading_limits,
-            at_once=chosen.reading_processes,
-            strangers=chosen.reading_processes_of_strangers,
-        )
-        warm_up()
-        yield
-        engine.dispose()
-        broker.close()
-
     application = FastAPI(
         title="samehere",
         version=_version(),
         description=DESCRIPTION,
-        lifespan=lifespan,
+        lifespan=_lifespan(chosen, engine, broker),
         openapi_url="/api/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
