@@ -19,6 +19,14 @@ from app.storage.queries import runs as queries
 
 # The cookie that a browser gets with the answer to a submission, for the pages of that run.
 WITHDRAW_COOKIE = "samehere_withdraw"
+WithdrawSecret = Annotated[
+    str | None,
+    Header(
+        alias="Withdraw-Secret",
+        max_length=100,
+        description="the last part of `withdraw_url`: for a submitter who has no token",
+    ),
+]
 _may_maintain = requires(Scope.MAINTAIN)
 _may_submit = requires(Scope.SUBMIT)
 
@@ -30,14 +38,7 @@ def _cancelling(
     settings: SettingsDep,
     credentials: Credentials,
     token: CanSubmit,
-    secret: Annotated[
-        str | None,
-        Header(
-            alias="Withdraw-Secret",
-            max_length=100,
-            description="the last part of `withdraw_url`: for a submitter who has no token",
-        ),
-    ] = None,
+    secret: WithdrawSecret = None,
     cookie: Annotated[
         str | None, Cookie(alias=WITHDRAW_COOKIE, max_length=100, include_in_schema=False)
     ] = None,
@@ -78,14 +79,7 @@ def _correcting(
     settings: SettingsDep,
     credentials: Credentials,
     token: CanSubmit,
-    secret: Annotated[
-        str | None,
-        Header(
-            alias="Withdraw-Secret",
-            max_length=100,
-            description="the last part of `withdraw_url`: for a submitter who has no token",
-        ),
-    ] = None,
+    secret: WithdrawSecret = None,
 ) -> str:
     return corrector(request, session, settings, credentials, token=token, report_id=report_id, secret=secret)
 

@@ -11,6 +11,20 @@ from worker.contract import AttemptKind, Device, ExceptionFacts, Observation, Ou
 
 CPU = Target(device=Device.CPU, toolchain="torch-2.13-cpu")
 CUDA = Target(device=Device.CUDA, gpus=1, toolchain="torch-2.13-cu130")
+# A report whose comment and whose error name two bugs.
+COMMENT_AND_ERROR = """# wrong scale
+
+```python
+import torch
+print(torch.tensor(2.0) * 3)  # tensor(5.)
+```
+
+The first call raises
+
+```
+RuntimeError: scale is not set
+```
+"""
 NO_CUDA = "Torch not compiled with CUDA enabled"
 
 

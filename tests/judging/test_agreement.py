@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from judging_builders import CPU, several
+from judging_builders import COMMENT_AND_ERROR, CPU, several
 
 from app.intake.read import read
 from app.judging.check.reach import TWO_READINGS
@@ -13,19 +13,6 @@ from app.judging.verdict.run import judge_run
 from app.judging.verdict.summary import summarise
 from app.limits import NO_READ_LIMITS
 
-COMMENT_AND_ERROR = """# wrong scale
-
-```python
-import torch
-print(torch.tensor(2.0) * 3)  # tensor(5.)
-```
-
-The first call raises
-
-```
-RuntimeError: scale is not set
-```
-"""
 ANSWER = """# view and reshape differ
 
 ```python

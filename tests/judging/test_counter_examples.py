@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from judging_builders import CPU, several
+from judging_builders import COMMENT_AND_ERROR, CPU, several
 
 from app.intake.read import read
 from app.judging.judgement import Verdict
@@ -85,19 +85,6 @@ v = torch.tensor(128, dtype=torch.uint8)
 assert torch.equal(double(v), torch.compile(double)(v))
 ```
 """
-TWO_READINGS = """# wrong scale
-
-```python
-import torch
-print(torch.tensor(2.0) * 3)  # tensor(5.)
-```
-
-The first call raises
-
-```
-RuntimeError: scale is not set
-```
-"""
 
 
 def verdict(report: str, stdout: str = "", **seen: Any) -> Verdict:
@@ -115,7 +102,7 @@ def verdict(report: str, stdout: str = "", **seen: Any) -> Verdict:
         pytest.param(TWINS, "tensor(256, dtype=torch.int16)\n" * 2, {}, id="twins that are both wrong"),
         pytest.param(TWINS, "tensor(7, dtype=torch.int16)\n" * 2, {}, id="twins with a third value"),
         pytest.param(UNCOMPILED, "", {}, id="code that never compiled"),
-        pytest.param(TWO_READINGS, "tensor(5.)\n", {}, id="a bug that is met in one reading only"),
+        pytest.param(COMMENT_AND_ERROR, "tensor(5.)\n", {}, id="a bug that is met in one reading only"),
         pytest.param(CRASHES, "", {"signal": "SIGSEGV"}, id="an exception became a crash"),
     ],
 )
