@@ -19,7 +19,7 @@ _IPV6_NETWORK_BITS = 64
 
 @dataclass(slots=True)
 class Caller:
-    """Who sent a request. It is a stranger until a token or the right to submit was checked."""
+    """The sender of a request. It is a stranger until a token or the right to submit was checked."""
 
     address: str = ""
     is_stranger: bool = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ from kombu import Connection, Producer
 from kombu.exceptions import OperationalError
 from redis import RedisError
 
+from app.clock import now
 from app.errors import UnavailableError
 from app.settings import ServiceSettings
 from app.storage.broker_basics import (
@@ -83,7 +84,7 @@ def _send_when_due(connection: Connection, every: Mapping[str, float], due: dict
 def publish(producer: Producer, task: str, *, expires_seconds: float) -> None:
     """Send one message for a task without arguments to the dispatcher."""
     identity = str(uuid4())
-    expires = datetime.now(UTC) + timedelta(seconds=expires_seconds)
+    expires = now() + timedelta(seconds=expires_seconds)
     producer.publish(
         [[], {}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}],
         exchange="",

@@ -155,11 +155,12 @@ def _heading_of_bare_lines(part: Part, lines: Sequence[str]) -> str | None:
     """The heading for a paragraph that is output without a caption; None if it is no output."""
     if not lines or not all(map(is_printed_line, lines)):
         return None
+    if sides_checks(lines) or all(map(is_side_error, lines)):
+        return part.heading
     if part.about_environment:
         # People put the output below whichever heading of a form comes last.
         return "" if all(map(_ARRAY.match, lines)) else None
-    is_output = _OUTPUT_HEADING.search(part.heading) is not None
-    return part.heading if is_output or sides_checks(lines) or all(map(is_side_error, lines)) else None
+    return part.heading if _OUTPUT_HEADING.search(part.heading) else None
 
 
 def _quoted_lines(lines: Sequence[str]) -> list[str]:

@@ -162,7 +162,7 @@ def _shows_reference(check: Check, lines: Sequence[str]) -> bool:
     """
     forms = [_form(tokens_of(line)) for line in check.lines]
     if len(forms) == 2 and forms[0] == forms[1]:
-        # Of two sides that differ, either may be the wrong one.
+        # Where two sides differ, either may be the wrong one.
         return False
     claimed = [token for line in check.lines for token in tokens_of(line)]
     seen = [token for line in lines for token in tokens_of(line)]
