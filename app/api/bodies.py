@@ -302,18 +302,6 @@ class ReadBody(Body):
     ignore_needs: IgnoreNeeds = Field(default_factory=list, description=IGNORE_NEEDS, examples=[["file"]])
 
 
-class CorrectionBody(Body):
-    """The claim that takes the place of the present one."""
-
-    claim: ClaimText = Field(min_length=1, description=CLAIM, examples=[CLAIM_EXAMPLE])
-    reason: Words = Field(
-        min_length=1,
-        max_length=2_000,
-        description="the reason; it is stored and shown",
-        examples=["The second value is the wrong one."],
-    )
-
-
 class ReadingBody(BaseModel):
     """The result of reading a text."""
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from app.api.bodies import CorrectionBody, PageBody, ReadBody, ReadingBody, RunRequestBody
+from app.api.bodies import PageBody, ReadBody, ReadingBody, RunRequestBody
+from app.api.correction_body import CorrectionBody
 from app.api.runs import Key
 from app.errors import InputError
 from app.http.access import CanRead, CanSubmit, token_of
@@ -84,8 +85,11 @@ def get_matrix(report_id: str, session: SessionDep, _may: CanRead) -> Matrix:
 def put_claim(
     report_id: str, body: CorrectionBody, session: SessionDep, settings: SettingsDep, may: CanCorrect
 ) -> ReportDetails:
-    """Correct the claim of a report. Stored attempts are judged again; `earlier_claims` has the old claim."""
-    correct_claim(session, report_id, body.claim, reason=body.reason, who=may, settings=settings)
+    """Correct the claim of a report, by another claim or by the stances of its exhibits.
+
+    Stored attempts are judged again; `earlier_claims` has the old claim.
+    """
+    correct_claim(session, report_id, body.correction(), reason=body.reason, who=may, settings=settings)
     return report_details(session, report_id)
 
 

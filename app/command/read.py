@@ -17,7 +17,7 @@ from app.ids import new_id
 from app.intake.read import read
 from app.intake.reading import Reading
 from app.judging.judgement import Verdict
-from app.runs.run_object.assemble import assemble
+from app.runs.run_object.assemble import assemble, report_part
 from app.runs.run_object.document import RunDocument
 from app.runs.run_object.facts import RunFacts
 
@@ -40,10 +40,10 @@ def read_report(
 
 
 def as_data(reading: Reading) -> dict[str, Any]:
-    """The reading in the form of the run object."""
-    document = _document(reading).model_dump(mode="json", by_alias=True)
+    """The reading in the form of `reports:read`."""
+    report = report_part(reading).model_dump(mode="json", by_alias=True)
     verdict = str(Verdict.NEEDS_INFO) if reading.ask else None
-    return {"report": document["report"], "verdict": verdict, "ask": document["ask"]}
+    return {"report": report, "verdict": verdict, "ask": [ask.model_dump(mode="json") for ask in reading.ask]}
 
 
 def _document(reading: Reading) -> RunDocument:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -11,14 +11,16 @@ from app.intake.claim.claim_text import read_claim
 from app.intake.claim.comments import comment_claim
 from app.intake.code.syntax import tree_cache
 from app.intake.exhibits.anchors import with_anchors
+from app.intake.exhibits.exhibits import PostText, align, exhibits_of
+from app.intake.exhibits.stances import with_stances
 from app.intake.needs.asks import asks_of
 from app.intake.needs.ignored_needs import without_needs
 from app.intake.read_thread import read_thread
-from app.intake.reading import NeedKind, Reading
+from app.intake.reading import ClaimSource, NeedKind, Reading
 from app.intake.snippets.scripts import make_script, repair_rules_for
 from app.intake.text.markdown import looks_like_markdown
 from app.intake.text.thread import Thread, thread_of
-from app.intake.typed.typed_claim import given_claim, with_scripts
+from app.intake.typed.typed_claim import given_claim, source_of, with_scripts
 from app.limits import ReadLimits
 
 
@@ -76,7 +78,23 @@ def with_claim(reading: Reading, claim: str, *, text: str, limits: ReadLimits) -
         own_claim = given_claim(claim)
         if reading.scripts:
             own_claim = with_anchors(own_claim, reading.scripts[0].script, [claim, text])
-        return reading.model_copy(update={"claim": with_scripts(own_claim, reading.scripts)})
+        own_claim = with_scripts(own_claim, reading.scripts)
+    exhibits = align(reading.exhibits, own_claim)
+    return reading.model_copy(
+        update={"claim": own_claim, "claim_source": ClaimSource.CORRECTED, "exhibits": exhibits}
+    )
+
+
+def with_corrected_stances(
+    reading: Reading, stances: Mapping[str, str], *, text: str, limits: ReadLimits, who: str
+) -> tuple[Reading, str]:
+    """A reading with other stances of its exhibits, and its claim as the text of data.
+
+    Raises TooLargeError, InputError.
+    """
+    corrected = with_stances(reading, stances, who=who)
+    after = with_claim(reading, corrected.claim, text=text, limits=limits)
+    return after.model_copy(update={"exhibits": corrected.exhibits}), corrected.claim
 
 
 def _check_size(text: str, form: Literal["auto", "script", "report"], limits: ReadLimits) -> None:
@@ -104,6 +122,12 @@ def _script(text: str, *, claim: str | None, title: str) -> Reading:
     # A file runs as it is: no prompt and no notebook would have displayed a value of it.
     script = make_script(text, rules=replace(repair_rules_for(own_claim), shows=False))
     own_claim = with_anchors(own_claim, script.script, [claim or comment_claim(text) or ""])
+    own_claim = with_scripts(own_claim, [script])
     return Reading(
-        title=title, scripts=(script,), claim=with_scripts(own_claim, [script]), ask=asks_of([script])
+        title=title,
+        scripts=(script,),
+        claim=own_claim,
+        claim_source=source_of(claim),
+        exhibits=exhibits_of([PostText(text)], own_claim, script.script),
+        ask=asks_of([script]),
     )

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from app.errors import InputError
 from app.intake.claim.claims import CheckKind, Claim, Role
 from app.intake.exhibits.anchors import with_anchors
-from app.intake.exhibits.report_claim import claim_of
+from app.intake.exhibits.exhibits import REPORTER, PostText, exhibits_of
+from app.intake.exhibits.report_claim import MOST_PARTS, claim_of
+from app.intake.exhibits.shown_outputs import shown_outputs
 from app.intake.needs.asks import ask
 from app.intake.probe_output import ReportersProbe, checks_of, without_probes
 from app.intake.reading import Ask, Reading, Script, ScriptRole
@@ -23,7 +25,7 @@ from app.intake.text.claimed_environment import claimed_environment
 from app.intake.text.markdown import Block, blocks_of, unix_lines, without_comments
 from app.intake.text.thread import Post, Thread
 from app.intake.text.title import title_of
-from app.intake.typed.typed_claim import given_claim, with_scripts
+from app.intake.typed.typed_claim import given_claim, source_of, with_scripts
 from worker.contract import Environment
 
 # A correction that shows one of these replaces the output that was shown before.
@@ -43,6 +45,7 @@ class _PostReading:
     parts: Sequence[Part]
     codes: Sequence[Code]
     roles: Sequence[ScriptRole]
+    outputs: Sequence[Part]
 
     @property
     def main(self) -> Code:
@@ -51,7 +54,7 @@ class _PostReading:
 
     def claim(self, title: str) -> Claim:
         """The claim that this post makes about its own script."""
-        return claim_of(self.parts, self.main.source if self.codes else "", title)
+        return claim_of(self.parts, self.main.source if self.codes else "", title, self.outputs)
 
     def scripts(self, claim: Claim) -> tuple[tuple[Script, ...], tuple[Ask, ...]]:
         """The scripts of this post, and the questions about what they lack."""
@@ -73,6 +76,7 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
 
     The limits of size are not checked here: the caller does that.
     """
+    submitted = thread
     thread, probe = _take_probe(thread)
     body = _read_post(Post(thread.body, by_reporter=True))
     title = title or thread.title or title_of(body.blocks)
@@ -85,20 +89,40 @@ def read_thread(thread: Thread, *, claim: str | None, title: str) -> Reading:
         own_claim = _or_probe_claim(words, probe)
     else:
         # The claim is read even without a script, so that the reporter sees what would be checked.
-        own_claim = _or_probe_claim(claim_of(body.parts, "", title), probe)
+        own_claim = _or_probe_claim(claim_of(body.parts, "", title, body.outputs), probe)
     scripts, asks = post.scripts(own_claim) if post.codes else ((), (_missing(thread, body),))
     if scripts:
         texts = [claim or "", thread.body, *(each.body for each in thread.comments if each.by_reporter)]
         own_claim = with_anchors(own_claim, scripts[0].script, texts)
+    own_claim = with_scripts(own_claim, scripts)
+    posts = _posts(submitted, body, post)
     return Reading(
         title=title,
         source_url=thread.url,
         scripts=scripts,
-        claim=with_scripts(own_claim, scripts),
+        claim=own_claim,
+        claim_source=source_of(claim),
+        exhibits=exhibits_of(posts, own_claim, scripts[0].script if scripts else ""),
         environment=environment,
         ask=asks,
         probe=probe,
     )
+
+
+def _posts(thread: Thread, body: _PostReading, chosen: _PostReading) -> list[PostText]:
+    """The posts that may show evidence: the body, the chosen one, and the reporter's comments."""
+    author = thread.author or REPORTER
+    number = chosen.post.number
+    first = PostText(thread.body, author=author, outputs=body.outputs)
+    comments = [each for each in thread.comments if each.by_reporter or each.number == number]
+    comments.sort(key=lambda each: each.number != number)
+    return [
+        first,
+        *(
+            PostText(each.text, each.number, each.author, chosen.outputs if each.number == number else ())
+            for each in comments
+        ),
+    ]
 
 
 def _take_probe(thread: Thread) -> tuple[Thread, ReportersProbe | None]:
@@ -124,7 +148,7 @@ def _read_post(post: Post) -> _PostReading:
     blocks = blocks_of(post.body)
     parts = parts_of(blocks)
     codes = codes_of(parts)
-    return _PostReading(post, blocks, parts, codes, roles_of(codes))
+    return _PostReading(post, blocks, parts, codes, roles_of(codes), shown_outputs(parts[:MOST_PARTS]))
 
 
 def _choose_post(thread: Thread, body: _PostReading) -> tuple[_PostReading, bool]:
@@ -184,7 +208,7 @@ def _claim(
             return claim
     # A comment in somebody else's script is not the reporter's word.
     main = chosen.main.source if chosen.post.by_reporter else ""
-    claim = claim_of(body.parts, main, title)
+    claim = claim_of(body.parts, main, title, body.outputs)
     for post in thread.comments:
         if claim.checks:
             break

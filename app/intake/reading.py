@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.intake.claim.claims import Claim
+from app.intake.exhibit import Exhibit
 from app.intake.probe_output import ReportersProbe
 from worker.contract import Environment
 
@@ -86,6 +87,14 @@ class Ask(BaseModel):
     text: str
 
 
+class ClaimSource(StrEnum):
+    """Where a claim comes from, the strongest source first."""
+
+    CORRECTED = "corrected"  # by the submitter or a maintainer
+    TYPED = "typed"  # sent as data
+    RULES = "rules"  # read from words
+
+
 class Reading(BaseModel):
     """The result of intake. If `ask` is not empty, nothing can be run."""
 
@@ -96,6 +105,9 @@ class Reading(BaseModel):
     source_url: str | None = None
     scripts: tuple[Script, ...] = ()
     claim: Claim = Field(default_factory=Claim)
+    claim_source: ClaimSource = ClaimSource.RULES
+    # The evidence in the text. Readings that were stored before there were exhibits have none.
+    exhibits: tuple[Exhibit, ...] = ()
     environment: Environment = Field(default_factory=dict)
     ask: tuple[Ask, ...] = ()
     # Needs that were read, and that the submitter says are none.

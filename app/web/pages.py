@@ -23,6 +23,7 @@ from app.visible_text import visible
 from app.web.parts import LazyContext, PartExtension, failed_parts, page_with
 from app.web.text import labels, text_budget
 from app.web.text.ansi import with_colours
+from app.web.views import exhibits
 from app.web.views import runs as views
 from app.web.views.grouped_rows import flip_counts, plan_rows, stretches
 from app.web.views.matrices import missing_cell, rerun_choices, run_to_add_to
@@ -75,7 +76,13 @@ def environment() -> Environment:
         "stretches": stretches,
         "flip_counts": flip_counts,
     }
-    templates.globals |= {"labels": labels, "static": static_url, "BASIS": BASIS, **MOST}
+    templates.globals |= {
+        "labels": labels,
+        "static": static_url,
+        "BASIS": BASIS,
+        "exhibits": exhibits,
+        **MOST,
+    }
     return templates
 
 

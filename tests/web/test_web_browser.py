@@ -126,6 +126,44 @@ def test_from_the_form_to_the_verdict(web: Web, browser: Browser, *, scripts: bo
         expect(page.locator(DECIDED)).to_have_text("● reproduced", timeout=20_000)
 
 
+MISREAD = """```python
+print("total", 5)
+```
+
+Here I get
+
+```
+total 6
+```
+
+\u05e9\u05dc\u05d5\u05dd \u202e 7
+
+Expected:
+
+```
+total 5
+```
+"""
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1180), ("dark", 360)])
+def test_an_exhibit_is_corrected_with_one_click(web: Web, browser: Browser, scheme: Any, width: int) -> None:
+    web.stage.node("n")
+    run = web.client.post("/api/v1/runs", json={"report": MISREAD}).json()
+    finish(web.stage)
+    options = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
+    with opened(browser, web.url, java_script_enabled=False, **options) as page:
+        page.goto(f"/reports/{run['report']['id']}")
+        expect(page.locator("mark.seen")).to_have_text("total 6")
+        expect(page.locator("mark.gone")).to_have_text("total 5")
+        # The key Enter in the field of the token corrects nothing.
+        page.locator("#stance-secret").press("Enter")
+        page.get_by_role("button", name="Exhibit 2: what happens").click()
+        expect(page.locator("#read-e2")).to_contain_text("read as: what happens, corrected by local")
+        expect(page.locator("mark.seen")).to_have_text(["total 6", "total 5"])
+        assert page.url.endswith("#read-e2")
+
+
 def test_a_mistake_is_where_one_looks(web: Web, browser: Browser) -> None:
     with opened(browser, web.url, expected="status of 422") as page:
         page.goto("/")

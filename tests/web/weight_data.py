@@ -208,7 +208,7 @@ def _by_place(attempt: Attempt, _number: int) -> tuple[Outcome, Observation]:
 
 
 def _heavily(_attempt: Attempt, number: int) -> tuple[Outcome, Observation]:
-    values = [tensor(f"{HEAVY[:300]} {one}", float(number), 1.0) for one in range(100)]
+    values = [tensor(f"{HEAVY[:190]} {one}", float(number), 1.0) for one in range(100)]
     printed = f"{number} {HEAVY[:120_000]}\n"
     seen = showing(printed, *values, stderr=f"{HEAVY[:60_000]} {number}")
     more = {

@@ -50,7 +50,7 @@ _EXPLICIT = re.compile(
     r"^(?:[^\S\n]|[>*_])*claim[\s*_]*:[\s*_]*(\S.*)", re.IGNORECASE | re.MULTILINE | re.DOTALL
 )
 # Parts beyond this number are not read for the claim.
-_MOST_PARTS = 1_000
+MOST_PARTS = 1_000
 # Short prose is also read as one text.
 _MOST_JOINED = 2_000
 _OF_STATUS = re.compile(
@@ -77,12 +77,12 @@ class Source(StrEnum):
     WORDS = "words"
 
 
-def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
+def claim_of(parts: Sequence[Part], main: str, title: str, outputs: Sequence[Part] | None = None) -> Claim:
     """The claim of a report about its main script, with its further readings.
 
-    It has no checks if nothing can be checked.
+    It has no checks if nothing can be checked. `outputs` are those of its parts, if they are known.
     """
-    parts = parts[:_MOST_PARTS]
+    parts = parts[:MOST_PARTS]
     prose = [part for part in parts if part.kind == PartKind.PROSE]
     explicit = next(
         (match[1] for part in prose for match in [_EXPLICIT.search(part.text)] if match), None
@@ -90,7 +90,7 @@ def claim_of(parts: Sequence[Part], main: str, title: str) -> Claim:
     subject = subject_of(title, main)
     if explicit:
         return about(subject, read_claim(explicit))
-    outputs = shown_outputs(parts)
+    outputs = shown_outputs(parts) if outputs is None else outputs
     relevant = [part for part in prose if not part.about_environment or not _lists_values(part.text)]
     texts = [_plain(part.text) for part in relevant if not is_expectation(part)]
     english_title = in_english(title)

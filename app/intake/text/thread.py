@@ -58,10 +58,16 @@ _CODE_HINT = re.compile(r"```|~~~|^[ \t]*(?:import|from) \w|>>> |^ {4}\S|In \[\d
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One comment without its quotes. `by_reporter`: the reporter wrote it."""
+    """One comment without its quotes. `by_reporter`: the reporter wrote it.
+
+    `number` counts the comments of the thread from 1, and 0 is the report; `text` is the comment with quotes.
+    """
 
     body: str
     by_reporter: bool = False
+    author: str = ""
+    number: int = 0
+    text: str = ""
 
     @property
     def may_hold_code(self) -> bool:
@@ -94,6 +100,7 @@ class Thread:
     body: str
     comments: tuple[Post, ...] = ()
     url: str | None = None
+    author: str = ""
 
 
 def looks_like_report(text: str) -> bool:
@@ -119,6 +126,7 @@ def thread_of(text: str) -> Thread | None:
         body=_text(issue, "body"),
         comments=tuple(_posts(comments_of(issue.get("comments")), author)),
         url=_address(issue),
+        author=author,
     )
 
 
@@ -171,13 +179,15 @@ def _as_issue(text: str) -> dict[str, Any] | list[dict[str, Any]] | None:
 
 
 def _posts(comments: list[dict[str, Any]], author: str) -> Iterator[Post]:
-    for comment in comments[:MOST_COMMENTS]:
+    for number, comment in enumerate(comments[:MOST_COMMENTS], 1):
         who = _login(comment)
         if _is_bot(comment, who):
             continue
-        body = _own_words(_text(comment, "body"))
+        text = _text(comment, "body")
+        body = _own_words(text)
         if body.strip(_AGREEING):
-            yield Post(body, by_reporter=bool(author) and who == author)
+            by_reporter = bool(author) and who == author
+            yield Post(body, by_reporter=by_reporter, author=who, number=number, text=text)
 
 
 def _own_words(text: str) -> str:

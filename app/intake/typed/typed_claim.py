@@ -7,7 +7,7 @@ from typing import Any
 
 from app.intake.claim.claim_text import read_claim
 from app.intake.claim.claims import Check, CheckKind, Claim, ScriptPlace, Where
-from app.intake.reading import Script
+from app.intake.reading import ClaimSource, Script
 from app.intake.typed.check_forms import FORMS, CheckForm
 from app.intake.typed.claim_form import ClaimForm, ReadingForm, form_in_text, refusal
 
@@ -23,6 +23,12 @@ def given_claim(text: str) -> Claim:
     """
     form = form_in_text(text)
     return read_claim(text) if form is None else claim_of_form(form)
+
+
+def source_of(text: str | None) -> ClaimSource:
+    """The source of a claim that somebody gave, or of one that was read from the report."""
+    is_data = text is not None and form_in_text(text) is not None
+    return ClaimSource.TYPED if is_data else ClaimSource.RULES
 
 
 def claim_of_form(form: ClaimForm) -> Claim:

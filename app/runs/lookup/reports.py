@@ -18,9 +18,8 @@ from app.runs.rows.by_id import get_report
 from app.runs.rows.facts import reading_of
 from app.runs.rows.page import Page, page
 from app.runs.rows.similar_reports import SameReport, same_as
-from app.runs.run_object.assemble import assemble
+from app.runs.run_object.assemble import report_part
 from app.runs.run_object.document import ReportPart
-from app.runs.run_object.facts import RunFacts
 from app.runs.run_object.maintainer_acts import Act, EarlierClaim, Overruling
 from app.states import RunState, Trigger
 from app.storage.models import ReportRow, RunRow
@@ -181,21 +180,15 @@ def report_details(session: Session, report_id: str) -> ReportDetails:
     """A report with its runs. Raises NotFoundError."""
     row = get_report(session, report_id)
     runs = queries.runs_of_report(session, report_id)
-    facts = RunFacts(
-        id=row.id,
-        state="queued",
-        created_at=row.created_at,
-        report_id=row.id,
-        title=row.title,
-        source_url=row.source_url,
-    )
     return ReportDetails(
         id=row.id,
         created_at=row.created_at,
         form=row.form,
         text=row.text,
         claim_text=row.claim_text,
-        report=assemble(facts, reading_of(session, row), ()).report,
+        report=report_part(
+            reading_of(session, row), report_id=row.id, title=row.title, source_url=row.source_url
+        ),
         standing=current_verdict(
             [
                 RunVerdict(run=run.id, verdict=run.verdict, contributed_by=run.contributed_by)

@@ -14,10 +14,11 @@ from sqlalchemy.orm import Session
 from app.bounded.calls import OverLimitError, call_within_limits
 from app.clock import now
 from app.errors import ConflictError, InputError
-from app.intake.read import with_claim
+from app.intake.exhibit import Stance
+from app.intake.read import with_claim, with_corrected_stances
 from app.intake.reading import Reading
 from app.runs.maintenance.rejudge import judge_run_again
-from app.runs.rows.acts import checked_reason, store_act
+from app.runs.rows.acts import REASON_CHARACTERS, checked_reason, store_act
 from app.runs.rows.by_id import get_report
 from app.runs.rows.events import emit
 from app.runs.rows.facts import judge_stored, reading_of
@@ -36,15 +37,31 @@ log = structlog.get_logger(__name__)
 
 # A report can be corrected this many times. Each earlier claim is stored.
 MOST_CORRECTIONS = 20
+_STANCES: Mapping[str, str] = {
+    Stance.ACTUAL: "what happens",
+    Stance.EXPECTED: "what should happen",
+    Stance.ELSEWHERE: "about another place",
+    Stance.UNCLEAR: "unclear",
+}
 
 
 def correct_claim(
-    session: Session, report_id: str, claim: str, *, reason: str, who: str, settings: ServiceSettings
+    session: Session,
+    report_id: str,
+    correction: str | Mapping[str, str],
+    *,
+    reason: str,
+    who: str,
+    settings: ServiceSettings,
 ) -> None:
     """Replace the claim of a report, and judge the stored attempts of all its runs by the new one.
 
-    Raises NotFoundError, InputError for a claim that can't be read, ConflictError for a withdrawn report.
+    `correction` is the new claim, or the stances of exhibits by their ids. Only stances need no reason.
+    Raises NotFoundError, InputError for a claim that can't be read, a wrong exhibit or a wrong stance, and
+    ConflictError for a withdrawn report.
     """
+    if not isinstance(correction, str) and not reason.strip():
+        reason = _words_of(correction)
     stored_reason = checked_reason(reason)
     get_report(session, report_id)
     # Runs are locked before their report.
@@ -52,8 +69,8 @@ def correct_claim(
     report = get_report(session, report_id, lock=True)
     _check(report)
     before = reading_of(session, report)
-    after = _reading_with(before, claim, report.text, settings=settings)
-    if after.claim == before.claim:
+    after, claim = _reading_with(before, correction, report.text, who=who, settings=settings)
+    if (after.claim, after.exhibits) == (before.claim, before.exhibits):
         raise ConflictError("The report has this claim already.", code="same_claim")
     moment = now()
     earlier = EarlierClaim(
@@ -66,7 +83,7 @@ def correct_claim(
     report.earlier_claims = [*report.earlier_claims, to_storable(earlier.model_dump(mode="json"))]
     report.corrected_at = moment
     report.claim_text = storable_text(claim)
-    report.reading = {**report.reading, "claim": _stored_claim(after)}
+    report.reading = {**report.reading, **_stored_claim(after)}
     session.flush()
     index_report(session, report)
     store_act(
@@ -85,7 +102,7 @@ def correct_claim(
 
 def _check(report: ReportRow) -> None:
     if report.withdrawn_at is not None:
-        raise ConflictError("This report was withdrawn, so it has no claim.", code="withdrawn")
+        raise ConflictError("This report was withdrawn, so it has no text and no claim.", code="withdrawn")
     if len(report.earlier_claims) >= MOST_CORRECTIONS:
         raise ConflictError(
             f"This report was corrected {MOST_CORRECTIONS} times, which is the limit. Submit it again.",
@@ -93,9 +110,23 @@ def _check(report: ReportRow) -> None:
         )
 
 
-def _reading_with(reading: Reading, claim: str, text: str, *, settings: ServiceSettings) -> Reading:
+def _words_of(stances: Mapping[str, str]) -> str:
+    """The reason of a correction by stances, in words."""
+    words = [f"{name} is {_STANCES[stance]}" for name, stance in stances.items() if stance in _STANCES]
+    return f"Exhibit {', '.join(words)}."[:REASON_CHARACTERS]
+
+
+def _reading_with(
+    reading: Reading, correction: str | Mapping[str, str], text: str, *, who: str, settings: ServiceSettings
+) -> tuple[Reading, str]:
+    """The corrected reading, and its claim as it is stored."""
+    limits = settings.read_limits
     try:
-        return call_within_limits(with_claim, reading, claim, text=text, limits=settings.read_limits)
+        if isinstance(correction, str):
+            after = call_within_limits(with_claim, reading, correction, text=text, limits=limits)
+            return after, correction
+        stances = dict(correction)
+        return call_within_limits(with_corrected_stances, reading, stances, text=text, limits=limits, who=who)
     except OverLimitError as error:
         raise InputError(
             f"Reading this claim was stopped. {error.message} Send a shorter one.",
@@ -105,8 +136,9 @@ def _reading_with(reading: Reading, claim: str, text: str, *, settings: ServiceS
 
 
 def _stored_claim(reading: Reading) -> Mapping[str, Any]:
-    claim: dict[str, Any] = to_storable(reading.claim.model_dump(mode="json"))
-    return claim
+    data = reading.model_dump(mode="json", include={"claim", "claim_source", "exhibits"})
+    stored: dict[str, Any] = to_storable(data)
+    return stored
 
 
 def _judge_again(session: Session, run: RunRow, *, reason: str, who: str) -> None:

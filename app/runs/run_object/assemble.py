@@ -14,7 +14,7 @@ from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, JudgedCell,
 from app.judging.verdict.job import judge_job
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise
-from app.runs.run_object.claim_part import claim_part
+from app.runs.run_object.claim_part import claim_part, exhibit_part
 from app.runs.run_object.comparison_parts import ComparedPair, EvidenceAttempt, compare_jobs
 from app.runs.run_object.contributed_names import without_foreign_words
 from app.runs.run_object.document import (
@@ -100,7 +100,13 @@ def _document(
         ask=list(reading.ask),
         preset=run.preset,
         contributed=run.contributed,
-        report=report_part(reading, report_id=run.report_id, title=run.title, source_url=run.source_url),
+        report=report_part(
+            reading,
+            report_id=run.report_id,
+            title=run.title,
+            source_url=run.source_url,
+            with_exhibits=False,
+        ),
         jobs=[_job(reading, job, cell) for job, cell in zip(jobs, cells, strict=True)],
         comparisons=[pair.part for pair in comparisons],
         environments=_environments(jobs),
@@ -116,9 +122,14 @@ def _summary(run: RunFacts, reading: Reading, judgement: RunJudgement, decided: 
 
 
 def report_part(
-    reading: Reading, *, report_id: str | None = None, title: str = "", source_url: str | None = None
+    reading: Reading,
+    *,
+    report_id: str | None = None,
+    title: str = "",
+    source_url: str | None = None,
+    with_exhibits: bool = True,
 ) -> ReportPart:
-    """The report of a run object, as it was read."""
+    """The report as it was read. A run object has it without exhibits."""
     return ReportPart(
         id=report_id,
         title=title or reading.title,
@@ -135,6 +146,8 @@ def report_part(
             for script in reading.scripts
         ],
         claim=claim_part(reading.claim),
+        claim_source=reading.claim_source,
+        exhibits=list(map(exhibit_part, reading.exhibits)) if with_exhibits else None,
         environment=reading.environment,
         ignored_needs=list(reading.ignored_needs),
         probe=reading.probe,

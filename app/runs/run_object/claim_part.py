@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.intake.claim.claims import Claim
+from app.intake.exhibit import Exhibit, ExhibitKind, Stance
 from app.intake.typed.typed_claim import data_of_claim
 
 
@@ -84,3 +85,61 @@ class ClaimPart(ReadingPart):
 def claim_part(claim: Claim) -> ClaimPart:
     """The claim of a run object."""
     return ClaimPart.model_validate(data_of_claim(claim))
+
+
+class SpanPart(_Part):
+    """A place in the text as submitted, in characters (Unicode code points) from 0; `end` is behind it.
+
+    `post` is 0 for the report, and the number of the comment in a thread. Offsets are those in its body.
+    """
+
+    post: int = 0
+    start: int
+    end: int
+
+
+class ConditionPart(_Part):
+    """The circumstances to which an exhibit is limited."""
+
+    words: _Text = None
+    device: _Text = None
+    package: _Text = None
+    version: _Text = None
+    range: _Text = None
+    os: _Text = None
+    mode: _Text = None
+
+
+class AnchorPart(_Part):
+    """The statement that prints or raises it: the number of the script, and the line of the script as run."""
+
+    script: int = 1
+    line: int
+
+
+class ExhibitPart(_Part):
+    """A piece of evidence in the report. Its `text` is the submitted text at its `span`."""
+
+    id: str
+    kind: ExhibitKind
+    span: SpanPart
+    author: str = Field(description="the author of the post as its thread names them, else `reporter`")
+    text: str
+    stance: Stance = Field(
+        description=(
+            "`actual`: it happens; `expected`: it should happen; `elsewhere`: it is so in another version,"
+            " on another device or with other code; `unclear`: it may be what happens, and only adds doubt"
+        )
+    )
+    because: str = Field(description="the words that decided the stance; empty if there are none")
+    condition: ConditionPart | None = None
+    anchor: AnchorPart | None = None
+    corrected_by: _Text = None
+
+
+def exhibit_part(exhibit: Exhibit) -> ExhibitPart:
+    """An exhibit as answers have it."""
+    data = exhibit.model_dump(exclude={"evidence", "condition"})
+    if exhibit.condition is not None:
+        data["condition"] = {"words": exhibit.condition.words, **exhibit.condition.where.model_dump()}
+    return ExhibitPart.model_validate(data)

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.intake.probe_output import ReportersProbe
-from app.intake.reading import Ask, Need, Repair
+from app.intake.reading import Ask, ClaimSource, Need, Repair
 from app.judging.judgement import CheckResult, ComparisonResult, Defect, RateInterval, Scope, Verdict
-from app.runs.run_object.claim_part import ClaimPart
+from app.runs.run_object.claim_part import ClaimPart, ExhibitPart
 from app.runs.run_object.maintainer_acts import Act, Overruling
 from app.states import AttemptState, JobState, RunState
 from app.targets.target import label_of
@@ -49,6 +49,10 @@ class ReportPart(Part):
     source_url: str | None = None
     scripts: list[ScriptPart] = Field(default_factory=list)
     claim: ClaimPart = Field(default_factory=ClaimPart)
+    # `corrected`: by the submitter or a maintainer; `typed`: sent as data; `rules`: read from words.
+    claim_source: ClaimSource = ClaimSource.RULES
+    # The evidence in the text. The run object leaves it out: the report has it.
+    exhibits: list[ExhibitPart] | None = Field(default=None, exclude_if=lambda exhibits: exhibits is None)
     environment: Environment = Field(default_factory=dict)
     # Needs that were read, and that the submitter says are none. Present only if there are any.
     ignored_needs: list[Need] = Field(default_factory=list, exclude_if=lambda needs: not needs)

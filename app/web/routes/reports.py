@@ -120,6 +120,24 @@ def post_claim(
     return RedirectResponse(f"/reports/{report_id}#script", status_code=303)
 
 
+@router.post("/reports/{report_id}/stances")
+def post_stance(
+    *,
+    report_id: str,
+    request: Request,
+    session: SessionDep,
+    settings: SettingsDep,
+    stance: Annotated[str, Form(max_length=100)],
+    reason: Annotated[str, Form()] = "",
+    secret: Annotated[str, Form(max_length=200)] = "",
+) -> Response:
+    """Give one exhibit another stance: `stance` has its id and the word, as a button sends them."""
+    name = corrector_by_form(request, session, settings, report_id=report_id, secret=secret.strip())
+    exhibit, _, word = stance.strip().partition(" ")
+    correct_claim(session, report_id, {exhibit: word}, reason=reason, who=name, settings=settings)
+    return RedirectResponse(f"/reports/{report_id}#read-{exhibit}", status_code=303)
+
+
 @router.get("/reports/{report_id}/text")
 def get_text(report_id: str, session: SessionDep, _may: CanRead) -> Response:
     """The text that was submitted."""

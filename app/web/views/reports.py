@@ -20,6 +20,7 @@ from app.web.parts import Lazy, lazily
 from app.web.views import runs as views
 from app.web.views import wording
 from app.web.views.environments import distinguishing_fields
+from app.web.views.exhibits import marked_posts
 from app.web.views.grid.build import build_grid
 from app.web.views.grid.since_sentence import since_sentence
 from app.web.views.markdown_copy import run_markdown
@@ -125,6 +126,7 @@ def report_values(
         "verified_at": lazily(last_verified, points),
         "attention": report.attention,
         "claim_json": lazily(claim_json, report.report.claim),
+        "posts": lazily(marked_posts, report),
         "jobs": {},
     }
     if run is None:
