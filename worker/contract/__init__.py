@@ -35,7 +35,7 @@ from worker.contract.observation import Observation as Observation
 from worker.contract.observation import ValueStatistics as ValueStatistics
 from worker.contract.passage import PassagePoint as PassagePoint
 from worker.contract.passage import PassedPoint as PassedPoint
-from worker.contract.passage import Points
+from worker.contract.passage import MOST_WALL_SECONDS, SLOWDOWN, Points
 from worker.contract.trace import Trace as Trace
 
 CONTRACT_VERSION = 1
@@ -56,10 +56,14 @@ def cards_needed(device: Device, gpus: int) -> int:
 
 
 class AttemptKind(StrEnum):
-    """A preview is shown early and never counted. A repeat is counted."""
+    """A preview is shown early and never counted. A repeat is counted. A passage check observes a point.
+
+    A node gets a passage check as a repeat with points.
+    """
 
     PREVIEW = "preview"
     REPEAT = "repeat"
+    PASSAGE = "passage"
 
 
 class Start(StrEnum):
@@ -132,13 +136,18 @@ class Limits(Message):
     `result_bytes` limits the JSON of a result, and `scratch_bytes` the files that an attempt writes.
     """
 
-    wall_seconds: float = Field(default=60.0, gt=0, le=600)
+    wall_seconds: float = Field(default=60.0, gt=0, le=MOST_WALL_SECONDS)
     memory_bytes: Count = Field(default=4 * GIB, ge=64 * MIB)
     stream_bytes: Count = Field(default=256 * KIB, ge=KIB)
     stream_kill_bytes: Count = Field(default=64 * MIB, ge=KIB)
     result_bytes: Count = Field(default=4 * MIB, ge=16 * KIB)
     scratch_bytes: Count = Field(default=1 * GIB, ge=MIB)
     processes_per_core: MachineCount = Field(default=128, ge=1)
+
+    def for_passage(self) -> Limits:
+        """The limits of an attempt that observes the passage of points: it is slower."""
+        wall_seconds = min(MOST_WALL_SECONDS, SLOWDOWN * self.wall_seconds)
+        return self.model_copy(update={"wall_seconds": wall_seconds})
 
 
 class Attempt(Message):

@@ -11,6 +11,9 @@ from worker.contract.message import Message
 
 # The most points of one attempt.
 MOST_POINTS = 8
+# An observed attempt is slower: its time limit is so many times larger, up to the largest limit there is.
+SLOWDOWN = 8
+MOST_WALL_SECONDS = 600.0
 
 # First line, first column, last line, last column: lines from 1, columns in bytes of UTF-8 from 0. The last
 # column is not included.

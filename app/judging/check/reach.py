@@ -88,6 +88,10 @@ RANDOM_NUMBERS = _reason(
 POINT_NOT_SEEN = _reason(
     "point_not_seen", "It was not seen that the script passed the point of the claim.", WhoCanAct.SERVICE
 )
+POINT_PASSED = _reason(
+    "point_passed",
+    "The statement that failed in the report was executed, and it was seen that no exception went through it.",
+)
 TOO_FEW_ATTEMPTS = _reason("too_few_attempts", "Too few attempts gave a usable result.", WhoCanAct.SERVICE)
 TOO_NOISY = _reason(
     "too_noisy", "The two times are too close to each other, or vary too much, to compare them."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from app.intake.claim.claims import Claim, Role
 from app.intake.reading import Script
@@ -10,6 +11,7 @@ from app.judging.check.reach import NOTHING_SHOWN, TOO_FEW_ATTEMPTS
 from app.judging.judgement import JobJudgement, Verdict
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency
 from app.judging.verdict.job import evidence_of, judge_job
+from app.judging.verdict.passage import passages_in, points_to_pass
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
 from worker.contract import Result, Start
@@ -72,13 +74,39 @@ def most_warm(
     return max(0, _needed_for_rate(results, plan) - max(MIXED_COLD, plan.at_most))
 
 
-def next_and_warm(
+def needs_passage(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
-) -> tuple[int, int]:
-    """`next_attempts` and `most_warm`, for the same results."""
-    return (
-        next_attempts(claim, script, target, results, plan),
-        most_warm(claim, script, target, results, plan),
+) -> bool:
+    """Whether a job that is decided by these results needs an attempt that observes the passage first.
+
+    `results` are the counted ones, and those of passage checks. Cells that only test for a cause need none.
+    """
+    if not results or passages_in(results) or {"trace", "fill"}.intersection(target.settings):
+        return False
+    judgement = judge_job(claim, script, target, results, plan=plan)
+    return judgement.verdict is Verdict.NOT_REPRODUCED and bool(points_to_pass(claim, script, target))
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The attempts that a job needs now: how many, how many of them may start warm, and whether one more has
+    to observe the passage when all others have ended.
+    """
+
+    attempts: int = 0
+    most_warm: int = 0
+    passage: bool = False
+
+
+def needed_attempts(
+    claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
+) -> Needed:
+    """`next_attempts`, `most_warm` and `needs_passage`, for the same results."""
+    attempts = next_attempts(claim, script, target, results, plan)
+    return Needed(
+        attempts=attempts,
+        most_warm=most_warm(claim, script, target, results, plan),
+        passage=attempts == 0 and needs_passage(claim, script, target, results, plan),
     )
 
 

@@ -24,6 +24,7 @@ from app.judging.judgement import CheckResult, DifferentKind, Finding, JobJudgem
 from app.judging.output.printed_numbers import near, numbers_in
 from app.judging.verdict.agreement import DOUBTFUL, agree
 from app.judging.verdict.frequency import LEAST_FOR_SOMETIMES, is_about_frequency
+from app.judging.verdict.passage import is_observable, not_seen, passages_in, points_to_pass, with_passage
 from app.judging.verdict.rates import rate_interval, rate_upper_bound
 from app.judging.verdict.variation import Variation, judge_repeats
 from app.targets.planning.plan import RepeatPlan
@@ -52,9 +53,9 @@ class Step:
 
 
 def evidence_of(results: Sequence[Result]) -> list[Result]:
-    """The attempts that are evidence, ordered by id, so the order of arrival does not matter. No previews."""
+    """The repeats that are evidence, ordered by id, so the order of arrival does not matter."""
     evidence = [
-        result for result in results if result.outcome.is_evidence and result.kind is not AttemptKind.PREVIEW
+        result for result in results if result.outcome.is_evidence and result.kind is AttemptKind.REPEAT
     ]
     return sorted(evidence, key=lambda result: result.attempt_id)
 
@@ -66,11 +67,38 @@ def judge_job(
 
     `plan` is the number of requested attempts: if it is small, a "never" needs no more than that.
     """
+    judgement = _judge_readings(claim, script, target, results, plan=plan)
+    if judgement.verdict is Verdict.NOT_REPRODUCED:
+        judgement = _check_passage(judgement, claim, script, target, results)
+    return _control_judgement(judgement) if script.role is ScriptRole.CONTROL else judgement
+
+
+def _judge_readings(
+    claim: Claim, script: Script, target: Target, results: Sequence[Result], *, plan: RepeatPlan | None
+) -> JobJudgement:
     judgement = _judge(claim, script, target, results, plan=plan)
     if claim.further and judgement.verdict in DOUBTFUL:
         others = [_judge(other, script, target, results, plan=plan) for other in claim.further]
         judgement = agree(judgement, others)
-    return _control_judgement(judgement) if script.role is ScriptRole.CONTROL else judgement
+    return judgement
+
+
+def _check_passage(
+    judgement: JobJudgement, claim: Claim, script: Script, target: Target, results: Sequence[Result]
+) -> JobJudgement:
+    """A "no" after its passage check. An attempt of it that meets the bug, or shows another, counts."""
+    points = points_to_pass(claim, script, target)
+    if not points:
+        return judgement
+    if not is_observable(claim, script):
+        return not_seen(judgement)
+    counted, passages = evidence_of(results), passages_in(results)
+    if passages:
+        repeat = passages[-1].model_copy(update={"kind": AttemptKind.REPEAT})
+        with_it = _judge_readings(claim, script, target, [*counted, repeat], plan=RepeatPlan(1))
+        if with_it.verdict is not Verdict.NOT_REPRODUCED:
+            return with_it
+    return with_passage(judgement, points, counted, passages)
 
 
 def _control_judgement(judgement: JobJudgement) -> JobJudgement:

@@ -61,9 +61,17 @@ def without_versions(claim: Claim) -> Claim:
     return claim.model_copy(update={"checks": checks})
 
 
+def without_anchors(claim: Claim) -> Claim:
+    """The claim without the lines of the script that it is about."""
+    checks = tuple(check.model_copy(update={"at": None, "through": ()}) for check in claim.checks)
+    return claim.model_copy(update={"checks": checks})
+
+
 def sighting(claim: Claim, script: Script, target: Target, results: Sequence[Result]) -> Sighting:
-    """Judge one trial."""
-    judgement = judge_job(claim, script, target, results, plan=RepeatPlan(max(1, len(results)), exact=True))
+    """Judge one trial. A bisection asks where the result changes, so it needs no passage check."""
+    judgement = judge_job(
+        without_anchors(claim), script, target, results, plan=RepeatPlan(max(1, len(results)), exact=True)
+    )
     reason = judgement.reason
     match judgement.verdict:
         case Verdict.REPRODUCED | Verdict.FLAKY:

@@ -17,7 +17,9 @@ import structlog
 from sqlalchemy.orm import Session
 
 from app.clock import now
+from app.judging.verdict.passage import points_to_pass
 from app.runs.rows.events import emit
+from app.runs.rows.facts import reading_of, report_of_run
 from app.runs.rows.nodes import with_hellos
 from app.runs.rows.quarantined_parts import current_quarantines
 from app.settings import ServiceSettings
@@ -34,7 +36,7 @@ from app.storage.tallies import Tally, count, observe
 from app.targets.fleet import can_serve, usable_cards
 from app.targets.quarantines import Quarantines
 from app.targets.target import Target, target_of
-from worker.contract import CONTRACT_VERSION, Attempt, AttemptKind, Heartbeat, Hello, Level
+from worker.contract import CONTRACT_VERSION, Attempt, AttemptKind, Heartbeat, Hello, Level, PassagePoint
 
 log = structlog.get_logger(__name__)
 
@@ -138,14 +140,14 @@ def choose(
     *,
     required_level: Level,
 ) -> dict[str, str]:
-    """The node for each repeat, by attempt id. A job stays on its node.
+    """The node for each attempt that is no preview, by attempt id. A job stays on its node.
 
     A canary comes first, then submitted runs, then background runs. Among those the run with the fewest
     attempts on nodes (`busy`) is next.
     """
     by_run: dict[str, deque[Candidate]] = {}
     for candidate in candidates:
-        if candidate.kind is AttemptKind.REPEAT:
+        if candidate.kind is not AttemptKind.PREVIEW:
             by_run.setdefault(candidate.run_id, deque()).append(candidate)
     bound = {candidate.job_id: candidate.node for candidate in candidates}
     chosen: dict[str, str] = {}
@@ -211,7 +213,7 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
     candidates = queue.candidates(
         session, nodes=fleet, of_a_job=free + 1, without_scripts=quarantines.scripts
     )
-    busy = Counter(hold.run_id for hold in holds if hold.kind is AttemptKind.REPEAT)
+    busy = Counter(hold.run_id for hold in holds if hold.kind is not AttemptKind.PREVIEW)
     chosen = {
         **choose_previews(candidates, capacities, required_level=settings.required_level),
         **choose(candidates, capacities, busy, required_level=settings.required_level),
@@ -225,7 +227,7 @@ def dispatch(session: Session, broker: Broker, *, settings: ServiceSettings) -> 
         if attempt_id not in locked:
             continue
         run, job, attempt = locked[attempt_id]
-        is_bound_elsewhere = attempt.kind is AttemptKind.REPEAT and job.node not in {None, node}
+        is_bound_elsewhere = attempt.kind is not AttemptKind.PREVIEW and job.node not in {None, node}
         if run.state not in OPEN_STATES or job.state not in OPEN_STATES or is_bound_elsewhere:
             continue
         _lease(
@@ -264,14 +266,21 @@ def _lease(
     job.state = "running"
     run.state = "running"
     target = target_of(job)
+    points: tuple[PassagePoint, ...] = ()
+    if attempt.kind is AttemptKind.PASSAGE:
+        reading = reading_of(session, report_of_run(session, run))
+        points = points_to_pass(reading.claim, reading.script_of(job.script_digest), target)
+        limits = limits.for_passage()
     message = Attempt(
         attempt_id=attempt.id,
         lease_no=attempt.lease_no,
         instance=hello.instance,
         run_id=run.id,
         request_id=run.request_id,
-        kind=attempt.kind,
+        # A node of an older version runs it too, and observes nothing.
+        kind=AttemptKind.REPEAT if attempt.kind is AttemptKind.PASSAGE else attempt.kind,
         start=attempt.start,
+        passage=list(points),
         script=text,
         toolchain=target.toolchain,
         device=target.device,

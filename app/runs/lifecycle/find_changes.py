@@ -17,6 +17,7 @@ from app.judging.judgement import INCONCLUSIVE, JobJudgement
 from app.judging.report.axis import differs_by
 from app.judging.report.change import Change, Side, agree, change_of, is_comparable
 from app.judging.verdict.job import judge_job
+from app.judging.verdict.passage import lost_passage
 from app.runs.lifecycle.report_verdict import rows_by_age
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, results_by_attempt
@@ -29,7 +30,7 @@ from app.storage.queries.rerun import toolchains
 from app.targets.packages import packages_of
 from app.targets.target import target_of
 from app.targets.versions.rerun import base_of
-from worker.contract import Environment
+from worker.contract import AttemptKind, Environment
 
 log = structlog.get_logger(__name__)
 
@@ -145,14 +146,16 @@ class _Comparison:
     def _judge(self, job: JobRow) -> JobJudgement:
         """Judge a job of an earlier run."""
         rows = verdict_queries.attempts_of_jobs(self.session, [job.id])
-        attempts = [row for row in rows if row.counted and row.state == "recorded"]
+        checks = [row for row in rows if row.kind is AttemptKind.PASSAGE]
+        attempts = [row for row in rows if row.state == "recorded" and (row.counted or row in checks)]
         results = results_by_attempt(self.session, attempts)
+        lost = [lost_passage(row.id) for row in checks if row.state == "lost"]
         run = run_queries.run_of(self.session, job.run_id)
         return judge_job(
             self.reading.claim,
             self.reading.script_of(job.script_digest),
             target_of(job),
-            [results[row.id] for row in attempts],
+            [*(results[row.id] for row in attempts), *lost],
             plan=None if run is None else repeat_plan_of(run),
         )
 

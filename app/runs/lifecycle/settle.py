@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from app.clock import now
 from app.intake.reading import Reading
+from app.judging.verdict.passage import lost_passage
 from app.judging.versions import JUDGING_RULES
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.lifecycle.bisection import continue_bisection
@@ -19,7 +20,7 @@ from app.runs.lifecycle.finish import end_run
 from app.runs.rows.attempts import new_attempts, remove_attempt
 from app.runs.rows.events import emit
 from app.runs.rows.facts import reading_of, repeat_plan_of, report_of_run, results_by_attempt
-from app.runs.rows.judging_limits import judge_job_within_limits, next_and_warm_within_limits
+from app.runs.rows.judging_limits import judge_job_within_limits, needed_within_limits
 from app.settings import ServiceSettings
 from app.states import OPEN_ATTEMPT_STATES, OPEN_STATES
 from app.storage.models import AttemptRow, JobRow, RunRow
@@ -35,8 +36,10 @@ from worker.contract import AttemptKind, Outcome, Result, Start
 class RunMore:
     """Queue more attempts."""
 
-    cold: int
-    warm: int
+    cold: int = 0
+    warm: int = 0
+    # One attempt that observes the passage.
+    passage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +89,26 @@ def settle_job(session: Session, run: RunRow, job: JobRow, *, settings: ServiceS
         return
     attempts = [row for row in queries.attempts_of_job(session, job.id) if row.generation == job.generation]
     results_by_id = results_by_attempt(session, attempts)
-    results = [results_by_id[row.id] for row in attempts if row.state == "recorded" and row.counted]
+    results = [
+        results_by_id[row.id]
+        for row in attempts
+        if row.state == "recorded" and (row.counted or row.kind is AttemptKind.PASSAGE)
+    ]
+    results += [
+        lost_passage(row.id) for row in attempts if row.kind is AttemptKind.PASSAGE and row.state == "lost"
+    ]
     reading = reading_of(session, report_of_run(session, run))
     plan = repeat_plan_of(run)
     decision = decide(reading, job, attempts, results, plan=plan, leases=settings.leases)
+    if run.preset == BISECTION and decision.step == RunMore(passage=True):
+        decision = Decision(Judge(), decision.unneeded)
     for row in decision.unneeded:
         remove_attempt(session, row)
     match decision.step:
-        case RunMore(cold=cold, warm=warm):
+        case RunMore(cold=cold, warm=warm, passage=passage):
             new_attempts(session, job, count=cold)
             new_attempts(session, job, count=warm, start=Start.WARM)
+            new_attempts(session, job, count=int(passage), kind=AttemptKind.PASSAGE)
             outbox(session).wake_dispatcher()
         case Judge():
             _judge(session, run, job, reading, results)
@@ -112,7 +125,9 @@ def decide(
     plan: RepeatPlan,
     leases: int,
 ) -> Decision:
-    """Decide how a job continues. `attempts` are those of its generation, `results` the counted ones.
+    """Decide how a job continues. `attempts` are those of its generation.
+
+    `results` are the counted ones, and those of passage checks.
 
     Pure: changes nothing.
     """
@@ -120,9 +135,9 @@ def decide(
     repeats = [row for row in attempts if row.kind is AttemptKind.REPEAT]
     waiting = [row for row in attempts if row.state in OPEN_ATTEMPT_STATES]
     waiting_repeats = sum(row.state in OPEN_ATTEMPT_STATES for row in repeats)
-    needed, most = next_and_warm_within_limits(reading.claim, script, target, results, plan)
+    needed = needed_within_limits(reading.claim, script, target, results, plan)
     required = attempts_required(
-        needed,
+        needed.attempts,
         plan=plan,
         ended_attempts=len(repeats) - waiting_repeats,
         useless=sum(row.state == "lost" or row.outcome is Outcome.SETUP_FAILED for row in repeats),
@@ -132,13 +147,18 @@ def decide(
     unneeded = tuple(
         row
         for row in waiting
-        if row.state == "queued" and (required == 0 or (results and row.kind is AttemptKind.PREVIEW))
+        if row.state == "queued"
+        and row.kind is not AttemptKind.PASSAGE
+        and (required == 0 or (results and row.kind is AttemptKind.PREVIEW))
     )
     missing = required - waiting_repeats
     if missing > 0:
-        warm = min(missing, max(0, most - sum(row.start is Start.WARM for row in repeats)))
+        warm = min(missing, max(0, needed.most_warm - sum(row.start is Start.WARM for row in repeats)))
         return Decision(RunMore(cold=missing - warm, warm=warm), unneeded)
-    return Decision(Wait() if len(unneeded) < len(waiting) else Judge(), unneeded)
+    if len(unneeded) < len(waiting):
+        return Decision(Wait(), unneeded)
+    is_tried = any(row.kind is AttemptKind.PASSAGE for row in attempts)
+    return Decision(RunMore(passage=True) if needed.passage and not is_tried else Judge(), unneeded)
 
 
 def _judge(session: Session, run: RunRow, job: JobRow, reading: Reading, results: Sequence[Result]) -> None:

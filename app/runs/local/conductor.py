@@ -10,15 +10,27 @@ from typing import Protocol
 from app.errors import NodeError
 from app.intake.reading import Reading
 from app.judging.judgement import JobJudgement
-from app.judging.verdict.attempts_needed import next_attempts
+from app.judging.verdict.attempts_needed import needs_passage, next_attempts
 from app.judging.verdict.job import judge_job
+from app.judging.verdict.passage import points_to_pass
 from app.runs.estimates.attempt_budget import attempts_required
 from app.runs.local.jobs import LocalAttempt, LocalJob
 from app.runs.local.node_stream import NodeStream
 from app.states import HELD_ATTEMPT_STATES, AttemptState
 from app.targets.planning.plan import Cell, Plan
 from app.targets.target import Target
-from worker.contract import Attempt, Cancel, Hello, Level, Limits, Outcome, Refused, Result, Started
+from worker.contract import (
+    Attempt,
+    AttemptKind,
+    Cancel,
+    Hello,
+    Level,
+    Limits,
+    Outcome,
+    Refused,
+    Result,
+    Started,
+)
 
 # How often an attempt may start on a node that dies.
 LEASES = 3
@@ -127,6 +139,11 @@ class Conductor:
 
     def _message(self, job: LocalJob, attempt: LocalAttempt) -> Attempt:
         target = job.cell.target
+        points = (
+            points_to_pass(self._reading.claim, job.script, target)
+            if attempt.kind is AttemptKind.PASSAGE
+            else ()
+        )
         return Attempt(
             attempt_id=attempt.id,
             lease_no=attempt.lease_no,
@@ -135,7 +152,8 @@ class Conductor:
             device=target.device,
             gpus=target.gpus,
             settings=target.settings,
-            limits=self._options.limits,
+            passage=list(points),
+            limits=self._options.limits.for_passage() if points else self._options.limits,
             required_level=self._options.required_level,
         )
 
@@ -165,7 +183,12 @@ class Conductor:
         If none runs, others may use the slots, so only warn.
         """
         if any(attempt.state == "running" for _, attempt in self._sent.values()):
-            if silent_seconds > SILENCE_SECONDS + self._options.limits.wall_seconds:
+            passage = any(
+                attempt.kind is AttemptKind.PASSAGE and attempt.state == "running"
+                for _, attempt in self._sent.values()
+            )
+            limits = self._options.limits.for_passage() if passage else self._options.limits
+            if silent_seconds > SILENCE_SECONDS + limits.wall_seconds:
                 raise NodeError("The node on this machine no longer answers.")
         elif silent_seconds > WAITING_SECONDS and not self._warned_of_waiting:
             self._warned_of_waiting = True
@@ -195,16 +218,30 @@ class Conductor:
         if required > 0:
             return
         for attempt in open_attempts:
+            if attempt.kind is AttemptKind.PASSAGE:
+                continue
             if attempt.state == "queued":
                 job.attempts.remove(attempt)
             elif attempt.state == "leased":
                 self._cancel(attempt)
-        if not job.open_attempts():
+        if job.open_attempts():
+            return
+        if self._needs_passage(job):
+            job.attempts.append(LocalAttempt(kind=AttemptKind.PASSAGE))
+        else:
             self._judge(job)
+
+    def _needs_passage(self, job: LocalJob) -> bool:
+        """Whether the job, whose repeats have ended, needs a passage check that was not tried."""
+        if job.cell.reason is not None or len(job.repeats()) < len(job.attempts):
+            return False
+        target, plan = job.cell.target, self._plan.repeats
+        return needs_passage(self._reading.claim, job.script, target, job.results(), plan)
 
     def _count_required(self, job: LocalJob) -> int:
         """The number of attempts that should be open now."""
-        if job.cell.reason is not None:
+        if job.cell.reason is not None or len(job.repeats()) < len(job.attempts):
+            # The passage check comes last.
             return 0
         repeats = self._plan.repeats
         return attempts_required(

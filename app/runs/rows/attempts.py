@@ -22,7 +22,7 @@ def new_attempts(
 ) -> list[AttemptRow]:
     """Queue attempts of a job.
 
-    A preview always starts warm and never counts. A repeat with a warm start may also be started cold.
+    A preview always starts warm. A repeat with a warm start may also be started cold. Only repeats count.
     """
     moment = now()
     is_preview = kind is AttemptKind.PREVIEW
@@ -35,7 +35,7 @@ def new_attempts(
             kind=kind,
             start=Start.WARM if is_preview else start,
             state="queued",
-            counted=not is_preview,
+            counted=kind is AttemptKind.REPEAT,
             lease_no=0,
             leases_spent=0,
             created_at=moment,

@@ -14,7 +14,7 @@ from app.bounded.calls import OverLimitError, call_within_limits
 from app.intake.claim.claims import Claim
 from app.intake.reading import Reading, Script
 from app.judging.judgement import JobJudgement, Verdict
-from app.judging.verdict.attempts_needed import next_and_warm
+from app.judging.verdict.attempts_needed import Needed, needed_attempts
 from app.judging.verdict.job import judge_job
 from app.runs.run_object.assemble import JudgedRun, judge
 from app.runs.run_object.erase import erased_result
@@ -48,15 +48,15 @@ def judge_job_within_limits(
         return JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=_reason(error))
 
 
-def next_and_warm_within_limits(
+def needed_within_limits(
     claim: Claim, script: Script, target: Target, results: Sequence[Result], plan: RepeatPlan
-) -> tuple[int, int]:
-    """The attempts to run now, and how many may start warm. Over a limit, no more are run."""
+) -> Needed:
+    """The attempts to run now. Over a limit, no more are run."""
     try:
-        return call_within_limits(next_and_warm, claim, script, target, tuple(results), plan)
+        return call_within_limits(needed_attempts, claim, script, target, tuple(results), plan)
     except OverLimitError:
         log.warning("judging_stopped")
-        return 0, 0
+        return Needed()
 
 
 def _reason(error: OverLimitError) -> Reason:

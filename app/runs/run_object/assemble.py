@@ -12,6 +12,7 @@ from app.judging.comparison.exactness import exact_value_text
 from app.judging.comparison.values import value_text
 from app.judging.judgement import DEVIATIONS, Finding, JobJudgement, JudgedCell, Verdict
 from app.judging.verdict.job import judge_job
+from app.judging.verdict.passage import lost_passage
 from app.judging.verdict.run import RunJudgement, judge_run
 from app.judging.verdict.summary import summarise
 from app.runs.run_object.claim_part import claim_part, exhibit_part
@@ -31,7 +32,7 @@ from app.runs.run_object.facts import AttemptFacts, JobFacts, RunFacts
 from app.runs.run_object.reading_notes import ignored_needs_words
 from app.targets.planning.plan import RepeatPlan
 from app.targets.target import Target
-from worker.contract import KIB, CapturedValue, Environment
+from worker.contract import KIB, AttemptKind, CapturedValue, Environment, Result
 
 STREAM_BYTES = 4 * KIB
 # Captured values shown of one attempt, and characters of each.
@@ -172,11 +173,12 @@ def judge_cell(reading: Reading, job: JobFacts, *, plan: RepeatPlan | None, fini
         for attempt in job.attempts
         if attempt.counted and attempt.result is not None
     )
+    passages = passages_of(job)
     judgement: JobJudgement | None = None
     if job.reason is not None:
         judgement = JobJudgement(verdict=Verdict.CANNOT_SHOW, reason=job.reason)
     elif job.state == "judged":
-        judgement = judge_job(reading.claim, script, job.target, results, plan=plan)
+        judgement = judge_job(reading.claim, script, job.target, (*results, *passages), plan=plan)
     elif results:
         interim = judge_job(reading.claim, script, job.target, results)
         # "Not reproduced" needs all attempts.
@@ -190,6 +192,17 @@ def judge_cell(reading: Reading, job: JobFacts, *, plan: RepeatPlan | None, fini
         judgement=judgement,
         results=results,
         role=script.role,
+    )
+
+
+def passages_of(job: JobFacts) -> tuple[Result, ...]:
+    """The results of a job's passage checks. One that is lost was asked for, and nothing was seen."""
+    return tuple(
+        (attempt.result or lost_passage(attempt.id)).model_copy(
+            update={"attempt_id": attempt.id, "kind": attempt.kind}
+        )
+        for attempt in job.attempts
+        if attempt.kind is AttemptKind.PASSAGE and (attempt.result is not None or attempt.state == "lost")
     )
 
 

@@ -1,0 +1,107 @@
+"""The passage check: that a failure is gone needs that its statement was seen to be passed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.errors import InputError
+from app.intake.claim.claims import CheckKind, Claim, Role
+from app.intake.code.points import points_on
+from app.intake.code.syntax import parse
+from app.intake.reading import Script, ScriptRole
+from app.judging.check.places import exclusion_of
+from app.judging.check.reach import POINT_NOT_SEEN, POINT_PASSED
+from app.judging.judgement import DifferentKind, JobJudgement, Verdict
+from app.targets.target import Target
+from worker.contract import AttemptKind, Outcome, PassagePoint, Reason, Result
+from worker.contract.passage import MOST_POINTS
+
+# Printed values show themselves whether they were reached. A failure that is missing does not.
+_KINDS = {
+    CheckKind.EXCEPTION,
+    CheckKind.CRASH,
+    CheckKind.EXIT_STATUS,
+    CheckKind.HANG,
+    CheckKind.OUT_OF_MEMORY,
+}
+# A tracer would be in the way of these, or they of it.
+_OWN_TRACER = re.compile(r"\b(?:settrace|setprofile|sys\.monitoring|getrecursionlimit|setrecursionlimit)\b")
+_RAISED = Reason(
+    code=DifferentKind.OTHER_FAILURE,
+    detail="In the passage check an exception went through the statement of the claim, and the script went on.",
+)
+
+
+def points_to_pass(claim: Claim, script: Script, target: Target) -> tuple[PassagePoint, ...]:
+    """The statements that must be passed before the claimed failure is said to be gone.
+
+    Empty if no anchor is known.
+    """
+    if script.role is not ScriptRole.MAIN:
+        return ()
+    lines = [
+        line
+        for check in claim.having(Role.BUG)
+        if check.kind in _KINDS and check.at is not None and exclusion_of(check, target) is None
+        for line in (*check.through, check.at)
+    ]
+    if not lines:
+        return ()
+    try:
+        tree = parse(script.script)
+    except InputError:
+        return ()
+    points = [point for line in dict.fromkeys(lines) for point in points_on(tree, line)]
+    return tuple(points[-MOST_POINTS:])
+
+
+def is_observable(claim: Claim, script: Script) -> bool:
+    """Whether an observer changes nothing that the claim is about."""
+    types = {check.exception_type for check in claim.having(Role.BUG)}
+    return "RecursionError" not in types and _OWN_TRACER.search(script.script) is None
+
+
+def passages_in(results: Sequence[Result]) -> list[Result]:
+    """The attempts that observed the passage, the latest last."""
+    passages = [result for result in results if result.kind is AttemptKind.PASSAGE]
+    return sorted(passages, key=lambda result: result.attempt_id)
+
+
+def lost_passage(attempt_id: str) -> Result:
+    """The result of a passage check that was lost: it was asked for, and nothing was seen."""
+    return Result(
+        node="",
+        instance="",
+        attempt_id=attempt_id,
+        lease_no=0,
+        kind=AttemptKind.PASSAGE,
+        outcome=Outcome.LOST,
+    )
+
+
+def with_passage(
+    judgement: JobJudgement,
+    points: Sequence[PassagePoint],
+    counted: Sequence[Result],
+    passages: Sequence[Result],
+) -> JobJudgement:
+    """A "no" after its passage check. Without such an attempt it stays as it is."""
+    if not passages:
+        return judgement
+    last = passages[-1]
+    states = [point.state for point in last.observation.passage or ()]
+    if not last.outcome.is_evidence or last.outcome not in {result.outcome for result in counted}:
+        return not_seen(judgement)
+    if "raised" in states:
+        return judgement.model_copy(update={"verdict": Verdict.DIFFERENT, "reason": _RAISED})
+    if len(states) == len(points) and all(state == "passed" for state in states):
+        return judgement.model_copy(update={"reason": POINT_PASSED})
+    return not_seen(judgement)
+
+
+def not_seen(judgement: JobJudgement) -> JobJudgement:
+    """The judgement of a job whose point was not seen to be passed: no "no"."""
+    return JobJudgement(
+        verdict=Verdict.CANNOT_SHOW, reason=POINT_NOT_SEEN, of=judgement.of, findings=judgement.findings
+    )
