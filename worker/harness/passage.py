@@ -257,7 +257,9 @@ class Monitor:
 
 
 def start(points):
-    """Start to observe. Returns the Passage."""
+    """Start to observe. Returns the Passage. Raises before Python 3.10: code lists no lines there."""
+    if sys.version_info < (3, 10):
+        raise RuntimeError("This Python can't observe a passage.")
     passage = Passage(points)
     passage.callbacks = start_tracer(passage) if sys.version_info < (3, 12) else Monitor(passage).start()
     return passage
